@@ -1,13 +1,29 @@
 #!/bin/sh
-# Makes the virtual environment ready and prints its folder, the only thing on stdout. Does nothing when what is
-# installed fits pyproject.toml and constraints.txt, whoever installed it. Used by the Makefile.
+# Prepares the virtual environment and prints its folder, the only thing on stdout. `./setup.sh test` also installs what the
+# checks need, `./setup.sh docs` also what builds the documentation. Does nothing if the installed packages match pyproject.toml and constraints.txt. Used by the Makefile.
 set -eu
 cd "$(dirname "$0")"
 here=$(pwd)
 wanted=$(cat pyproject.toml constraints.txt | cksum)
+case "${1:-}" in
+    "") extras="" ;;
+    test) extras="[test]" ;;
+    docs) extras="[test,docs]" ;;
+    *)
+        printf 'Usage: ./setup.sh [test|docs]\n' >&2
+        exit 2
+        ;;
+esac
 
+# An environment with more extras also serves where fewer are needed.
 is_ready() {
-    [ "$(cat "$1/ready" 2>/dev/null)" = "$here $wanted" ] && "$1/bin/python" -c "" 2>/dev/null
+    installed=$(cat "$1/ready" 2>/dev/null) || return 1
+    case "$installed" in
+        "$here $wanted $extras" | "$here $wanted [test,docs]") ;;
+        "$here $wanted [test]") [ "$extras" != "[test,docs]" ] || return 1 ;;
+        *) return 1 ;;
+    esac
+    "$1/bin/python" -c "" 2>/dev/null
 }
 
 say() {
@@ -51,9 +67,9 @@ if ! "$venv/bin/python" -c "import sys, pip; sys.exit(not (3, 11) <= sys.version
     "$python" -m venv --clear "$venv" >&2
 fi
 if ! "$venv/bin/python" -m pip install -qq --no-input --disable-pip-version-check --root-user-action ignore \
-    --editable "$here[test]" --constraint constraints.txt >&2; then
+    --editable "$here$extras" --constraint constraints.txt >&2; then
     say "The packages could not be installed; the lines above say why. Once that is put right, run the same command again."
     exit 1
 fi
-printf '%s' "$here $wanted" >"$venv/ready"
+printf '%s' "$here $wanted $extras" >"$venv/ready"
 printf '%s\n' "$venv"

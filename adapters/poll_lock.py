@@ -1,7 +1,8 @@
-"""One process a bot token on one machine: a second one would take away half of the messages.
+"""Allows one process per bot token on a machine. A second one would receive half of the messages.
 
-A file lock, so that the system releases it however its process ends. Where there is none (Windows, a folder that
-cannot be written) nothing is locked, and the platform's own refusal has to do.
+The lock is a file lock, so the operating system releases it however the process ends. Where file
+locks don't work (on Windows, or if the folder isn't writable) nothing is locked. Then only the
+platform itself can refuse the second process.
 """
 
 import os
@@ -16,39 +17,53 @@ from filelock import AsyncFileLock, Timeout
 from core.errors import ConfigError
 from core.text.normalize import language_data
 
-NAME_DIGITS = 16
-PATIENCE_S = 10.0
-"""A process that was asked to end takes up to eight seconds."""
-LOOK_S = 0.25
+DIGEST_CHARS = 16
+# A process that is shutting down takes up to eight seconds.
+LOCK_TIMEOUT_S = 10.0
+POLL_INTERVAL_S = 0.25
 
 _log = structlog.get_logger(__name__)
 
 
 class PollLock:
-    """`server`: the root of the platform's API; the same token at another server is another bot."""
+    """A lock on a bot token.
+
+    `server` is the root of the platform's API. The same token at another server is another bot.
+    """
 
     def __init__(self, platform: str, server: str, token: str) -> None:
-        digits = sha256(f"{server} {token}".encode()).hexdigest()[:NAME_DIGITS]
+        digest = sha256(f"{server} {token}".encode()).hexdigest()[:DIGEST_CHARS]
         self._platform = platform
-        self._name = f"{platform}-{digits}.lock"
+        self._file_name = f"{platform}-{digest}.lock"
         self._lock: AsyncFileLock | None = None
 
     async def acquire(self) -> None:
-        """Once is enough; again does nothing. Waits for a process that is ending; raises ConfigError, naming the
-        process that holds the lock."""
+        """Take the lock, waiting for a process that is just shutting down.
+
+        A second call does nothing. Raises ConfigError with the id of the process that holds the
+        lock.
+        """
         if self._lock is not None or sys.platform == "win32":
             return
         folder = Path(tempfile.gettempdir()) / f"mneme-{os.getuid()}"
+        path = folder / self._file_name
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
             if folder.stat().st_uid != os.getuid():
                 raise PermissionError(f"{folder} belongs to somebody else")
-            lock = AsyncFileLock(folder / self._name, PATIENCE_S, 0o600, poll_interval=LOOK_S, on_acquired=_sign)
+            lock = AsyncFileLock(
+                path,
+                LOCK_TIMEOUT_S,
+                0o600,
+                poll_interval=POLL_INTERVAL_S,
+                on_acquired=_write_process_id,
+            )
             await lock.acquire()
             self._lock = lock
         except Timeout as error:
-            process, refusal = (folder / self._name).read_text(), language_data("refusals", "adapters")["in_use"]
-            raise ConfigError(refusal.format(platform=self._platform, process=process or "unknown")) from error
+            process = path.read_text() or "unknown"
+            message = language_data("refusals", "adapters")["in_use"]
+            raise ConfigError(message.format(platform=self._platform, process=process)) from error
         except OSError as error:
             _log.warning("no lock for the token", platform=self._platform, error=str(error))
 
@@ -58,6 +73,6 @@ class PollLock:
             self._lock = None
 
 
-def _sign(descriptor: int) -> None:
+def _write_process_id(descriptor: int) -> None:
     os.ftruncate(descriptor, 0)
     os.write(descriptor, str(os.getpid()).encode())

@@ -1,7 +1,8 @@
-"""Shows one answer on a platform as it grows: typing, drafts of the text so far, the final answer.
+"""Shows one answer on a platform while it grows: typing, drafts, the final answer.
 
-One task makes all platform calls until `finish` takes over, so no two calls of one answer ever overlap. Knows parts,
-message ids and pace; how a platform renders, counts and refuses is its `MessageApi`'s business.
+Until `finish` takes over, a single task makes all platform calls, so two calls for one answer never
+overlap. This module knows message parts, message ids and the pace of updates. Rendering, measuring
+and the platform's errors belong to its `MessageApi`.
 """
 
 from __future__ import annotations
@@ -9,87 +10,113 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
 import structlog
 
 from core.errors import DeliveryError, MnemeError
-from core.markup.markdown import StyledText, off_loop, render, split
+from core.markup.markdown import StyledText, render, run_off_loop, split
 from core.ports import DeliveryRecord
 from core.types import Answer
 
-_PATIENCE_S = 30.0
+# The total of the delays that `finish` accepts from a platform.
+_MAX_DELAY_S = 30.0
 _NO_TEXT = StyledText("(no text)")
-_TYPING_AFTER_S = 0.2
-"""What is answered by then needs no typing."""
-_DRAFT_S = 25.0
-"""A draft fades a little later."""
+# Answers that start sooner than this show no typing indicator.
+_FIRST_TYPING_S = 0.2
+# A platform removes a draft a little later than this, so it is sent again.
+_DRAFT_LIFETIME_S = 25.0
+# No draft is shown before this time, so an answer that is complete by then is posted directly.
 _FIRST_WORDS_S = 0.6
-"""An answer that is ready by then is shown at once, and not as a draft before."""
-_SEEN = "(you may have seen this; the connection broke)"
+_DUPLICATE_NOTICE = "(you may have seen this; the connection broke)"
 
 _log = structlog.get_logger("streaming")
 
 
 class MessageApi(Protocol):
-    """One chat of one platform. Raises DeliveryError."""
+    """The calls of one platform for one chat. Calls that fail raise DeliveryError."""
 
+    # The longest text of one platform message, as `measure` counts it.
     limit_chars: int
-    """Longest text of one platform message, measured by `measure`."""
+    # The shortest time between two drafts. Edits slow down to a quarter of that rate.
     pace_s: float
-    """Shortest time between two drafts; edits of a message become rarer, up to a fourth as many."""
+    # Whether posting again with the same nonce creates no second message.
     is_idempotent: bool
-    """Whether the same nonce, again, makes no second message."""
 
     def measure(self, part: StyledText) -> int:
-        """The length of one part as the platform counts it."""
+        """Return the length of one part as the platform counts it."""
 
-    async def typing(self) -> None:
-        """Shows that an answer is being worked on; fades by itself after a few seconds."""
+    async def show_typing(self) -> None:
+        """Show that an answer is being prepared. The platform hides it after a few seconds."""
 
     async def prepare(self, answer: Answer) -> None:
-        """Before the final answer is shown. Raises DeliveryError where it cannot be given here."""
+        """Get ready for the final answer. Raises DeliveryError if this chat can't have it."""
 
-    async def draft(self, part: StyledText, nonce: str) -> bool:
-        """Shows the text so far without making a message of it; False where the platform has no such thing."""
+    async def show_draft(self, part: StyledText, nonce: str) -> bool:
+        """Show the text so far without creating a message.
+
+        Returns False if the platform has no drafts.
+        """
 
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
-        """Makes a message, returns its id. `answer` is given with the last part: its buttons and files go along; where
-        they are all there is, the part is empty."""
+        """Create a message and return its id.
+
+        `answer` comes with the last part only; its buttons and files are attached to that message.
+        The part is empty if the answer consists of files alone.
+        """
 
     async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
-        """Replaces the text of a message. Equal text is not an error."""
+        """Replace the text of a message. Sending the same text again is not an error."""
 
-    async def remove(self, message_id: str) -> None:
-        """Deletes a message that is no longer needed (a draft was longer than the answer)."""
+    async def delete(self, message_id: str) -> None:
+        """Delete a message that is no longer needed because a draft was longer than the answer."""
+
+
+@dataclass(slots=True)
+class _PostedMessage:
+    id: str
+    # The part that the message shows; None if an earlier process posted it.
+    part: StyledText | None
 
 
 class StreamedReply:
-    """Every new message is recorded once the platform has answered, and those an earlier process recorded are edited,
-    not posted again."""
+    """A reply that appears while it is written.
 
-    def __init__(self, api: MessageApi, *, typing_every_s: float = 4.0, first_words_s: float = _FIRST_WORDS_S) -> None:
+    Each new message is recorded as soon as the platform confirms it. Messages that an earlier
+    process recorded are edited, not posted again.
+    """
+
+    def __init__(
+        self, api: MessageApi, *, typing_every_s: float = 4.0, first_words_s: float = _FIRST_WORDS_S
+    ) -> None:
         self._api = api
         self._first_words_s = first_words_s
         self._typing_every_s = typing_every_s
         self._record: DeliveryRecord
-        self._posted: list[tuple[str, StyledText | None]] = []
-        """Message ids, each with the part it shows; None where an earlier process made them."""
+        self._messages: list[_PostedMessage] = []
         self._text = ""
-        self._is_drafted = False
-        self._patience_s = 0.0
+        # Whether the latest update was shown as a platform draft, not as a message.
+        self._is_draft_shown = False
+        self._remaining_delay_s = 0.0
+        # Whether a post may have succeeded although its response was lost.
         self._is_uncertain = False
-        self._news = asyncio.Event()
+        self._text_changed = asyncio.Event()
         self._ending = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, record: DeliveryRecord) -> None:
-        """Starts typing and drafts, which end when the calling task ends. Called once, inside a running event loop."""
+        """Start to show typing and drafts; they end when the calling task ends.
+
+        Call this once, inside a running event loop.
+        """
         self._record = record
-        self._posted = [(message_id, None) for message_id in record.posted]
+        self._messages = [_PostedMessage(message_id, None) for message_id in record.message_ids]
         self._is_uncertain = record.is_uncertain
-        self._task = asyncio.get_running_loop().create_task(self._stream(), name=f"answer {record.key}")
+        self._task = asyncio.get_running_loop().create_task(
+            self._stream(), name=f"answer {record.key}"
+        )
         caller = asyncio.current_task()
         if caller is not None:
             caller.add_done_callback(lambda _: self._end_soon())
@@ -97,45 +124,60 @@ class StreamedReply:
     def show(self, text: str) -> None:
         if text != self._text:
             self._text = text
-            self._news.set()
+            self._text_changed.set()
 
     async def finish(self, answer: Answer) -> None:
-        """Makes the platform's messages equal to the answer. Waits out delays that the platform asks for, 30 seconds in
-        all; raises DeliveryError beyond, and then goes on where it was when called again."""
+        """Make the platform's messages equal to the answer.
+
+        Waits up to 30 seconds in total if the platform asks for delays, then raises DeliveryError.
+        A further call continues where this one stopped.
+        """
         await self._stop()
         await self._api.prepare(answer)
-        parts = await off_loop(self._parts, answer.text)
-        # A message whose id is known is edited; one of which it is not known whether it was made may be there twice.
-        unknown = len(self._posted) if self._is_uncertain else len(parts)
-        if unknown == 0 and parts:
-            parts = await off_loop(self._parts, f"{_SEEN}\n\n{answer.text}")
-        elif unknown < len(parts):
-            parts.insert(unknown, StyledText(_SEEN))
-        self._patience_s = _PATIENCE_S
-        # Files need no text.
-        parts = parts or [StyledText("") if answer.files else _NO_TEXT]
+        parts = await run_off_loop(self._split, answer.text)
+        if self._is_uncertain and parts:
+            parts = await self._add_duplicate_notice(parts, answer.text)
+        if not parts:
+            parts = [StyledText("") if answer.files else _NO_TEXT]
+
+        self._remaining_delay_s = _MAX_DELAY_S
+        last_index = len(parts) - 1
         for index, part in enumerate(parts):
-            last = answer if index == len(parts) - 1 else None
-            await self._insist(partial(self._finish_part, index, part, last))
-        while len(self._posted) > len(parts):
-            await self._remove(self._posted[-1][0])
-            del self._posted[-1]
+            is_last = index == last_index
+            await self._retry(partial(self._finish_part, index, part, answer if is_last else None))
+        while len(self._messages) > len(parts):
+            await self._delete(self._messages[-1].id)
+            del self._messages[-1]
 
     async def abandon(self) -> None:
-        """Ends typing and drafts; what was shown stays, for the process that takes the answer up again."""
+        """Stop typing and drafts. Posted messages stay for the process that resumes the answer."""
         try:
             await self._stop()
         except MnemeError as error:
             _log.warning("abandoned", error=str(error))
 
+    async def _add_duplicate_notice(self, parts: list[StyledText], text: str) -> list[StyledText]:
+        """Return the parts with a notice that a message may appear twice.
+
+        Messages with a known id are edited, so they don't appear twice. The message after them may
+        have been posted although its id is unknown, so the notice is inserted before it.
+        """
+        position = len(self._messages)
+        if position == 0:
+            return await run_off_loop(self._split, f"{_DUPLICATE_NOTICE}\n\n{text}")
+        if position < len(parts):
+            parts.insert(position, StyledText(_DUPLICATE_NOTICE))
+        return parts
+
     def _end_soon(self) -> None:
         self._ending.set()
-        self._news.set()
+        self._text_changed.set()
 
     async def _stop(self) -> None:
-        """Lets the call in flight end, so that no message is made whose id is not known."""
+        """End the streaming task after its current call, so that no message id gets lost."""
         self._end_soon()
-        task, self._task = self._task, None
+        task = self._task
+        self._task = None
         if task is None:
             return
         try:
@@ -146,26 +188,34 @@ class StreamedReply:
             raise
 
     async def _stream(self) -> None:
-        wait_s, quiet_s, edits = self._first_words_s, _TYPING_AFTER_S, 0
+        """Show typing and drafts until the reply ends. Drafts slow down as edits add up."""
+        draft_delay_s = self._first_words_s
+        typing_delay_s = _FIRST_TYPING_S
+        edits = 0
         while not self._ending.is_set():
-            is_posted = any(part is not None for _, part in self._posted)
+            has_message = any(message.part is not None for message in self._messages)
             try:
-                async with asyncio.timeout(None if is_posted else quiet_s):
-                    await self._news.wait()
+                async with asyncio.timeout(None if has_message else typing_delay_s):
+                    await self._text_changed.wait()
             except TimeoutError:
-                quiet_s = self._typing_every_s
-                await self._guarded(self._api.typing)
+                typing_delay_s = self._typing_every_s
+                await self._try(self._api.show_typing)
                 continue
-            await self._pause(wait_s)
-            self._news.clear()
-            if not self._ending.is_set():
-                await self._guarded(self._show_draft)
-                edits += not self._is_drafted
-                wait_s = self._api.pace_s * min(2**edits, 4)
-                quiet_s = _DRAFT_S if self._is_drafted else self._typing_every_s
+            await self._pause(draft_delay_s)
+            self._text_changed.clear()
+            if self._ending.is_set():
+                return
 
-    async def _guarded(self, call: Callable[[], Awaitable[None]]) -> None:
-        """A draft may be dropped; a permanent refusal ends them."""
+            await self._try(self._show_draft)
+            if self._is_draft_shown:
+                typing_delay_s = _DRAFT_LIFETIME_S
+            else:
+                typing_delay_s = self._typing_every_s
+                edits += 1
+            draft_delay_s = self._api.pace_s * min(2**edits, 4)
+
+    async def _try(self, call: Callable[[], Awaitable[None]]) -> None:
+        """Make a call whose failure only drops a draft. A permanent error ends all drafts."""
         try:
             await call()
         except DeliveryError as error:
@@ -173,64 +223,86 @@ class StreamedReply:
             if error.is_permanent:
                 self._end_soon()
             elif error.retry_after_s is not None:
-                self._news.set()
+                self._text_changed.set()
                 await self._pause(error.retry_after_s)
 
     async def _pause(self, seconds: float) -> None:
+        """Sleep, but wake up as soon as the reply ends."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._ending.wait()
 
     async def _show_draft(self) -> None:
-        """Full parts are shown as they will stay; the text goes on in the next message."""
-        parts = await off_loop(self._parts, self._text)
-        self._is_drafted = bool(parts) and not self._posted and await self._api.draft(parts[-1], self._nonce)
-        if self._is_drafted:
+        """Show the text so far, as a platform draft if possible, else as messages that are edited.
+
+        A full part is shown in its final form, and the text continues in the next message.
+        """
+        parts = await run_off_loop(self._split, self._text)
+        is_draft_shown = False
+        if parts and not self._messages:
+            is_draft_shown = await self._api.show_draft(parts[-1], self._nonce)
+        self._is_draft_shown = is_draft_shown
+        if is_draft_shown:
             return
         for index, part in enumerate(parts):
             if self._ending.is_set():
                 return
-            if index == len(self._posted):
+            if index == len(self._messages):
                 await self._post(part, None)
             else:
-                await self._is_edited(index, part, None)
+                await self._try_edit(index, part, None)
 
     async def _finish_part(
         self, index: int, part: StyledText, answer: Answer | None, *, is_replacing: bool = False
     ) -> None:
-        """A message that is gone, cannot be edited or is to lose its text is replaced by the next or a new one, and
-        removed."""
-        if index == len(self._posted):
-            await self._post(part, answer, is_last=answer is not None and not is_replacing)
-        elif not (part.text and await self._is_edited(index, part, answer)):
-            unusable = self._posted.pop(index)
-            try:
-                await self._finish_part(index, part, answer, is_replacing=True)
-            except DeliveryError:
-                self._posted.insert(index, unusable)
-                raise
-            await self._remove(unusable[0])
+        """Make the message at `index` show its final part.
 
-    async def _is_edited(self, index: int, part: StyledText, answer: Answer | None) -> bool:
-        """False where the message is gone or cannot be edited any more."""
-        message_id, shown = self._posted[index]
-        if shown != part or (answer is not None and (answer.buttons or answer.files)):
-            try:
-                await self._api.edit(message_id, part, answer)
-            except DeliveryError as error:
-                if not error.is_missing:
-                    raise
-                _log.info("edit failed", error=str(error))
-                return False
-            self._posted[index] = (message_id, part)
+        A message that is gone, can't be edited or loses its text is deleted. The next message or
+        a new one takes its place.
+        """
+        if index == len(self._messages):
+            await self._post(part, answer, is_last=answer is not None and not is_replacing)
+            return
+        if part.text and await self._try_edit(index, part, answer):
+            return
+
+        unusable = self._messages.pop(index)
+        try:
+            await self._finish_part(index, part, answer, is_replacing=True)
+        except DeliveryError:
+            self._messages.insert(index, unusable)
+            raise
+        await self._delete(unusable.id)
+
+    async def _try_edit(self, index: int, part: StyledText, answer: Answer | None) -> bool:
+        """Edit a message if it changed. Returns False if it is gone or can't be edited any more."""
+        message = self._messages[index]
+        has_attachments = answer is not None and bool(answer.buttons or answer.files)
+        if message.part == part and not has_attachments:
+            return True
+        try:
+            await self._api.edit(message.id, part, answer)
+        except DeliveryError as error:
+            if not error.is_missing:
+                raise
+            _log.info("edit failed", error=str(error))
+            return False
+        message.part = part
         return True
 
     @property
     def _nonce(self) -> str:
-        """It counts recorded messages, so that a replacement gets a new one."""
-        return f"{self._record.key}:{len(self._record.posted)}"
+        """A key for the next post. It counts recorded messages, so a replacement gets a new key."""
+        return f"{self._record.key}:{len(self._record.message_ids)}"
 
-    async def _post(self, part: StyledText, answer: Answer | None, *, is_last: bool = False) -> None:
+    async def _post(
+        self, part: StyledText, answer: Answer | None, *, is_last: bool = False
+    ) -> None:
+        """Create a message and record its id.
+
+        If the platform isn't idempotent, the intention is recorded first. It is withdrawn if the
+        message certainly wasn't created.
+        """
         if not self._api.is_idempotent:
             await self._record.intend()
         try:
@@ -240,36 +312,37 @@ class StreamedReply:
                 await self._record.retract()
             self._is_uncertain = self._is_uncertain or error.is_uncertain
             raise
-        self._posted.append((message_id, part))
+        self._messages.append(_PostedMessage(message_id, part))
         await self._record.record(message_id, is_last=is_last)
 
-    async def _remove(self, message_id: str) -> None:
-        """A message that cannot be removed is no reason to deliver the answer again."""
+    async def _delete(self, message_id: str) -> None:
+        """Delete a message. If that is refused, the message stays and the delivery still counts."""
         try:
-            await self._insist(partial(self._api.remove, message_id))
+            await self._retry(partial(self._api.delete, message_id))
         except DeliveryError as error:
             if error.retry_after_s is not None:
                 raise
             _log.info("not removed", message_id=message_id, error=str(error))
 
-    async def _insist(self, call: Callable[[], Awaitable[None]]) -> None:
-        """Repeats a call as often as the platform asks for a delay, while there is patience left."""
+    async def _retry(self, call: Callable[[], Awaitable[None]]) -> None:
+        """Repeat a call after each delay the platform asks for, up to the remaining total delay."""
         while True:
             try:
                 return await call()
             except DeliveryError as error:
                 delay_s = error.retry_after_s
-                if delay_s is None or error.is_permanent or delay_s > self._patience_s:
+                if delay_s is None or error.is_permanent or delay_s > self._remaining_delay_s:
                     raise
-            self._patience_s -= delay_s
+            self._remaining_delay_s -= delay_s
             await asyncio.sleep(delay_s)
 
-    def _parts(self, text: str) -> list[StyledText]:
+    def _split(self, text: str) -> list[StyledText]:
+        """Render Markdown and cut it into parts that each fit into one message."""
         return split(render(text), self._api.limit_chars, self._api.measure)
 
 
 class QuietReply:
-    """Fills the role Reply where nothing is shown on the way: `send` gets what was begun with, and the answer."""
+    """A `Reply` that shows nothing before the end. `send` gets the record and the answer."""
 
     def __init__(self, send: Callable[[DeliveryRecord, Answer], Awaitable[None]]) -> None:
         self._send = send
@@ -278,10 +351,10 @@ class QuietReply:
         self._record = record
 
     def show(self, text: str) -> None:
-        """Nobody looks."""
+        """Ignore text that isn't final."""
 
     async def finish(self, answer: Answer) -> None:
         await self._send(self._record, answer)
 
     async def abandon(self) -> None:
-        """Nothing was shown."""
+        """Do nothing, because nothing was shown."""

@@ -1,6 +1,8 @@
-"""Masks secrets in what is said of an error and in the log: those of this process as they stand, others by their shape.
+"""Masks secrets in error messages and in the log.
 
-Vendors put into their errors what they were sent: addresses with a token, headers, the key that they refuse.
+The secrets of this process are masked wherever they occur. Other secrets are masked if they look
+like a known kind of key. In their errors, services repeat what was sent to them: URLs with a token,
+headers, or a key that they refuse.
 """
 
 import base64
@@ -10,60 +12,93 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import quote, quote_plus
 
 MASK = "[secret]"
-SHORTEST_CHARS = 8
-"""A shorter secret is a word like any other, and known by its shape alone."""
+# Shorter secrets could be ordinary words, so they are only recognised by their shape.
+MIN_SECRET_CHARS = 8
 
-_ADDRESS = re.compile(r"""(?:(?<=://)[^/\s"'<>?#]{1,300}(?=@)|(?<=%3a%2f%2f)[^/\s"'<>?#@]{1,300}?(?=%40))""", re.I)
-_NAMED = re.compile(
+# The user and password of a URL.
+_URL_USER = re.compile(
+    r"""(?:(?<=://)[^/\s"'<>?#]{1,300}(?=@)|(?<=%3a%2f%2f)[^/\s"'<>?#@]{1,300}?(?=%40))""", re.I
+)
+# The value of a header, parameter or field whose name says that it is secret. After a plain word
+# and a colon, the value must have a digit.
+_NAMED_VALUE = re.compile(
     r"""(
-        authorization(?:\\?["']\s{0,3}[:,]\s{0,3}b?\\?["'] | \s{0,3}(?:[:=]|%3[ad])(?:\s|%20|\+){0,3}+(?:\\?["'])?)
+        authorization(?:\\?["']\s{0,3}[:,]\s{0,3}b?\\?["']
+          | \s{0,3}(?:[:=]|%3[ad])(?:\s|%20|\+){0,3}+(?:\\?["'])?)
           (?:(?:bearer|basic|bot|token|digest)(?:\s|%20|\+){1,3}+)?+
       | \bbearer\s{1,3}(?=\S{0,100}\d) | \bbasic\s{1,3}(?=\S{1,100}(?-i:[A-Z\d=]))
       | \bcookie(?:\\?["'])?\s{0,3}[:=]\s{0,3}(?:\\?["'])?
       | [?&](?:key|sig)=
       | (?:token|secret|passw(?:or)?d|api[_-]?key|(?:access|private)[_-]?key|signature)
-        (?:\\?["']\s{0,3}[:,]\s{0,3}b?\\?["'] | (?:\\?["'])?\s{0,3}(?:=|%3[ad](?:%20|\+)?)\s{0,3}(?:\\?["'])?
+        (?:\\?["']\s{0,3}[:,]\s{0,3}b?\\?["']
+          | (?:\\?["'])?\s{0,3}(?:=|%3[ad](?:%20|\+)?)\s{0,3}(?:\\?["'])?
           | \s{0,3}:\s{0,3}(?=[^\s"',;]{5,100}\d|\S{0,5}\d\S{5}))
     )(?!\[secret)[^\s"'\\&<>,;)}\]]{4,}""",
     re.X | re.I,
 )
-"""Behind the name of a header, a parameter or a field; of a plain word and a colon only what has a digit."""
-_SHAPES = re.compile(
+# Keys and tokens of well-known services.
+_KEY_SHAPE = re.compile(
     r"""\bsk-ant-[\w-]{8,} | \bsk-(?=[\w-]{0,40}\d)[\w-]{16,} | \b[srp]k_(?:live|test)_\w{10,}
       | (?:\bbot|\b)\d{6,12}(?::|%3[Aa])[\w-]{30,}            # Telegram
       | \b[MNO][\w-]{22,28}\.[\w-]{6,7}\.[\w-]{25,}           # Discord
       | \beyJ[\w-]{8,2000}\.[\w-]{4,2000}(?:\.[\w-]*)?        # JSON Web Token
-      | \bgh[pousr]_\w{20,} | \bgithub_pat_\w{20,} | \bglpat-[\w-]{18,} | \bxox[abposr]-[\w-]{10,} | \bnpm_\w{30,}
-      | \bhf_[A-Za-z]{30,} | \bpypi-[\w-]{40,} | \b(?:AKIA|ASIA|AROA)[0-9A-Z]{16}\b | \bAIza[\w-]{35,}
+      | \bgh[pousr]_\w{20,} | \bgithub_pat_\w{20,} | \bglpat-[\w-]{18,}
+      | \bxox[abposr]-[\w-]{10,} | \bnpm_\w{30,}
+      | \bhf_[A-Za-z]{30,} | \bpypi-[\w-]{40,}
+      | \b(?:AKIA|ASIA|AROA)[0-9A-Z]{16}\b | \bAIza[\w-]{35,}
       | \bya29\.[\w-]{20,} | \bSG\.[\w-]{20,60}\.[\w-]{20,}
       | (?<=hooks\.slack\.com/)\S{15,} | (?<=/api/webhooks/)\d{1,20}/[\w-]{20,}
       | -----BEGIN\ [A-Z ]{0,40}PRIVATE\ KEY-----[^-]{0,20000}""",
     re.X,
 )
-_hidden: set[str] = set()
+# The secrets of this process in all encodings that errors may use.
+_known_secrets: set[str] = set()
 
 
-def hide(secrets: Iterable[str]) -> None:
-    """From now on these, and each line of them, are masked in this process, however an error writes them."""
-    pieces = [piece for secret in secrets for piece in (secret, *secret.splitlines()) if len(piece) >= SHORTEST_CHARS]
-    _hidden.update(form for piece in pieces for form in _forms(piece))
+def register_secrets(secrets: Iterable[str]) -> None:
+    """Mask these secrets, and each line of them, in this process from now on."""
+    for secret in secrets:
+        for part in (secret, *secret.splitlines()):
+            if len(part) >= MIN_SECRET_CHARS:
+                _known_secrets.update(_list_encodings(part))
 
 
-def _forms(secret: str) -> Iterator[str]:
-    """As it stands, and as addresses, JSON, Python and, anywhere within what is encoded, Base64 write it."""
-    quoted = json.dumps(secret), json.dumps(secret, ensure_ascii=False), repr(secret), repr(secret.encode())[1:]
-    yield from (secret, *(form[1:-1] for form in quoted))
-    for form in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
-        yield from (form, re.sub("%..", lambda found: found[0].lower(), form))
-    for before in range(3):
-        content = bytes(before) + secret.encode()
-        # Only the signs that are made of the secret alone are the same whatever stands beside it.
-        form = base64.b64encode(content).decode()[(0, 2, 3)[before] : len(content) * 8 // 6]
-        yield from (form, form.translate({43: "-", 47: "_"}))
+def mask_secrets(text: str) -> str:
+    """Replace each secret in the text with a mark.
 
-
-def masked(text: str) -> str:
-    """`text` with a mark in place of each secret; to be called before it is cut, or half a secret would stay."""
-    for secret in sorted(_hidden, key=len, reverse=True):
+    Call this before cutting the text, because half a secret isn't recognised.
+    """
+    for secret in sorted(_known_secrets, key=len, reverse=True):
         text = text.replace(secret, MASK)
-    return _SHAPES.sub(MASK, _NAMED.sub(rf"\1{MASK}", _ADDRESS.sub(MASK, text)))
+    text = _URL_USER.sub(MASK, text)
+    text = _NAMED_VALUE.sub(rf"\1{MASK}", text)
+    return _KEY_SHAPE.sub(MASK, text)
+
+
+def _list_encodings(secret: str) -> Iterator[str]:
+    """Yield a secret as text, JSON, Python source, URLs and Base64 write it."""
+    yield secret
+    yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield repr(secret)[1:-1]
+    # The slice removes the quotes and the b before them.
+    yield repr(secret.encode())[2:-1]
+    for url_form in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
+        yield url_form
+        yield re.sub("%..", lambda match: match[0].lower(), url_form)
+    yield from _list_base64_forms(secret.encode())
+
+
+def _list_base64_forms(secret: bytes) -> Iterator[str]:
+    """Yield the part of a longer Base64 text that depends on the secret alone.
+
+    Base64 encodes three bytes as four characters, so the part differs with the number of bytes
+    in front of the secret (0, 1 or 2). Characters that also encode a neighbour are cut off.
+    """
+    for bytes_before, characters_before in ((0, 0), (1, 2), (2, 3)):
+        content = bytes(bytes_before) + secret
+        whole_characters = len(content) * 8 // 6
+        form = base64.b64encode(content).decode()[characters_before:whole_characters]
+        yield form
+        # The same part in the alphabet for URLs.
+        yield form.replace("+", "-").replace("/", "_")

@@ -1,53 +1,62 @@
-"""Everything of ours that can go wrong, as one tree. Messages are sentences a person can act on."""
+"""The exceptions of this project, which have one root. Their messages say what a person can do."""
 
-from config.masking import masked
+from config.masking import mask_secrets
 
 
 class MnemeError(Exception):
-    """The root: catch this to catch all of ours and nothing else. Secrets in what a vendor said are masked here, before
-    anybody shows, stores or logs it. `logged`: without what a service said, who may repeat what people say."""
+    """The root of the tree. Secrets in the message are masked."""
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(masked(message))
-        self.logged = str(self)
+        super().__init__(mask_secrets(message))
+        # The message for logs. It leaves out the words of a service, which may quote people.
+        self.log_message = str(self)
 
 
 class ConfigError(MnemeError):
-    """Settings are missing, unknown or of the wrong type: all problems in one message, each with its dotted path."""
+    """Settings are missing, unknown or of the wrong type.
+
+    The message lists all problems, each with the dotted path of its setting.
+    """
 
 
 class StoreError(MnemeError):
-    """state.db is unreadable, read-only, full, of a newer version, or damaged."""
+    """state.db is unreadable, read-only, full, damaged, or written by a newer version."""
 
 
 class StaleReadError(StoreError):
-    """Something was forgotten since the work began to read: what it made is not kept. It can be begun anew."""
+    """Data was erased after it was read. Nothing is stored, and the operation can be repeated."""
 
 
 class HistoryError(MnemeError):
-    """A file to import is of no known kind, cannot be read, or is broken from some place on."""
+    """A file to import has an unknown format, can't be read, or is damaged."""
 
 
 class ModelError(MnemeError):
-    """The model did not answer. `is_retryable`: trying again can help, after `retry_after_s` as the server asked;
-    `status` as HTTP has it (413: the conversation is too long)."""
+    """The model didn't answer."""
 
     def __init__(
-        self, message: str, *, is_retryable: bool = False, retry_after_s: float | None = None, status: int | None = None
+        self,
+        message: str,
+        *,
+        is_retryable: bool = False,
+        retry_after_s: float | None = None,
+        status: int | None = None,
     ) -> None:
         super().__init__(message)
+        # The HTTP status, for example 413 if the conversation is too long.
         self.status = status
+        # Whether another try may succeed.
         self.is_retryable = is_retryable
+        # How long the server asked to wait before the next try.
         self.retry_after_s = retry_after_s
 
 
 class ToolError(MnemeError):
-    """A tool could not do what was asked; the message tells the model what to do instead."""
+    """A tool call failed. The message tells the model what to do instead."""
 
 
 class DeliveryError(MnemeError):
-    """A platform did not take a message. Permanent: chat gone, bot blocked, token expired. Missing: the message to edit
-    is gone, so it is posted anew. Uncertain: the connection broke, so it may have arrived. `words`: of a service."""
+    """A platform didn't accept a message."""
 
     def __init__(
         self,
@@ -59,17 +68,24 @@ class DeliveryError(MnemeError):
         is_missing: bool = False,
         is_uncertain: bool = False,
     ) -> None:
+        """Create the error. `words` is the service's explanation, which isn't logged."""
         super().__init__(f"{message}: {words}" if words else message)
-        self.logged = masked(message)
+        self.log_message = mask_secrets(message)
+        # Whether the message may have arrived, for example because the connection broke.
         self.is_uncertain = is_uncertain
+        # Whether no retry can succeed: the chat is gone, the bot is blocked or the token expired.
         self.is_permanent = is_permanent
         self.retry_after_s = retry_after_s
+        # Whether the message to edit is gone, so that it must be posted again.
         self.is_missing = is_missing
 
 
 class Refused(MnemeError):
-    """Not allowed, or over a limit; the message is shown to the person as it stands, also where it quotes a secret of
-    theirs: nothing in it is a vendor's."""
+    """Something isn't allowed or is over a limit. The message is shown to the person.
+
+    Secrets in the message aren't masked. The message contains no words of a service, so a secret in
+    it can only be the person's own.
+    """
 
     def __init__(self, message: str = "") -> None:
         super().__init__(message)
@@ -77,4 +93,4 @@ class Refused(MnemeError):
 
 
 class LimitReached(ModelError, Refused):
-    """A person or a room has used up what they may in a day; who wanted to ask a model goes on without one."""
+    """A person or group has reached a daily limit. The caller continues without a model."""

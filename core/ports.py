@@ -1,4 +1,4 @@
-"""The roles that several classes fill; `gateway/app.py` decides which class fills which role."""
+"""Interfaces with several implementations. `gateway/app.py` decides which class is used."""
 
 from __future__ import annotations
 
@@ -8,113 +8,147 @@ from typing import Protocol, runtime_checkable
 
 from core.types import Address, Answer, CommandSpec, Completion, Inbound, Request
 
-Tell = Callable[[str], None]
-"""Takes what is shown while an answer is made."""
+TextCallback = Callable[[str], None]
+"""Receives text to show while an answer is being made."""
 
 
 class Clock(Protocol):
-    """The time, injected for tests."""
+    """Tells the time. Tests replace it."""
 
     def now(self) -> datetime:
-        """Aware UTC."""
+        """The current time, as an aware datetime in UTC."""
 
 
 class DeliveryRecord(Protocol):
-    """Which messages a reply has made, so that a restart edits instead of posting again. The order: `intend`, the call
-    of the platform, then `record`, or `retract` where it is sure that no message was made."""
+    """The platform messages that make up one reply.
+
+    The record lets a restarted process edit these messages instead of posting them again. For each
+    message, call `intend`, then the platform, then `record`. If the platform certainly created no
+    message, call `retract` instead of `record`.
+    """
 
     @property
     def key(self) -> str:
-        """Unique for ever; a platform with idempotent sends may use it."""
+        """A unique key. A platform may use it to make a send idempotent."""
 
     @property
-    def posted(self) -> Sequence[str]:
-        """Ids of the platform messages made so far, also by earlier processes, in order."""
+    def message_ids(self) -> Sequence[str]:
+        """The ids of the messages so far, in order, including those of earlier processes."""
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether an earlier try ended between the call of the platform and its answer: it may have been seen."""
+        """Whether an earlier process stopped during a platform call.
+
+        If so, the platform may have created one more message than `message_ids` lists.
+        """
 
     async def intend(self) -> None:
-        """Durable when it returns; while the store is out of order it is written later."""
+        """Store that a message is about to be posted.
+
+        The intention is durable when this returns. If the store fails, it is written later instead.
+        """
 
     async def retract(self) -> None:
-        """The intended message was not made."""
+        """Store that the intended message wasn't posted."""
 
     async def record(self, message_id: str, *, is_last: bool = False) -> None:
-        """The intended message, or one that needed no intention, has this id. As durable as `intend`; one that
-        `is_last`, after which nothing is done any more, becomes durable with the end of the delivery."""
+        """Store the id of a message, which is usually the intended one.
+
+        This is as durable as `intend`. With `is_last`, no message follows, and the id becomes
+        durable together with the end of the delivery.
+        """
 
 
 class Reply(Protocol):
-    """The way back to where a message came from. One task behind it makes the platform calls."""
+    """Answers one inbound on its platform. A single task makes all platform calls."""
 
     def begin(self, record: DeliveryRecord) -> None:
-        """Shows typing. Called once, before `show` and `finish`."""
+        """Show that an answer is being typed. Called once, before `show` and `finish`."""
 
     def show(self, text: str) -> None:
-        """The answer so far (Markdown); frames may be dropped."""
+        """Show the answer so far (Markdown). Some updates may be skipped."""
 
     async def finish(self, answer: Answer) -> None:
-        """Returns when the platform has the final answer. Raises DeliveryError."""
+        """Deliver the final answer. Raises DeliveryError if the platform doesn't accept it."""
 
     async def abandon(self) -> None:
-        """Nothing more will come: stops typing."""
+        """Stop typing, because no answer will come."""
 
 
-class Sink(Protocol):
-    """What an adapter gives its events to: the router."""
+class InboundSink(Protocol):
+    """Receives the events of an adapter. `gateway.admission.Admission` implements it."""
 
     async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
-        """Checks access and stores the event. Returns the entry to `serve`; None for a duplicate, or what is not
-        served."""
+        """Check access and store the event.
+
+        Returns the id of the inbox entry for `serve`. Returns None if the event is a duplicate or
+        if Mneme doesn't answer its sender.
+        """
 
     def serve(self, entry_id: int) -> Awaitable[None]:
-        """Has the entry answered once its turn in the queue comes, also where what is returned is not awaited, or is
-        cancelled; it raises nothing else."""
+        """Queue the entry, and return an awaitable that is done when the entry is answered.
 
-    async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
-        """A room has a new id (a Telegram group became a supergroup); it keeps its scope."""
+        The entry is answered even if the awaitable is never awaited or is cancelled. Awaiting it
+        raises nothing but CancelledError.
+        """
+
+    async def migrate_group(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
+        """Store the new id of a group, as when a Telegram group becomes a supergroup.
+
+        The group keeps its scope.
+        """
 
 
 @runtime_checkable
-class Suggester(Protocol):
-    """What a sink may be too."""
+class Autocompleter(Protocol):
+    """Completes the options of commands. An InboundSink may implement this too."""
 
-    async def suggest(self, inbound: Inbound, typed: str) -> Mapping[str, str]:
-        """What the option that is being typed, of a command of `inbound`, may become, best first, and how that is
-        shown; nothing for who is not served."""
+    async def autocomplete(self, inbound: Inbound, typed: str) -> Mapping[str, str]:
+        """Suggest values for the option that is being typed in the command of `inbound`.
+
+        Returns a label for each value, best first. Returns an empty mapping if Mneme doesn't answer
+        the sender.
+        """
 
 
 class Adapter(Protocol):
-    """One platform: opened, listened to until cancelled (again and again), closed."""
+    """A connection to one platform.
+
+    Call `open` first, then `listen`, which may be called several times, and `close` at the end.
+    """
 
     platform: str
     contact: str
-    """What somebody looks for who wants to write here; empty where nobody has to look."""
+    """The name and link by which people find the bot. Empty if they don't have to look for it."""
     hint: str
-    """What the system prompt says about this platform: formatting, length, buttons."""
+    """The part of the system prompt about formatting, length and buttons on this platform."""
 
     @property
     def problem(self) -> str:
-        """Why nothing can come in, as a clause; empty while the platform is proven to be there."""
+        """The reason why no messages can arrive, as a clause. Empty while the connection works."""
 
     async def open(self) -> None:
-        """Connects. Raises ConfigError when the token is refused."""
+        """Connect. Raises ConfigError if the platform refuses the token."""
 
-    async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
-        """Until cancelled. Sending must work on until `close`."""
+    async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
+        """Receive events until cancelled. Sending keeps working until `close`."""
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
-        """A way to send without an event beside it (reminders, answers after a restart)."""
+        """Create a reply that has no Inbound, for reminders and for answers after a restart."""
 
     async def close(self) -> None:
-        """Ends all connections."""
+        """Close all connections."""
 
 
 class Model(Protocol):
-    """Something that completes a conversation."""
+    """Completes a conversation."""
 
-    async def complete(self, request: Request, on_text: Tell, on_wait: Tell) -> Completion:
-        """`on_text` gets the text so far; one that does not begin with the last one has been started over. `on_wait`
-        gets a sentence when it is tried again. Raises ModelError."""
+    async def complete(
+        self, request: Request, on_text: TextCallback, on_wait: TextCallback
+    ) -> Completion:
+        """Ask the model. Raises ModelError if it doesn't answer.
+
+        `on_text` receives the whole text so far. If it doesn't begin with the previous text, the
+        model has started over. `on_wait` is called before each retry, with a sentence that says why
+        the model is asked again.
+        """

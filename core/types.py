@@ -1,7 +1,7 @@
-"""Small frozen values that every layer passes on and none of them changes.
+"""Frozen values that every layer passes on.
 
-Times are aware UTC datetimes. Ids of ours are integers (rows of state.db); ids of a platform are strings.
-Nothing here knows a vendor, a database or a file.
+Times are aware UTC datetimes. Our own ids are integers (rows of state.db); ids of a platform are
+strings. This module knows no vendor, database or file.
 """
 
 from __future__ import annotations
@@ -12,28 +12,88 @@ from datetime import datetime
 from typing import Any, Literal
 
 Json = Mapping[str, Any]
-"""One decoded JSON object; content blocks of the Messages API are such objects."""
+"""A decoded JSON object, such as a content block of the Messages API."""
 
 Role = Literal["user", "assistant", "tool"]
-MessageKind = Literal["chat", "quote", "summary", "command", "notice", "undone"]
-"""chat: the model sees it, recall finds it. quote: the model sees it, recall does not (what recall and memory
-tools returned). summary: what a session that was compressed leaves to the one that goes on, for the model only.
-command: a slash command and its answer, kept, for nobody's eyes. notice: said to the person only. undone: hidden from
-all until it is brought back."""
+
+MessageKind = Literal[
+    # Shown to the model and found by recall.
+    "chat",
+    # Shown to the model only: what recall and memory tools returned.
+    "quote",
+    # Shown to the model only: what a compression leaves of the earlier part of a session.
+    "summary",
+    # A slash command and its answer: stored, but shown to neither the model nor recall.
+    "command",
+    # Shown to the person only.
+    "notice",
+    # Taken back by /undo: hidden everywhere until it is redone.
+    "undone",
+]
+
 InboundKind = Literal["message", "edit", "delete", "action"]
-Origin = Literal["typed", "pasted", "forwarded", "via_bot", "member", "tool", "service", "file", "imported", "job"]
-"""Who said a text decides what becomes of it. Of messages typed, forwarded, via_bot (by a bot that the person called),
-imported, tool (the task of a delegated session) and job (what a reminder or a scheduled question delivered, the
-assistant's) are stored; which part of a typed one was pasted is read off its text (`core.guard.fence`); member is what
-others in a room typed."""
-CallKind = Literal["chat", "title", "summary", "compression", "expansion", "rerank", "facts", "delegation", "curator"]
-"""What a model is asked for."""
+
+Origin = Literal[
+    # Written by the sender. Parts of it may be pasted; see `core.guard.origin_and_fence`.
+    "typed",
+    "pasted",
+    "forwarded",
+    # Written by a bot that the sender called.
+    "via_bot",
+    # Typed by another member of a group.
+    "member",
+    # A tool's result; on a stored message, the task of a delegated session.
+    "tool",
+    # Returned by an external memory service.
+    "service",
+    "file",
+    "imported",
+    # Delivered by a reminder or a scheduled question, in the assistant's name.
+    "job",
+]
+"""Where a text comes from. The origin decides what the text may cause.
+
+Stored messages have only these origins: typed, forwarded, via_bot, imported, tool and job.
+"""
+
+CallKind = Literal[
+    "chat",
+    "title",
+    "summary",
+    "compression",
+    "expansion",
+    "rerank",
+    "facts",
+    "delegation",
+    "curator",
+]
+"""The purpose of a model call."""
+
 Window = tuple[tuple[int, int, int], ...]
-"""What the model's context holds, left out of recall: session id, first and last message id (inclusive), each."""
-MEMORY = "<memory-context>"
-"""How the block begins that memory adds to a message as sent; a text in which others wrote it is neutralised."""
-EndReason = Literal["new", "compression", "idle", "daily", "branch", "resumed", "rights", "cron", "import", "length"]
-"""length: what earlier versions call compression."""
+"""The spans of messages in the model's context, which recall leaves out.
+
+Each span is (session id, first message id, last message id), both ends inclusive.
+"""
+
+MEMORY_TAG = "<memory-context>"
+"""The opening tag of a block that memory adds to a sent message.
+
+The tag is neutralized wherever other text contains it.
+"""
+
+EndReason = Literal[
+    "new",
+    "compression",
+    "idle",
+    "daily",
+    "branch",
+    "resumed",
+    "rights",
+    "cron",
+    "import",
+    # Earlier versions wrote "length" for "compression".
+    "length",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,160 +107,195 @@ class Address:
     @property
     def key(self) -> str:
         """``"telegram:42"`` or, in a thread or topic, ``"telegram:42/7"``."""
-        return f"{self.platform}:{self.chat_id}" + (f"/{self.thread_id}" if self.thread_id else "")
+        key = f"{self.platform}:{self.chat_id}"
+        return f"{key}/{self.thread_id}" if self.thread_id else key
 
     @classmethod
     def parse(cls, key: str) -> Address:
-        """The reverse of `key`. Raises ValueError."""
+        """Create an address from its `key`. Raises ValueError if the key is invalid."""
         platform, _, rest = key.partition(":")
         chat_id, _, thread_id = rest.partition("/")
         if not platform or not chat_id:
-            raise ValueError(f"not an address: {key!r}; write platform:chat or platform:chat/thread")
+            raise ValueError(
+                f"not an address: {key!r}; write platform:chat or platform:chat/thread"
+            )
         return cls(platform=platform, chat_id=chat_id, thread_id=thread_id or None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """One identity on one platform, by numeric id: names can be changed by anybody."""
+    """A user on one platform, identified by the platform's id, because names can change."""
 
     platform: str
     user_id: str
 
     @property
     def key(self) -> str:
+        """``"telegram:42"``."""
         return f"{self.platform}:{self.user_id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Scope:
-    """Who may ever see what is said: one account, or one room. A room that has ceased to be the owner's own goes on in
-    another generation: ``room:telegram:-5#2``."""
+    """The account or group that owns a row and may see it.
+
+    When a group stops being the owner's own, a new generation of its scope begins:
+    ``room:telegram:-5#2``.
+    """
 
     key: str
 
     @classmethod
     def account(cls, platform: str, user_id: str) -> Scope:
+        """The scope of a direct chat: ``account:telegram:42``."""
         return cls(key=f"account:{platform}:{user_id}")
 
     @classmethod
-    def room(cls, platform: str, chat_id: str) -> Scope:
+    def group(cls, platform: str, chat_id: str) -> Scope:
+        """The scope of a group or channel: ``room:telegram:-5``."""
         return cls(key=f"room:{platform}:{chat_id}")
 
     @property
-    def is_room(self) -> bool:
+    def is_group(self) -> bool:
         return self.key.startswith("room:")
 
     def speaker(self, user_id: str) -> Account:
-        """Who speaks here under this id, also by a schedule; in a direct chat it is whose the chat is."""
+        """The account that speaks in this scope as `user_id`.
+
+        In a direct chat this is always the account that owns the chat.
+        """
         _, _, rest = self.key.partition(":")
         platform, _, own_id = rest.partition(":")
-        return Account(platform=platform, user_id=user_id if self.is_room else own_id)
+        return Account(platform=platform, user_id=user_id if self.is_group else own_id)
 
 
 Scopes = frozenset[Scope]
-LOCAL = Scope.account("terminal", "local")
-"""Whoever sits at the terminal, who is the owner."""
+
+LOCAL_SCOPE = Scope.account("terminal", "local")
+"""The scope of the terminal, whose user is always the owner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """`is_nobody`: an anonymous admin, channel, webhook or bot; matches no person and no list."""
+    """The person or bot that sent a message."""
 
     id: str
     name: str
-    is_nobody: bool = False
+    # Whether this is an anonymous admin, a channel, a webhook or a bot. Such a sender matches no
+    # person and no access list.
+    is_anonymous: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """`name` without the slash, in lower case; `arguments` as typed after it, stripped."""
+    """A slash command."""
 
+    # Lower case, without the slash.
     name: str
+    # The text after the name, stripped.
     arguments: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attachment:
-    """`reference`: the platform's own id or address."""
+    """A file that came with a message."""
 
     kind: str
     name: str
     mime: str | None = None
     size_bytes: int | None = None
+    # The platform's id or URL of the file.
     reference: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quoted:
-    """What a message answers, the part of it that was picked out, or, of a forward, whose words it passes on (then
-    `text` is empty). `name` is empty where the platform does not say; `is_ours`: the assistant's. `message_id`: of the
-    row that it repeats; one with an empty text was forgotten."""
+class Quote:
+    """The message that another one replies to or forwards."""
 
+    # "part" means that the sender selected a part of the message that they reply to.
     kind: Literal["reply", "part", "forward"]
+    # Empty for a forward, and for a message that was erased.
     text: str = ""
+    # Empty if the platform doesn't say who wrote it.
     name: str = ""
     user_id: str = ""
     at: datetime | None = None
+    # Written by the assistant.
     is_ours: bool = False
+    # The stored message with the same text.
     message_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ErasureEpoch:
-    """As of when words were read that work goes on with, in these `scopes` (`rows.scope_parameter`): a write that is
-    given this is refused once something in them was erased since. See `core/store/epoch.py`."""
+    """The state of erasures at the time when some data was read.
 
+    A write that passes its epoch is refused if anything in these scopes was erased after that time.
+    See `core/store/epoch.py`.
+    """
+
+    # The value of `visibility.scope_parameter`.
     scopes: str
     number: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inbound:
-    """One platform event. The adapter decides the scope, since it alone knows the kind of chat.  kind edit: `text` is
-    the new text of `message_id`; delete: it is empty; action (a pressed button): the id of a row in `actions`, and
-    `message_id` is the press's own. `is_addressed`: in a room, whether the bot was mentioned, replied to or commanded.
-    `is_interaction`: its reply expires (Discord). `group_id`: of an album. `link_base`: a link to a message when its id
-    is appended. `origin` forwarded or via_bot: the words of others, which command and confirm nothing. `quoted`: as the
-    platform tells it. `heading`: the line above the answer. `epoch`: of a text that was read from the store (a job's);
-    not stored."""
+    """One platform event, normalized."""
 
     kind: InboundKind
     address: Address
+    # Set by the adapter, because only the adapter knows the kind of chat.
     scope: Scope
     sender: Sender
+    # The new text of an edit; empty for a deletion; for an action, the id of a row in `actions`.
     text: str
+    # The id of the message; for an edit or deletion, of the message that changed; for an action, of
+    # the button press.
     message_id: str
     sent_at: datetime
     is_direct: bool
+    # In a group, whether the bot was mentioned, replied to, or given a command.
     is_addressed: bool = True
     command: Command | None = None
     reply_to: str | None = None
-    quoted: Quoted | None = None
+    # As reported by the platform.
+    quote: Quote | None = None
     attachments: tuple[Attachment, ...] = ()
+    # A Discord interaction, whose reply expires.
     is_interaction: bool = False
+    # Text that is forwarded or from a bot can't run a command or confirm anything.
     origin: Origin = "typed"
+    # The link to a message is this address followed by the message's id.
     link_base: str | None = None
+    # The album that the message belongs to.
     group_id: str | None = None
+    # A line to put above the answer.
     heading: str = ""
+    # Set if the text was read from the store, such as the text of a job. It isn't stored.
     epoch: ErasureEpoch | None = None
 
     @property
     def account(self) -> Account:
-        """Who is talking."""
+        """The sender's account."""
         return Account(platform=self.address.platform, user_id=self.sender.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Button:
-    """The router stores `command` in `actions` and fills in the row's `id`."""
+    """A button below an answer."""
 
     label: str
+    # Stored in `actions` before the answer is sent.
     command: Command
+    # The row in `actions`, filled in when it is stored.
     id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
+    """A file that is sent with an answer."""
+
     name: str
     content: bytes
     mime: str = "application/octet-stream"
@@ -208,79 +303,118 @@ class File:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """`text` is Markdown. `confirm`: what runs when the person's next message is a yes, its arguments are ids, never
-    words (`gateway/commands/registry.py`). `kept`: stored in place of a `text` that holds a secret. `has_erased`:
-    something was erased for it, so it is kept although its turn had read that; it has no word of it."""
+    """The reply to an inbound."""
 
+    # Markdown.
     text: str
     buttons: tuple[Button, ...] = ()
     files: tuple[File, ...] = ()
+    # Visible only to the person who asked.
     is_private: bool = False
-    confirm: Command | None = None
-    kept: str | None = None
-    has_erased: bool = False
-    asks: Inbound | None = None
+    # This command runs if the person's next message is a yes. Its arguments are ids, never words;
+    # see `gateway/commands/registry.py`.
+    confirm_command: Command | None = None
+    # Stored in place of a `text` that contains a secret.
+    stored_text: str | None = None
+    # The command erased data. The answer is stored although its turn has read the erased text,
+    # because it repeats none of that text.
+    has_erased_data: bool = False
+    # A question that is asked again in place of this answer, as by /retry.
+    asks_again: Inbound | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens. `input`: neither read from nor written to cache; `cache_write_hour`: the part of `cache_write` kept an
-    hour."""
+    """Token counts of one or more model calls."""
 
+    # Input tokens that were neither read from the cache nor written to it.
     input: int = 0
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
+    # The part of `cache_write` that is cached for an hour.
     cache_write_hour: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(**{name: count + getattr(other, name) for name, count in asdict(self).items()})
 
     @property
-    def sent(self) -> int:
+    def total_input(self) -> int:
         """All input tokens, cached or not."""
         return self.input + self.cache_read + self.cache_write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CarryOver:
+    """Messages of earlier sessions that the model still sees in this one, by message id."""
+
+    # The model sees the parent from this message on; None if it sees nothing of the parent.
+    opens_at: int | None = None
+    # The first exchange of the lineage, which a compression keeps; both ids are inclusive.
+    head_from: int | None = None
+    head_until: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionPrompt:
+    """The system prompt of a session; empty until the first turn writes it."""
+
+    text: str = ""
+    # The scopes whose text the prompt and the recalled memory of the session may contain.
+    visible_scopes: frozenset[Scope] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionEnd:
+    """When and why a session ended."""
+
+    at: datetime
+    reason: EndReason | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One conversation at one address. `opens_at`: the parent's first message that the model still sees, besides the
-    first exchange of the lineage, from `head_from` until `head_until`, both inclusive. `sight`: what
-    could be seen since the prompt was written. `is_incognito`: it lives in memory only. `is_delegated`: the model talks
-    to itself there, on behalf of its parent, whose lineage is another. `link_base`: see `Inbound`."""
+    """One conversation at one address, with one frozen system prompt."""
 
     id: int = 0
     address: Address
     scope: Scope
     started_at: datetime
+    # See `Inbound`.
     link_base: str | None = None
-    system_prompt: str = ""
-    sight: frozenset[Scope] = frozenset()
+    prompt: SessionPrompt = SessionPrompt()
     model: str = ""
     title: str | None = None
+    # The session that this one continues, branches off from, or works for.
     parent_id: int | None = None
+    # The first session of the lineage.
     root_id: int | None = None
-    opens_at: int | None = None
-    head_from: int | None = None
-    head_until: int | None = None
+    carry_over: CarryOver = CarryOver()
+    # The id of an imported session in the system that it comes from.
     external_id: str | None = None
     last_at: datetime | None = None
-    ended_at: datetime | None = None
-    end_reason: EndReason | None = None
+    # None while the session is open.
+    end: SessionEnd | None = None
+    # How many chat messages it has.
     messages: int = 0
+    # An incognito session lives in memory only.
     is_incognito: bool = False
+    # A delegated session is a task that the model works on alone, for the parent session. It has a
+    # lineage of its own.
     is_delegated: bool = False
 
     @property
     def is_remembered(self) -> bool:
-        """Whether anything of it may be kept beside its messages: not of a scheduled or incognito one."""
+        """Whether facts and notes may be made from the session.
+
+        This is False for scheduled and incognito sessions.
+        """
         return self.address.platform != "cron" and not self.is_incognito
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One row. `blocks`: content blocks, None when they are one text block equal to `text`. `sent`: blocks of a user
-    turn as sent. `tools`: tool calls in searchable form. `origin`: see `Inbound`."""
+    """One row of a session."""
 
     role: Role
     text: str
@@ -288,98 +422,119 @@ class Message:
     created_at: datetime
     id: int = 0
     kind: MessageKind = "chat"
+    # Content blocks. None if they are a single text block equal to `text`.
     blocks: tuple[Json, ...] | None = None
-    sent: tuple[Json, ...] | None = None
+    # The exact blocks of a user turn as the model received them.
+    sent_blocks: tuple[Json, ...] | None = None
     external_id: str | None = None
     sender: Sender | None = None
     origin: Origin = "typed"
-    quoted: Quoted | None = None
+    quote: Quote | None = None
     tool_name: str | None = None
+    # Tool calls as searchable text.
     tools: str | None = None
     usage: Usage | None = None
 
     @property
-    def memory(self) -> tuple[Json, ...]:
-        """The blocks of `sent` that memory added."""
-        return tuple(block for block in self.sent or () if is_memory(block))
+    def memory_blocks(self) -> tuple[Json, ...]:
+        """The blocks of `sent_blocks` that memory added."""
+        return tuple(block for block in self.sent_blocks or () if is_memory_block(block))
 
 
-def is_memory(block: Json) -> bool:
-    """Whether a block of a sent form is what memory added, and not the time line, a frame or the text."""
-    return str(block.get("text", "")).startswith(MEMORY)
+def is_memory_block(block: Json) -> bool:
+    """Whether memory added this block of a sent message."""
+    return str(block.get("text", "")).startswith(MEMORY_TAG)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """A tool sees `scopes` as of `epoch`, writes to `scope`, and leaves `window` out of recall."""
+    """Where and for whom a tool runs."""
 
     session: Session
+    # The tool writes to this scope.
     scope: Scope
+    # The tool may read these scopes, as of `epoch`.
     scopes: frozenset[Scope]
     sender: Sender
     now: datetime
     message_id: int | None = None
+    # Recall leaves these messages out, because they are already in the model's context.
     window: Window = ()
     epoch: ErasureEpoch | None = None
 
     @property
     def account(self) -> Account:
-        """Who is talking."""
+        """The sender's account."""
         return Account(platform=self.session.address.platform, user_id=self.sender.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """`schema`: JSON schema of the arguments. `run` returns what the model reads, or raises ToolError or Refused.
-    `is_quote`: the result repeats stored text and is not indexed. `is_reading`: writes and tells nothing, so it serves
-    incognito. `is_outside`: a service may keep what it is asked, so it does not serve schedules. `patience_s`: its own,
-    longer time limit."""
+    """A function that the model can call."""
 
     name: str
     description: str
+    # The JSON schema of the arguments.
     schema: Json
+    # Returns the text for the model, or raises ToolError or Refused.
     run: Callable[[Json, ToolContext], Awaitable[str]]
+    # The result repeats stored text, so it isn't indexed.
     is_quote: bool = False
-    is_reading: bool = False
-    is_outside: bool = False
-    patience_s: float = 0.0
+    # The tool stores nothing and sends no data out, so it may run in an incognito session.
+    is_read_only: bool = False
+    # An external service may store the arguments, so scheduled and incognito sessions can't use the
+    # tool.
+    is_external: bool = False
+    # Replaces the usual timeout if it is longer.
+    timeout_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Payer:
-    """Who pays for a model call: a session, whose scope pays, or a scope; in a room also who asks there."""
+class BillingScope:
+    """The scope and person whose usage a model call counts for.
+
+    The scope is given itself or by its session. In a group, `user_id` is the member who asked.
+    """
 
     session_id: int | None = None
     scope: Scope | None = None
     user_id: str = ""
 
 
-NOBODY = Payer()  # such a call is not logged
+UNBILLED = BillingScope()
+"""Calls for this scope aren't logged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One model call: text blocks, ``{"role", "content": [blocks]}`` and tool definitions, with ``cache_control`` marks
-    placed. `kind` and `payer` are for the usage log. `turn`: the key of what it is made for; one that `is_trial` is not
-    tried again."""
+    """One model call in the form of the Messages API, with ``cache_control`` marks placed."""
 
+    # Text blocks.
     system: tuple[Json, ...]
+    # ``{"role": ..., "content": [blocks]}``.
     messages: tuple[Json, ...]
+    # Tool definitions.
     tools: tuple[Json, ...] = ()
     model: str = ""
     max_tokens: int = 8192
+    # For the usage log.
     kind: CallKind = "chat"
-    payer: Payer = NOBODY
-    turn: str = ""
-    is_trial: bool = False
+    billing: BillingScope = UNBILLED
+    # The key of the turn that the call belongs to.
+    turn_key: str = ""
+    # Whether a failed call isn't retried.
+    is_single_attempt: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """`blocks` exactly as answered, `text` joined, `stop_reason` as the Messages API names it."""
+    """The result of a model call."""
 
+    # Exactly as the model returned them.
     blocks: tuple[Json, ...]
+    # The text blocks, joined.
     text: str
+    # As named by the Messages API.
     stop_reason: str
     model: str
     usage: Usage = Usage()
@@ -387,15 +542,16 @@ class Completion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One argument of a command. `prefix`: what stands before its value in a typed line (``from:``); without a colon at
-    its end (``--summary``) it is a switch, given when the value is "true". `has_suggestions`: while it is typed, it is
-    asked what it may be."""
+    """One argument of a command."""
 
     name: str
     description: str
     is_required: bool = False
     choices: tuple[str, ...] = ()
+    # Written before the value in a typed line, such as ``from:``. A prefix without a colon, such as
+    # ``--summary``, makes the option a switch, which is on if its value is "true".
     prefix: str = ""
+    # Whether the command suggests values while the person types.
     has_suggestions: bool = False
 
     @property
@@ -405,15 +561,21 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSpec:
-    """How a command is announced. Option values are joined by `joiner` to the line a person would type: switches, then
-    those with a prefix, then the rest. `is_private`: for the caller's eyes only. `menu`: the entry of a message menu
-    that calls it with the message's text, which is then `Inbound.reply_to`. `changes`: a pattern of the arguments with
-    which it changes something; None: it never does."""
+    """How a command is announced to platforms and to people."""
 
     name: str
     description: str
     options: tuple[Option, ...] = ()
+    # Joins the option values into the line a person would type: switches first, then values with
+    # a prefix, then the rest.
     joiner: str = " "
+    # Whether the answer is visible only to the caller.
     is_private: bool = False
+    # Whether the help lists the command for the owner only.
+    is_for_owner: bool = False
+    # The name of the entry in a message's context menu that runs the command. `Inbound.reply_to` is
+    # then the text of that message.
     menu: str = ""
+    # A regular expression that matches the arguments with which the command changes data. None if
+    # it never does.
     changes: str | None = None

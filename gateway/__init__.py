@@ -1,1 +1,1 @@
-"""The process: composition, routing, delivery, schedules, command line."""
+"""The process: composition, admission, turns, delivery, schedules and the command line."""

@@ -1,6 +1,7 @@
-"""What `mneme check` finds out: what is right, what is wrong, and what to do about it.
+"""The checks of `mneme check`: each says whether something works, and if not, how to fix it.
 
-Besides the composition root the only place that names the clients of platforms and of the model.
+Besides the composition root, this is the only module that names the clients of platforms and of the
+model.
 """
 
 from __future__ import annotations
@@ -9,79 +10,120 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
 from typing import Literal
 
 from adapters.discord.adapter import check_discord
 from adapters.telegram.adapter import check_telegram
 from config.settings import ENVIRONMENT, PLATFORMS, Settings
-from core.agent.context_files import ContextFiles, FileState
+from core.agent.context_files import ContextFile, ContextFiles, FileState
 from core.errors import ConfigError, MnemeError, StoreError
-from core.memory.manager import ProviderThread, foreign, implements
+from core.memory.manager import ProviderThread, implements, translate_foreign_errors
 from core.memory.provider import MemoryProvider
 from core.store.mailbox import OutboxCounts
 from core.store.sqlite import database as sqlite
 from core.store.sync import PLATFORM as MEMORY
-from core.text.normalize import on_one_line
+from core.text.normalize import to_single_line
 from gateway import texts
-from gateway.services import STATE, Services, WallClock, chosen, client
-from gateway.supervisor import CONNECTED
+from gateway.installation import list_unreadable_files
+from gateway.services import STATE_FILE, Services, create_model_client, load_providers
+from gateway.supervisor import CONNECTED, WallClock
 
-PROBE_S = 30.0
+# How long a check waits for a server.
+PROBE_TIMEOUT_S = 30.0
+# Errors of the store end with this advice, which is useless in the output of the check itself.
+_CHECK_HINT = " Run `mneme check`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """`state` is off where something is not set up; `advice` says what to do."""
+    """The result for one subject, such as "model" or "state.db"."""
 
     subject: str
+    # "off": it isn't set up.
     state: Literal["right", "wrong", "off"]
     text: str
+    # What to do; may be empty.
     advice: str = ""
 
 
-async def check(settings: Settings | None, problems: Sequence[str] = ()) -> list[CheckResult]:
-    """All results, in the order in which a person would put things right. `settings` is None when they could not be
-    read because of `problems`."""
+async def run_checks(settings: Settings | None, problems: Sequence[str] = ()) -> list[CheckResult]:
+    """Run all checks; return the results in the order in which a person would fix them.
+
+    `settings` is None if the settings can't be read; `problems` says why.
+    """
     if settings is None:
-        return [*map(_problem, problems), _sqlite()]
-    results = [*_home(settings), _sqlite()]
+        unread = [_describe_settings_problem(problem) for problem in problems]
+        return [*unread, _check_installation(), _check_sqlite()]
+
+    results = [*_check_home(settings), _check_installation(), _check_sqlite()]
     states: Mapping[str, str] = {}
     queues: dict[str, OutboxCounts] = {}
     try:
         async with Services.open(settings) as services:
-            async for result in _store(services):
+            async for result in _check_store(services):
                 results.append(result)
-            states = await services.platforms()
-            for name, table in settings.memory.providers.items():
-                if table.enabled:
-                    queues[name] = await services.outbox.counts(f"{MEMORY}:{name}:")
+            states = await services.load_platform_states()
+            queues = await _count_queued_items(services)
             if services.embeddings is not None:
-                results.append(await ask("embeddings", services.embeddings.probe()))
-            results += await _context_files(services)
+                results.append(await run_probe("embeddings", services.embeddings.probe()))
+            results += await _check_context_files(services)
     except StoreError as error:
-        text, is_known, _ = str(error).partition(" Run `mneme check`")
-        advice = texts.RESTORE if is_known else ""
-        results.append(CheckResult(subject="state.db", state="wrong", text=text, advice=advice))
-    probes = {"model": _model(settings), **{name: _platform(settings, name) for name in PLATFORMS}}
-    probes |= {f"memory {name}": _provider(settings, name, counts) for name, counts in queues.items()}
-    results += await asyncio.gather(*(ask(subject, probe) for subject, probe in probes.items()))
-    # What is right by itself may still not work for the gateway that runs now.
-    return [
-        replace(result, state="wrong", text=f"{result.text} For the running gateway it is {state}.")
-        if result.state == "right" and (state := states.get(result.subject, CONNECTED)) != CONNECTED
-        else result
-        for result in results
-    ]
+        results.append(_describe_store_error(error))
+
+    probes = {"model": _probe_model(settings)}
+    for name in PLATFORMS:
+        probes[name] = _probe_platform(settings, name)
+    for name, counts in queues.items():
+        probes[f"memory {name}"] = _probe_memory(settings, name, counts)
+    results += await asyncio.gather(
+        *(run_probe(subject, probe) for subject, probe in probes.items())
+    )
+    return [_apply_gateway_state(result, states) for result in results]
 
 
-async def ask(subject: str, probe: Awaitable[str | None]) -> CheckResult:
-    """What came of asking something outside: a sentence, None for what is not set up, MnemeError for what is wrong."""
+async def _count_queued_items(services: Services) -> dict[str, OutboxCounts]:
+    """Count the outbox items for each memory service that is switched on."""
+    counts = {}
+    for name, options in services.settings.memory.providers.items():
+        if options.enabled:
+            counts[name] = await services.outbox.count_items(f"{MEMORY}:{name}:")
+    return counts
+
+
+def _describe_store_error(error: StoreError) -> CheckResult:
+    """Describe why state.db can't be used. A damaged one must be restored from a backup."""
+    text, hint, _ = str(error).partition(_CHECK_HINT)
+    advice = texts.RESTORE if hint else ""
+    return CheckResult(subject="state.db", state="wrong", text=text, advice=advice)
+
+
+def _apply_gateway_state(result: CheckResult, states: Mapping[str, str]) -> CheckResult:
+    """Mark a result as wrong if the running gateway has a problem with its subject."""
+    state = states.get(result.subject, CONNECTED)
+    if result.state != "right" or state == CONNECTED:
+        return result
+    text = f"{result.text} For the running gateway it is {state}."
+    return replace(result, state="wrong", text=text)
+
+
+async def run_probe(subject: str, probe: Awaitable[str | None]) -> CheckResult:
+    """Await a probe of something outside of this machine.
+
+    The probe returns a sentence, or None if the subject isn't set up. It raises MnemeError if
+    something is wrong.
+    """
     try:
-        async with asyncio.timeout(PROBE_S):
+        async with asyncio.timeout(PROBE_TIMEOUT_S):
             text = await probe
     except TimeoutError:
-        text = f"There was no answer within {PROBE_S:.0f} s."
-        return CheckResult(subject=subject, state="wrong", text=text, advice="Check the network and the address.")
+        return CheckResult(
+            subject=subject,
+            state="wrong",
+            text=f"There was no answer within {PROBE_TIMEOUT_S:.0f} s.",
+            advice="Check the network and the address.",
+        )
     except MnemeError as error:
         return CheckResult(subject=subject, state="wrong", text=str(error))
     if text is None:
@@ -90,108 +132,168 @@ async def ask(subject: str, probe: Awaitable[str | None]) -> CheckResult:
     return CheckResult(subject=subject, state="right", text=text)
 
 
-async def repaired(settings: Settings) -> CheckResult:
-    """Builds the text indexes anew."""
+async def repair_indexes(settings: Settings) -> CheckResult:
+    """Rebuild the text indexes and delete dead letters."""
     try:
         async with Services.open(settings) as services:
-            messages = await services.recall.rebuild()
+            message_count = await services.recall.rebuild()
             while await services.recall.tend():
                 pass
-            await services.inbox.drop_dead_letters()
+            await services.inbox.delete_dead_letters()
     except MnemeError as error:
-        return CheckResult(subject="repair", state="wrong", text=str(error).partition(" Run `mneme check`")[0])
-    held = texts.counted(messages, "message")
-    return CheckResult(subject="repair", state="right", text=f"The text indexes were built anew from {held}.")
+        text = str(error).partition(_CHECK_HINT)[0]
+        return CheckResult(subject="repair", state="wrong", text=text)
+    messages = texts.format_count(message_count, "message")
+    text = f"The text indexes were built anew from {messages}."
+    return CheckResult(subject="repair", state="right", text=text)
 
 
-def _problem(text: str) -> CheckResult:
-    name = text.partition(":")[0]
+def _describe_settings_problem(problem: str) -> CheckResult:
+    name = problem.partition(":")[0]
     advice = f"Set {name}." if name in ENVIRONMENT.values() else "Put it right in mneme.toml."
-    return CheckResult(subject="settings", state="wrong", text=text, advice=advice)
+    return CheckResult(subject="settings", state="wrong", text=problem, advice=advice)
 
 
-def _home(settings: Settings) -> list[CheckResult]:
-    home = settings.home
-    wrong: dict[str, str] = {}
-    is_open = bool(home.stat().st_mode & 0o077)
-    for path, mode in ((home, 0o700), (home / "mneme.toml", 0o600)):
-        if is_open and path.exists() and path.stat().st_mode & 0o077:
-            wrong[f"{path} can be read by others on this machine."] = f"chmod {mode:o} {path}"
-    plugins = home / "plugins"
-    folders = [path.parent for path in sorted(plugins.glob("*/__init__.py"))]
-    for path in (home, home / STATE, plugins, *folders, *sorted(plugins.rglob("*.py"))):
-        if path.is_symlink():
-            wrong[f"{path} is a link to {path.resolve()}: who can change that decides what is used."] = texts.NO_LINK
-        elif path.exists() and (owner := path.stat().st_uid) != (own := os.geteuid()):
-            wrong[f"{path} belongs to another user ({owner}), who can replace it."] = f"chown {own} {path}"
-    complete = f"They are complete; the home is {home}."
-    results = [CheckResult(subject="settings", state="right", text=complete, advice=settings.advice)]
-    results += [CheckResult(subject="privacy", state="wrong", text=text, advice=wrong[text]) for text in wrong]
+def _check_home(settings: Settings) -> list[CheckResult]:
+    """Check that no other user can read or replace the files of the home."""
+    text = f"They are complete; the home is {settings.home}."
+    results = [CheckResult(subject="settings", state="right", text=text, advice=settings.advice)]
+    advice_by_problem = _find_readable_files(settings.home) | _find_replaceable_files(settings.home)
+    for problem, advice in advice_by_problem.items():
+        results.append(CheckResult(subject="privacy", state="wrong", text=problem, advice=advice))
     return results
 
 
-def _sqlite() -> CheckResult:
-    version, oldest = (".".join(map(str, one)) for one in (sqlite.VERSION, sqlite.OLDEST))
-    lacks = [f"SQLite {version} is older than {oldest}."] if sqlite.VERSION < sqlite.OLDEST else []
+def _find_readable_files(home: Path) -> dict[str, str]:
+    """Find files that other users can read; return the problems, each with its advice."""
+    problems: dict[str, str] = {}
+    if not _is_readable_by_others(home):
+        # Other users can't reach anything inside the home.
+        return problems
+    for path, mode in ((home, 0o700), (home / "mneme.toml", 0o600)):
+        if path.exists() and _is_readable_by_others(path):
+            problems[f"{path} can be read by others on this machine."] = f"chmod {mode:o} {path}"
+    return problems
+
+
+def _is_readable_by_others(path: Path) -> bool:
+    return bool(path.stat().st_mode & 0o077)
+
+
+def _find_replaceable_files(home: Path) -> dict[str, str]:
+    """Find links and files of other users; return the problems, each with its advice."""
+    problems: dict[str, str] = {}
+    own_id = os.geteuid()
+    plugins = home / "plugins"
+    folders = [path.parent for path in sorted(plugins.glob("*/__init__.py"))]
+    for path in (home, home / STATE_FILE, plugins, *folders, *sorted(plugins.rglob("*.py"))):
+        if path.is_symlink():
+            target = path.resolve()
+            problem = f"{path} is a link to {target}: who can change that decides what is used."
+            problems[problem] = texts.NO_LINK
+        elif path.exists() and path.stat().st_uid != own_id:
+            owner_id = path.stat().st_uid
+            problem = f"{path} belongs to another user ({owner_id}), who can replace it."
+            problems[problem] = f"chown {own_id} {path}"
+    return problems
+
+
+def _check_installation() -> CheckResult:
+    problems = []
+    unreadable = list_unreadable_files()
+    if unreadable:
+        problems.append(f"These files of Mneme can't be read: {', '.join(unreadable)}.")
+    right = f"Version {version('mneme-gateway')}, all data files can be read."
+    return _build_result("installation", problems, "Install Mneme again.", right)
+
+
+def _check_sqlite() -> CheckResult:
+    problems = []
+    version_text = ".".join(map(str, sqlite.SQLITE_VERSION))
+    if sqlite.SQLITE_VERSION < sqlite.MIN_SQLITE_VERSION:
+        oldest = ".".join(map(str, sqlite.MIN_SQLITE_VERSION))
+        problems.append(f"SQLite {version_text} is older than {oldest}.")
     advice = "Use a Python that was built with a newer SQLite; those from python.org are."
-    return _result("sqlite", lacks, advice, f"Version {version}.")
+    return _build_result("sqlite", problems, advice, f"Version {version_text}.")
 
 
-async def _store(services: Services) -> AsyncIterator[CheckResult]:
+async def _check_store(services: Services) -> AsyncIterator[CheckResult]:
+    """Yield the results for state.db one by one, because a later check may raise StoreError."""
     path = services.database.path
-    damage = await sqlite.damage(services.database)
-    wrong = [f"{path} is damaged: {'; '.join(damage)}"] if damage else []
-    yield _result("state.db", wrong, texts.RESTORE, f"{path} is whole.")
-    if services.restored:
-        yield CheckResult(subject="backup", state="right", text=services.restored)
-    yield _result(
+    damage = await sqlite.find_damage(services.database)
+    problems = [f"{path} is damaged: {'; '.join(damage)}"] if damage else []
+    yield _build_result("state.db", problems, texts.RESTORE, f"{path} is whole.")
+    if services.restore_report:
+        yield CheckResult(subject="backup", state="right", text=services.restore_report)
+    yield _build_result(
         "search index",
         await services.recall.verify(),
         "It is rebuilt while Mneme runs, or now: mneme check --repair.",
         "It agrees with the messages and facts.",
     )
-    if letters := await services.inbox.dead_letters():
-        listed = [f"{texts.moment(at, services.zone)} {platform}: {error}" for at, platform, error in letters]
-        yield _result("set aside", ["; ".join(listed)], texts.DEAD_LETTERS, "")
+    dead_letters = []
+    for at, platform, error in await services.inbox.list_dead_letters():
+        dead_letters.append(f"{texts.format_moment(at, services.zone)} {platform}: {error}")
+    if dead_letters:
+        yield _build_result("set aside", ["; ".join(dead_letters)], texts.DEAD_LETTERS, "")
 
 
-async def _context_files(services: Services) -> list[CheckResult]:
-    """Of each folder, what is read of it and what is not."""
+async def _check_context_files(services: Services) -> list[CheckResult]:
+    """Say for each folder which of its files are read and which aren't.
+
+    The home is left out if it has no such files.
+    """
     settings = services.settings
-    files = ContextFiles(settings.home, settings.context, settings.chats, services.notebook)
+    context_files = ContextFiles(settings.home, settings.context, settings.chats, services.notebook)
     results = []
-    for folder in files.folders:
-        found = await files.read(folder)
-        parts: dict[FileState, list[str]] = {"read": [], "offered": [], "not read": []}
-        for one in found:
-            place = one.path.relative_to(folder) if one.path.is_relative_to(folder) else one.path
-            is_cut = one.state == "read" and len(one.text) > settings.context.file_chars
-            why = "cut in the middle" if is_cut else one.reason
-            parts[one.state].append(f"{place} ({why})" if why else str(place))
-        text = "; ".join(f"{state} {', '.join(names)}" for state, names in parts.items() if names)
-        wrong = [f"{folder}: {one.reason}." for one in found if one.path == folder]
-        if found or folder != settings.home:
-            results.append(_result("context files", wrong, texts.NO_FOLDER, f"{folder}: {text or texts.NO_FILES}."))
+    for folder in context_files.folders:
+        files = await context_files.read_folder(folder)
+        if folder == settings.home and not files:
+            continue
+        # A folder that can't be read is reported as a file with its own path.
+        problems = [f"{folder}: {file.reason}." for file in files if file.path == folder]
+        summary = _summarize_files(files, folder, settings.context.file_chars)
+        right = f"{folder}: {summary or texts.NO_FILES}."
+        results.append(_build_result("context files", problems, texts.NO_FOLDER, right))
     return results
 
 
-def _result(subject: str, wrong: Sequence[str], advice: str, right: str) -> CheckResult:
-    text, advice = (" ".join(wrong), advice) if wrong else (right, "")
-    return CheckResult(subject=subject, state="wrong" if wrong else "right", text=text, advice=advice)
+def _summarize_files(files: Sequence[ContextFile], folder: Path, max_chars: int) -> str:
+    """List files by their state: ``read A.md (cut in the middle); not read B.md (a link)``."""
+    names_by_state: dict[FileState, list[str]] = {"read": [], "offered": [], "not read": []}
+    for file in files:
+        path = file.path.relative_to(folder) if file.path.is_relative_to(folder) else file.path
+        note = file.reason
+        if file.state == "read" and len(file.text) > max_chars:
+            note = "cut in the middle"
+        names_by_state[file.state].append(f"{path} ({note})" if note else str(path))
+    return "; ".join(
+        f"{state} {', '.join(names)}" for state, names in names_by_state.items() if names
+    )
 
 
-async def _model(settings: Settings) -> str | None:
-    claude = client(settings, WallClock())
-    if claude is None:
+def _build_result(subject: str, problems: Sequence[str], advice: str, right: str) -> CheckResult:
+    """Build a result from `problems` and `advice`, or from the text `right` if there are none."""
+    if problems:
+        return CheckResult(subject=subject, state="wrong", text=" ".join(problems), advice=advice)
+    return CheckResult(subject=subject, state="right", text=right)
+
+
+async def _probe_model(settings: Settings) -> str | None:
+    """Ask the server about the chat model and the helper model."""
+    client = create_model_client(settings, WallClock())
+    if client is None:
         return None
     try:
-        return " ".join([await claude.reach(name) for name in {settings.model.chat: 0, settings.model.helper: 0}])
+        names = dict.fromkeys((settings.model.chat, settings.model.helper))
+        return " ".join([await client.probe(name) for name in names])
     finally:
-        await claude.close()
+        await client.close()
 
 
-async def _platform(settings: Settings, name: str) -> str | None:
-    if (token := settings.platforms.get(name)) is None:
+async def _probe_platform(settings: Settings, name: str) -> str | None:
+    token = settings.platform_tokens.get(name)
+    if token is None:
         return None
     if name == "telegram":
         return await check_telegram(token, settings.telegram_api_url)
@@ -199,32 +301,44 @@ async def _platform(settings: Settings, name: str) -> str | None:
     return await check_discord(token, settings.discord_api_url, has_message_content=has_content)
 
 
-async def _provider(settings: Settings, name: str, counts: OutboxCounts) -> str | None:
-    found, wrong = await asyncio.to_thread(chosen, settings)
-    if name in wrong:
-        raise ConfigError(wrong[name])
-    queue = texts.sync_state(counts)
-    waits = f" {queue[0].upper()}{queue[1:]}." if queue else ""
+async def _probe_memory(settings: Settings, name: str, counts: OutboxCounts) -> str | None:
+    """Ask a memory service whether it works; also describe its outbox items."""
+    providers, problems = await asyncio.to_thread(load_providers, settings)
+    if name in problems:
+        raise ConfigError(problems[name])
+    provider = next(provider for provider in providers if provider.name == name)
+    sync_state = texts.describe_sync_state(counts)
+    sync_sentence = f" {sync_state[0].upper()}{sync_state[1:]}." if sync_state else ""
     try:
-        said = await probed(next(one for one in found if one.name == name))
+        report = await probe_provider(provider)
     except MnemeError as error:
-        raise ConfigError(f"{str(error).rstrip('.')}.{waits}".replace("?.", "?")) from error
+        text = f"{str(error).rstrip('.')}.{sync_sentence}".replace("?.", "?")
+        raise ConfigError(text) from error
     if counts.dead:
-        raise ConfigError(f"{said and f'{said}.'}{waits} `mneme memory sync {name}` sends it again.".strip())
-    return f"It can be used{said and ': '}{said}; {queue or 'it has taken all that it was told'}."
+        sentence = f"{report}." if report else ""
+        hint = f"`mneme memory sync {name}` sends it again."
+        raise ConfigError(f"{sentence}{sync_sentence} {hint}".strip())
+    works = f"It can be used: {report}" if report else "It can be used"
+    return f"{works}; {sync_state or 'it has taken all that it was told'}."
 
 
-async def probed(provider: MemoryProvider) -> str:
-    """What a memory says of itself; empty where it says nothing. Raises MnemeError."""
+async def probe_provider(provider: MemoryProvider) -> str:
+    """Return what a memory provider says about itself; empty if it has no probe.
+
+    Raises MnemeError if the provider isn't available.
+    """
     thread = ProviderThread(provider.name)
     try:
-        with foreign(f"The memory {provider.name}"):
+        with translate_foreign_errors(f"The memory {provider.name}"):
             if not await thread.run(provider.is_available):
-                raise ConfigError(f"It says that it is not available. `mneme memory setup {provider.name}` sets it up.")
+                raise ConfigError(
+                    "It says that it is not available. "
+                    f"`mneme memory setup {provider.name}` sets it up."
+                )
             if not implements(provider, "probe"):
                 return ""
             try:
-                return on_one_line(await thread.run(provider.probe))
+                return to_single_line(await thread.run(provider.probe))
             finally:
                 await thread.run(provider.shutdown)
     finally:

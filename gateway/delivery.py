@@ -1,7 +1,9 @@
-"""The way an answer leaves, once: at once if it can, else from the outbox, where reminders and notices lie as well.
+"""Sends answers, reminders and notices, each of them only once.
 
-A delivery that fails is tried again later, with growing patience; one that succeeded never leaves twice, and none
-overtakes an older one of its address. What the store cannot take at the moment is written when it can.
+An answer is sent at once if that's possible, else from the outbox, together with reminders and
+notices. A failed delivery is repeated after growing delays. A successful one is never repeated, and
+nothing overtakes an older item for the same address. If the store can't be written, the outcome of
+a delivery is written later.
 """
 
 from __future__ import annotations
@@ -22,244 +24,357 @@ from adapters.streaming import QuietReply
 from core.errors import DeliveryError, MnemeError, StoreError
 from core.memory.manager import MemoryManager
 from core.ports import Clock, DeliveryRecord, Reply
-from core.store.mailbox import INTENDED, Inbox, Outbox, OutboxItem
+from core.store.mailbox import INTENT_MARK, Inbox, Outbox, OutboxItem
 from core.store.sync import SyncTask
 from core.types import Address, Answer, Inbound
-from gateway.supervisor import contained
+from gateway.supervisor import contain_adapter_errors
 
-TRIES = 12
-TRIES_OF_MEMORY = 60  # what a memory service is to be told loses nothing by being two days late
-_LONGEST_WAIT = timedelta(hours=1)
-SHORTEST_REST_S = 0.5  # what is due and cannot be taken at the moment must not make the loop spin
-LONGEST_REST_S = 5.0  # an item that was finished elsewhere without a call holds up what is behind it no longer
-STORE_REST_S = 2.0
-RESTS_S = (0.5, 1.0, 2.0)
-"""Before each further try of what is incognito: it is written nowhere, so its reply is all that can deliver it."""
+# After this many failed attempts, an item is dead.
+MAX_ATTEMPTS = 12
+# A memory service gets more attempts, because it loses nothing if an item arrives two days late.
+MAX_MEMORY_ATTEMPTS = 60
+MAX_RETRY_DELAY_S = 3600.0
+# `run` pauses at least this long. Without the pause, an item that's due but can't be sent would
+# make it spin.
+MIN_PAUSE_S = 0.5
+# `run` pauses at most this long, because an item may be finished elsewhere without a call of
+# `wake`.
+MAX_PAUSE_S = 5.0
+# How long `run` pauses if the outbox can't be read or written.
+STORE_RETRY_S = 2.0
+# Delays before each further attempt to send an incognito answer. It's stored nowhere, so only its
+# own reply can deliver it.
+INCOGNITO_RETRY_DELAYS_S = (0.5, 1.0, 2.0)
 ReplyFactory = Callable[[Address, str | None], Reply]
-Write = Callable[[], Awaitable[object]]
+StoreWrite = Callable[[], Awaitable[object]]
 T = TypeVar("T")
+_log = structlog.get_logger("delivery")
 
 
 class _Record:
-    """Fills the role DeliveryRecord. `keep` stores what was posted; None: for what is not in the outbox."""
+    """Implements `DeliveryRecord`.
+
+    `store` saves the ids of the posted messages. It's None for answers that aren't in the outbox.
+    """
 
     def __init__(
-        self, key: str, posted: Sequence[str] = (), keep: Callable[[Sequence[str]], Awaitable[None]] | None = None
+        self,
+        key: str,
+        posted: Sequence[str] = (),
+        store: Callable[[Sequence[str]], Awaitable[None]] | None = None,
     ) -> None:
         self.key = key
-        self.posted = [message_id for message_id in posted if message_id != INTENDED]
-        self.is_uncertain = INTENDED in posted
-        self._keep = keep
+        self.message_ids = [message_id for message_id in posted if message_id != INTENT_MARK]
+        self.is_uncertain = INTENT_MARK in posted
+        self._store = store
 
     async def intend(self) -> None:
-        await self._store([*self.posted, INTENDED])
+        await self._save([*self.message_ids, INTENT_MARK])
 
     async def retract(self) -> None:
-        await self._store(self.posted)
+        await self._save(self.message_ids)
 
     async def record(self, message_id: str, *, is_last: bool = False) -> None:
-        self.posted.append(message_id)
+        self.message_ids.append(message_id)
         if not is_last:
-            await self._store(self.posted)
+            await self._save(self.message_ids)
 
-    async def _store(self, posted: Sequence[str]) -> None:
-        if self._keep is not None:
-            await self._keep(tuple(posted))
+    async def _save(self, posted: Sequence[str]) -> None:
+        if self._store is not None:
+            await self._store(tuple(posted))
 
 
 class Delivery:
-    """`replies`: how to reply on each platform that is open now; may grow. `run` delivers what lies in the outbox, one
-    item at a time for each address, all addresses side by side; nothing that a platform or the store does ends it."""
+    """Delivers answers of running turns, and with `run` everything that's due in the outbox.
 
-    def __init__(self, inbox: Inbox, outbox: Outbox, clock: Clock, replies: Mapping[str, ReplyFactory]) -> None:
+    `run` delivers one item at a time for each address, and all addresses concurrently. Errors of
+    a platform or of the store don't end it.
+    """
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        outbox: Outbox,
+        clock: Clock,
+        replies: Mapping[str, ReplyFactory],
+        *,
+        wakeup: asyncio.Event | None = None,
+        on_memory_abandoned: Callable[[str], Awaitable[None]] | None = None,
+    ) -> None:
         self.inbox = inbox
         self.outbox = outbox
         self._clock = clock
+        # How to reply on each platform that is open now. It grows when a platform opens.
         self._replies = replies
-        self._called = asyncio.Event()
+        # Set when something in the outbox may be due.
+        self._wakeup = wakeup or asyncio.Event()
+        # Called with the key of an item that a memory service will never receive, before the item
+        # is marked dead. It's called again if the process crashes in between.
+        self._on_memory_abandoned = on_memory_abandoned
+        # One lock for each address key. It's held while something is being delivered there.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        """The lock of each address that something is being delivered to, and of those that wait for it."""
-        self._left: set[str] = set()
-        """Keys of what is left to `run`, which is called whenever something else has been sent."""
+        # Keys of answers that are left to `run`, because an older item must be sent first.
+        self._postponed: set[str] = set()
+        # The records of running deliveries, by outbox key. A record is stored at the latest when
+        # its delivery ends.
         self._records: WeakValueDictionary[str, _Record] = WeakValueDictionary()
-        """By key of what is being delivered: what was posted is stored as the delivery ends, at the latest."""
-        self._unwritten: deque[Write] = deque()
-        self._has_unseen = True
-        """Whether an answer may wait for its person to come by."""
-        self.on_memory_given_up: Callable[[str], Awaitable[None]] | None = None
-        """Gets the key of what a memory service is never told before that is marked dead; again after a crash in
-        between."""
-        self._log = structlog.get_logger("delivery")
+        # Writes that failed because the store was unavailable, oldest first.
+        self._failed_writes: deque[StoreWrite] = deque()
+        # Whether there may be an answer that couldn't reach its person.
+        self._may_have_unseen = True
 
     @staticmethod
-    def draft(inbound: Inbound) -> OutboxItem:
-        """The outbox item for the answer to an event, not stored. That of an interaction names the person: once the
-        interaction has expired, a private answer has to find another way there."""
-        is_quoting = not inbound.is_direct and inbound.kind == "message"
-        quoted = inbound.message_id if is_quoting else None
+    def draft_outbox_item(inbound: Inbound) -> OutboxItem:
+        """Return the outbox item for the answer to an event, without storing it.
+
+        In a group the answer replies to the message. The answer to an interaction names the person
+        instead: if the interaction expires, a private answer must reach them in another way.
+        """
+        reply_to = None
+        if inbound.is_interaction:
+            reply_to = f"@{inbound.sender.id}"
+        elif not inbound.is_direct and inbound.kind == "message":
+            reply_to = inbound.message_id
         return OutboxItem(
             key=f"turn:{inbound.address.key}:{inbound.kind}:{inbound.message_id}",
             kind="answer",
             address=inbound.address,
-            reply_to=f"@{inbound.sender.id}" if inbound.is_interaction else quoted,
+            reply_to=reply_to,
         )
 
     def begin(self, outbox_item: OutboxItem, reply: Reply) -> None:
-        """Shows typing; what is posted is recorded."""
+        """Show that an answer is being written, and record what the reply posts from now on."""
 
-        async def keep(posted: Sequence[str]) -> None:
-            await self._write(partial(self.outbox.set_posted, outbox_item.key, posted))
+        async def store(posted: Sequence[str]) -> None:
+            await self._write_outbox(partial(self.outbox.set_posted, outbox_item.key, posted))
 
-        record = self._records[outbox_item.key] = _Record(outbox_item.key, outbox_item.posted, keep)
+        record = _Record(outbox_item.key, outbox_item.posted, store)
+        self._records[outbox_item.key] = record
         reply.begin(record)
 
     async def deliver(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> bool:
-        """Sends the final answer through a reply that has begun. False when it did not arrive: it is tried again later,
-        or dead when that is hopeless (of what is incognito only this reply can deliver it). It is left to `run`
-        where an older answer has yet to leave for the same address, unless it is a notice, which stands in no order."""
-        is_once = outbox_item.answer is None and self.inbox.is_incognito(outbox_item.address)
-        if is_once or outbox_item.kind == "notice":
-            # A notice which hangs holds up no answer.
-            return await self._send(outbox_item, reply, answer, is_once=is_once)
+        """Send the final answer through a reply that has begun; return whether it arrived.
+
+        An answer that didn't arrive is sent again later by `run`, unless its failure is permanent.
+        If an older item for the same address is waiting, the answer is left to `run`. A notice
+        never waits, and an incognito answer is only sent here.
+        """
+        is_unstored = outbox_item.answer is None and self.inbox.is_incognito(outbox_item.address)
+        if is_unstored or outbox_item.kind == "notice":
+            # This doesn't take the lock, so that a notice that hangs doesn't hold up an answer.
+            return await self._send(outbox_item, reply, answer, is_unstored=is_unstored)
+
         async with self._locks.setdefault(outbox_item.address.key, asyncio.Lock()):
-            # Where that cannot be read, a person waits: better out of order than not at all.
-            if not await self._read(self.outbox.is_behind(outbox_item.key), False):
+            if not await self._must_wait(outbox_item):
                 is_sent = await self._send(outbox_item, reply, answer)
-                self._left.discard(outbox_item.key)
-                if self._left:
+                self._postponed.discard(outbox_item.key)
+                if self._postponed:
                     self.wake()
                 return is_sent
-        await self._leave(outbox_item, reply, answer)
+        await self._postpone(outbox_item, reply, answer)
         return False
 
-    async def fail(self, outbox_item: OutboxItem, error: MnemeError, *, is_once: bool = False) -> None:
-        """Postpones a delivery that failed, or marks it dead when that is hopeless."""
-        is_permanent = isinstance(error, DeliveryError) and error.is_permanent
-        is_memory = outbox_item.kind == "memory"
-        tries = TRIES_OF_MEMORY if is_memory else TRIES
-        if is_permanent or is_once or outbox_item.attempts + 1 >= tries:
-            self._log.warning("undeliverable", key=outbox_item.key, error=error.logged)
-            if is_memory and self.on_memory_given_up is not None:
-                await self._write(partial(self.on_memory_given_up, outbox_item.key))
-            self._has_unseen = True
-            await self._write(partial(self.outbox.fail, outbox_item.key, str(error)))
-            return
-        asked_s = error.retry_after_s if isinstance(error, DeliveryError) else None
-        wait = timedelta(seconds=max(asked_s or 0.0, 2.0**outbox_item.attempts))
-        next_at = self._clock.now() + min(wait, _LONGEST_WAIT)
-        self._log.info("not delivered yet", key=outbox_item.key, error=error.logged, next_at=next_at.isoformat())
-        await self._write(partial(self.outbox.fail, outbox_item.key, str(error), next_at))
-        self.wake()
+    async def _must_wait(self, outbox_item: OutboxItem) -> bool:
+        """Whether an older item must be sent first. If the outbox can't be read, nothing waits."""
+        return await self._read_outbox(self.outbox.has_older_item(outbox_item.key), False)
 
-    async def unseen(self, inbound: Inbound) -> list[OutboxItem]:
-        """Answers to interactions that could not reach the person who is here now, where they alone read."""
-        if not self._has_unseen or not (inbound.is_interaction or inbound.is_direct):
-            return []
-        found = await self._read(self.outbox.unseen(), None)
-        self._has_unseen = found is None or bool(found)
-        platform, person = inbound.address.platform, f"@{inbound.sender.id}"
-        return [item for item in found or () if (item.address.platform, item.reply_to) == (platform, person)]
+    async def _postpone(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> None:
+        """Leave an answer to `run`.
 
-    def wake(self) -> None:
-        """Something in the outbox may be due."""
-        self._called.set()
-
-    async def run(self) -> None:
-        """Delivers until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            while True:
-                self._called.clear()
-                try:
-                    while self._unwritten:
-                        await self._unwritten[0]()
-                        self._unwritten.popleft()
-                    for outbox_item in await self.outbox.due(self._clock.now(), tuple(self._replies)):
-                        # What is claimed is due no more, and nothing behind it is.
-                        await self.outbox.claim(outbox_item.key)
-                        tasks.create_task(self._deliver_due(outbox_item), name=f"delivery {outbox_item.key}")
-                    next_at = await self.outbox.next_at(tuple(self._replies))
-                    rest_s = LONGEST_REST_S
-                    if next_at is not None:
-                        rest_s = min(max((next_at - self._clock.now()).total_seconds(), SHORTEST_REST_S), rest_s)
-                except StoreError as error:
-                    self._log.error("the outbox cannot be used", error=str(error))
-                    rest_s = STORE_REST_S
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(rest_s):
-                        await self._called.wait()
-
-    async def tell(self, inbound: Inbound, reply: Reply, answer: Answer, *, has_begun: bool = False) -> None:
-        """Says something that need not be kept (a pairing code to a stranger), or that cannot be."""
+        The reply is abandoned first, because its messages must be recorded before `run` takes the
+        item.
+        """
+        self._postponed.add(outbox_item.key)
         try:
-            with contained():
-                if not has_begun:
-                    reply.begin(_Record(f"tell:{inbound.address.key}:{inbound.message_id}"))
-                await reply.finish(answer)
-        except DeliveryError as error:
-            self._log.info("not told", address=inbound.address.key, error=str(error))
-
-    async def _send(self, outbox_item: OutboxItem, reply: Reply, answer: Answer, *, is_once: bool = False) -> bool:
-        """`is_once`: no later process or reply can deliver it, so it is tried again here."""
-        rests_s = iter(RESTS_S if is_once else ())
-        while True:
-            try:
-                with contained(outbox_item.attempts):
-                    await reply.finish(answer)
-                break
-            except MnemeError as error:
-                is_hopeless = isinstance(error, DeliveryError) and (error.is_permanent or error.retry_after_s)
-                rest_s = None if is_hopeless else next(rests_s, None)
-                if rest_s is None:
-                    await self.fail(outbox_item, error, is_once=is_once)
-                    return False
-            await asyncio.sleep(rest_s)
-        record = self._records.get(outbox_item.key)
-        await self._write(partial(self.outbox.done, outbox_item.key, () if record is None else tuple(record.posted)))
-        return True
-
-    async def _leave(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> None:
-        """`run` may take an answer only once its reply has ended and all its messages are recorded."""
-        self._left.add(outbox_item.key)
-        try:
-            with contained():
+            with contain_adapter_errors():
                 await reply.abandon()
         except MnemeError as error:
-            self._log.warning("abandoned", key=outbox_item.key, error=str(error))
-        left = replace(outbox_item, answer=answer, next_at=self._clock.now())
-        await self._write(partial(self.outbox.put, left, is_own=True))
+            _log.warning("abandoned", key=outbox_item.key, error=str(error))
+        item = replace(outbox_item, answer=answer, next_at=self._clock.now())
+        await self._write_outbox(partial(self.outbox.put, item, is_claimed=True))
         self.wake()
 
-    async def _read(self, read: Awaitable[T], otherwise: T) -> T:
-        try:
-            return await read
-        except StoreError as error:
-            self._log.error("the outbox cannot be read", error=str(error))
-            return otherwise
+    async def record_failure(
+        self, outbox_item: OutboxItem, error: MnemeError, *, is_unstored: bool = False
+    ) -> None:
+        """Schedule another attempt of a failed delivery, or mark the item dead.
 
-    async def _write(self, write: Write) -> None:
-        """When the store is out of order, writes later, in the same order."""
-        try:
-            await write()
-        except StoreError as error:
-            self._log.error("the outbox cannot be written, so this is written later", error=str(error))
-            self._unwritten.append(write)
-            self.wake()
+        It's dead if the failure is permanent, or if that was the last attempt.
+        """
+        is_memory = outbox_item.kind == "memory"
+        max_attempts = MAX_MEMORY_ATTEMPTS if is_memory else MAX_ATTEMPTS
+        is_permanent = isinstance(error, DeliveryError) and error.is_permanent
+        if is_permanent or is_unstored or outbox_item.attempts + 1 >= max_attempts:
+            _log.warning("undeliverable", key=outbox_item.key, error=error.log_message)
+            if is_memory and self._on_memory_abandoned is not None:
+                await self._write_outbox(partial(self._on_memory_abandoned, outbox_item.key))
+            self._may_have_unseen = True
+            await self._write_outbox(
+                partial(self.outbox.record_failure, outbox_item.key, str(error))
+            )
+            return
+
+        next_at = self._clock.now() + _retry_delay(outbox_item, error)
+        _log.info(
+            "not delivered yet",
+            key=outbox_item.key,
+            error=error.log_message,
+            next_at=next_at.isoformat(),
+        )
+        await self._write_outbox(
+            partial(self.outbox.record_failure, outbox_item.key, str(error), next_at)
+        )
+        self.wake()
+
+    async def list_unseen(self, inbound: Inbound) -> list[OutboxItem]:
+        """List answers to interactions that couldn't reach the person who is writing now.
+
+        These answers are private, so the list is empty if other people can read the next answer.
+        """
+        if not self._may_have_unseen or not (inbound.is_interaction or inbound.is_direct):
+            return []
+        items = await self._read_outbox(self.outbox.list_unseen(), None)
+        self._may_have_unseen = items is None or bool(items)
+        person = (inbound.address.platform, f"@{inbound.sender.id}")
+        return [item for item in items or () if (item.address.platform, item.reply_to) == person]
+
+    def wake(self) -> None:
+        """Make `run` look at the outbox now: something in it may be due."""
+        self._wakeup.set()
+
+    async def run(self) -> None:
+        """Deliver all due items of the outbox until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                self._wakeup.clear()
+                try:
+                    await self._repeat_failed_writes()
+                    await self._start_due_deliveries(tasks)
+                    pause_s = await self._pause_s()
+                except StoreError as error:
+                    _log.error("the outbox cannot be used", error=str(error))
+                    pause_s = STORE_RETRY_S
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(pause_s):
+                        await self._wakeup.wait()
+
+    async def _repeat_failed_writes(self) -> None:
+        while self._failed_writes:
+            await self._failed_writes[0]()
+            self._failed_writes.popleft()
+
+    async def _start_due_deliveries(self, tasks: asyncio.TaskGroup) -> None:
+        due = await self.outbox.list_due(self._clock.now(), tuple(self._replies))
+        for outbox_item in due:
+            # A claimed item isn't due any more, and neither is anything behind it.
+            await self.outbox.claim(outbox_item.key)
+            delivery = self._deliver_due(outbox_item)
+            tasks.create_task(delivery, name=f"delivery {outbox_item.key}")
+
+    async def _pause_s(self) -> float:
+        """Return how long `run` may pause before the next item is due."""
+        next_at = await self.outbox.find_next_due(tuple(self._replies))
+        if next_at is None:
+            return MAX_PAUSE_S
+        until_due_s = (next_at - self._clock.now()).total_seconds()
+        return min(max(until_due_s, MIN_PAUSE_S), MAX_PAUSE_S)
 
     async def _deliver_due(self, outbox_item: OutboxItem) -> None:
-        assert outbox_item.answer is not None, "what is due has content"
+        """Deliver a claimed item through a new reply."""
+        assert outbox_item.answer is not None, "a due item has content"
         try:
-            with contained(outbox_item.attempts):
-                reply = self._replies[outbox_item.address.platform](outbox_item.address, outbox_item.reply_to)
+            with contain_adapter_errors(outbox_item.attempts):
+                create_reply = self._replies[outbox_item.address.platform]
+                reply = create_reply(outbox_item.address, outbox_item.reply_to)
                 self.begin(outbox_item, reply)
         except DeliveryError as error:
-            await self.fail(outbox_item, error)
+            await self.record_failure(outbox_item, error)
         else:
             await self.deliver(outbox_item, reply, outbox_item.answer)
         self.wake()
 
+    async def send_unstored(
+        self, inbound: Inbound, reply: Reply, answer: Answer, *, has_begun: bool = False
+    ) -> None:
+        """Send an answer that isn't in the outbox, such as a pairing code.
+
+        Failures are only logged.
+        """
+        try:
+            with contain_adapter_errors():
+                if not has_begun:
+                    reply.begin(_Record(f"tell:{inbound.address.key}:{inbound.message_id}"))
+                await reply.finish(answer)
+        except DeliveryError as error:
+            _log.info("not told", address=inbound.address.key, error=str(error))
+
+    async def _send(
+        self, outbox_item: OutboxItem, reply: Reply, answer: Answer, *, is_unstored: bool = False
+    ) -> bool:
+        """Send an answer; return whether that succeeded.
+
+        With `is_unstored`, nothing else can send the answer later, so failed attempts are repeated
+        here.
+        """
+        delays_s = iter(INCOGNITO_RETRY_DELAYS_S if is_unstored else ())
+        while True:
+            try:
+                with contain_adapter_errors(outbox_item.attempts):
+                    await reply.finish(answer)
+                break
+            except MnemeError as error:
+                delay_s = next(delays_s, None)
+                if delay_s is None or _is_hopeless(error):
+                    await self.record_failure(outbox_item, error, is_unstored=is_unstored)
+                    return False
+            await asyncio.sleep(delay_s)
+
+        record = self._records.get(outbox_item.key)
+        message_ids = () if record is None else tuple(record.message_ids)
+        await self._write_outbox(partial(self.outbox.mark_done, outbox_item.key, message_ids))
+        return True
+
+    async def _read_outbox(self, read: Awaitable[T], default: T) -> T:
+        """Return the result of reading the outbox, or `default` if it can't be read."""
+        try:
+            return await read
+        except StoreError as error:
+            _log.error("the outbox cannot be read", error=str(error))
+            return default
+
+    async def _write_outbox(self, write: StoreWrite) -> None:
+        """Write to the outbox. If writes fail, `run` repeats them in their order."""
+        try:
+            await write()
+        except StoreError as error:
+            _log.error("the outbox cannot be written, so this is written later", error=str(error))
+            self._failed_writes.append(write)
+            self.wake()
+
+
+def _is_hopeless(error: MnemeError) -> bool:
+    """Whether a delivery can't succeed within the next few seconds."""
+    if not isinstance(error, DeliveryError):
+        return False
+    return error.is_permanent or bool(error.retry_after_s)
+
+
+def _retry_delay(outbox_item: OutboxItem, error: MnemeError) -> timedelta:
+    """Return the delay before the next attempt.
+
+    It doubles with each attempt. A longer delay that the platform asked for is kept, up to a limit.
+    """
+    delay_s = 2.0**outbox_item.attempts
+    if isinstance(error, DeliveryError):
+        delay_s = max(error.retry_after_s or 0.0, delay_s)
+    return timedelta(seconds=min(delay_s, MAX_RETRY_DELAY_S))
+
 
 def memory_reply(memory: MemoryManager) -> Reply:
-    """To a memory service: the key of the record says everything, but for the ids in the answer."""
+    """Return a reply that sends to a memory service.
+
+    The record's key names the service and the task; the answer's text lists the ids of the rows.
+    """
 
     async def send(record: DeliveryRecord, answer: Answer) -> None:
         task = SyncTask.parse(record.key, answer.text)

@@ -1,6 +1,6 @@
-"""The log: one line an event, of ours and of every library, with no secret in it whatever was logged.
+"""The log: one line per event, of Mneme and of every library, with all secrets masked.
 
-Says when something starts, stops or fails; what people say is never logged.
+It says when something starts, stops or fails. It never contains people's messages.
 """
 
 import logging
@@ -12,75 +12,113 @@ from typing import TextIO
 
 import structlog
 
-from config.masking import masked
+from config.masking import mask_secrets
 from config.settings import Settings
 
 FILE_BYTES = 5_000_000
-FILES_KEPT = 3
-_OURS = ("mneme", "adapters")
-"""Above the loggers of this program. All others stay at warning: libraries log what people say, and what is sent."""
+MAX_BACKUP_FILES = 3
+# Mneme's loggers are children of these. All others only log warnings, because libraries would log
+# people's messages.
+_OWN_ROOTS = ("mneme", "adapters")
 
 
 def configure(settings: Settings, destination: TextIO | Path | None = None) -> None:
-    """Sends the log to a stream (standard error unless given) or a file (mode 0600, three old ones kept); the last call
-    counts."""
-    handler: logging.Handler = (
-        _PrivateFile(destination, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8", errors="replace")
-        if isinstance(destination, Path)
-        else logging.StreamHandler(destination)
-    )
-    shared: list[structlog.typing.Processor] = [
+    """Send the log to a stream or a file; standard error by default.
+
+    A later call replaces the earlier destination. Only the user can read a log file. A full file is
+    replaced by a new one; three old files are kept.
+    """
+    shared_processors: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,
         _add_name,
         structlog.stdlib.PositionalArgumentsFormatter(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    handler.setFormatter(_Redacting(shared, settings.general.log_format == "json"))
-    root = logging.getLogger()
-    for old in [held for held in root.handlers if isinstance(held.formatter, _Redacting)]:
-        root.removeHandler(old)
-        old.close()
-    root.addHandler(handler)
+    handler = _create_handler(destination)
+    handler.setFormatter(
+        _MaskingFormatter(shared_processors, settings.general.log_format == "json")
+    )
+    _replace_handler(handler)
     level = logging.getLevelNamesMapping()[settings.general.log_level.upper()]
-    root.setLevel(max(level, logging.WARNING))
-    for name in _OURS:
+    logging.getLogger().setLevel(max(level, logging.WARNING))
+    for name in _OWN_ROOTS:
         logging.getLogger(name).setLevel(level)
     logging.captureWarnings(True)
     structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        logger_factory=_logger,
+        processors=[*shared_processors, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=_create_logger,
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,
     )
 
 
-def _logger(name: str) -> logging.Logger:
-    return logging.getLogger(name if name.partition(".")[0] in _OURS else f"{_OURS[0]}.{name}")
+def _create_handler(destination: TextIO | Path | None) -> logging.Handler:
+    """Create a handler that writes to a stream, or to a rotating file."""
+    if not isinstance(destination, Path):
+        return logging.StreamHandler(destination)
+    return _PrivateFile(
+        destination,
+        maxBytes=FILE_BYTES,
+        backupCount=MAX_BACKUP_FILES,
+        encoding="utf-8",
+        errors="replace",
+    )
 
 
-def _add_name(logger: logging.Logger, method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    event["logger"] = event.get("_record", logger).name.removeprefix(f"{_OURS[0]}.")
+def _replace_handler(handler: logging.Handler) -> None:
+    """Add a handler to the root logger, and remove the one that an earlier call added."""
+    root = logging.getLogger()
+    for earlier in list(root.handlers):
+        if isinstance(earlier.formatter, _MaskingFormatter):
+            root.removeHandler(earlier)
+            earlier.close()
+    root.addHandler(handler)
+
+
+def _create_logger(name: str) -> logging.Logger:
+    """Return the logger `name`, below one of our roots."""
+    root = name.partition(".")[0]
+    if root not in _OWN_ROOTS:
+        name = f"{_OWN_ROOTS[0]}.{name}"
+    return logging.getLogger(name)
+
+
+def _add_name(
+    logger: logging.Logger, method: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    """Add the logger's name to an event, without the root that `_create_logger` has added."""
+    event["logger"] = event.get("_record", logger).name.removeprefix(f"{_OWN_ROOTS[0]}.")
     return event
 
 
-class _Redacting(structlog.stdlib.ProcessorFormatter):
-    """Renders a record and masks the secrets in the finished line, so that none gets past in a traceback or a repr."""
+class _MaskingFormatter(structlog.stdlib.ProcessorFormatter):
+    """Renders a record, then masks secrets in the whole line, because tracebacks may have some."""
 
-    def __init__(self, shared: list[structlog.typing.Processor], is_json: bool) -> None:
-        processors: list[structlog.typing.Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
+    def __init__(self, shared_processors: list[structlog.typing.Processor], is_json: bool) -> None:
+        processors: list[structlog.typing.Processor] = [
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta
+        ]
         if is_json:
-            processors += [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(ensure_ascii=False)]
+            processors += [
+                structlog.processors.format_exc_info,
+                structlog.processors.JSONRenderer(ensure_ascii=False),
+            ]
         else:
             plain = structlog.dev.plain_traceback
-            processors.append(structlog.dev.ConsoleRenderer(colors=False, exception_formatter=plain))
-        super().__init__(foreign_pre_chain=shared, processors=processors)
+            processors.append(
+                structlog.dev.ConsoleRenderer(colors=False, exception_formatter=plain)
+            )
+        super().__init__(foreign_pre_chain=shared_processors, processors=processors)
 
     def format(self, record: logging.LogRecord) -> str:
-        return masked(super().format(record))
+        return mask_secrets(super().format(record))
 
 
 class _PrivateFile(RotatingFileHandler):
-    """A log file for its owner only, also after rotation. What a full disk does not take is lost without a trace."""
+    """A log file that only the user can read, even after rotation.
+
+    Lines that can't be written because the disk is full are dropped silently.
+    """
 
     def _open(self) -> TextIOWrapper:
         os.close(os.open(self.baseFilename, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))

@@ -1,106 +1,172 @@
-"""Notices to the owner, or to the person whose notes they are: somebody asks to be let in, a memory is out of order,
-something waits for a decision. Each is left once, where that person talked last in private.
+"""Notices that aren't answers: a stranger wants access, a note waits for a decision, and so on.
+
+A notice goes to the owner, or to the person whose notes or limits it's about. It's sent once, to
+the private chat where that person wrote last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import tzinfo
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
-from config.settings import Limited
-from core.memory.manager import MemoryNotice
+from config.settings import LimitedResource
 from core.notes.notebook import ALL_FILES
+from core.ports import Clock
 from core.store import rows
+from core.store.actions import Actions
 from core.store.jobs import Job
-from core.store.mailbox import OutboxItem
+from core.store.mailbox import Outbox, OutboxItem
 from core.store.notes import PendingNote
-from core.store.removal import NOT_SERVED
-from core.store.usage import Budget
-from core.types import LOCAL, Answer, Button, Scope
+from core.store.removal import REMOVAL_REASON
+from core.store.usage_and_limits import Budget
+from core.types import LOCAL_SCOPE, Address, Answer, Button, Scope
 from gateway import texts
-from gateway.commands.memory import decision
-from gateway.commands.registry import actions_of, with_ids
-from gateway.services import Services
+from gateway.commands.registry import (
+    assign_button_ids,
+    make_button_actions,
+    make_decision_buttons,
+)
 from gateway.supervisor import CONNECTED
+
+if TYPE_CHECKING:
+    from core.memory.manager import MemoryNotice
+
+# Finds the private chat of a scope's person. The second argument names an excluded platform.
+FindPrivateChat = Callable[[Scope, str], Awaitable[tuple[Address, Scope] | None]]
+# The verb for a pending item, by its target. Other targets have the verb "note".
+_VERBS = {"fact": "remember", "remind": "plan", "cron": "plan", "skill": "learn"}
 
 
 class OwnerNotices:
-    """Leaves notices where `Services.private_place` finds a person."""
+    """Puts notices into the outbox. `on_change` is called after each one."""
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
-
-    async def tell(
-        self, key: str, text: str, scope: Scope = LOCAL, not_on: str = "", buttons: Sequence[Button] = ()
+    def __init__(
+        self,
+        find_private_chat: FindPrivateChat,
+        actions: Actions,
+        outbox: Outbox,
+        clock: Clock,
+        zone: tzinfo,
+        on_change: Callable[[], None],
     ) -> None:
-        """Leaves a notice once for each `key`, for the person of `scope`, or the owner where that is a room, on another
-        platform than `not_on`."""
-        services = self._services
-        if (place := await services.private_place(scope, not_on)) is None:
+        self._find_private_chat = find_private_chat
+        self._actions = actions
+        self._outbox = outbox
+        self._clock = clock
+        self._zone = zone
+        self._on_change = on_change
+
+    async def notify(
+        self,
+        key: str,
+        text: str,
+        scope: Scope = LOCAL_SCOPE,
+        excluded_platform: str = "",
+        buttons: Sequence[Button] = (),
+    ) -> None:
+        """Send a notice to the person of `scope`, or to the owner if the scope is a group.
+
+        Only one notice is sent for each `key`. Nothing is sent if `excluded_platform` is the only
+        one on which the person has a private chat, or if they have none.
+        """
+        chat = await self._find_private_chat(scope, excluded_platform)
+        if chat is None:
             return
-        now, (address, scope) = services.clock.now(), place
-        answer = Answer(text=text, buttons=with_ids(buttons))
-        await services.actions.add(actions_of(answer.buttons, scope, rows.account_of(scope.key.partition(":")[2]), now))
+        address, chat_scope = chat
+        now = self._clock.now()
+        answer = Answer(text=text, buttons=assign_button_ids(buttons))
+        account = rows.parse_account(chat_scope.key.partition(":")[2])
+        await self._actions.add(make_button_actions(answer.buttons, chat_scope, account, now))
         notice = OutboxItem(key=key, kind="notice", address=address, answer=answer, next_at=now)
-        if await services.outbox.put(notice):
-            services.on_change()
+        if await self._outbox.put(notice):
+            self._on_change()
 
-    async def tell_of_dead_letter(self, platform: str) -> None:
-        """Once a day for each platform."""
-        key = f"dead:{platform}:{self._services.clock.now():%Y-%m-%d}"
-        await self.tell(key, texts.SET_ASIDE.format(platform=platform.title()))
+    async def notify_dead_letter(self, platform: str) -> None:
+        """Tell the owner that an event couldn't be handled, once a day per platform."""
+        key = f"dead:{platform}:{self._clock.now():%Y-%m-%d}"
+        await self.notify(key, texts.SET_ASIDE.format(platform=platform.title()))
 
-    async def tell_of_memory(self, kind: MemoryNotice, name: str, reason: str) -> None:
-        """Once a day for each provider and kind."""
+    async def notify_memory_problem(self, kind: MemoryNotice, name: str, reason: str) -> None:
+        """Tell the owner about a memory provider, once a day per provider and kind."""
         text = texts.MEMORY_DOWN if kind == "down" else texts.MEMORY_KEEPS
-        key = f"memory-{kind}:{name}:{self._services.clock.now().date()}"
-        await self.tell(key, text.format(name=name, reason=reason))
+        key = f"memory-{kind}:{name}:{self._clock.now().date()}"
+        await self.notify(key, text.format(name=name, reason=reason))
 
-    async def tell_of_budget(self, budget: Budget, name: Limited) -> None:
-        """Once a day for each person and each room, of each limit that is nearly reached."""
-        day = self._services.clock.now().astimezone(self._services.zone).date()
-        whose = f"the room `{budget.scope.key}`" if budget.scope.is_room else "you"
-        text = texts.LIMIT_NEAR.format(whose=whose, used=budget.said(name))
-        await self.tell(f"limit:{budget.scope.key}:{name}:{day}", text, budget.scope)
+    async def notify_budget(self, budget: Budget, name: LimitedResource) -> None:
+        """Tell a person that a daily limit is nearly reached, once a day per limit.
 
-    async def tell_of_outage(self, platform: str, state: str) -> None:
-        """Of a platform that is dead, elsewhere, and that it is back."""
-        dead = texts.GIVEN_UP if state.startswith("given up") else texts.DEAD
-        text = (texts.BACK if state == CONNECTED else dead).format(platform=platform.title(), state=state)
-        await self.tell(f"outage:{platform}:{self._services.clock.now().isoformat()}", text, not_on=platform)
+        For a group, the owner is told.
+        """
+        day = self._clock.now().astimezone(self._zone).date()
+        whose = f"the room `{budget.scope.key}`" if budget.scope.is_group else "you"
+        text = texts.LIMIT_NEAR.format(whose=whose, used=budget.format_usage(name))
+        await self.notify(f"limit:{budget.scope.key}:{name}:{day}", text, budget.scope)
 
-    async def tell_of_pause(self, job: Job, reason: str) -> None:
-        """Tells the person of a job that it does not come any more; the owner where that person is not served."""
-        is_gone = reason == NOT_SERVED and not job.scope.is_room
-        whose = f" of `{job.scope.key}`" if is_gone else _of_room(job.scope)
+    async def notify_outage(self, platform: str, state: str) -> None:
+        """Tell the owner on another platform that a platform is dead, or connected again."""
+        if state == CONNECTED:
+            text = texts.BACK
+        elif state.startswith("given up"):
+            text = texts.GIVEN_UP
+        else:
+            text = texts.DEAD
+        await self.notify(
+            f"outage:{platform}:{self._clock.now().isoformat()}",
+            text.format(platform=platform.title(), state=state),
+            excluded_platform=platform,
+        )
+
+    async def notify_paused_job(self, job: Job, reason: str) -> None:
+        """Tell a job's author that it's paused; if they aren't served any more, tell the owner."""
+        key = f"paused:{job.id}:{job.next_at}"
+        if reason == REMOVAL_REASON and not job.scope.is_group:
+            recipient = LOCAL_SCOPE
+            whose = f" of `{job.scope.key}`"
+        else:
+            recipient = job.scope
+            whose = _of_group(job.scope)
         text = texts.JOB_PAUSED.format(number=job.id, room=whose, reason=reason)
-        await self.tell(f"paused:{job.id}:{job.next_at}", text, LOCAL if is_gone else job.scope)
+        await self.notify(key, text, recipient)
 
-    async def tell_of_pending(self, note: PendingNote) -> None:
-        """Tells of what waits for a yes, the owner for a room; nothing new where a notice was left since `began_at`."""
-        scope = note.scope
-        if note.is_draft and not scope.is_room:
-            text = "\n".join([texts.DRAFT.format(reason=note.reason), "", *texts.difference(note.operations)])
-            await self.tell(f"draft:{note.id}", text, scope, buttons=decision(note))
+    async def notify_pending(self, note: PendingNote) -> None:
+        """Tell a person that something waits for their approval. For a group, tell the owner.
+
+        A draft in a person's own scope is shown with buttons to decide. For all other items, only
+        the first one is announced until a decision was made.
+        """
+        if note.is_draft and not note.scope.is_group:
+            lines = [texts.DRAFT.format(reason=note.reason), ""]
+            lines += texts.render_changes(note.operations)
+            buttons = make_decision_buttons(note)
+            await self.notify(f"draft:{note.id}", "\n".join(lines), note.scope, buttons=buttons)
             return
-        did = {"fact": "remember", "remind": "plan", "cron": "plan", "skill": "learn"}.get(note.target, "note")
-        text = f"Before I {did} something, I need your yes: {note.reason}. `/memory pending` shows it"
-        if scope.is_room:
-            shell = f"`mneme memory pending --scope {scope.key}` in a shell"
-            text = f"About the room `{scope.key}`: {text} in that room, {shell}"
-        since = f"draft:{note.id}" if note.is_draft else (note.began_at or note.at).isoformat()
-        await self.tell(f"aside:{scope.key}:{since}", f"{text}.", scope)
+        first = f"draft:{note.id}" if note.is_draft else (note.began_at or note.at).isoformat()
+        await self.notify(f"aside:{note.scope.key}:{first}", _render_pending(note), note.scope)
 
-    async def warn_of_note(self, scope: Scope, target: str, reason: str, entry: str) -> None:
-        """A note written by hand that looks wrong; it stands all the same."""
+    async def warn_about_note(self, scope: Scope, target: str, reason: str, entry: str) -> None:
+        """Warn about a note that was written by hand and looks suspicious. The note stays."""
         digest = sha256(entry.encode("utf-8", "replace")).hexdigest()
-        text = texts.NOTE_BY_HAND.format(name=f"{ALL_FILES[target]}{_of_room(scope)}", reason=reason)
-        await self.tell(f"warned:{scope.key}:{digest}", text, scope)
+        name = f"{ALL_FILES[target]}{_of_group(scope)}"
+        text = texts.NOTE_BY_HAND.format(name=name, reason=reason)
+        await self.notify(f"warned:{scope.key}:{digest}", text, scope)
 
-    async def warn_of_file(self, name: str, reason: str, digest: str) -> None:
-        """The same for a file of the owner's own, once for what it says."""
-        await self.tell(f"warned:{name}:{digest}", texts.OWNER_FILE.format(name=name, reason=reason))
+    async def warn_about_file(self, name: str, reason: str, digest: str) -> None:
+        """Warn the owner about one of their own files, once for each content."""
+        text = texts.OWNER_FILE.format(name=name, reason=reason)
+        await self.notify(f"warned:{name}:{digest}", text)
 
 
-def _of_room(scope: Scope) -> str:
-    return f" of the room `{scope.key}`" if scope.is_room else ""
+def _render_pending(note: PendingNote) -> str:
+    """Say why an item waits for approval, and which command shows it."""
+    verb = _VERBS.get(note.target, "note")
+    text = f"Before I {verb} something, I need your yes: {note.reason}. `/memory pending` shows it"
+    if note.scope.is_group:
+        shell = f"`mneme memory pending --scope {note.scope.key}` in a shell"
+        text = f"About the room `{note.scope.key}`: {text} in that room, {shell}"
+    return f"{text}."
+
+
+def _of_group(scope: Scope) -> str:
+    return f" of the room `{scope.key}`" if scope.is_group else ""

@@ -1,277 +1,466 @@
-"""One queue for each address: its turns run one after the other, in order of arrival; other queues run beside it.
+"""One queue per address: its turns run one after the other, in the order of arrival.
 
-Plain messages that waited while a turn ran are taken together, and so is a burst: an album, what is forwarded together,
-the parts of a long text, or what somebody adds before anything was answered. `/stop` reaches into a running turn.
-What is said faster than it may be answered is held, and queued together once it may.
+Queues of different addresses run concurrently. Messages that wait together are answered together,
+as one batch. So is a burst: an album, messages forwarded together, the parts of a long text, or
+what a person adds before any of the answer was shown. `/stop` ends the running turn of a queue.
+
+Messages over their sender's rate limit are held, and queued as soon as the limit allows it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Hashable, Iterator, MutableSequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, MutableSequence, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from itertools import chain, islice, takewhile
 
 from core.ports import Reply
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.types import Address, Command, Inbound, Scope
 
-BURST_S = 1.2
-"""What comes within this time belongs together."""
-BURST_MOST = 10
-"""With more than this the answer is not begun anew: what comes then waits for the next turn."""
+# Messages that arrive within this time belong to one burst.
+BURST_WINDOW_S = 1.2
+# A batch that is this long isn't extended: further messages wait for the next turn.
+MAX_BURST_MESSAGES = 10
+# A text of this length may be a part of a longer one: clients split texts over 4,096 characters.
 PART_CHARS = 3800
-"""Longer texts may be parts: clients split what is over 4,096 characters."""
+
+
+class EventKind(Enum):
+    """How an event is answered."""
+
+    MESSAGE = "message"  # in its queue, together with the messages around it
+    COMMAND = "command"  # in its queue, alone
+    IMMEDIATE = "immediate"  # without waiting: a read-only command, or an expired button
+
+
+class EventState(Enum):
+    """How far an event has come. An immediate event is in no queue, so it stays `ADMITTED`."""
+
+    ADMITTED = "admitted"  # stored in the inbox
+    RATE_LIMITED = "rate limited"  # held until its sender may speak again
+    MERGED = "merged"  # part of a queued event of the same sender
+    QUEUED = "queued"
+    RUNNING = "running"  # part of the batch that is being answered
+    REVOKED = "revoked"  # its sender lost access while it was being answered
+    WITHDRAWN = "withdrawn"  # left its queue: deleted, or its sender lost access
+
+
+class ReplyState(Enum):
+    """How far the reply to an event has come."""
+
+    UNUSED = "unused"
+    BEGUN = "begun"  # shows that an answer is being written
+    ANSWERED = "answered"  # has the final answer; a failure after this isn't reported again
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class PendingEvent:
-    """An inbox entry, the reply to it and the outbox item of its answer. Plain ones (no commands) may be taken together
-    with their neighbours; an overheard one is stored without an answer; one that `is_beside` waits in no queue.
-    `command`: see `Commands.given`. `is_stopped`: its turn is not begun anew. `joined_at`: on the loop's clock.
-    `is_dropped`: whoever wrote it is not served any more. `changes`: edits and deletions that came before it was
-    stored. `is_metered`: not the owner's. `along`: what was held and is taken with it, which has its `place` and its
-    outbox item then. `is_ready`: it stands in its queue, or was taken."""
+    """A stored event that hasn't been answered yet, with its reply and its outbox item."""
 
     entry: InboxEntry
     reply: Reply
     scope: Scope
+    # Where the answer is stored. An event that is answered together with another one shares the
+    # item of that event.
     outbox_item: OutboxItem
+    # The command that the event means: see `CommandRegistry.resolve`.
     command: Command | None = None
-    is_overheard: bool = False
-    is_beside: bool = False
-    is_taken: bool = False
-    has_begun: bool = False
-    is_stopped: bool = False
-    is_answered: bool = False
-    is_dropped: bool = False
-    is_metered: bool = False
-    joined_at: float = 0.0
-    is_ready: asyncio.Event = field(default_factory=asyncio.Event)
+    kind: EventKind = EventKind.MESSAGE
+    state: EventState = EventState.ADMITTED
+    reply_state: ReplyState = ReplyState.UNUSED
+    # False for group talk that isn't meant for Mneme. It's stored, but not answered.
+    is_addressed: bool = True
+    # False for the owner, who has no rate limit.
+    counts_against_limits: bool = False
+    # When the event was queued, on the event loop's clock.
+    queued_at: float = 0.0
+    # Set as soon as the event isn't held any more.
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    # Earlier held messages of the same sender that are answered together with this one.
+    merged: list[PendingEvent] = field(default_factory=list)
+    # Edits and deletions that arrived while the event was being answered, before it was stored.
     changes: list[Inbound] = field(default_factory=list)
-    along: list[PendingEvent] = field(default_factory=list)
-    place: Address = field(init=False)
+    # The address of the queue. A merged event may wait in the queue of another thread.
+    queue_address: Address = field(init=False)
 
     def __post_init__(self) -> None:
-        self.place = self.inbound.address
+        self.queue_address = self.inbound.address
 
     @property
     def inbound(self) -> Inbound:
         return self.entry.inbound
 
     @property
-    def is_plain(self) -> bool:
-        return self.inbound.kind == "message" and self.command is None
+    def is_held(self) -> bool:
+        return self.state in (EventState.RATE_LIMITED, EventState.MERGED)
 
     @property
-    def is_part(self) -> bool:
-        """Whether more of the same may follow at once."""
-        inbound = self.inbound
-        return inbound.group_id is not None or inbound.origin == "forwarded" or len(inbound.text) >= PART_CHARS
+    def is_waiting(self) -> bool:
+        """Whether the event can still be taken out of the queues."""
+        return self.is_held or self.state is EventState.QUEUED
 
-    def goes_with(self, other: PendingEvent) -> bool:
-        return self.is_plain and other.is_plain and self.is_overheard == other.is_overheard
+    @property
+    def is_running(self) -> bool:
+        return self.state in (EventState.RUNNING, EventState.REVOKED)
+
+    @property
+    def is_mergeable(self) -> bool:
+        """Whether the event may be answered together with others. Commands run alone."""
+        return self.kind is EventKind.MESSAGE
+
+    @property
+    def may_continue(self) -> bool:
+        """Whether more of the same burst may follow at once."""
+        inbound = self.inbound
+        if inbound.group_id is not None or inbound.origin == "forwarded":
+            return True
+        return len(inbound.text) >= PART_CHARS
+
+    def can_merge_with(self, other: PendingEvent) -> bool:
+        if not (self.is_mergeable and other.is_mergeable):
+            return False
+        return self.is_addressed == other.is_addressed
+
+    def edit_text(self, text: str) -> None:
+        """Replace the text. A message that confirmed a command no longer does."""
+        self.entry = replace(self.entry, inbound=replace(self.inbound, text=text))
+        self.command = self.inbound.command
+        self.kind = EventKind.MESSAGE if self.command is None else EventKind.COMMAND
+
+    def become_message(self, inbound: Inbound) -> None:
+        """Turn a command into the message `inbound`, which the model answers in its place."""
+        self.entry = replace(self.entry, inbound=inbound)
+        self.command = None
+        self.kind = EventKind.MESSAGE
+
+
+@dataclass(slots=True, eq=False)
+class Batch:
+    """Events that are answered together, in the order of arrival.
+
+    It's empty for an event that was withdrawn, or that another batch has answered.
+    """
+
+    events: list[PendingEvent] = field(default_factory=list)
+    # Events that were answered separately, because their sender is over a daily limit.
+    refused: list[PendingEvent] = field(default_factory=list)
+    # The turn was stopped. It may be repeated to store the messages, but not to ask the model.
+    is_stopped: bool = False
+
+    @property
+    def last(self) -> PendingEvent:
+        """The newest event. The answer goes to its reply."""
+        return self.events[-1]
+
+    @property
+    def outbox_item(self) -> OutboxItem:
+        """The first event's item, which is found again after a crash, whatever else is waiting."""
+        return self.events[0].outbox_item
+
+    @property
+    def scope(self) -> Scope:
+        return self.events[0].scope
+
+    @property
+    def entry_ids(self) -> list[int]:
+        return [event.entry.id for event in self.events]
+
+    @property
+    def is_any_revoked(self) -> bool:
+        return any(event.state is EventState.REVOKED for event in self.events)
+
+    @property
+    def is_all_revoked(self) -> bool:
+        return all(event.state is EventState.REVOKED for event in self.events)
+
+    def refuse(self, events: Sequence[PendingEvent]) -> None:
+        """Take out events that were answered separately."""
+        self.refused += events
+        self.events = [event for event in self.events if event not in events]
 
 
 @dataclass(slots=True)
 class _Queue:
+    # Held while a batch is answered.
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     waiting: deque[PendingEvent] = field(default_factory=deque)
-    taken: list[PendingEvent] = field(default_factory=list)
-    running: asyncio.Timeout | None = None
-    interrupt: Callable[[], bool] = bool
-    """Whether the running turn is given up, to be begun anew with what comes in now."""
-    is_extended: bool = False
+    # The batch that is being answered; empty between turns.
+    batch: Batch = field(default_factory=Batch)
+    # Ends the running turn when it's rescheduled; None while no turn runs.
+    timeout: asyncio.Timeout | None = None
+    # Gives up the running turn so that it can restart with further messages. Returns False if the
+    # person has already seen some of the answer.
+    interrupt: Callable[[], bool] = lambda: False
+    # The running turn was given up and restarts.
+    is_restarting: bool = False
 
 
 class ConversationQueues:
-    """All queues. `join` at admission keeps the order of arrival; `enter` waits for the turn. `rest_s`: in how many
-    seconds a turn for an event may begin; 0 where it may now, and is counted. What is at an address that `is_apart` is
-    answered nowhere else."""
+    """The queues of all addresses.
+
+    `wait_s` returns how many seconds a sender must wait before their next turn; if it returns 0,
+    the turn is counted. A message at an address for which `is_isolated` is true is never answered
+    together with messages of another address.
+    """
 
     def __init__(
         self,
-        rest_s: Callable[[Inbound], float] = lambda _: 0.0,
-        is_apart: Callable[[Address], bool] = lambda _: False,
+        wait_s: Callable[[Inbound], float] = lambda _: 0.0,
+        is_isolated: Callable[[Address], bool] = lambda _: False,
     ) -> None:
+        self._wait_s = wait_s
+        self._is_isolated = is_isolated
+        # By the key of the address.
         self._queues: dict[str, _Queue] = {}
+        # Events over a rate limit, by scope, account and chat, oldest first.
         self._held: dict[Hashable, list[PendingEvent]] = {}
-        self._rest_s = rest_s
-        self._is_apart = is_apart
-        self._timer: asyncio.TimerHandle | None = None
+        self._release_timer: asyncio.TimerHandle | None = None
 
-    def join(self, event: PendingEvent) -> None:
-        queue = self._queues.get(event.place.key)
-        group = (event.scope, event.inbound.account, event.place.chat_id)
-        # A command costs nothing, and neither does what is answered with what waits; but it comes after what is held.
-        is_free = not event.is_plain or bool(queue and queue.waiting and queue.waiting[-1].goes_with(event))
-        is_behind = any(one.place == event.place for one in self._held.get(group, []))
-        if event.is_metered and not event.is_overheard and (is_behind or not is_free):
-            self._held.setdefault(group, []).append(event)
-            self._release()
+    def add(self, event: PendingEvent) -> None:
+        """Queue an event, or hold it if its sender is over a rate limit.
+
+        Commands don't count, and neither does a message that is answered together with the last
+        waiting one. Both still wait behind the sender's held events at this address.
+        """
+        sender_key = (event.scope, event.inbound.account, event.queue_address.chat_id)
+        held_events = self._held.get(sender_key, [])
+        is_behind_held = any(other.queue_address == event.queue_address for other in held_events)
+        is_limited = event.counts_against_limits and event.is_addressed
+        if is_limited and (is_behind_held or not self._is_free(event)):
+            event.state = EventState.RATE_LIMITED
+            self._held.setdefault(sender_key, []).append(event)
+            self._release_held()
         else:
-            self._queue(event)
+            self._enqueue(event)
 
-    def _release(self) -> None:
-        """Queues what may be answered by now: all that somebody said in a chat, together where they said the last."""
-        rests = []
-        for held in self._held.values():
-            while held:
-                if not held[0].is_plain:
-                    self._queue(held.pop(0))
-                elif rest_s := self._rest_s(held[0].inbound):
-                    rests.append(rest_s)
+    def _is_free(self, event: PendingEvent) -> bool:
+        """Whether the event needs no turn of its own."""
+        if not event.is_mergeable:
+            return True
+        queue = self._queues.get(event.queue_address.key)
+        if queue is None or not queue.waiting:
+            return False
+        return queue.waiting[-1].can_merge_with(event)
+
+    def _release_held(self) -> None:
+        """Queue all held events whose sender may speak again, and set a timer for the others.
+
+        A sender's messages in a chat are merged into the newest one if they may be answered
+        together.
+        """
+        waits_s: list[float] = []
+        for held_events in self._held.values():
+            while held_events:
+                first = held_events[0]
+                if not first.is_mergeable:
+                    self._enqueue(held_events.pop(0))
+                    continue
+                wait_s = self._wait_s(first.inbound)
+                if wait_s:
+                    waits_s.append(wait_s)
                     break
-                else:
-                    plain = takewhile(lambda event: event.is_plain, held)
-                    said = [event for event in plain if self._are_together(held[0], event)]
-                    left = set(held).difference(said)
-                    held[:] = [event for event in held if event in left]
-                    self._lead(said)
-        self._held = {group: held for group, held in self._held.items() if held}
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(min(rests), self._release) if rests else None
+                messages = takewhile(lambda event: event.is_mergeable, held_events)
+                merged_events = [event for event in messages if self._share_turn(first, event)]
+                # Changed in place, because the dictionary refers to this list.
+                held_events[:] = [event for event in held_events if event not in merged_events]
+                self._enqueue_merged(merged_events)
 
-    def _are_together(self, one: PendingEvent, other: PendingEvent) -> bool:
-        return one.place == other.place or not (self._stays(one) or self._stays(other))
+        self._held = {key: events for key, events in self._held.items() if events}
+        if self._release_timer is not None:
+            self._release_timer.cancel()
+            self._release_timer = None
+        if waits_s:
+            loop = asyncio.get_running_loop()
+            self._release_timer = loop.call_later(min(waits_s), self._release_held)
 
-    def _stays(self, event: PendingEvent) -> bool:
-        """Whether it is answered nowhere else; also where a command comes before it, which may make it so."""
-        queue = self._queues.get(event.place.key, _Queue())
-        return self._is_apart(event.place) or not all(one.is_plain for one in (*queue.waiting, *queue.taken))
+    def _share_turn(self, first: PendingEvent, other: PendingEvent) -> bool:
+        """Whether two held messages of a sender in a chat may be answered together."""
+        if first.queue_address == other.queue_address:
+            return True
+        return not (self._must_stay(first) or self._must_stay(other))
 
-    def _lead(self, events: list[PendingEvent]) -> None:
-        """Queues the newest, with the others along."""
-        events[-1].along = events[:-1]
-        self._queue(events[-1])
+    def _must_stay(self, event: PendingEvent) -> bool:
+        """Whether a message must be answered at its own address.
 
-    def _queue(self, event: PendingEvent) -> None:
-        queue = self._queues.setdefault(event.place.key, _Queue())
-        event.joined_at = asyncio.get_running_loop().time()
-        event.is_ready.set()
+        True if the address is isolated, or if a command is waiting there, which may isolate it.
+        """
+        if self._is_isolated(event.queue_address):
+            return True
+        queue = self._queues.get(event.queue_address.key)
+        if queue is None:
+            return False
+        return not all(other.is_mergeable for other in (*queue.waiting, *queue.batch.events))
+
+    def _enqueue_merged(self, events: list[PendingEvent]) -> None:
+        """Queue the newest event, with the others merged into it."""
+        *earlier, newest = events
+        for event in earlier:
+            event.state = EventState.MERGED
+        newest.merged = earlier
+        self._enqueue(newest)
+
+    def _enqueue(self, event: PendingEvent) -> None:
+        queue = self._queues.setdefault(event.queue_address.key, _Queue())
+        event.state = EventState.QUEUED
+        event.queued_at = asyncio.get_running_loop().time()
+        event.ready.set()
         queue.waiting.append(event)
-        if queue.running is not None and queue.running.when() is None and queue.waiting[0] is event:
-            last = queue.taken[-1]
-            is_near = event.joined_at - last.joined_at <= BURST_S and event.inbound.sender.id == last.inbound.sender.id
-            if is_near and last.goes_with(event) and len(queue.taken) < BURST_MOST and queue.interrupt():
-                queue.is_extended = True
-                queue.running.reschedule(event.joined_at)
+        self._restart_turn_with(event, queue)
+
+    def _restart_turn_with(self, event: PendingEvent, queue: _Queue) -> None:
+        """Restart the running turn if a new event belongs to the same burst."""
+        if queue.timeout is None or queue.timeout.when() is not None:
+            return  # no turn runs, or it's already ending
+        if queue.waiting[0] is not event:
+            return
+        last = queue.batch.last
+        is_same_burst = (
+            event.queued_at - last.queued_at <= BURST_WINDOW_S
+            and event.inbound.sender.id == last.inbound.sender.id
+            and last.can_merge_with(event)
+        )
+        has_room = len(queue.batch.events) < MAX_BURST_MESSAGES
+        if is_same_burst and has_room and queue.interrupt():
+            queue.is_restarting = True
+            queue.timeout.reschedule(event.queued_at)
 
     @asynccontextmanager
-    async def enter(self, event: PendingEvent) -> AsyncIterator[list[PendingEvent]]:
-        """Waits for the event's turn; yields it and what is taken together with it, nothing if it was itself taken
-        along."""
-        was_held = not event.is_ready.is_set()
-        await event.is_ready.wait()
-        if event.is_taken:
-            # Its queue may have run empty and be gone by now.
-            yield []
+    async def wait_for_turn(self, event: PendingEvent) -> AsyncIterator[Batch]:
+        """Wait until the event may be answered; yield the batch that is answered with it.
+
+        The batch is empty if the event was withdrawn or another batch has answered it.
+        """
+        was_held = not event.ready.is_set()
+        await event.ready.wait()
+        if event.state is not EventState.QUEUED:
+            # The queue may be empty and deleted by now.
+            yield Batch()
             return
-        key = event.place.key
+        key = event.queue_address.key
         queue = self._queues[key]
         try:
             if not was_held:
-                # What waited here until now was said before, and is woken up only now.
+                # Events that were held until now go first. They arrived earlier, but their tasks
+                # wake up only now.
                 await asyncio.sleep(0)
             async with queue.lock:
-                await _settle(queue, event)
-                queue.taken = _take(queue, event)
+                await _wait_for_burst(queue, event)
+                queue.batch = Batch(_take_burst(queue, event))
                 try:
-                    yield queue.taken
+                    yield queue.batch
                 finally:
-                    queue.taken = []
+                    queue.batch = Batch()
         finally:
             if event in queue.waiting:
                 queue.waiting.remove(event)
-            if not queue.waiting and not queue.lock.locked() and self._queues.get(key) is queue:
+            is_idle = not queue.waiting and not queue.lock.locked()
+            if is_idle and self._queues.get(key) is queue:
                 del self._queues[key]
 
     @asynccontextmanager
-    async def stoppable(self, address: Address, interrupt: Callable[[], bool]) -> AsyncIterator[asyncio.Timeout]:
-        """A turn that is stopped, or extended where it lets one `interrupt` it, raises TimeoutError here, with
-        ``expired()`` true."""
-        queue = self._queues[address.key]
-        queue.interrupt, queue.is_extended = interrupt, False
-        try:
-            async with asyncio.timeout(None) as running:
-                queue.running = running
-                yield running
-        finally:
-            queue.running = None
+    async def stoppable_turn(
+        self, address: Address, interrupt: Callable[[], bool]
+    ) -> AsyncIterator[asyncio.Timeout]:
+        """Run a turn inside this context so that `stop` or a further message can end it.
 
-    async def extend(self, address: Address) -> bool:
-        """Whether the turn that has just ended is to be begun anew; what came in then is added to what `enter` gave."""
+        The turn then gets a TimeoutError, and the yielded timeout has expired. Further messages
+        end it only if `interrupt` returns True.
+        """
         queue = self._queues[address.key]
-        if queue.is_extended and queue.waiting and queue.waiting[0].goes_with(queue.taken[-1]):
+        queue.interrupt = interrupt
+        queue.is_restarting = False
+        try:
+            async with asyncio.timeout(None) as timeout:
+                queue.timeout = timeout
+                yield timeout
+        finally:
+            queue.timeout = None
+
+    async def extend_batch(self, address: Address) -> bool:
+        """Add the messages that ended a turn to its batch; return whether messages had ended it."""
+        queue = self._queues[address.key]
+        if not queue.is_restarting:
+            return False
+        if queue.waiting and queue.waiting[0].can_merge_with(queue.batch.last):
             first = queue.waiting[0]
-            await _settle(queue, first)
-            queue.taken += _take(queue, first)
-        return queue.is_extended
+            await _wait_for_burst(queue, first)
+            queue.batch.events += _take_burst(queue, first)
+        return True
 
     def stop(self, address: Address) -> bool:
-        """False when no turn runs there."""
+        """End the turn that runs at an address; False if none runs there."""
         queue = self._queues.get(address.key)
-        if queue is None or queue.running is None:
+        if queue is None or queue.timeout is None:
             return False
-        queue.is_extended = False
-        if queue.running.when() is None:
-            queue.running.reschedule(asyncio.get_running_loop().time())
+        queue.is_restarting = False
+        if queue.timeout.when() is None:
+            queue.timeout.reschedule(asyncio.get_running_loop().time())
         return True
 
     def find(self, inbound: Inbound) -> PendingEvent | None:
-        """The message that an edit or a deletion is about, if it waits or is being answered."""
-        wanted = (inbound.address, inbound.message_id, "message")
-        for event in chain(*self._lists(), *(queue.taken for queue in self._queues.values())):
-            if (event.inbound.address, event.inbound.message_id, event.inbound.kind) == wanted:
+        """Find the waiting or running message that an edit or a deletion changes."""
+        batches = (queue.batch.events for queue in self._queues.values())
+        for event in chain(*self._waiting_lists(), *batches):
+            message = event.inbound
+            if message.kind != "message":
+                continue
+            if (message.address, message.message_id) == (inbound.address, inbound.message_id):
                 return event
         return None
 
     def withdraw(self, event: PendingEvent) -> None:
-        """Takes out an event that waits."""
-        event.is_taken = True
-        event.is_ready.set()
-        for events in [events for events in self._lists() if event in events]:
-            events.remove(event)
-        if event.along:
-            self._lead(event.along)
+        """Take a waiting event out of its queue. Events that were merged into it stay queued."""
+        event.state = EventState.WITHDRAWN
+        event.ready.set()
+        for waiting in list(self._waiting_lists()):
+            if event in waiting:
+                waiting.remove(event)
+        if event.merged:
+            self._enqueue_merged(event.merged)
 
-    def _lists(self) -> Iterator[MutableSequence[PendingEvent]]:
-        """All that wait."""
+    def _waiting_lists(self) -> Iterator[MutableSequence[PendingEvent]]:
+        """All lists that a waiting event can be in: held, queued or merged into a queued one."""
         yield from self._held.values()
         for queue in self._queues.values():
             yield queue.waiting
-            yield from (event.along for event in queue.waiting)
+            for event in queue.waiting:
+                yield event.merged
 
 
-def _together(queue: _Queue, event: PendingEvent) -> list[PendingEvent]:
-    """The event, and what goes with it of those that wait behind it, if it is the first."""
+def _find_burst(queue: _Queue, event: PendingEvent) -> list[PendingEvent]:
+    """Return a queued event with all events that are answered together with it."""
     if queue.waiting[0] is not event:
         return [event]
-    return [event, *takewhile(event.goes_with, islice(queue.waiting, 1, None))]
+    return [event, *takewhile(event.can_merge_with, islice(queue.waiting, 1, None))]
 
 
-async def _settle(queue: _Queue, event: PendingEvent) -> None:
-    """Waits while more of the same may follow."""
-    while not event.is_taken:
-        together = _together(queue, event)
-        rest_s = together[-1].joined_at + BURST_S - asyncio.get_running_loop().time()
-        is_whole = not any(one.is_part for one in (*queue.taken, *together))
-        if is_whole or rest_s <= 0 or len(together) < len(queue.waiting):
+async def _wait_for_burst(queue: _Queue, event: PendingEvent) -> None:
+    """Wait while more of the event's burst may arrive."""
+    while event.state is EventState.QUEUED:
+        burst = _find_burst(queue, event)
+        rest_s = burst[-1].queued_at + BURST_WINDOW_S - asyncio.get_running_loop().time()
+        may_continue = any(other.may_continue for other in (*queue.batch.events, *burst))
+        is_last = len(burst) == len(queue.waiting)
+        if not may_continue or not is_last or rest_s <= 0:
             return
         await asyncio.sleep(rest_s)
 
 
-def _take(queue: _Queue, event: PendingEvent) -> list[PendingEvent]:
-    if event.is_taken:
+def _take_burst(queue: _Queue, event: PendingEvent) -> list[PendingEvent]:
+    """Take an event and its burst out of the queue; empty if the event isn't queued any longer."""
+    if event.state is not EventState.QUEUED:
         return []
-    taken = []
-    for one in _together(queue, event):
-        queue.waiting.remove(one)
-        for part in (*one.along, one):
-            part.place, part.outbox_item, part.is_taken = one.place, one.outbox_item, True
-            part.is_ready.set()
+    taken: list[PendingEvent] = []
+    for leader in _find_burst(queue, event):
+        queue.waiting.remove(leader)
+        for part in (*leader.merged, leader):
+            part.queue_address = leader.queue_address
+            part.outbox_item = leader.outbox_item
+            part.state = EventState.RUNNING
+            part.ready.set()
             taken.append(part)
     return taken

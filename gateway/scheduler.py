@@ -1,7 +1,9 @@
-"""Keeps time for the jobs of state.db: hands reminders to the outbox, and asks the agent what is due to be asked.
+"""Runs jobs when they are due: sends reminders, and asks the agent scheduled questions.
 
-The rows are the only truth; APScheduler holds the next date at which to look at them. An Adapter of the platform
-"cron", so that a cron session is an ordinary turn whose answer is delivered where its job belongs.
+The rows in state.db decide which jobs are due. APScheduler only knows when to look at them next.
+
+The scheduler fills the role Adapter for the platform "cron": a scheduled question is an ordinary
+turn, whose answer is delivered to the chat of its job.
 """
 
 from __future__ import annotations
@@ -18,61 +20,71 @@ from apscheduler.triggers.date import DateTrigger  # type: ignore[import-untyped
 from apscheduler.triggers.interval import IntervalTrigger  # type: ignore[import-untyped]
 
 from adapters.streaming import QuietReply
-from core.dates.schedule import lateness, latest, next_after
+from core.dates.schedule import describe_lateness, latest_due, next_due
 from core.errors import ConfigError, DeliveryError, Refused
 from core.markup.markdown import escape
-from core.ports import Clock, DeliveryRecord, Reply, Sink
-from core.store.epoch import View
+from core.ports import Clock, DeliveryRecord, InboundSink, Reply
 from core.store.jobs import Job, Jobs
 from core.store.mailbox import Outbox, OutboxItem
-from core.text.normalize import language_data, shortened
+from core.store.people import View
+from core.text.normalize import language_data, shorten
 from core.types import Address, Answer, CommandSpec, ErasureEpoch, Inbound, Sender
 from gateway import texts
 
 PLATFORM = "cron"
-CLOSING_S = 5.0
-AGAIN = timedelta(seconds=2)
-"""After which a run that failed (a full disk, say) is tried again."""
+# How long `close` waits for runs that have begun. A run that is cut off would be repeated.
+CLOSE_TIMEOUT_S = 5.0
+# A failed run is repeated after this time, for example if the disk was full.
+RETRY_DELAY = timedelta(seconds=2)
+# The answer to a scheduled question quotes this much of the question.
 HEADING_CHARS = 80
-"""Of a question that its answer names."""
 
 
 @dataclass(eq=False, kw_only=True)
 class Scheduler:
-    """Runs each active job when it is due. `deliver` gives the way to a job's target; `on_wake` is called when
-    something lies in the outbox; what is more than `late_after_s` late says so. `view`: as of `EpochGuard`, raises
-    Refused where whoever planned a job is not served any more."""
+    """Runs each active job when it's due."""
 
     platform = PLATFORM
-    problem = contact = ""
+    problem = ""
+    contact = ""
     hint = language_data("hints", "adapters")[PLATFORM]
-    pulse_s = 30.0
-    """How often the rows are looked at anyway: a machine that slept, or a clock set anew, moves no timer."""
+    # The rows are also read this often, because timers don't fire while the machine sleeps or when
+    # its clock is set.
+    poll_interval_s = 30.0
 
     jobs: Jobs
     outbox: Outbox
     clock: Clock
-    deliver: Callable[[Address], Reply]
+    # Opens a reply to a job's chat. Raises LookupError if the platform isn't connected.
+    open_reply: Callable[[Address], Reply]
+    # A job that's later than this says so.
     late_after_s: float
+    # Called after something was put into the outbox.
     on_wake: Callable[[], None]
-    view: Callable[[Job], Awaitable[View]]
+    # Returns what a job may see. Raises Refused if its author isn't served any more.
+    load_view: Callable[[Job], Awaitable[View]]
+    # Called with a job and the reason before the job is paused. After a crash in between, it's
+    # called again.
     on_pause: Callable[[Job, str], Awaitable[None]] | None = None
-    """Gets a job before it is paused, and why; again after a crash in between."""
 
     def __post_init__(self) -> None:
-        self._scheduler = AsyncIOScheduler(timezone=UTC, job_defaults={"misfire_grace_time": None, "coalesce": True})
-        self._sink: Sink | None = None
-        self._looking = asyncio.Lock()
+        self._timers = AsyncIOScheduler(
+            timezone=UTC, job_defaults={"misfire_grace_time": None, "coalesce": True}
+        )
+        # Takes scheduled questions; None while the scheduler isn't listening.
+        self._sink: InboundSink | None = None
+        # Held while due jobs run.
+        self._reload_lock = asyncio.Lock()
         self._log = structlog.get_logger("cron")
 
     async def open(self) -> None:
-        """Starts the scheduler, which does nothing until `listen`."""
-        pulse = IntervalTrigger(seconds=self.pulse_s, timezone=UTC)
-        self._scheduler.add_job(self.reload, pulse, id="pulse", replace_existing=True)
-        self._scheduler.start()
+        """Start the timers. Nothing runs before `listen`."""
+        interval = IntervalTrigger(seconds=self.poll_interval_s, timezone=UTC)
+        self._timers.add_job(self.reload, interval, id="pulse", replace_existing=True)
+        self._timers.start()
 
-    async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
-        """Runs what is due until cancelled. Turns that have begun go on."""
+    async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
+        """Run due jobs until cancelled. Turns that have begun continue."""
         self._sink = sink
         try:
             await self.reload()
@@ -81,77 +93,125 @@ class Scheduler:
             self._sink = None
 
     async def close(self) -> None:
-        """Ends the scheduler; turns that still run are the router's."""
+        """Stop the timers, after the runs that have begun."""
         with suppress(TimeoutError):
-            # Runs take a few writes only; cut short they would be done again.
-            async with asyncio.timeout(CLOSING_S), self._looking:
+            async with asyncio.timeout(CLOSE_TIMEOUT_S), self._reload_lock:
                 pass
-        if self._scheduler.running:
-            self._scheduler.shutdown(wait=False)
+        if self._timers.running:
+            self._timers.shutdown(wait=False)
             await asyncio.sleep(0)
 
     async def reload(self) -> None:
-        """Does what is due and sets the date of the next look; called whenever the rows have changed."""
-        async with self._looking:
-            sink, now = self._sink, self.clock.now()
+        """Run due jobs and set the time of the next look. Call this whenever jobs have changed."""
+        async with self._reload_lock:
+            sink = self._sink
+            now = self.clock.now()
             if sink is None:
                 return
-            planned = [(job, job.next_at) for job in await self.jobs.active() if job.next_at is not None]
-            due = [job for job, next_at in planned if next_at <= now]
-            runs = await asyncio.gather(*(self._run(job, sink) for job in due), return_exceptions=True)
-            ahead = [next_at for _, next_at in planned if next_at > now]
-            for job, outcome in zip(due, runs, strict=True):
-                if isinstance(outcome, BaseException):
-                    self._log.error("a run failed", job=job.id, error=str(outcome))
-                    ahead.append(now + AGAIN)
-                elif outcome is not None:
-                    ahead.append(outcome)
-            if ahead:
-                # APScheduler looks at the machine's clock and we at ours: what counts is how long it is from now.
-                run_date = datetime.now(UTC) + (min(ahead) - self.clock.now())
-                trigger = DateTrigger(run_date, timezone=UTC)
-                self._scheduler.add_job(self.reload, trigger, id="next", replace_existing=True)
+            due: list[Job] = []
+            next_times: list[datetime] = []
+            for job in await self.jobs.list_active():
+                if job.next_at is None:
+                    continue
+                if job.next_at <= now:
+                    due.append(job)
+                else:
+                    next_times.append(job.next_at)
+            next_times += await self._run_all(due, sink, now)
+            if next_times:
+                self._set_timer(min(next_times))
 
-    async def _run(self, job: Job, sink: Sink) -> datetime | None:
-        """One run for one due time, whatever happened before: outbox and inbox know by their keys what a dead process
-        has handed over. Returns when the job is due next."""
+    async def _run_all(
+        self, jobs: Sequence[Job], sink: InboundSink, now: datetime
+    ) -> list[datetime]:
+        """Run jobs concurrently; return the times when they run next. Failed runs are repeated."""
+        next_times: list[datetime] = []
+        runs = (self._run(job, sink) for job in jobs)
+        results = await asyncio.gather(*runs, return_exceptions=True)
+        for job, result in zip(jobs, results, strict=True):
+            if isinstance(result, BaseException):
+                self._log.error("a run failed", job=job.id, error=str(result))
+                next_times.append(now + RETRY_DELAY)
+            elif result is not None:
+                next_times.append(result)
+        return next_times
+
+    def _set_timer(self, next_at: datetime) -> None:
+        # APScheduler uses the machine's clock, which may differ from ours.
+        run_date = datetime.now(UTC) + (next_at - self.clock.now())
+        trigger = DateTrigger(run_date, timezone=UTC)
+        self._timers.add_job(self.reload, trigger, id="next", replace_existing=True)
+
+    async def _run(self, job: Job, sink: InboundSink) -> datetime | None:
+        """Run a job once for its latest due time; return when it's due next.
+
+        This may be repeated after a crash, because the outbox and the inbox recognize repeated
+        items by their keys. A job that can't run any longer is paused.
+        """
         now = self.clock.now()
         try:
-            due_at = latest(job.schedule, job.next_at or now, now)
-            next_at = next_after(job.schedule, now)
-            await self.jobs.check(job)
-            epoch = (await self.view(job)).epoch
+            due_at = latest_due(job.schedule, job.next_at or now, now)
+            next_at = next_due(job.schedule, now)
+            await self.jobs.check_scope(job)
+            epoch = (await self.load_view(job)).epoch
         except (Refused, ConfigError) as error:
-            self._log.warning("a job was paused", job=job.id, reason=str(error))
-            if self.on_pause is not None:
-                await self.on_pause(job, str(error))
-            await self.jobs.change(job.id, paused_at=now, pause_reason=str(error))
+            await self._pause(job, str(error), now)
             return None
-        # Only now is it sure that nothing of what is read is forgotten before it is written.
-        standing = await self.jobs.get(job.id)
-        if standing is None or standing.paused_at or standing.ended_at:
+        # Read the job again: a row read before the epoch may have been erased since.
+        current = await self.jobs.get(job.id)
+        if current is None or current.paused_at or current.ended_at:
             return None
-        is_late = (now - due_at).total_seconds() > self.late_after_s
-        late = texts.LATE.format(late=lateness(due_at, now, standing.schedule.zone)) if is_late else ""
-        if standing.text and standing.is_prompt:
-            question = escape(shortened(standing.text, HEADING_CHARS))
-            heading = texts.QUESTION.format(id=standing.id, late=late, text=question)
-            inbound = _inbound(standing, due_at, now, epoch, heading)
-            entry_id = await sink.admit(inbound, self.reply(inbound.address))
-            if entry_id is not None:
-                # At once: should the next write fail, it is known when it is tried again.
-                sink.serve(entry_id)
-        elif standing.text:
-            key = f"job:{job.id}:{due_at.isoformat()}"
-            answer = Answer(text=texts.REMINDER.format(id=standing.id, late=late, text=standing.text))
-            item = OutboxItem(key=key, kind="reminder", address=standing.target, answer=answer, next_at=now)
-            await self.outbox.put(item, epoch=epoch)
-            self.on_wake()
+        if current.text and current.is_prompt:
+            await self._ask(current, due_at, now, epoch, sink)
+        elif current.text:
+            await self._remind(current, due_at, now, epoch)
         await self.jobs.finish(job.id, now, next_at)
         return next_at
 
+    async def _pause(self, job: Job, reason: str, now: datetime) -> None:
+        self._log.warning("a job was paused", job=job.id, reason=reason)
+        if self.on_pause is not None:
+            await self.on_pause(job, reason)
+        await self.jobs.update(job.id, paused_at=now, pause_reason=reason)
+
+    async def _ask(
+        self, job: Job, due_at: datetime, now: datetime, epoch: ErasureEpoch, sink: InboundSink
+    ) -> None:
+        """Ask the agent a scheduled question."""
+        question = escape(shorten(job.text, HEADING_CHARS))
+        late = self._render_lateness(job, due_at, now)
+        heading = texts.QUESTION.format(id=job.id, late=late, text=question)
+        inbound = _build_question(job, due_at, now, epoch, heading)
+        entry_id = await sink.admit(inbound, self.reply(inbound.address))
+        if entry_id is not None:
+            # Serve the question before the next write. If that write fails, the repeated run finds
+            # that the question was already admitted.
+            sink.serve(entry_id)
+
+    async def _remind(self, job: Job, due_at: datetime, now: datetime, epoch: ErasureEpoch) -> None:
+        """Put a reminder into the outbox."""
+        late = self._render_lateness(job, due_at, now)
+        item = OutboxItem(
+            key=f"job:{job.id}:{due_at.isoformat()}",
+            kind="reminder",
+            address=job.target,
+            answer=Answer(text=texts.REMINDER.format(id=job.id, late=late, text=job.text)),
+            next_at=now,
+        )
+        await self.outbox.put(item, epoch=epoch)
+        self.on_wake()
+
+    def _render_lateness(self, job: Job, due_at: datetime, now: datetime) -> str:
+        """Say how late a job is; empty if it's on time."""
+        if (now - due_at).total_seconds() <= self.late_after_s:
+            return ""
+        return texts.LATE.format(late=describe_lateness(due_at, now, job.schedule.zone))
+
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
-        """The answer of a cron session goes to the target of its job; a DeliveryError when there is none (any more)."""
+        """Return a reply that sends the answer to the chat of the job that asked.
+
+        It raises DeliveryError if the job is gone, or may not be delivered there any more.
+        """
         job_id = int(address.chat_id) if address.chat_id.isdecimal() else 0
 
         async def send(record: DeliveryRecord, answer: Answer) -> None:
@@ -159,9 +219,9 @@ class Scheduler:
             if job is None:
                 raise DeliveryError(f"There is no job {job_id}.", is_permanent=True)
             try:
-                await self.jobs.check(job)
-                await self.view(job)
-                reply = self.deliver(job.target)
+                await self.jobs.check_scope(job)
+                await self.load_view(job)
+                reply = self.open_reply(job.target)
             except Refused as refusal:
                 raise DeliveryError(str(refusal), is_permanent=True) from refusal
             except LookupError as error:
@@ -172,7 +232,10 @@ class Scheduler:
         return QuietReply(send)
 
 
-def _inbound(job: Job, due_at: datetime, now: datetime, epoch: ErasureEpoch, heading: str) -> Inbound:
+def _build_question(
+    job: Job, due_at: datetime, now: datetime, epoch: ErasureEpoch, heading: str
+) -> Inbound:
+    """Build the event of a scheduled question. A repeated run builds the same message id."""
     return Inbound(
         kind="message",
         address=Address(platform=PLATFORM, chat_id=str(job.id)),
@@ -181,7 +244,7 @@ def _inbound(job: Job, due_at: datetime, now: datetime, epoch: ErasureEpoch, hea
         text=job.text,
         message_id=f"{job.id}@{due_at.isoformat()}",
         sent_at=now,
-        is_direct=not job.scope.is_room,
+        is_direct=not job.scope.is_group,
         heading=heading,
         epoch=epoch,
     )

@@ -1,16 +1,19 @@
-"""Settings, state.db and everything that stands on it, without platforms: what the command line works with too."""
+"""The services that need no platform: the stores of state.db, and classes built on them.
+
+The gateway and the command line share them.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from config.settings import Settings
+from config.settings import LimitedResource, Settings
 from core.errors import ConfigError, Refused
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
@@ -18,206 +21,329 @@ from core.notes.notebook import ALL_FILES, Notebook
 from core.ports import Clock
 from core.privacy.forgetting import Forgetting
 from core.privacy.home_files import HomeFiles
+from core.review.pending import Review
 from core.scheduling.appointments import Appointments
 from core.search.recall import Recall
 from core.skills.library import Skills
 from core.store.actions import Actions
 from core.store.archive import Archive
-from core.store.epoch import EpochGuard
 from core.store.facts import Facts
 from core.store.incognito import IncognitoRegistry
 from core.store.jobs import JobMessages, Jobs
 from core.store.links import Links
 from core.store.mailbox import Inbox, Outbox
 from core.store.notes import FACT, SKILL, Notes, PendingNote
-from core.store.people import TERMINAL, People
+from core.store.people import TERMINAL, EpochGuard, People
 from core.store.removal import Removals
-from core.store.rows import account_of, meta, set_meta
+from core.store.rows import get_meta, parse_account, set_meta
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.store.sync import SyncQueue
-from core.store.usage import UsageLog
-from core.types import LOCAL, Account, Address, ErasureEpoch, Scope
+from core.store.usage_and_limits import Budget, UsageLog
+from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, Scope
 from gateway import texts
+from gateway.owner_notices import OwnerNotices
+from gateway.supervisor import WallClock
 
 if TYPE_CHECKING:
     from core.models.claude import Claude
     from core.search.embeddings import EmbeddingRetriever
 
 
-STATE = "state.db"
-LOCK = "gateway.lock"
-PLATFORMS = "platforms"
-"""Key of `state_meta`: how the platforms of the running gateway stand."""
-
-
-class WallClock:
-    """Fills the role Clock."""
-
-    def now(self) -> datetime:
-        return datetime.now(UTC)
+STATE_FILE = "state.db"
+LOCK_FILE = "gateway.lock"
+# The key in `state_meta` of the platform states that the running gateway has saved.
+PLATFORM_STATES_KEY = "platforms"
 
 
 class Services:
-    """Everything that is kept. `on_change` is called when the scheduler or the outbox has something new from here.
-    `restored`: what there is to say of a backup that was put back; empty where there is none."""
+    """The stores, and the services that need nothing but the stores and the settings.
 
-    def __init__(self, settings: Settings, database: Database, on_change: Callable[[], None]) -> None:
-        clock, zone = WallClock(), settings.general.zone
-        registry = IncognitoRegistry()
-        limits = {"memory": settings.memory.memory_chars, "user": settings.memory.user_chars}
+    `on_change` is called when there is something new in the outbox or for the scheduler. With
+    `notifies_owner`, the services send notices about problems. Shell commands don't need these
+    notices.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        on_change: Callable[[], None],
+        *,
+        notifies_owner: bool = False,
+    ) -> None:
+        clock = WallClock()
+        zone = settings.general.zone
+        incognito = IncognitoRegistry()
         self.settings = settings
         self.on_change = on_change
-        self.restored = ""
         self.zone = ZoneInfo(zone)
         self.clock = clock
         self.database = database
-        self.conversations = Conversations(database, clock, registry)
-        self.embeddings = embeddings(settings, database)
-        self.recall = Recall(database, clock, zone, self.embeddings)
-        self.people = People(database, registry)
+        # A report about a restored backup; empty if no backup was restored.
+        self.restore_report = ""
+        # Called after notes were stored. Listeners add themselves when they are built.
+        self.note_listeners: list[Callable[[], Awaitable[None]]] = []
+
+        self.people = People(database, incognito)
         self.links = Links(database, settings.access.people)
         self.removals = Removals(database)
+        self.actions = Actions(database, clock)
+        job_messages = JobMessages(clock=clock, incognito=incognito, model=settings.model.chat)
+        self.outbox = Outbox(database, clock, job_messages.store_delivery)
+        self.owner_notices = OwnerNotices(
+            self.find_private_chat, self.actions, self.outbox, clock, self.zone, on_change
+        )
+        callbacks = _NoticeCallbacks()
+        if notifies_owner:
+            callbacks = _NoticeCallbacks(
+                on_set_aside=self.owner_notices.notify_dead_letter,
+                on_near=self.owner_notices.notify_budget,
+                on_pending=self.owner_notices.notify_pending,
+                on_warning=self.owner_notices.warn_about_note,
+            )
+
+        self.inbox = Inbox(database, clock, incognito, callbacks.on_set_aside)
+        self.conversations = Conversations(database, clock, incognito)
+        self.embeddings = create_embeddings(settings, database)
+        self.recall = Recall(database, clock, zone, self.embeddings)
         self.jobs = Jobs(database, settings.limits.jobs, settings.limits.scheduled_questions)
-        self.usage_log = UsageLog(database, settings.usage, zone, settings.limits)
-        self.appointments = Appointments(self.jobs, clock, zone, on_change, self._question_every_s)
-        self.appointments.usage_log = self.usage_log
+        self.usage_log = UsageLog(
+            database, settings.usage, zone, settings.limits, callbacks.on_near
+        )
+        self.appointments = Appointments(
+            self.jobs, clock, zone, on_change, self._question_interval_s, self.usage_log
+        )
         self.facts = Facts(database, clock)
         self.notes = Notes(database)
-        self.notebook = Notebook(settings.home, self.notes, clock, limits)
+        review = Review(self.notes, clock, callbacks.on_pending, callbacks.on_warning)
+        limits = {"memory": settings.memory.memory_chars, "user": settings.memory.user_chars}
+        self.notebook = Notebook(
+            settings.home, self.notes, clock, limits, review, self._call_note_listeners
+        )
+        self.skills = Skills(settings.home, self.notes, review, clock, settings.skills)
         self.home_files = HomeFiles(settings.home)
-        self.inbox = Inbox(database, clock, registry)
-        kept = JobMessages(clock=clock, incognito=registry, model=settings.model.chat)
-        self.outbox = Outbox(database, clock, kept.keep)
-        self.actions = Actions(database, clock)
         self.archive = Archive(database)
         self.sync_queue = SyncQueue(database, clock, on_change)
-        self.skills = Skills(settings.home, self.notes, self.notebook.review, clock, settings.skills)
-        forget_copies = self.sync_queue.forget
-        self.forgetting = Forgetting(database, self.notebook, self.home_files, clock, zone, forget_copies, self.skills)
+        self.forgetting = Forgetting(
+            database, self.notebook, self.home_files, clock, zone, self.sync_queue, self.skills
+        )
         self.epoch_guard = EpochGuard(database)
 
-    async def _question_every_s(self, account: Account | None) -> float | None:
+    async def _call_note_listeners(self) -> None:
+        for listener in self.note_listeners:
+            await listener()
+
+    async def _question_interval_s(self, account: Account | None) -> float | None:
+        """Return the shortest interval of an account's scheduled questions; None if it has none.
+
+        The owner may ask as often as they like.
+        """
         if account is None:
             return None
-        standing = await self.people.standing(account, Scope.account(account.platform, account.user_id))
-        if standing.is_owner:
-            return 0.0
         settings = self.settings
-        may_ask = settings.limits.room_questions or standing.is_let_in(account, settings.access.people)
-        return settings.limits.question_every_s if may_ask else None
+        direct_chat = Scope.account(account.platform, account.user_id)
+        access = await self.people.load_access(account, direct_chat)
+        if access.is_owner:
+            return 0.0
+        has_access = access.has_access(account, settings.access.people)
+        if has_access or settings.limits.room_questions:
+            return settings.limits.question_every_s
+        return None
 
-    async def approve(self, note: PendingNote, scopes: frozenset[Scope], epoch: ErasureEpoch | None = None) -> str:
-        """Keeps what has waited for a yes; a sentence on it. Raises Refused when it does not fit any more."""
+    async def approve_pending(
+        self, note: PendingNote, scopes: frozenset[Scope], epoch: ErasureEpoch | None = None
+    ) -> str:
+        """Apply a pending item; return a sentence about the result.
+
+        Raises Refused if it can't be applied any longer.
+        """
         if note.is_draft and await self.notebook.is_stale(note, scopes):
             await self.notes.drop(note.id)
-            await self.notes.reviewed(note.scope, self.clock.now(), mark=0)
+            await self.notes.mark_reviewed(note.scope, self.clock.now(), mark=0)
             raise Refused(texts.DRAFT_STALE)
         if note.target in ALL_FILES:
-            said = await self.notebook.approve(note, scopes, epoch)
+            result = await self.notebook.approve(note, scopes, epoch)
         elif note.target == SKILL:
-            said = await self.skills.approve(note, scopes, epoch)
-        elif note.target != FACT:
-            said = await self.appointments.approve(note, epoch)
+            result = await self.skills.approve(note, scopes, epoch)
+        elif note.target == FACT:
+            # Imported here because the rules take a while to load, and few commands need them.
+            from core.facts.editor import FactEditor
+
+            result = await FactEditor(self.facts, self.zone).approve(note, epoch)
         else:
-            # Its rules take a while to load, which few commands need.
-            from core.facts.claims import Dictation
-
-            said = await Dictation(self.facts, self.zone).approve(note, epoch)
+            result = await self.appointments.approve(note, epoch)
         await self.notes.drop(note.id)
-        return said
+        return result
 
-    async def private_place(self, scope: Scope, not_on: str = "") -> tuple[Address, Scope] | None:
-        """Where the person of `scope`, of a room the owner, last talked to me in private: on a platform that is
-        connected, other than `not_on`, else at the terminal."""
-        platforms = {*self.settings.platforms, TERMINAL.platform} - {not_on}
-        found = await self.people.private(LOCAL if scope.is_room else scope)
-        return next((place for place in found if place[0].platform in platforms), None)
+    async def find_private_chat(
+        self, scope: Scope, excluded_platform: str = ""
+    ) -> tuple[Address, Scope] | None:
+        """Find the private chat where the person of `scope` wrote last; for a group, the owner's.
 
-    async def note_platforms(self, states: Mapping[str, str]) -> None:
-        """Keeps what /status says of the platforms and of memories that are out of order; so do commands of a shell."""
-        await self.database.write(lambda connection: set_meta(connection, PLATFORMS, json.dumps(dict(states))))
+        Only the terminal and platforms with a token are considered, except `excluded_platform`.
+        """
+        platforms = {*self.settings.platform_tokens, TERMINAL.platform}
+        platforms.discard(excluded_platform)
+        person_scope = LOCAL_SCOPE if scope.is_group else scope
+        for address, chat_scope in await self.people.list_private_chats(person_scope):
+            if address.platform in platforms:
+                return address, chat_scope
+        return None
 
-    async def platforms(self) -> Mapping[str, str]:
-        """What the running gateway has noted last; empty where none runs."""
-        noted = await self.database.read(lambda connection: meta(connection, PLATFORMS))
-        return json.loads(noted or "{}") if is_running(self.settings.home) else {}
+    async def save_platform_states(self, states: Mapping[str, str]) -> None:
+        """Save the states of platforms and memory providers for `/status` and the command line."""
+        text = json.dumps(dict(states))
+        await self.database.write(
+            lambda connection: set_meta(connection, PLATFORM_STATES_KEY, text)
+        )
+
+    async def load_platform_states(self) -> Mapping[str, str]:
+        """Load the states that the running gateway saved last; empty if none is running."""
+        text = await self.database.read(
+            lambda connection: get_meta(connection, PLATFORM_STATES_KEY)
+        )
+        if not text or not is_running(self.settings.home):
+            return {}
+        states: Mapping[str, str] = json.loads(text)
+        return states
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, settings: Settings, on_change: Callable[[], None] = lambda: None) -> AsyncIterator[Services]:
-        """Opens state.db in the home, with the owner that the settings name. Raises StoreError."""
-        async with Database.open(settings.home / STATE) as database:
-            services = cls(settings, database, on_change)
-            accounts = filter(None, map(account_of, settings.owner.accounts))
-            await services.people.set_owner([*accounts], [Scope(key=f"room:{key}") for key in settings.owner.rooms])
-            repeated, lost = await services.forgetting.repeat()
-            said = [texts.REPEATED.format(erasures=texts.counted(repeated, "erasure"))] if repeated else []
-            said += [texts.NOT_REPEATED.format(days=texts.listed(lost))] if lost else []
-            services.restored = " ".join(said)
+    async def open(
+        cls,
+        settings: Settings,
+        on_change: Callable[[], None] = lambda: None,
+        *,
+        notifies_owner: bool = False,
+    ) -> AsyncIterator[Services]:
+        """Open state.db in the home, and store the owner that the settings name.
+
+        If a backup was restored, the erasures that were made after the backup are repeated. Raises
+        StoreError.
+        """
+        async with Database.open(settings.home / STATE_FILE) as database:
+            services = cls(settings, database, on_change, notifies_owner=notifies_owner)
+            await services._store_owner()
+            services.restore_report = await services._repeat_erasures()
             try:
                 yield services
             finally:
                 if services.embeddings is not None:
                     await services.embeddings.close()
 
+    async def _store_owner(self) -> None:
+        parsed_accounts = map(parse_account, self.settings.owner.accounts)
+        accounts = [account for account in parsed_accounts if account is not None]
+        groups = [Scope(key=f"room:{key}") for key in self.settings.owner.rooms]
+        await self.people.set_owner(accounts, groups)
+
+    async def _repeat_erasures(self) -> str:
+        """Repeat the erasures that a restored backup doesn't know; return a report."""
+        repeated_count, unreadable_days = await self.forgetting.replay_journal()
+        sentences = []
+        if repeated_count:
+            erasures = texts.format_count(repeated_count, "erasure")
+            sentences.append(texts.REPEATED.format(erasures=erasures))
+        if unreadable_days:
+            sentences.append(texts.NOT_REPEATED.format(days=texts.join_list(unreadable_days)))
+        return " ".join(sentences)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NoticeCallbacks:
+    """Functions that the stores call if the owner should know about something."""
+
+    # Called with the platform if an event can't be handled.
+    on_set_aside: Callable[[str], Awaitable[None]] | None = None
+    # Called if a daily limit is nearly reached.
+    on_near: Callable[[Budget, LimitedResource], Awaitable[None]] | None = None
+    # Called if a note starts to wait for approval.
+    on_pending: Callable[[PendingNote], Awaitable[None]] | None = None
+    # Called with scope, target, reason and text if a note that was written by hand looks
+    # suspicious.
+    on_warning: Callable[[Scope, str, str, str], Awaitable[None]] | None = None
+
 
 def is_running(home: Path) -> bool:
-    """Whether a gateway or a chat uses this home now."""
-    if not (home / LOCK).exists():
+    """Whether a gateway or a chat is running with this home."""
+    if not (home / LOCK_FILE).exists():
         return False
     from filelock import FileLock, Timeout
 
     try:
-        with FileLock(home / LOCK).acquire(timeout=0):
+        with FileLock(home / LOCK_FILE).acquire(timeout=0):
             return False
     except Timeout:
         return True
 
 
-def client(settings: Settings, clock: Clock) -> Claude | None:
-    """A client for any model of the configured server; the caller closes it."""
+def create_model_client(settings: Settings, clock: Clock) -> Claude | None:
+    """Create a client for the models of the configured server; None if no model is configured.
+
+    The caller closes it.
+    """
     if not settings.has_model:
         return None
-    # The vendor's package takes a second or two to load: only who needs it waits.
+    # Imported here because the vendor's package takes a second or two to load.
     from core.models.claude import Claude
 
-    key, options = settings.anthropic_api_key, settings.model
-    secret = key.get_secret_value() if key else None
-    return Claude(secret, settings.anthropic_base_url, clock, options.tries, options.patience_s)
+    options = settings.model
+    api_key = None
+    if settings.anthropic_api_key:
+        api_key = settings.anthropic_api_key.get_secret_value()
+    return Claude(api_key, settings.anthropic_base_url, clock, options.tries, options.patience_s)
 
 
-def embeddings(settings: Settings, database: Database) -> EmbeddingRetriever | None:
-    """Where mneme.toml names a server of embeddings."""
+def create_embeddings(settings: Settings, database: Database) -> EmbeddingRetriever | None:
+    """Create a retriever that uses the configured embeddings server; None if there is none."""
     options = settings.recall.embeddings
     if not options.url:
         return None
-    # Only who needs it loads an HTTP client.
+    # Imported here because this loads an HTTP client.
     from core.memory.http import JsonService
     from core.search.embeddings import EmbeddingRetriever
 
+    headers = {}
+    missing_key = options.key
     secret = settings.variables.get(options.key)
-    headers = {"Authorization": f"Bearer {secret.get_secret_value()}"} if secret else {}
-    service = JsonService("embeddings", options.url, headers)
-    missing = "" if secret else options.key
-    return EmbeddingRetriever(database, service, options.model, options.query_prefix, options.passage_prefix, missing)
+    if secret:
+        headers["Authorization"] = f"Bearer {secret.get_secret_value()}"
+        missing_key = ""
+    return EmbeddingRetriever(
+        database,
+        JsonService("embeddings", options.url, headers),
+        options.model,
+        options.query_prefix,
+        options.passage_prefix,
+        missing_key,
+    )
 
 
-def chosen(settings: Settings) -> tuple[list[MemoryProvider], Mapping[str, str]]:
-    """The providers that are on, in the order of mneme.toml, and by name what is wrong with the others."""
+def load_providers(settings: Settings) -> tuple[list[MemoryProvider], Mapping[str, str]]:
+    """Load the external memory providers that are switched on, in the order of mneme.toml.
+
+    Also returns the problem of each provider that is switched on but can't be loaded, by its name.
+    """
     plugins = Plugins(settings.home)
     variables = {key: secret.get_secret_value() for key, secret in settings.variables.items()}
     limit = settings.memory.max_external
-    found: list[MemoryProvider] = []
-    wrong: dict[str, str] = {}
-    for name, table in [one for one in settings.memory.providers.items() if one[1].enabled]:
-        if len(found) >= limit:
-            off = f"The memory {name} is off: memory.max_external lets {limit} be on at a time."
-            wrong[name] = f"{off} Set enabled = false for another one, or raise it."
+    providers: list[MemoryProvider] = []
+    problems: dict[str, str] = {}
+    for name, options in settings.memory.providers.items():
+        if not options.enabled:
+            continue
+        if len(providers) >= limit:
+            problems[name] = (
+                f"The memory {name} is off: memory.max_external lets {limit} be on at a time. "
+                "Set enabled = false for another one, or raise it."
+            )
             continue
         try:
-            found.append(plugins.made(name, table.model_extra or {}, variables))
-            found[-1].mode = table.mode
+            provider = plugins.create_provider(name, options.model_extra or {}, variables)
         except ConfigError as error:
-            wrong[name] = str(error)
-    return found, wrong
+            problems[name] = str(error)
+        else:
+            provider.mode = options.mode
+            providers.append(provider)
+    return providers, problems

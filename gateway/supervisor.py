@@ -1,8 +1,8 @@
-"""What goes on beside the messages as long as the process lives: each platform is kept connected, opened, listened to,
-begun again more and more slowly when it falls over; state.db is maintained.
+"""Keeps platforms connected and maintains state.db for as long as the process runs.
 
-A platform that refuses its token is given up with a sentence; the others go on. What an adapter or its library raises
-by mistake ends here, or leaves as an error of ours.
+Each platform is opened and listened to, and restarted after growing delays if it fails. If a
+platform refuses its token, Mneme gives up on it and says why, and the other platforms continue.
+Unexpected errors from an adapter or its library are caught here.
 """
 
 from __future__ import annotations
@@ -11,171 +11,233 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import structlog
 
 from core.errors import ConfigError, DeliveryError, MnemeError, StoreError
-from core.ports import Adapter, Sink
+from core.ports import Adapter, InboundSink
 from core.types import CommandSpec
 
-CONNECTING, CONNECTED, ENDED = "connecting", "connected", "ended"
-LOOK_EVERY_S = 1.0
+# States of a platform. There are two more, which contain a reason: "given up: …" and
+# "out of reach (…), trying again".
+CONNECTING = "connecting"
+CONNECTED = "connected"
+ENDED = "ended"
+# How often `watch_platforms` looks at the states.
+STATE_POLL_S = 1.0
+# The owner is told about a platform that is out of reach for this long.
 DEAD_AFTER_S = 300.0
-"""How long a platform may be out of reach before the owner is told."""
-SHORTEST_REST_S = 1.0
-LONGEST_REST_S = 60.0
-STORE_LOOK_EVERY_S = 0.5  # the command line promises that a running gateway notices changes within a second
-TEND_EVERY_S = 5.0
-STEP_REST_S = 0.05
-MISTAKES = 4
-"""How often one delivery may fail by a mistake in the code that does it: a mistake repeats itself, and what is
-delivered after it at the same address has to wait."""
+# Delays before a platform is restarted. They double.
+MIN_BACKOFF_S = 1.0
+MAX_BACKOFF_S = 60.0
+# The command line promises that a running gateway notices changes within a second.
+STORE_POLL_S = 0.5
+# How long `run_chores` rests if there is nothing to do, and between two steps.
+CHORES_INTERVAL_S = 5.0
+CHORE_STEP_PAUSE_S = 0.05
+# After this many unexpected errors in the adapter's code, a delivery is dead. More attempts would
+# probably fail, too, while everything else for the same address waits.
+MAX_ADAPTER_ERRORS = 4
 _log = structlog.get_logger("supervisor")
 OnOutage = Callable[[str, str], Awaitable[None]]
 
 
+class WallClock:
+    """Implements `Clock` with the machine's time."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+
 @dataclass(slots=True)
 class _Platform:
-    """`state` is what `run` knows; `down_at` on the loop's clock, None while it is up."""
-
     adapter: Adapter
-    down_at: float | None
-    state: str = CONNECTING
-    is_told: bool = False
+    # When the platform was last connected, on the event loop's clock; None while it's connected.
+    down_since: float | None
+    # The state that `Supervisor.run` has set.
+    known_state: str = CONNECTING
+    # The owner was told that the platform is dead.
+    is_outage_reported: bool = False
 
     @property
-    def sentence(self) -> str:
-        if self.state == CONNECTED and self.adapter.problem:
-            return f"out of reach ({self.adapter.problem}), trying again"
-        return self.state
+    def state(self) -> str:
+        """The current state. A connected adapter may still report that nothing can come in."""
+        if self.known_state == CONNECTED and self.adapter.problem:
+            return _out_of_reach(self.adapter.problem)
+        return self.known_state
 
 
 @dataclass(eq=False)
 class Supervisor:
-    """`on_open` is awaited once a platform has been opened, until it succeeds; nothing is listened to before."""
+    """Keeps platforms connected. Their events go to `sink`.
 
-    sink: Sink
+    `on_open` is awaited when a platform has been opened, and repeated until it succeeds. Mneme
+    starts to listen to the platform after that.
+    """
+
+    sink: InboundSink
     commands: Sequence[CommandSpec]
     on_open: Callable[[Adapter], Awaitable[None]]
     _platforms: dict[str, _Platform] = field(default_factory=dict, init=False)
 
     @property
     def states(self) -> Mapping[str, str]:
-        """One sentence on each platform, for /status."""
-        return {name: platform.sentence for name, platform in self._platforms.items()}
+        """The state of each platform, as `/status` shows it."""
+        return {name: platform.state for name, platform in self._platforms.items()}
 
-    async def watch(
+    async def watch_platforms(
         self,
         on_change: Callable[[Mapping[str, str]], Awaitable[None]],
         on_outage: OnOutage,
-        others: Callable[[], Mapping[str, str]] = dict,
+        load_other_states: Callable[[], Mapping[str, str]],
     ) -> None:
-        """Until cancelled: logs what becomes connected and what is so no more, and calls `on_change` with all states,
-        also `others`, then; `on_outage` with a platform that is dead and its state, and once more when it is back."""
-        known: Mapping[str, str] | None = None
+        """Report changes of the platforms' states until cancelled.
+
+        Whenever a state has changed, `on_change` gets all states, including those of
+        `load_other_states`. `on_outage` gets the name and state of a platform when it's dead, and
+        when it's connected again.
+        """
+        reported_states: Mapping[str, str] | None = None
         while True:
             try:
                 for name, platform in self._platforms.items():
-                    await self._look(name, platform, on_outage)
-                if (states := {**self.states, **others()}) != known:
+                    await self._check_outage(name, platform, on_outage)
+                states = {**self.states, **load_other_states()}
+                if states != reported_states:
                     await on_change(states)
-                    known = states
+                    reported_states = states
             except StoreError as error:
-                _log.error("what became of a platform cannot be stored", error=str(error))
-            await asyncio.sleep(LOOK_EVERY_S)
+                _log.error("the state of a platform cannot be stored", error=str(error))
+            await asyncio.sleep(STATE_POLL_S)
 
-    async def _look(self, name: str, platform: _Platform, on_outage: OnOutage) -> None:
-        state, now = platform.sentence, asyncio.get_running_loop().time()
+    async def _check_outage(self, name: str, platform: _Platform, on_outage: OnOutage) -> None:
+        """Log that a platform was connected or lost, and report an outage and its end once each."""
+        state = platform.state
+        now = asyncio.get_running_loop().time()
         is_up = state in (CONNECTED, ENDED)
-        if is_up != (platform.down_at is None):
-            tell = _log.info if is_up else _log.warning
-            tell("a platform is connected" if is_up else "a platform is not connected", platform=name, state=state)
-            platform.down_at = None if is_up else now
-        is_dead = platform.down_at is not None and now - platform.down_at > DEAD_AFTER_S
-        if platform.is_told != is_dead and (is_up or is_dead):
+        was_up = platform.down_since is None
+        if is_up and not was_up:
+            _log.info("a platform is connected", platform=name, state=state)
+            platform.down_since = None
+        elif was_up and not is_up:
+            _log.warning("a platform is not connected", platform=name, state=state)
+            platform.down_since = now
+
+        is_dead = platform.down_since is not None and now - platform.down_since > DEAD_AFTER_S
+        is_news = is_dead and not platform.is_outage_reported
+        is_back = is_up and platform.is_outage_reported
+        if is_news or is_back:
             await on_outage(name, state)
-            platform.is_told = is_dead
+            platform.is_outage_reported = is_dead
 
     async def run(self, adapter: Adapter) -> None:
-        """Until cancelled, until `listen` returns at the end of input, or until the platform refuses us."""
+        """Keep a platform connected until cancelled.
+
+        Ends earlier if the input of the platform ends, or if the platform refuses the token.
+        """
         loop = asyncio.get_running_loop()
-        platform = self._platforms[adapter.platform] = _Platform(adapter, loop.time())
-        rest_s = SHORTEST_REST_S
-        is_open = is_taken_up = False
+        platform = _Platform(adapter, loop.time())
+        self._platforms[adapter.platform] = platform
+        backoff_s = MIN_BACKOFF_S
+        is_open = False
+        is_ready = False
         while True:
-            began = loop.time()
+            began_at = loop.time()
             try:
                 if not is_open:
                     await adapter.open()
                     is_open = True
-                if not is_taken_up:
+                if not is_ready:
                     await self.on_open(adapter)
-                    is_taken_up = True
-                platform.state = CONNECTED
+                    is_ready = True
+                platform.known_state = CONNECTED
                 await adapter.listen(self.sink, self.commands)
-                platform.state = ENDED
+                platform.known_state = ENDED
                 _log.info("a platform has ended", platform=adapter.platform)
                 return
             except ConfigError as error:
-                platform.state = f"given up: {error}"
+                platform.known_state = f"given up: {error}"
                 _log.error("a platform was given up", platform=adapter.platform, reason=str(error))
                 return
             except StoreError as error:
-                _log.error("what a platform brings cannot be stored", platform=adapter.platform, error=str(error))
-                platform.state = f"out of reach ({error}), trying again"
-                rest_s = SHORTEST_REST_S
+                _log.error("an event cannot be stored", platform=adapter.platform, error=str(error))
+                platform.known_state = _out_of_reach(str(error))
+                backoff_s = MIN_BACKOFF_S
             except Exception as error:
-                _log.exception("a platform fell over", platform=adapter.platform)
-                platform.state = f"out of reach ({type(error).__name__}), trying again"
-            if loop.time() - began > LONGEST_REST_S:
-                rest_s = SHORTEST_REST_S
-            await asyncio.sleep(rest_s)
-            rest_s = min(rest_s * 2, LONGEST_REST_S)
+                _log.exception("a platform failed", platform=adapter.platform)
+                platform.known_state = _out_of_reach(type(error).__name__)
+            if loop.time() - began_at > MAX_BACKOFF_S:
+                backoff_s = MIN_BACKOFF_S
+            await asyncio.sleep(backoff_s)
+            backoff_s = min(backoff_s * 2, MAX_BACKOFF_S)
+
+
+def _out_of_reach(reason: str) -> str:
+    return f"out of reach ({reason}), trying again"
 
 
 @contextlib.contextmanager
-def contained(attempts: int = 0) -> Iterator[None]:
-    """What an adapter's reply raises by mistake leaves as a DeliveryError, permanent after MISTAKES `attempts`."""
+def contain_adapter_errors(attempts: int = 0) -> Iterator[None]:
+    """Turn an unexpected error from an adapter's reply into a DeliveryError.
+
+    `attempts` is how often the delivery failed before. The error is permanent after
+    `MAX_ADAPTER_ERRORS` attempts.
+    """
     try:
         yield
     except MnemeError:
         raise
     except Exception as error:
         _log.exception("an adapter made a mistake")
-        raise DeliveryError(f"{type(error).__name__}: {error}", is_permanent=attempts + 1 >= MISTAKES) from error
+        is_permanent = attempts + 1 >= MAX_ADAPTER_ERRORS
+        raise DeliveryError(
+            f"{type(error).__name__}: {error}", is_permanent=is_permanent
+        ) from error
 
 
 async def watch_store(
-    data_version: Callable[[], Awaitable[int]], changed: asyncio.Event, on_change: Callable[[], Awaitable[None]]
+    data_version: Callable[[], Awaitable[int]],
+    changed: asyncio.Event,
+    on_change: Callable[[], Awaitable[None]],
 ) -> None:
-    """Until cancelled: awaits `on_change` when `data_version` tells of a write of another process, or this one has set
-    `changed`. One that failed is repeated."""
-    known: int | None = None
+    """Await `on_change` after each change of the store, until cancelled.
+
+    A new `data_version` means that another process has changed the store. This process sets
+    `changed` after its own changes. If the store can't be read, `on_change` is repeated.
+    """
+    known_version: int | None = None
     while True:
         try:
             version = await data_version()
-            if known not in (None, version):
+            if known_version not in (None, version):
                 changed.set()
-            known = version
+            known_version = version
             if changed.is_set():
                 changed.clear()
                 await on_change()
         except StoreError as error:
             _log.error("state.db cannot be read", error=str(error))
-            await asyncio.sleep(STORE_LOOK_EVERY_S)
+            await asyncio.sleep(STORE_POLL_S)
             changed.set()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(STORE_LOOK_EVERY_S):
+            async with asyncio.timeout(STORE_POLL_S):
                 await changed.wait()
 
 
-async def tend(chores: Sequence[Callable[[], Awaitable[bool]]]) -> None:
-    """Until cancelled: each of the chores does one small step a call and says whether there is more, so that no message
-    waits for the indexes."""
+async def run_chores(chores: Sequence[Callable[[], Awaitable[bool]]]) -> None:
+    """Do small steps of maintenance until cancelled.
+
+    A chore does one step and returns True if there is more to do. The steps are small so that no
+    message waits for them.
+    """
     while True:
+        has_more = False
         try:
-            has_more = any([await chore() for chore in chores])
+            for chore in chores:
+                if await chore():
+                    has_more = True
         except StoreError as error:
-            _log.error("the indexes cannot be tended", error=str(error))
+            _log.error("maintenance failed", error=str(error))
             has_more = False
-        await asyncio.sleep(STEP_REST_S if has_more else TEND_EVERY_S)
+        await asyncio.sleep(CHORE_STEP_PAUSE_S if has_more else CHORES_INTERVAL_S)

@@ -1,6 +1,7 @@
-"""What people read from the router, the commands, the notices and `mneme check`, to be proof-read in one place.
+"""The texts that people read: `data/texts.toml`, and functions for texts with a plural or a list.
 
-Markdown for a chat; the shell prints it as plain text and names its own commands. Nobody's gender is assumed.
+The texts are Markdown for a chat; the command line prints them as plain text. No text assumes a
+gender.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 
 from core.errors import MnemeError
-from core.guard.guard import marked_name
+from core.guard.guard import inspect_name
 from core.markup.markdown import escape
 from core.store.mailbox import OutboxCounts
 from core.store.notes import Operation
@@ -18,7 +19,7 @@ from core.types import Account
 
 
 def __getattr__(name: str) -> str:
-    """A text of `data/texts.toml`."""
+    """Return a text of `data/texts.toml`."""
     text = language_data("texts", "gateway").get(name)
     if not isinstance(text, str):
         raise AttributeError(name)
@@ -26,75 +27,105 @@ def __getattr__(name: str) -> str:
 
 
 def table(name: str) -> Mapping[str, str]:
-    """Texts by what they stand for."""
-    names: dict[str, str] = language_data("texts", "gateway")[name]
-    return names
+    """Return a table of `data/texts.toml`: texts by their keys."""
+    texts: dict[str, str] = language_data("texts", "gateway")[name]
+    return texts
 
 
-def counted(number: int, noun: str) -> str:
-    """``1 line``, ``2,000 lines``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def format_count(number: int, noun: str) -> str:
+    """Format a number of things: ``1 line``, ``2,000 lines``."""
+    plural = "" if number == 1 else "s"
+    return f"{number:,} {noun}{plural}"
 
 
-def listed(parts: Sequence[str]) -> str:
-    """``a, b and c``."""
-    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
+def join_list(parts: Sequence[str]) -> str:
+    """Join parts to a list in a sentence: ``a, b and c``."""
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def difference(operations: Sequence[Operation]) -> list[str]:
-    """What would go and what would come, line by line."""
-    gone = [f"  \N{MINUS SIGN} “{escape(one.old_text)}”" for one in operations if one.old_text]
-    return gone + [f"  \\+ “{escape(one.content)}”" for one in operations if one.content]
+def render_changes(operations: Sequence[Operation]) -> list[str]:
+    """Render one line for each text that is removed, then one for each that is added."""
+    old_texts = [operation.old_text for operation in operations if operation.old_text]
+    new_texts = [operation.content for operation in operations if operation.content]
+    lines = [f"  \N{MINUS SIGN} “{escape(text)}”" for text in old_texts]
+    lines += [f"  \\+ “{escape(text)}”" for text in new_texts]
+    return lines
 
 
-def day(at: datetime, zone: tzinfo) -> str:
+def format_day(at: datetime, zone: tzinfo) -> str:
+    """Format a day: ``3 March 2026``."""
     local = at.astimezone(zone)
     return f"{local.day} {local:%B %Y}"
 
 
-def moment(at: datetime, zone: tzinfo) -> str:
-    """``3 May 2026, 10:30``."""
+def format_moment(at: datetime, zone: tzinfo) -> str:
+    """Format a time with its day: ``3 May 2026, 10:30``."""
     local = at.astimezone(zone)
     return f"{local.day} {local:%b %Y, %H:%M}"
 
 
-def person(name: str, account: Account) -> str:
-    """``**Ana** (Telegram, id `42`)``, with a mark where the name may be mistaken for another one."""
-    shown, findings = marked_name(name)
-    mark = f"⚠ {listed(findings)}; " if findings else ""
-    return f"**{escape(shown or account.user_id)}** ({mark}{account.platform.title()}, id `{account.user_id}`)"
+def format_person(name: str, account: Account) -> str:
+    """Format a person: ``**Ana** (Telegram, id `42`)``, with a warning if the name may deceive."""
+    clean_name, findings = inspect_name(name)
+    warning = f"⚠ {join_list(findings)}; " if findings else ""
+    platform = account.platform.title()
+    return (
+        f"**{escape(clean_name or account.user_id)}** ({warning}{platform}, id `{account.user_id}`)"
+    )
 
 
-def away(age: timedelta) -> str:
+def away_notice(age: timedelta) -> str:
+    """Say that a message wasn't answered because it's too old."""
     hours = round(age.total_seconds() / 3600)
-    ago = f"{age.days} days ago" if age.days >= 2 else f"{hours} hours ago" if hours > 1 else "a while ago"
-    return f"I was away when you wrote this {ago}, so I have not answered it. Ask again if it still matters."
+    if age.days >= 2:
+        ago = f"{age.days} days ago"
+    elif hours > 1:
+        ago = f"{hours} hours ago"
+    else:
+        ago = "a while ago"
+    return (
+        f"I was away when you wrote this {ago}, so I have not answered it. "
+        "Ask again if it still matters."
+    )
 
 
-def failed(error: Exception, incident: str, *, is_kept: bool = True) -> str:
-    """For a turn that failed; `incident` is its id in the log."""
-    reason = str(error) if isinstance(error, MnemeError) else "Something went wrong on my side."
-    kept = "What you wrote is kept." if is_kept else "🕶 This is incognito, so what you wrote is not kept."
-    return f"{reason} {kept} Please try again; the log has the details under {incident}."
+def failure_notice(error: Exception, incident: str, *, is_kept: bool = True) -> str:
+    """Say that a turn failed. `incident` finds the details in the log."""
+    reason = "Something went wrong on my side."
+    if isinstance(error, MnemeError):
+        reason = str(error)
+    storage = "What you wrote is kept."
+    if not is_kept:
+        storage = "🕶 This is incognito, so what you wrote is not kept."
+    return f"{reason} {storage} Please try again; the log has the details under {incident}."
 
 
-def unfinished(count: int) -> str:
-    """Empty when there are none."""
-    return f"Not finished: {counted(count, 'answer')}; this goes on after the next start." if count else ""
+def unfinished_notice(count: int) -> str:
+    """Say how many answers the process leaves unfinished; empty if none."""
+    if count == 0:
+        return ""
+    return f"Not finished: {format_count(count, 'answer')}; this goes on after the next start."
 
 
-def titled(title: str | None) -> str:
-    """A title to stand behind a noun; empty where there is none."""
+def quote_title(title: str | None) -> str:
+    """Quote a title that follows a noun: `` “Ferry”``; empty without a title."""
     return f" “{escape(title)}”" if title else ""
 
 
-def sync_state(counts: OutboxCounts) -> str:
-    """How a service stands with what it is to be told; empty when it was told everything."""
-    parts = []
-    if waiting := counts.held + counts.due:
-        tried = f" (the last try: {counts.error})" if counts.error and not counts.dead else ""
-        parts.append(f"{counted(waiting, 'message')} to it wait{'s' * (waiting == 1)} to be delivered{tried}")
+def describe_sync_state(counts: OutboxCounts) -> str:
+    """Say how many messages a memory service hasn't received; empty if it has them all."""
+    clauses = []
+    waiting_count = counts.held + counts.due
+    if waiting_count:
+        verb = "waits" if waiting_count == 1 else "wait"
+        clause = f"{format_count(waiting_count, 'message')} to it {verb} to be delivered"
+        if counts.error and not counts.dead:
+            clause += f" (the last try: {counts.error})"
+        clauses.append(clause)
     if counts.dead:
-        were = "was" if counts.dead == 1 else "were"
-        parts.append(f"{counted(counts.dead, 'message')} to it {were} given up ({counts.error})")
-    return "; ".join(parts)
+        verb = "was" if counts.dead == 1 else "were"
+        messages = format_count(counts.dead, "message")
+        clauses.append(f"{messages} to it {verb} given up ({counts.error})")
+    return "; ".join(clauses)

@@ -1,4 +1,5 @@
-"""What every test may ask for: a home, an open state.db, a clock; and the guard that keeps sockets on loopback."""
+"""What every test may ask for: a home, an open state.db, a clock; and the guard that keeps sockets
+on loopback."""
 
 from __future__ import annotations
 
@@ -18,9 +19,13 @@ from gateway import queues
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.new_database import place
 
-# What is logged while nothing was configured: drawing a traceback with its variables takes a second.
-structlog.configure(processors=[structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)])
-# What a test waits for most is the disk. One in memory is as real to SQLite; nothing here cuts the power.
+# What is logged while nothing was configured: drawing a traceback with its variables takes a
+# second.
+structlog.configure(
+    processors=[structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
+)
+# What a test waits for most is the disk. One in memory is as real to SQLite; nothing here cuts the
+# power.
 MEMORY = Path("/dev/shm")
 ROOM_BYTES = 2_000_000_000
 if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM_BYTES:
@@ -29,7 +34,8 @@ if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM_BYTES:
 settings.register_profile("quick", max_examples=40, deadline=None, derandomize=True)
 settings.register_profile("thorough", max_examples=2_000, deadline=None)
 settings.load_profile("quick")
-# Thousands of tests and the classes of the clients are gone through at every collection, a tenth of all time.
+# Thousands of tests and the classes of the clients are gone through at every collection, a tenth of
+# all time.
 gc.set_threshold(20_000, 20, 20)
 
 
@@ -44,12 +50,21 @@ def _only_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def connect(self: socket.socket, address: object) -> None:
         host = address[0] if isinstance(address, tuple) else ""
-        if self.family in (socket.AF_INET, socket.AF_INET6) and host not in ("127.0.0.1", "::1", "localhost"):
+        if self.family in (socket.AF_INET, socket.AF_INET6) and host not in (
+            "127.0.0.1",
+            "::1",
+            "localhost",
+        ):
             raise AssertionError(f"a test tried to connect to {host}")
         real(self, address)  # type: ignore[arg-type]
 
     monkeypatch.setattr(socket.socket, "connect", connect)
-    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "TELEGRAM_BOT_TOKEN", "DISCORD_BOT_TOKEN"):
+    for name in (
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_BASE_URL",
+        "TELEGRAM_BOT_TOKEN",
+        "DISCORD_BOT_TOKEN",
+    ):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -72,7 +87,7 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is forwarded or long may be a part of more, and nothing more is waited for."""
-    monkeypatch.setattr(queues, "BURST_S", 0.0)
+    monkeypatch.setattr(queues, "BURST_WINDOW_S", 0.0)
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
-"""What the documents say is true: their commands run, their links and paths exist, their examples work."""
+"""What the documents say is true: their commands run, their links and paths exist, their examples
+work."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from core.errors import ToolError
 from core.ports import Adapter, Reply
 from core.skills.folders import read_skill
 from core.store.archive import TransferRecord
-from core.transfer.formats import Choices
+from core.transfer.formats import ImportOptions
 from core.types import Answer, Inbound, ToolContext
 from gateway.cli.main import app
 from tests.fixtures.command_line import mneme
@@ -29,7 +30,10 @@ from tests.fixtures.skill_folders import skill_text
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(
-    [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")), *(ROOT / "docs").glob("*.md")]
+    [
+        *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+        *(ROOT / "docs").glob("*.md"),
+    ]
 )
 README_LINES, SECURITY_LINES = 220, 90
 HISTORY = [
@@ -61,7 +65,9 @@ def _blocks(document: Path, language: str) -> Iterator[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("document", [one for one in DOCUMENTS if commands(one)], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "document", [one for one in DOCUMENTS if commands(one)], ids=lambda path: path.name
+)
 def test_every_command_line_runs(document: Path, home: Path) -> None:
     lines = "".join(json.dumps(line) + "\n" for line in HISTORY)
     (home.parent / "trip.jsonl").write_text(lines, encoding="utf-8")
@@ -72,7 +78,10 @@ def test_every_command_line_runs(document: Path, home: Path) -> None:
     for arguments in commands(document):
         output = None
         if ">" in arguments:
-            output, arguments = arguments[arguments.index(">") + 1], arguments[: arguments.index(">")]
+            output, arguments = (
+                arguments[arguments.index(">") + 1],
+                arguments[: arguments.index(">")],
+            )
         done = mneme(home, *arguments)
         assert done.returncode == 0, f"mneme {shlex.join(arguments)}: {done.stderr}"
         assert done.stdout, f"mneme {shlex.join(arguments)} says nothing"
@@ -82,7 +91,9 @@ def test_every_command_line_runs(document: Path, home: Path) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_links_and_paths_lead_somewhere(document: Path) -> None:
-    text = re.sub(r"^```.*?^```$", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(
+        r"^```.*?^```$", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         path, _, anchor = target.partition("#")
         if path.startswith("http"):
@@ -137,13 +148,25 @@ def test_the_documented_skill_is_one(tmp_path: Path) -> None:
     (tmp_path / "plan-a-trip" / "SKILL.md").write_text(text, encoding="utf-8")
     skill = read_skill(tmp_path / "plan-a-trip", "skills/plan-a-trip")
     assert skill.description.startswith("Plans a trip by train: use it when")
-    assert (skill.front["license"], skill.known("version"), skill.known("tags")) == ("MIT", "1.2", "travel, trains")
+    assert (skill.front["license"], skill.front_value("version"), skill.front_value("tags")) == (
+        "MIT",
+        "1.2",
+        "travel, trains",
+    )
 
 
 def test_the_documented_format_reads_a_log() -> None:
-    stream = io.BytesIO(b"2026-05-03 09:00 <ana> hello\n* bob has joined\n2026-05-03 09:01 <mneme> hi Ana\n")
-    records = list(_example("IRC logs")["read"](stream, "#porto", Choices(assistants=frozenset({"mneme"}))))
-    assert [(one.role, one.text) if isinstance(one, TransferRecord) else one.reason for one in records] == [
+    stream = io.BytesIO(
+        b"2026-05-03 09:00 <ana> hello\n* bob has joined\n2026-05-03 09:01 <mneme> hi Ana\n"
+    )
+    records = list(
+        _example("IRC logs")["read"](
+            stream, "#porto", ImportOptions(assistant_names=frozenset({"mneme"}))
+        )
+    )
+    assert [
+        (one.role, one.text) if isinstance(one, TransferRecord) else one.reason for one in records
+    ] == [
         ("user", "hello"),
         "lines that are no message",
         ("assistant", "hi Ana"),
@@ -179,13 +202,15 @@ class EchoSink:
         inbound, reply = self._admitted[entry_id - 1]
         await reply.finish(Answer(text=f"You said: {inbound.text}"))
 
-    async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
+    async def migrate_group(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         raise AssertionError("nothing moves here")
 
 
 def _example(mark: str) -> dict[str, Any]:
     """The names that the example with this in its text defines."""
-    (code,) = (block for block in _blocks(ROOT / "docs" / "extending.md", "python") if mark in block)
+    (code,) = (
+        block for block in _blocks(ROOT / "docs" / "extending.md", "python") if mark in block
+    )
     module = ModuleType("example")
     sys.modules["example"] = module
     exec(compile(code, "docs/extending.md", "exec"), module.__dict__)
@@ -194,7 +219,11 @@ def _example(mark: str) -> dict[str, Any]:
 
 def test_every_command_is_documented() -> None:
     text = (ROOT / "docs" / "using.md").read_text(encoding="utf-8")
-    chat = tomllib.loads((ROOT / "gateway" / "commands" / "data" / "commands.toml").read_text(encoding="utf-8"))
+    chat = tomllib.loads(
+        (ROOT / "gateway" / "commands" / "data" / "commands.toml").read_text(encoding="utf-8")
+    )
     assert [name for name in chat if f"`/{name}" not in text] == []
-    shell = [command.name for command in app().registered_commands] + [group.name for group in app().registered_groups]
+    shell = [command.name for command in app().registered_commands] + [
+        group.name for group in app().registered_groups
+    ]
     assert [name for name in shell if f"mneme {name}" not in text and name != "run"] == []

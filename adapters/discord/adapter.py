@@ -1,81 +1,75 @@
-"""Discord: gateway in, HTTP out. Direct chats, mentions in guild channels, threads, application commands, buttons.
+"""Discord as a platform: direct chats, mentions in guild channels, threads, commands and buttons.
 
-One client of the library serves both ways; it is logged in once and connected to the gateway as often as needed.
-Decides nothing about who is served; that is the router's part.
+Events arrive over the gateway and answers leave over HTTP. One client of the library serves both:
+it logs in once and connects to the gateway as often as needed. The sink decides who is answered.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import sys
-import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import InitVar, dataclass
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
 import discord
-import yarl
-from discord.gateway import KeepAliveHandler
 
+from adapters.discord.client import (
+    API_URL,
+    REFUSALS,
+    DiscordClient,
+    log_in,
+    set_server_urls,
+)
+from adapters.discord.errors import CALL_ERRORS, PAYLOAD_ERRORS, describe_error
 from adapters.discord.events import DiscordEvents
-from adapters.discord.messages import UNREACHABLE, UNREADABLE, reason
-from adapters.discord.normalize import PLATFORM, described
+from adapters.discord.normalize import PLATFORM, command_payloads
 from adapters.poll_lock import PollLock
 from core.errors import ConfigError, DeliveryError, MnemeError
-from core.ports import Clock, Reply, Sink
+from core.ports import Clock, InboundSink, Reply
 from core.text.normalize import language_data
 from core.types import Address, CommandSpec
 
 if TYPE_CHECKING:
     from core.store.mailbox import Inbox
 
-API_URL = "https://discord.com"
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
-API_PATH = "/api/v10"
-PAUSE_MOST_S = 300.0
-"""Between sessions, of which Discord allows a thousand a day; where there was none it is tried again at once."""
-STEADY_AFTER_S = 60.0
-"""A connection that lasted so long was a good one: the next failure is a first one again."""
-CANCEL_EVERY_S = 0.2
-BAD_TOKEN = 4004
-HANG_UP_S = 3.0
-ACKNOWLEDGED_WITHIN_S = 10.0
-VITAL = ("READY", "RESUMED")
-"""Without these there is no session, so their failure has to end the connection."""
-LONGEST_RATE_LIMIT_S = 30.0
-REFUSALS = language_data("refusals", "adapters")
+# The longest wait between two sessions. Discord allows a thousand of them per day.
+MAX_PAUSE_S = 300.0
+# A connection that lasted longer than this was stable, so the next failure counts as a first one.
+STABLE_AFTER_S = 60.0
+# A cancellation that arrives while the library connects can get lost, so it is repeated.
+CANCEL_INTERVAL_S = 0.2
+# The close code of the gateway if the token is invalid.
+INVALID_TOKEN = 4004
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(eq=False, repr=False)
 class Discord:
-    """`api_url` and `gateway_url` are for a loopback server, Discord's own when None. `has_message_content`: asks for
-    the privileged intent, so that guild messages that do not mention the bot can be read too. `pause_s`: the wait after
-    a first lost connection; it doubles with each further session that is lost soon."""
+    """The adapter for one bot."""
 
     platform = PLATFORM
     contact = "your bot"
     hint = language_data("hints", "adapters")[PLATFORM]
+    # The wait after the first lost connection. It doubles with each session that is lost soon.
     pause_s = 4.0
-    down_s = 5.0
-    """How long the library may try to come back by itself: its pauses grow to a quarter of an hour."""
+    # How long the library may try to reconnect. Its own pauses grow to a quarter of an hour.
+    max_downtime_s = 5.0
 
     token: str
+    # Addresses of a loopback server; None for Discord's own.
     api_url: str | None
     gateway_url: str | None
     inbox: InitVar[Inbox]
     clock: InitVar[Clock]
+    # Asks for the privileged intent, so that guild messages without a mention can be read too.
     has_message_content: bool = False
 
     def __post_init__(self, inbox: Inbox, clock: Clock) -> None:
         self._lock = PollLock(PLATFORM, self.api_url or API_URL, self.token)
-        self.events = DiscordEvents(self._ready, inbox, clock)
-        self._login = asyncio.Lock()
+        self.events = DiscordEvents(self._get_client, inbox, clock)
+        self._login_lock = asyncio.Lock()
         self._client: DiscordClient | None = None
         self._is_closed = False
         self._failure = "not connected yet"
@@ -85,38 +79,45 @@ class Discord:
         return self._failure if self._client is None else self._client.problem
 
     async def open(self) -> None:
-        """Raises ConfigError when the token or an address is refused, or another process has the token. Discord out of
-        reach is no reason to fail: `listen` waits."""
-        redirect(self.api_url, self.gateway_url)
+        """Take the token's lock and log in.
+
+        Raises ConfigError if the token or an address is refused, or another process uses the
+        token. If Discord can't be reached, `listen` tries again.
+        """
+        set_server_urls(self.api_url, self.gateway_url)
         await self._lock.acquire()
         try:
-            await self._ready()
+            await self._get_client()
         except DeliveryError as error:
             log.warning("%s; trying again later", error)
 
-    async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
-        """Connects until cancelled. Raises ConfigError when the token or the intent is refused. Answers under way go
-        on when it ends; `close` is what stops them."""
+    async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
+        """Stay connected until cancelled. Answers in progress continue afterwards, until `close`.
+
+        Raises ConfigError if the token or the intent is refused.
+        """
         self.events.begin(sink, commands)
-        is_announced = False
+        are_commands_registered = False
         pause_s = self.pause_s
         loop = asyncio.get_running_loop()
         try:
             while True:
                 started_at = loop.time()
+                is_lost_soon = False
                 try:
-                    client = await self._ready()
-                    if not is_announced:
-                        self.events.start(_announce(client, commands))
-                        is_announced = True
+                    client = await self._get_client()
+                    if not are_commands_registered:
+                        self.events.start_task(_register_commands(client, commands))
+                        are_commands_registered = True
                     await self._connect(client)
-                    is_lost_soon = client.is_identified and loop.time() - started_at <= STEADY_AFTER_S
+                    duration_s = loop.time() - started_at
+                    is_lost_soon = client.is_identified and duration_s <= STABLE_AFTER_S
                 except DeliveryError as error:
                     log.warning("%s; trying again later", error)
-                    is_lost_soon = False
-                pause_s = pause_s if is_lost_soon else self.pause_s
+                if not is_lost_soon:
+                    pause_s = self.pause_s
                 await asyncio.sleep(pause_s)
-                pause_s = min(pause_s * 2, PAUSE_MOST_S)
+                pause_s = min(pause_s * 2, MAX_PAUSE_S)
         finally:
             self.events.end()
 
@@ -124,7 +125,7 @@ class Discord:
         return self.events.reply(address, reply_to)
 
     async def close(self) -> None:
-        """Cancels answers still under way."""
+        """Cancel answers in progress and close all connections."""
         self._is_closed = True
         await self.events.close()
         if self._client is not None:
@@ -132,15 +133,21 @@ class Discord:
             self._client = None
         await self._lock.release()
 
-    async def _ready(self) -> DiscordClient:
-        """A client that is logged in. Raises DeliveryError when Discord is out of reach, ConfigError when refused."""
-        async with self._login:
+    async def _get_client(self) -> DiscordClient:
+        """Return a client that is logged in.
+
+        Raises ConfigError if Discord refuses the token or the intent, DeliveryError if it can't be
+        reached.
+        """
+        async with self._login_lock:
             if self._client is not None and not self._client.is_closed():
                 return self._client
             self._client = None
             if self._is_closed:
                 raise DeliveryError("Discord: the adapter is closed")
-            client = DiscordClient(self.events, has_message_content=self.has_message_content, pause_s=self.pause_s)
+            client = DiscordClient(
+                self.events, has_message_content=self.has_message_content, pause_s=self.pause_s
+            )
             try:
                 await log_in(client, self.token, has_message_content=self.has_message_content)
                 self._client = client
@@ -154,121 +161,41 @@ class Discord:
             return client
 
     async def _connect(self, client: DiscordClient) -> None:
-        """One gateway connection with its resumes; returns when it is lost for good, or down for `down_s`, so that a
-        new one can be made."""
+        """Hold one gateway connection until it is lost or down for `max_downtime_s`.
+
+        The library resumes its session within this time. Raises ConfigError if the token or the
+        intent is refused.
+        """
         client.is_identified = False
         connection = asyncio.create_task(client.connect(), name="discord gateway")
         loop = asyncio.get_running_loop()
         alive_at = loop.time()
         try:
-            while not connection.done() and loop.time() - alive_at < self.down_s:
-                await asyncio.wait([connection], timeout=self.down_s / 4)
-                alive_at = alive_at if self.problem else loop.time()
+            while not connection.done() and loop.time() - alive_at < self.max_downtime_s:
+                await asyncio.wait([connection], timeout=self.max_downtime_s / 4)
+                if not self.problem:
+                    alive_at = loop.time()
             if connection.done():
                 connection.result()
         except discord.PrivilegedIntentsRequired as error:
             raise ConfigError(REFUSALS["intent"]) from error
-        except (*UNREACHABLE, *UNREADABLE) as error:
-            if isinstance(error, discord.ConnectionClosed) and error.code == BAD_TOKEN:
+        except (*CALL_ERRORS, *PAYLOAD_ERRORS) as error:
+            if isinstance(error, discord.ConnectionClosed) and error.code == INVALID_TOKEN:
                 raise ConfigError(REFUSALS["token_of_discord"]) from error
-            client.failure = reason(error)
+            client.failure = describe_error(error)
             log.error("The gateway connection to Discord broke, it is made anew: %r", error)
         finally:
-            # Until it is done: the library waits in a way that loses a cancellation which comes as it connects.
-            while not connection.done():
-                connection.cancel()
-                await asyncio.wait([connection], timeout=CANCEL_EVERY_S)
-            if not connection.cancelled():
-                connection.exception()
-            await client.hang_up()
-
-
-class DiscordClient(discord.Client):
-    """`pause_s`: the wait before a session is identified anew, which Discord allows every five seconds."""
-
-    def __init__(self, events: DiscordEvents, *, has_message_content: bool, pause_s: float) -> None:
-        intents = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
-        intents.message_content = has_message_content
-        # Voice is not used, so that its missing parts need no warning.
-        discord.VoiceClient.warn_nacl = False
-        discord.VoiceClient.warn_dave = False
-        nobody = discord.AllowedMentions.none()
-        super().__init__(intents=intents, allowed_mentions=nobody, max_ratelimit_timeout=LONGEST_RATE_LIMIT_S)
-        self.is_identified = False
-        """Whether there was a session since this was last set to False: Discord counts them."""
-        self._events = events
-        self._pause_s = pause_s
-        self._proven: discord.gateway.DiscordWebSocket | None = None
-        """The connection that has a session."""
-        self.failure = "not connected yet"
-        """Why there is no connection, while there is none."""
-        self._raw: Any = None
-        parsers = self._connection.parsers
-        for event, parse in parsers.items():
-            if event not in VITAL:
-                parsers[event] = self._guarded(event, parse)
-
-    @property
-    def problem(self) -> str:
-        """Why no event can come in; empty after READY, while heartbeats are acknowledged."""
-        connection: discord.gateway.DiscordWebSocket | None = self.ws
-        if connection is None or not connection.open or connection is not self._proven:
-            return self.failure
-        beat = connection._keep_alive
-        if beat is None or time.perf_counter() - beat._last_ack < (beat.interval or 0.0) + ACKNOWLEDGED_WITHIN_S:
-            return ""
-        return "Discord does not acknowledge the heartbeat"
-
-    async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
-        if not initial:
-            await asyncio.sleep(self._pause_s)
-
-    async def hang_up(self) -> None:
-        """Ends the gateway connection, if there is one; HTTP goes on."""
-        connection: discord.gateway.DiscordWebSocket | None = self.ws
-        if connection is not None and connection.open:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(HANG_UP_S):
-                    await connection.close(code=1000)
-        # A connection that was cancelled halfway is known to nobody but the thread that keeps it alive.
-        for thread in threading.enumerate():
-            if isinstance(thread, KeepAliveHandler) and thread.ws._connection is self._connection:
-                thread.stop()
-
-    def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
-        """What is said goes on here and now, in its order."""
-        match event:
-            case "connect" | "resumed":
-                # With READY; the event "ready" comes seconds later, when all guilds are known.
-                self._proven = self.ws
-                self.is_identified = True
-                if event == "connect":
-                    self._events.start(self._events.catch_up())
-            case "disconnect":
-                # The library tries again by itself, and tells of the error to nobody but its log.
-                self.failure = reason(sys.exception())
-            case _ if not self._events.take(event, args[0] if args else None, self._raw):
-                super().dispatch(event, *args, **kwargs)
-
-    def _guarded(self, event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:
-        """The library's parsers are strict, and what they raise would end the whole client."""
-
-        def guarded(data: Any) -> None:
-            self._raw = data
-            try:
-                parse(data)
-            except (*UNREADABLE, discord.DiscordException) as error:
-                log.error("An event %s of Discord cannot be read, it is set aside: %r", event, error)
-                if event.startswith(("MESSAGE_", "INTERACTION_")):
-                    self._events.start(self._events.set_aside(data, repr(error)))
-
-        return guarded
+            await _cancel_until_done(connection)
+            await client.close_gateway()
 
 
 async def check_discord(token: str, api_url: str | None, *, has_message_content: bool) -> str:
-    """A sentence that names the bot. Raises ConfigError when the token or the intent is refused, DeliveryError when
-    Discord is out of reach."""
-    redirect(api_url, None)
+    """Return a sentence that names the bot.
+
+    Raises ConfigError if Discord refuses the token or the intent, DeliveryError if it can't be
+    reached.
+    """
+    set_server_urls(api_url, None)
     client = discord.Client(intents=discord.Intents.none())
     try:
         await log_in(client, token, has_message_content=has_message_content)
@@ -277,42 +204,24 @@ async def check_discord(token: str, api_url: str | None, *, has_message_content:
         await client.close()
 
 
-async def log_in(client: discord.Client, token: str, *, has_message_content: bool) -> None:
-    """Raises ConfigError when the token or the intent is refused, DeliveryError when Discord is out of reach."""
-    # The library logs every reconnection, each failed one with its traceback; what matters is logged here.
-    logging.getLogger("discord").setLevel(logging.WARNING)
-    logging.getLogger("discord.client").setLevel(logging.CRITICAL)
-    try:
-        await client.login(token)
-        flags = client.application_flags
-        is_allowed = flags.gateway_message_content or flags.gateway_message_content_limited
-        if has_message_content and not is_allowed:
-            raise ConfigError(REFUSALS["intent"])
-    except discord.LoginFailure as error:
-        raise ConfigError(REFUSALS["token_of_discord"]) from error
-    except (*UNREACHABLE, *UNREADABLE) as error:
-        raise DeliveryError(f"Discord cannot be reached: {reason(error)}") from error
+async def _cancel_until_done(task: asyncio.Task[None]) -> None:
+    """Cancel a task until it ends, and retrieve its error so that asyncio doesn't log it."""
+    while not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=CANCEL_INTERVAL_S)
+    if not task.cancelled():
+        task.exception()
 
 
-async def _announce(client: discord.Client, specs: Sequence[CommandSpec]) -> None:
-    """Registers the commands globally; the same again changes nothing. A failure is logged: the old ones stay."""
-    wanted = [payload for spec in specs for payload in described(spec)]
+async def _register_commands(client: discord.Client, specs: Sequence[CommandSpec]) -> None:
+    """Register the commands for all guilds and direct chats.
+
+    If that fails, it is logged and the commands registered before stay.
+    """
+    payloads = []
+    for spec in specs:
+        payloads.extend(command_payloads(spec))
     try:
-        await client.http.bulk_upsert_global_commands(client.application_id or 0, wanted)
-    except (*UNREACHABLE, *UNREADABLE) as error:
+        await client.http.bulk_upsert_global_commands(client.application_id or 0, payloads)
+    except (*CALL_ERRORS, *PAYLOAD_ERRORS) as error:
         log.warning("Discord did not take the commands, those registered before stay: %s", error)
-
-
-def redirect(api_url: str | None, gateway_url: str | None) -> None:
-    """Points the library at other servers: it knows its addresses as attributes of two classes only. Raises ConfigError
-    where the token would leave this machine unencrypted."""
-    for name, url in (("MNEME_DISCORD_API_URL", api_url), ("MNEME_DISCORD_GATEWAY_URL", gateway_url)):
-        parts = urlsplit(url or API_URL)
-        is_plain = parts.scheme in ("http", "ws") and parts.hostname in LOOPBACK
-        if not (is_plain or (parts.scheme in ("https", "wss") and parts.hostname)):
-            raise ConfigError(f"{name}: {url!r} must begin with https:// or wss://, but on this machine itself.")
-    if api_url:
-        root = api_url.rstrip("/")
-        discord.http.Route.BASE = root + ("" if urlsplit(root).path else API_PATH)
-    if gateway_url:
-        discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(gateway_url.rstrip("/") + "/")

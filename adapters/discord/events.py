@@ -1,7 +1,8 @@
-"""Takes events of Discord in: finds their channel, keeps the order of each, gives them to the router.
+"""Accepts Discord's events, finds their channel, and passes them to the sink in order.
 
-Owns a task for each event; they outlive the gateway connection, so that an answer under way is not lost with it. What
-fails is tried again, and in the end set aside as it came; what the store cannot take waits for it.
+Each event runs in its own task. Tasks outlive the gateway connection, so that losing it loses no
+answer. An event that fails is tried again and finally set aside with its raw data. While the store
+is unavailable, events wait for it.
 """
 
 from __future__ import annotations
@@ -18,287 +19,398 @@ from weakref import WeakValueDictionary
 import discord
 
 from adapters.discord import normalize
-from adapters.discord.messages import UNREACHABLE, UNREADABLE, DiscordInteraction, DiscordMessages, delivered
+from adapters.discord.channels import ClientSource, DiscordChannels
+from adapters.discord.errors import CALL_ERRORS, PAYLOAD_ERRORS, translate_errors
+from adapters.discord.messages import DiscordInteraction, DiscordMessages
 from adapters.discord.normalize import PLATFORM, DiscordChannel
 from adapters.streaming import StreamedReply
 from core.errors import DeliveryError, MnemeError, StoreError
-from core.ports import Clock, Reply, Sink, Suggester
+from core.ports import Autocompleter, Clock, InboundSink, Reply
 from core.types import Address, CommandSpec, Inbound
 
 if TYPE_CHECKING:
     from core.store.mailbox import Inbox
 
 T = TypeVar("T")
-_Reader = Callable[[DiscordChannel], Inbound | None]
+_ReadInbound = Callable[[DiscordChannel], Inbound | None]
+_Admit = Callable[[], Awaitable[int | None]]
 
-TRIES = 3
-CAUGHT_UP_FOR = timedelta(hours=24)
-CAUGHT_UP_MESSAGES = 50
-"""Of what was missed, the last so many messages of a channel within this time are taken in later."""
-CAUGHT_UP_CHANNELS = 100
-CAUGHT_UP_TRIES = 6
-CAUGHT_UP_AT_ONCE = 10
-"""Discord takes fifty calls a second, and answers go on meanwhile."""
-SUGGESTIONS = 25
-"""The most that Discord shows."""
-_STRANGE = (MnemeError, RuntimeError, *UNREACHABLE, *UNREADABLE)
-"""What an event raises that is not as documented, or that meets a mistake of ours."""
+# An event that fails this often is set aside.
+MAX_ATTEMPTS = 3
+# The catch-up after a lost connection goes this far back, and fetches this many messages per
+# channel.
+CATCH_UP_PERIOD = timedelta(hours=24)
+CATCH_UP_MESSAGES = 50
+CATCH_UP_CHANNELS = 100
+CATCH_UP_ATTEMPTS = 6
+# Discord accepts fifty calls per second, and answers need some of them.
+CATCH_UP_CONCURRENCY = 10
+# Discord shows at most this many choices.
+MAX_AUTOCOMPLETE_CHOICES = 25
+# Raised by an undocumented event, or by a mistake in the code that handles it.
+EVENT_ERRORS = (MnemeError, RuntimeError, *CALL_ERRORS, *PAYLOAD_ERRORS)
 
 log = logging.getLogger(__name__)
 
 
 class DiscordEvents:
-    """`client` gives a client that is logged in, or raises DeliveryError. `defer_after_s`: how long an interaction may
-    wait for its answer before it is acknowledged without one; Discord waits for three seconds. `rest_s`: between two
-    tries."""
+    """The events of one bot. `get_client` returns a logged-in client or raises DeliveryError."""
 
-    rest_s = 1.0
-    waiting_most = 1000
-    """Events in memory; what comes while there are more is fetched later."""
+    # The delay between two attempts.
+    retry_delay_s = 1.0
+    # While this many events are in memory, further ones are dropped and fetched later.
+    max_pending_events = 1000
+    # An interaction is acknowledged after this time if it has no answer. Discord waits 3 seconds.
     defer_after_s = 2.0
 
-    def __init__(self, client: Callable[[], Awaitable[discord.Client]], inbox: Inbox, clock: Clock) -> None:
-        self.client = client
+    def __init__(self, get_client: ClientSource, inbox: Inbox, clock: Clock) -> None:
+        self._channels = DiscordChannels(get_client)
         self._inbox = inbox
         self._clock = clock
-        self._sink: Sink | None = None
+        self._sink: InboundSink | None = None
         self._specs: dict[str, CommandSpec] = {}
         self._tasks: set[asyncio.Future[None]] = set()
         self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
-        self._channels: dict[int, DiscordChannel] = {}
+        # Whether events were dropped since the last catch-up.
         self._is_full = False
-        self._fetching = asyncio.Semaphore(CAUGHT_UP_AT_ONCE)
-        self._gate = asyncio.Lock()
+        self._catch_up_slots = asyncio.Semaphore(CATCH_UP_CONCURRENCY)
+        # Held while a catch-up starts. New events wait for it.
+        self._catch_up_lock = asyncio.Lock()
 
-    def begin(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
+    def begin(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
         self._sink = sink
         self._specs = {spec.name: spec for spec in commands}
 
     def end(self) -> None:
-        """Events are dropped from here on; what was taken in goes on."""
+        """Drop all further events. Events that were accepted before are still answered."""
         self._sink = None
 
     async def close(self) -> None:
-        tasks = [*self._tasks]
+        """Cancel all tasks and wait until they have ended."""
+        tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def start(self, work: Awaitable[None]) -> None:
+    def start_task(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._on_task_done)
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
-        return StreamedReply(DiscordMessages(self, address, reply_to))
+        return StreamedReply(DiscordMessages(self._channels, self.start_task, address, reply_to))
 
-    def take(self, event: str, told: Any, raw: Any) -> bool:
-        """Whether this event of the library is one that is taken in. `raw`: as it came."""
+    def accept_event(self, event: str, payload: Any, raw: Any) -> bool:
+        """Start a task for an event of the library; return False if it is of another kind.
+
+        `payload` is the library's object, `raw` the data from which it was made.
+        """
         match event:
             case "message":
-                # A copy: the library changes its own when an edit comes, perhaps before anybody has read it.
-                message = copy.copy(told)
-                self._start_taking(message.channel.id, message, raw, self._reader(message))
+                # The library changes its own object when an edit arrives, perhaps before it is
+                # read here, so this is a copy.
+                message = copy.copy(payload)
+                read_inbound = self._message_reader(message)
+                self._start_message_task(message.channel.id, message, raw, read_inbound)
             case "raw_message_edit":
-                after, before, bot = told.message, told.cached_message, _bot(told.message)
-                self._start_taking(
-                    told.channel_id, after, raw, lambda channel: normalize.from_edit(after, before, channel, bot)
-                )
+                self._start_edit_task(payload, raw)
             case "raw_message_delete":
-                self._start_deleting(told.channel_id, told.message_id, told.cached_message, raw)
+                cached_message = payload.cached_message
+                self._start_delete_task(payload.channel_id, payload.message_id, cached_message, raw)
             case "raw_bulk_message_delete":
-                cached = {message.id: message for message in told.cached_messages}
-                for message_id in sorted(told.message_ids):
-                    self._start_deleting(told.channel_id, message_id, cached.get(message_id), raw)
-            case "interaction" if told.type is discord.InteractionType.autocomplete:
-                if isinstance(self._sink, Suggester) and self._has_room():
-                    self.start(self._suggest(self._sink, told))
+                cached_messages = {message.id: message for message in payload.cached_messages}
+                for message_id in sorted(payload.message_ids):
+                    self._start_delete_task(
+                        payload.channel_id, message_id, cached_messages.get(message_id), raw
+                    )
             case "interaction":
-                is_ours = told.type in (discord.InteractionType.application_command, discord.InteractionType.component)
-                if self._sink is not None and is_ours and self._has_room():
-                    self.start(self._take_interaction(self._sink, told, raw))
+                self._start_interaction_task(payload, raw)
             case _:
                 return False
         return True
 
-    async def locate(self, channel_id: int, known: object = None, user_id: int | None = None) -> DiscordChannel | None:
-        """A channel by id, asked of Discord when the library does not know it; None where the bot may not see it.
-        `known`: the library's object, `user_id`: whose direct chat it is."""
-        found = self._channels.get(channel_id) or normalize.channel_of(known, user_id)
-        if found is None:
-            client = await self.client()
-            try:
-                found = normalize.channel_of(client.get_channel(channel_id) or await client.fetch_channel(channel_id))
-            except (discord.Forbidden, discord.NotFound) as error:
-                log.warning("Channel %d of Discord cannot be looked up: %s", channel_id, error)
-        if found is not None:
-            self._channels[channel_id] = found
-        return found
-
     async def catch_up(self) -> None:
-        """Takes in what was said in known channels while there was no connection, or no room; until it is known what
-        that is, nothing newer is taken."""
-        async with self._gate:
-            last_seen = await self._insist(lambda: self._inbox.last_seen(PLATFORM))
-            aside = await self._insist(lambda: self._inbox.set_aside_ids(PLATFORM))
+        """Fetch the messages that known channels missed through a lost connection or an overload.
+
+        New events wait until every channel's catch-up has its place in the channel's queue.
+        """
+        async with self._catch_up_lock:
+            last_ids = await self._wait_for_store(
+                lambda: self._inbox.load_last_message_ids(PLATFORM)
+            )
+            set_aside_ids = await self._wait_for_store(
+                lambda: self._inbox.list_set_aside_ids(PLATFORM)
+            )
             self._is_full = False
-            oldest = discord.utils.time_snowflake(self._clock.now() - CAUGHT_UP_FOR)
-            seen = [(int(last_id), int(place.thread_id or place.chat_id)) for place, last_id in last_seen.items()]
-            for last_id, channel_id in sorted(seen, reverse=True)[:CAUGHT_UP_CHANNELS]:
-                self.start(self._catch_up_in(channel_id, max(last_id, oldest), aside))
-            await asyncio.sleep(0)  # until each of these has the lock of its channel
+            oldest_id = discord.utils.time_snowflake(self._clock.now() - CATCH_UP_PERIOD)
+            channels = [
+                (int(last_id), int(address.thread_id or address.chat_id))
+                for address, last_id in last_ids.items()
+            ]
+            channels.sort(reverse=True)
+            for last_id, channel_id in channels[:CATCH_UP_CHANNELS]:
+                after_id = max(last_id, oldest_id)
+                self.start_task(self._catch_up_channel(channel_id, after_id, set_aside_ids))
+            # Lets each new task take the lock of its channel.
+            await asyncio.sleep(0)
 
-    async def _catch_up_in(self, channel_id: int, last_id: int, aside: Collection[int]) -> None:
-        """What comes meanwhile in that channel waits behind what was missed; what was set aside is not tried again."""
-        async with self._ordered(channel_id):
-            for raw in await self._latest(channel_id):
+    async def set_aside(self, raw: Any, error: str) -> None:
+        """Store the raw data of an event that can't be handled."""
+        event_id = str(raw.get("id")) if isinstance(raw, dict) else ""
+        if event_id.isdecimal():
+            update_id = int(event_id)
+        else:
+            update_id = discord.utils.time_snowflake(self._clock.now())
+        log.error("An event of Discord is set aside (%d): %s", update_id, error)
+        await self._wait_for_store(lambda: self._inbox.set_aside(PLATFORM, update_id, raw, error))
+
+    async def _catch_up_channel(
+        self, channel_id: int, after_id: int, set_aside_ids: Collection[int]
+    ) -> None:
+        """Admit the missed messages of one channel, before any newer ones.
+
+        Messages that were set aside aren't tried again.
+        """
+        async with self._channel_lock(channel_id):
+            for raw in await self._fetch_latest_messages(channel_id):
                 message_id = int(raw["id"])
-                if (sink := self._sink) is not None and message_id > last_id and message_id not in aside:
-                    entry_id = await self._admitted(raw, partial(self._admit_missed, sink, raw))
-                    if entry_id is not None:
-                        self.start(sink.serve(entry_id))
+                sink = self._sink
+                if sink is None or message_id <= after_id or message_id in set_aside_ids:
+                    continue
+                entry_id = await self._try_admit(raw, partial(self._admit_missed, sink, raw))
+                if entry_id is not None:
+                    self.start_task(sink.serve(entry_id))
 
-    async def _latest(self, channel_id: int) -> list[Any]:
-        """The last messages of a channel as they come, oldest first; none where the bot may not see them, or where they
-        cannot be had for about a minute: those who write now wait no longer."""
-        for attempt in range(CAUGHT_UP_TRIES):
+    async def _fetch_latest_messages(self, channel_id: int) -> list[Any]:
+        """Return the raw data of the channel's last messages, oldest first.
+
+        Returns an empty list if the bot may not see them. Gives up after about a minute, because
+        new messages in the channel wait meanwhile.
+        """
+        for attempt in range(CATCH_UP_ATTEMPTS):
             try:
-                async with self._fetching:
-                    client = await self.client()
-                    with delivered():
-                        return (await client.http.logs_from(channel_id, CAUGHT_UP_MESSAGES))[::-1]
+                async with self._catch_up_slots:
+                    client = await self._channels.get_client()
+                    with translate_errors():
+                        newest_first = await client.http.logs_from(channel_id, CATCH_UP_MESSAGES)
+                        return newest_first[::-1]
             except DeliveryError as error:
-                log.warning("What was missed in channel %d of Discord cannot be looked up: %s", channel_id, error)
+                log.warning(
+                    "What was missed in channel %d of Discord cannot be looked up: %s",
+                    channel_id,
+                    error,
+                )
                 if error.is_permanent:
                     break
-                await asyncio.sleep(error.retry_after_s or self.rest_s * 2**attempt)
+                await asyncio.sleep(error.retry_after_s or self.retry_delay_s * 2**attempt)
         return []
 
-    async def _admit_missed(self, sink: Sink, raw: Any) -> int | None:
+    async def _admit_missed(self, sink: InboundSink, raw: Any) -> int | None:
+        """Admit a message that was fetched as raw data."""
         channel_id = int(raw["channel_id"])
-        client, place = await self.client(), await self.locate(channel_id)
-        guild_id = None if place is None else place.guild_id
-        channel: Any = client.get_channel(channel_id) or client.get_partial_messageable(channel_id, guild_id=guild_id)
-        message = discord.Message(state=client._connection, channel=channel, data=raw)
+        client = await self._channels.get_client()
+        channel = await self._channels.find(channel_id)
+        library_channel: Any = client.get_channel(channel_id)
+        if library_channel is None:
+            guild_id = None if channel is None else channel.guild_id
+            library_channel = client.get_partial_messageable(channel_id, guild_id=guild_id)
+        message = discord.Message(state=client._connection, channel=library_channel, data=raw)
         if message.author == client.user:
             return None
-        return await self._admit(sink, channel_id, channel, self._reader(message))
+        return await self._admit(sink, channel_id, library_channel, self._message_reader(message))
 
-    def _start_taking(self, channel_id: int, message: discord.Message | None, raw: Any, read: _Reader) -> None:
-        sink, known = self._sink, message.channel if message else None
-        if sink is None or (message is not None and message.author.id == _bot(message).id) or not self._has_room():
-            return
-        self.start(self._take(sink, channel_id, raw, partial(self._admit, sink, channel_id, known, read)))
+    def _start_edit_task(self, payload: Any, raw: Any) -> None:
+        """Start a task for an edit. The library may know the message as it was before."""
+        after = payload.message
+        before = payload.cached_message
+        bot = _get_bot(after)
 
-    def _start_deleting(self, channel_id: int, message_id: int, before: discord.Message | None, raw: Any) -> None:
-        """`before`: the message where the library still knew it."""
+        def read_inbound(channel: DiscordChannel) -> Inbound | None:
+            return normalize.from_edit(after, before, channel, bot)
+
+        self._start_message_task(payload.channel_id, after, raw, read_inbound)
+
+    def _start_delete_task(
+        self, channel_id: int, message_id: int, before: discord.Message | None, raw: Any
+    ) -> None:
+        """Start a task for a deletion. `before` is the message, if the library still knows it."""
         now = self._clock.now()
-        self._start_taking(channel_id, before, raw, lambda place: normalize.from_delete(message_id, before, place, now))
 
-    async def _admit(self, sink: Sink, channel_id: int, known: object, read: _Reader) -> int | None:
-        channel = await self.locate(channel_id, known)
-        inbound = read(channel) if channel is not None else None
-        if inbound is None:
-            return None
-        quoted = inbound.message_id if inbound.kind == "message" and not inbound.is_direct else None
-        return await sink.admit(inbound, self.reply(inbound.address, quoted))
+        def read_inbound(channel: DiscordChannel) -> Inbound:
+            return normalize.from_delete(message_id, before, channel, now)
 
-    def _reader(self, message: discord.Message) -> _Reader:
-        bot, specs = _bot(message), self._specs
+        self._start_message_task(channel_id, before, raw, read_inbound)
+
+    def _start_message_task(
+        self, channel_id: int, message: discord.Message | None, raw: Any, read_inbound: _ReadInbound
+    ) -> None:
+        """Start a task for a new, edited or deleted message, unless the bot itself wrote it."""
+        sink = self._sink
+        if sink is None:
+            return
+        if message is not None and message.author.id == _get_bot(message).id:
+            return
+        if not self._has_room():
+            return
+        library_channel = message.channel if message else None
+        admit = partial(self._admit, sink, channel_id, library_channel, read_inbound)
+        self.start_task(self._process(sink, channel_id, raw, admit))
+
+    def _start_interaction_task(
+        self, interaction: discord.Interaction[discord.Client], raw: Any
+    ) -> None:
+        """Start a task for a command, a button press, or a request for autocompletion."""
+        sink = self._sink
+        if interaction.type is discord.InteractionType.autocomplete:
+            if isinstance(sink, Autocompleter) and self._has_room():
+                self.start_task(self._autocomplete(sink, interaction))
+            return
+        is_answerable = interaction.type in (
+            discord.InteractionType.application_command,
+            discord.InteractionType.component,
+        )
+        if sink is not None and is_answerable and self._has_room():
+            self.start_task(self._process_interaction(sink, interaction, raw))
+
+    def _message_reader(self, message: discord.Message) -> _ReadInbound:
+        """Return a function that makes an Inbound of the message once its channel is known."""
+        bot = _get_bot(message)
+        specs = self._specs
         return lambda channel: normalize.from_message(message, channel, bot, specs)
 
-    async def _take_interaction(self, sink: Sink, interaction: discord.Interaction[discord.Client], raw: Any) -> None:
-        # What a button gives is for who pressed it; a command says so itself, an unknown one tells nobody else.
+    async def _process(self, sink: InboundSink, channel_id: int, raw: Any, admit: _Admit) -> None:
+        """Admit an event in its channel's order, then have it answered."""
+        # Waits until a catch-up has queued for the channel locks.
+        async with self._catch_up_lock:
+            pass
+        async with self._channel_lock(channel_id):
+            entry_id = await self._try_admit(raw, admit)
+        if entry_id is not None:
+            await sink.serve(entry_id)
+
+    async def _process_interaction(
+        self, sink: InboundSink, interaction: discord.Interaction[discord.Client], raw: Any
+    ) -> None:
+        """Answer a command or a button press, and acknowledge it in time."""
+        # Answers to buttons and unknown commands are ephemeral. Known commands state whether
+        # theirs are.
         spec = self._specs.get(str(dict(interaction.data or {}).get("name")))
         is_private = spec is None or spec.is_private
         messages = DiscordInteraction(interaction, is_private=is_private)
 
         async def admit() -> int | None:
-            channel = await self._place_of(interaction)
+            channel = await self._channels.find_for_interaction(interaction)
             if channel is None:
                 return None
             inbound = normalize.from_interaction(interaction, channel, self._specs)
             return await sink.admit(inbound, StreamedReply(messages))
 
         loop = asyncio.get_running_loop()
-        deferral = loop.call_later(self.defer_after_s, lambda: self.start(messages.defer()))
+        deferral = loop.call_later(self.defer_after_s, lambda: self.start_task(messages.defer()))
         try:
-            await self._take(sink, interaction.channel_id or interaction.id, raw, admit)
+            await self._process(sink, interaction.channel_id or interaction.id, raw, admit)
         finally:
             deferral.cancel()
         await messages.dismiss()
 
-    async def _suggest(self, sink: Suggester, interaction: discord.Interaction[discord.Client]) -> None:
-        """What the option that is being typed may be. Discord asks again with the next letter, so a failure is over."""
+    async def _autocomplete(
+        self, sink: Autocompleter, interaction: discord.Interaction[discord.Client]
+    ) -> None:
+        """Send values for the option that is being typed.
+
+        A failure is only logged, because Discord asks again with the next letter.
+        """
         options = dict(interaction.data or {}).get("options")
-        given = [one for one in options if one.get("focused")] if isinstance(options, list) else []
+        if not isinstance(options, list):
+            return
+        focused_options = [option for option in options if option.get("focused")]
+        if not focused_options:
+            return
         try:
-            if given and (channel := await self._place_of(interaction)) is not None:
-                inbound = normalize.from_interaction(interaction, channel, self._specs)
-                found = await sink.suggest(inbound, str(given[0]["value"]))
-                choices = [discord.app_commands.Choice(name=name, value=value) for value, name in found.items()]
-                await interaction.response.autocomplete(choices[:SUGGESTIONS])
-        except _STRANGE as error:
+            channel = await self._channels.find_for_interaction(interaction)
+            if channel is None:
+                return
+            inbound = normalize.from_interaction(interaction, channel, self._specs)
+            labels = await sink.autocomplete(inbound, str(focused_options[0]["value"]))
+            choices = [
+                discord.app_commands.Choice(name=label, value=value)
+                for value, label in labels.items()
+            ]
+            await interaction.response.autocomplete(choices[:MAX_AUTOCOMPLETE_CHOICES])
+        except EVENT_ERRORS as error:
             log.warning("Nothing was suggested on Discord: %s", error)
 
-    async def _place_of(self, interaction: discord.Interaction[discord.Client]) -> DiscordChannel | None:
-        is_own = isinstance(interaction.channel, discord.DMChannel) and interaction.context.dm_channel
-        user_id = interaction.user.id if is_own else None
-        return await self.locate(interaction.channel_id or 0, interaction.channel, user_id)
+    async def _admit(
+        self,
+        sink: InboundSink,
+        channel_id: int,
+        library_channel: object,
+        read_inbound: _ReadInbound,
+    ) -> int | None:
+        """Normalize an event and give it to the sink. Returns the inbox entry, if there is one."""
+        channel = await self._channels.find(channel_id, library_channel)
+        if channel is None:
+            return None
+        inbound = read_inbound(channel)
+        if inbound is None:
+            return None
+        reply_to = None
+        if inbound.kind == "message" and not inbound.is_direct:
+            reply_to = inbound.message_id
+        return await sink.admit(inbound, self.reply(inbound.address, reply_to))
 
-    async def _take(self, sink: Sink, channel_id: int, raw: Any, admit: Callable[[], Awaitable[int | None]]) -> None:
-        async with self._gate:
-            pass  # whoever comes later waits behind, also for the lock of the channel
-        async with self._ordered(channel_id):
-            entry_id = await self._admitted(raw, admit)
-        if entry_id is not None:
-            await sink.serve(entry_id)
-
-    def _ordered(self, channel_id: int) -> asyncio.Lock:
-        """Locks are fair and tasks start in the order of their events, so each channel's events are admitted in it."""
-        return self._locks.setdefault(channel_id, asyncio.Lock())
-
-    async def _admitted(self, raw: Any, admit: Callable[[], Awaitable[int | None]]) -> int | None:
-        """The one place where an event may fail: after its last try it is set aside, and those behind it go on."""
+    async def _try_admit(self, raw: Any, admit: _Admit) -> int | None:
+        """Admit an event, or set it aside after its last attempt so that later ones can go on."""
         failure = ""
-        for _ in range(TRIES):
+        for _ in range(MAX_ATTEMPTS):
             try:
-                return await self._insist(admit)
-            except _STRANGE as error:
+                return await self._wait_for_store(admit)
+            except EVENT_ERRORS as error:
                 failure = f"{type(error).__name__}: {error}"
                 log.warning("An event of Discord failed: %s", failure)
-                await asyncio.sleep(self.rest_s)
+                await asyncio.sleep(self.retry_delay_s)
         await self.set_aside(raw, failure)
         return None
 
-    async def _insist(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Again and again while the store is out of order."""
+    async def _wait_for_store(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Repeat work until the store is available."""
         while True:
             try:
                 return await work()
             except StoreError as error:
                 log.warning("An event of Discord waits for the store: %s", error)
-                await asyncio.sleep(self.rest_s)
+                await asyncio.sleep(self.retry_delay_s)
 
-    async def set_aside(self, raw: Any, error: str) -> None:
-        found = str(raw.get("id")) if isinstance(raw, dict) else ""
-        update_id = int(found) if found.isdecimal() else discord.utils.time_snowflake(self._clock.now())
-        log.error("An event of Discord is set aside (%d): %s", update_id, error)
-        await self._insist(lambda: self._inbox.set_aside(PLATFORM, update_id, raw, error))
+    def _channel_lock(self, channel_id: int) -> asyncio.Lock:
+        """Return the lock that keeps a channel's events in order.
+
+        Tasks start in the order of their events, and asyncio's locks are fair.
+        """
+        return self._locks.setdefault(channel_id, asyncio.Lock())
 
     def _has_room(self) -> bool:
-        """Once there is none, events are dropped until those that were left out can be fetched."""
-        self._is_full = self._is_full or len(self._tasks) >= self.waiting_most
+        """Whether another event can be kept in memory.
+
+        After an event was dropped, this is False until a catch-up fetches the dropped events.
+        """
+        if len(self._tasks) >= self.max_pending_events:
+            self._is_full = True
         return not self._is_full
 
-    def _ended(self, task: asyncio.Future[None]) -> None:
+    def _on_task_done(self, task: asyncio.Future[None]) -> None:
+        """Log a task's failure.
+
+        If events were dropped, start a catch-up as soon as half of the places are free again.
+        """
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             log.error("Work on a Discord event failed", exc_info=error)
-        if self._is_full and self._sink is not None and len(self._tasks) == self.waiting_most // 2:
-            self.start(self.catch_up())
+        is_half_full = len(self._tasks) == self.max_pending_events // 2
+        if self._is_full and self._sink is not None and is_half_full:
+            self.start_task(self.catch_up())
 
 
-def _bot(message: discord.Message) -> discord.ClientUser:
-    bot: discord.ClientUser = message._state.user  # type: ignore[assignment]  # known since the login
+def _get_bot(message: discord.Message) -> discord.ClientUser:
+    # The library knows its own user as soon as it is logged in.
+    bot: discord.ClientUser = message._state.user  # type: ignore[assignment]
     return bot

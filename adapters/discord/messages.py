@@ -1,8 +1,7 @@
-"""Sends, edits and deletes the messages of one answer: in a Discord channel, or with the token of an interaction. What
-Discord and the network refuse becomes errors of ours.
+"""Sends, edits and deletes the messages of one answer, in a channel or in reply to an interaction.
 
-Nobody is ever mentioned, as the client says with every message. What is meant for one person is ephemeral or stands in
-a direct chat.
+Messages never notify anybody, because the client disables mentions in all of them. A private answer
+is either ephemeral or sent in a direct chat.
 """
 
 from __future__ import annotations
@@ -11,265 +10,247 @@ import asyncio
 import hashlib
 import io
 import logging
-import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import Any
 
-import aiohttp
 import discord
 
+from adapters.discord.channels import DiscordChannels
+from adapters.discord.errors import ALREADY_ACKNOWLEDGED, translate_errors
 from core.errors import DeliveryError
 from core.markup.discord import to_discord
 from core.markup.markdown import StyledText
 from core.types import Address, Answer
 
-if TYPE_CHECKING:
-    from adapters.discord.events import DiscordEvents
+MAX_NONCE_CHARS = 25
+MAX_LABEL_CHARS = 80
+MAX_BUTTONS = 25
+MAX_FILES = 10
 
-LIMIT_NONCE, LIMIT_LABEL, LIMIT_BUTTONS, LIMIT_FILES = 25, 80, 25, 10
-
-UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError)
-"""What the library raises for a payload that is shaped otherwise than it expects."""
-UNREACHABLE = (discord.DiscordException, aiohttp.ClientError, OSError)
-"""What a call raises that did not come through; timeouts are OSErrors."""
-UNKNOWN_MESSAGE, THREAD_ARCHIVED, ACKNOWLEDGED = 10008, 50083, 40060
-EXPIRED = (10062, ACKNOWLEDGED, 10015, 50027)
-"""Unknown interaction, acknowledged already, unknown webhook, invalid webhook token."""
-DEAD_TOKEN = "expired: the Discord interaction can no longer be answered"
+StartTask = Callable[[Awaitable[None]], None]
+"""Runs work in a task that outlives the gateway connection."""
 
 log = logging.getLogger(__name__)
 
 
-def reason(error: BaseException | None) -> str:
-    """What stands between us and Discord, as a clause."""
-    match error:
-        case discord.LoginFailure():
-            return "Discord refuses the token (401)"
-        case discord.ConnectionClosed():
-            return f"Discord closed the connection with code {error.code}"
-        case discord.HTTPException() | aiohttp.ClientResponseError():
-            return f"Discord answers with status {error.status}"
-        case socket.gaierror() | aiohttp.ClientConnectorDNSError():
-            return "the name of Discord's server cannot be resolved"
-        case aiohttp.ClientConnectorError():
-            return f"the network does not reach {error.host}:{error.port} ({error.strerror})"
-        case discord.gateway.ReconnectWebSocket():
-            return "the connection broke"
-        case TimeoutError():
-            return "Discord does not answer in time"
-        case _:
-            return f"the connection broke ({type(error).__name__})"
-
-
-@contextmanager
-def delivered(*, has_token: bool = False) -> Iterator[None]:
-    """Around a call. One with the token of an interaction has no nonce: it may have come through where its answer did
-    not come back; and a dead token forbids no other way to the person."""
-    try:
-        yield
-    except discord.RateLimited as error:
-        raise DeliveryError("Discord asks to slow down", retry_after_s=error.retry_after) from error
-    except discord.InteractionResponded as error:
-        raise DeliveryError(DEAD_TOKEN) from error
-    except (*UNREACHABLE, *UNREADABLE) as error:
-        raise _delivery(error, has_token=has_token) from error
-
-
-def _delivery(error: Exception, *, has_token: bool) -> DeliveryError:
-    if not isinstance(error, discord.HTTPException):
-        is_answer = not isinstance(error, UNREACHABLE)
-        said = f"gave an answer that cannot be read: {error!r}" if is_answer else f"cannot be reached: {reason(error)}"
-        is_unsent = isinstance(error, aiohttp.ClientConnectorError)
-        return DeliveryError(f"Discord {said}", is_uncertain=has_token and not is_unsent)
-    said = f"{error.text or 'no reason given'} (status {error.status}, code {error.code})"
-    if error.status in (408, 429):
-        asked_s = error.response.headers.get("Retry-After", "")
-        delay_s = float(asked_s) if asked_s.replace(".", "", 1).isdecimal() else None
-        return DeliveryError(f"Discord asks to slow down: {said}", retry_after_s=delay_s)
-    # In an archived thread nothing can be edited; a new message opens it again.
-    is_archived = error.code == THREAD_ARCHIVED and error.response.method == "PATCH"
-    if error.code == UNKNOWN_MESSAGE or is_archived:
-        return DeliveryError(f"Discord has no such message to edit: {said}", is_missing=True)
-    if has_token and (error.status == 404 or error.code in EXPIRED):
-        return DeliveryError(DEAD_TOKEN)
-    # Another try of a request that was understood and refused cannot help.
-    is_refused = 400 <= error.status < 500
-    said = f"Discord did not take the message: {said}"
-    return DeliveryError(said, is_permanent=is_refused, is_uncertain=has_token and not is_refused)
-
-
 class _Messages:
-    """What a `MessageApi` of Discord is in any case."""
+    """The parts of a `MessageApi` that are the same for channels and interactions."""
 
+    # Discord allows more in some places, but every kind of message takes this much.
     limit_chars = 2000
-    """Discord announces more in places, but this is what every kind of message takes."""
+    # One channel allows five edits in five seconds.
     pace_s = 1.2
-    """Five edits in five seconds is what one channel allows."""
 
     def measure(self, part: StyledText) -> int:
-        """Code points of the text as it is sent."""
+        """Return the number of code points of the text as it is sent."""
         return len(to_discord(part))
 
-    async def draft(self, part: StyledText, nonce: str) -> bool:
-        """Discord has none."""
+    async def show_draft(self, part: StyledText, nonce: str) -> bool:
+        """Return False, because Discord has no drafts."""
         return False
 
 
 class DiscordMessages(_Messages):
-    """One channel, thread or direct chat, for one answer. `reply_to`: a message, or `@` and the id of the person for
-    whom a private answer is."""
+    """The messages of one answer in a channel, thread or direct chat.
+
+    `reply_to` is the id of the message to reply to. For a private answer it is "@" and the id of
+    the person.
+    """
 
     is_idempotent = True
 
-    def __init__(self, events: DiscordEvents, address: Address, reply_to: str | None) -> None:
-        self._events = events
+    def __init__(
+        self,
+        channels: DiscordChannels,
+        start_task: StartTask,
+        address: Address,
+        reply_to: str | None,
+    ) -> None:
+        self._channels = channels
+        self._start_task = start_task
         self._channel_id = address.thread_id or address.chat_id
-        self._reply_to = int(reply_to) if reply_to and reply_to.isdecimal() else None
-        self._person_id = int(reply_to[1:]) if reply_to and reply_to.startswith("@") else None
+        self._reply_to: int | None = None
+        self._person_id: int | None = None
+        if reply_to and reply_to.isdecimal():
+            self._reply_to = int(reply_to)
+        elif reply_to and reply_to.startswith("@"):
+            self._person_id = int(reply_to[1:])
         self._is_typing = False
 
-    async def typing(self) -> None:
-        """Never waited for, since Discord may ask for patience; and never cancelled, since the library would then hold
-        up every other call for good."""
+    async def show_typing(self) -> None:
+        """Start a task that shows typing.
+
+        The task isn't awaited, since Discord may ask for a delay. It isn't cancelled either:
+        cancelling it would make the library block all other calls forever.
+        """
         if not self._is_typing:
             self._is_typing = True
-            self._events.start(self._type())
+            self._start_task(self._type())
 
     async def prepare(self, answer: Answer) -> None:
-        """A private answer is given in a direct chat only: elsewhere everybody would read it."""
+        """Move a private answer to a direct chat, unless this channel is one.
+
+        Raises DeliveryError if no person is known whose direct chat it could be.
+        """
         if not answer.is_private:
             return
-        channel = await self._channel()
-        with delivered():
-            place = await self._events.locate(channel.id)
-            if place is not None and place.is_direct:
+        partial_channel = await self._get_channel()
+        with translate_errors():
+            channel = await self._channels.find(partial_channel.id)
+            if channel is not None and channel.is_direct:
                 return
             if self._person_id is None:
-                raise DeliveryError("expired: a private answer cannot be given in a room", is_permanent=True)
-            client = await self._events.client()
-            self._channel_id = str((await client.create_dm(discord.Object(self._person_id))).id)
+                raise DeliveryError(
+                    "expired: a private answer cannot be given in a room", is_permanent=True
+                )
+            client = await self._channels.get_client()
+            direct_chat = await client.create_dm(discord.Object(self._person_id))
+            self._channel_id = str(direct_chat.id)
 
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
-        """The same `nonce` within some minutes makes no second message: Discord gives back the first, as it was, so it
-        is then edited to what it should show."""
-        channel = await self._channel()
-        options = dressed(answer)
+        """Create a message and return its id.
+
+        If the same `nonce` is posted again within some minutes, Discord returns the first message
+        as it was. That message is then edited to show the new text.
+        """
+        channel = await self._get_channel()
+        options = _attachment_options(answer)
         if self._reply_to is not None:
-            answered = channel.get_partial_message(self._reply_to)
-            options["reference"] = answered.to_reference(fail_if_not_exists=False)
-        key = hashlib.sha256(nonce.encode()).hexdigest()[:LIMIT_NONCE]
+            replied_message = channel.get_partial_message(self._reply_to)
+            options["reference"] = replied_message.to_reference(fail_if_not_exists=False)
+        short_nonce = hashlib.sha256(nonce.encode()).hexdigest()[:MAX_NONCE_CHARS]
         text = to_discord(part)
-        with delivered():
-            message = await channel.send(text, nonce=key, **options)
+        with translate_errors():
+            message = await channel.send(text, nonce=short_nonce, **options)
         if message.content.split() != text.split():
             await self.edit(str(message.id), part, answer)
-        self._reply_to = None  # the parts that follow stand under the first
+        # Only the first part is shown as a reply; the others follow it.
+        self._reply_to = None
         return str(message.id)
 
     async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
-        """Raises a DeliveryError with `is_missing` when the message is gone."""
-        message = (await self._channel()).get_partial_message(int(message_id))
-        with delivered():
-            await message.edit(content=to_discord(part), **dressed(answer, is_edit=True))
+        """Replace the text. Raises a DeliveryError with `is_missing` if the message is gone."""
+        message = (await self._get_channel()).get_partial_message(int(message_id))
+        with translate_errors():
+            await message.edit(content=to_discord(part), **_attachment_edit_options(answer))
 
-    async def remove(self, message_id: str) -> None:
-        message = (await self._channel()).get_partial_message(int(message_id))
-        with delivered():
+    async def delete(self, message_id: str) -> None:
+        message = (await self._get_channel()).get_partial_message(int(message_id))
+        with translate_errors():
             await message.delete()
 
     async def _type(self) -> None:
         try:
-            with delivered():
-                await (await self._channel()).typing()
+            with translate_errors():
+                await (await self._get_channel()).typing()
         except DeliveryError as error:
             log.debug("Discord did not show typing: %s", error)
         finally:
             self._is_typing = False
 
-    async def _channel(self) -> discord.PartialMessageable:
-        client = await self._events.client()
+    async def _get_channel(self) -> discord.PartialMessageable:
+        client = await self._channels.get_client()
         if not self._channel_id.isdecimal():
             raise DeliveryError(f"{self._channel_id} is no channel of Discord", is_permanent=True)
         return client.get_partial_messageable(int(self._channel_id))
 
 
 class DiscordInteraction(_Messages):
-    """One interaction. `is_private`: ephemeral, fixed with the first thing that is sent. States: nothing sent yet;
-    deferred ("thinking", the response is done); answered. The lock keeps the deferral and the answer apart."""
+    """The messages that answer one interaction.
+
+    An interaction without an answer is either untouched or deferred. While it is deferred, Discord
+    shows "thinking" until the first message takes that place. `is_private` makes messages
+    ephemeral; it can't change after the first one. A lock keeps the deferral and the answer apart.
+    """
 
     is_idempotent = False
 
-    def __init__(self, interaction: discord.Interaction[discord.Client], *, is_private: bool) -> None:
+    def __init__(
+        self, interaction: discord.Interaction[discord.Client], *, is_private: bool
+    ) -> None:
         self._interaction = interaction
-        self._is_private = self._was_private = is_private
+        self._is_private = is_private
+        self._was_private_at_first = is_private
         self._lock = asyncio.Lock()
         self._is_answered = False
 
     async def defer(self) -> None:
-        """Acknowledges where there is still no answer. Never raises."""
+        """Acknowledge the interaction if it has no answer yet. Never raises."""
         async with self._lock:
             if self._is_answered:
                 return
             try:
-                with delivered(has_token=True):
-                    await self._interaction.response.defer(ephemeral=self._is_private, thinking=True)
+                with translate_errors(is_interaction=True):
+                    await self._interaction.response.defer(
+                        ephemeral=self._is_private, thinking=True
+                    )
             except DeliveryError as error:
-                log.warning("Discord did not take the deferral of interaction %d: %s", self._interaction.id, error)
+                log.warning(
+                    "Discord did not take the deferral of interaction %d: %s",
+                    self._interaction.id,
+                    error,
+                )
 
     async def dismiss(self) -> None:
-        """Ends an interaction that gets no answer: acknowledged, and nothing stays to be seen. Never raises."""
+        """Acknowledge an interaction without an answer and leave nothing visible. Never raises."""
         async with self._lock:
             if self._is_answered:
                 return
             self._is_answered = True
             response = self._interaction.response
-            # A press that was not deferred shows nothing that could be deleted.
-            is_seen = response.is_done() or self._interaction.type is not discord.InteractionType.component
+            # Pressing a button shows nothing that could be deleted, unless it was deferred.
+            is_button = self._interaction.type is discord.InteractionType.component
+            is_visible = response.is_done() or not is_button
             try:
-                with delivered(has_token=True):
+                with translate_errors(is_interaction=True):
                     if not response.is_done():
-                        await response.defer(ephemeral=True, thinking=is_seen)
-                    if is_seen:
+                        await response.defer(ephemeral=True, thinking=is_visible)
+                    if is_visible:
                         await self._interaction.delete_original_response()
             except DeliveryError as error:
                 log.info("Interaction %d could not be dismissed: %s", self._interaction.id, error)
 
-    async def typing(self) -> None:
-        """Nothing to do: the deferral shows that an answer is being worked on."""
+    async def show_typing(self) -> None:
+        """Do nothing: the deferral already shows that an answer is being prepared."""
 
     async def prepare(self, answer: Answer) -> None:
-        """Before a private answer a public deferral is deleted, and what comes is ephemeral."""
+        """Before a private answer, delete a public deferral and make all messages ephemeral."""
         async with self._lock:
             if self._is_private or not answer.is_private:
                 return
             self._is_private = True
             if self._interaction.response.is_done() and not self._is_answered:
                 self._is_answered = True
-                with delivered(has_token=True):
+                with translate_errors(is_interaction=True):
                     await self._interaction.delete_original_response()
 
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
-        """The first one answers the interaction or fills its deferred message, later ones follow it."""
+        """Create a message and return its id.
+
+        The first one answers the interaction or replaces its deferral. Later ones follow it.
+        """
         async with self._lock:
-            with delivered(has_token=True):
+            with translate_errors(is_interaction=True):
                 message_id = await self._send(to_discord(part), answer)
             self._is_answered = True
             return str(message_id)
 
     async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
-        """Raises a DeliveryError with `is_missing` when the message is gone."""
-        shown = {"content": to_discord(part), **dressed(answer, is_edit=True)}
-        with delivered(has_token=True):
-            await self._interaction.followup.edit_message(int(message_id), **shown)
+        """Replace the text. Raises a DeliveryError with `is_missing` if the message is gone."""
+        options = _attachment_edit_options(answer)
+        with translate_errors(is_interaction=True):
+            await self._interaction.followup.edit_message(
+                int(message_id), content=to_discord(part), **options
+            )
 
-    async def remove(self, message_id: str) -> None:
-        with delivered(has_token=True):
+    async def delete(self, message_id: str) -> None:
+        with translate_errors(is_interaction=True):
             await self._interaction.followup.delete_message(int(message_id))
 
     async def _send(self, text: str, answer: Answer | None) -> int:
+        """Send a message in the way that fits the interaction's state, and return its id."""
         interaction = self._interaction
-        options = {"ephemeral": self._is_private, **dressed(answer)}
+        options = {"ephemeral": self._is_private, **_attachment_options(answer)}
         if self._is_answered:
             return (await interaction.followup.send(text, wait=True, **options)).id
         if not interaction.response.is_done():
@@ -277,27 +258,58 @@ class DiscordInteraction(_Messages):
                 response = await interaction.response.send_message(text, **options)
                 return response.message_id or (await interaction.original_response()).id
             except discord.HTTPException as error:
-                # An earlier try came through, of which nobody heard. What it shows in public stays without secrets.
-                if error.code != ACKNOWLEDGED or self._is_private != self._was_private:
+                # An earlier attempt succeeded, but its response was lost. Its message may be
+                # edited, unless that would show a private answer in public.
+                became_private = self._is_private != self._was_private_at_first
+                if error.code != ALREADY_ACKNOWLEDGED or became_private:
                     raise
-        return (await interaction.edit_original_response(content=text, **dressed(answer, is_edit=True))).id
+        message = await interaction.edit_original_response(
+            content=text, **_attachment_edit_options(answer)
+        )
+        return message.id
 
 
-def dressed(answer: Answer | None, *, is_edit: bool = False) -> dict[str, Any]:
-    """Buttons and files as arguments of the library. A draft leaves buttons alone, the final answer sets or removes
-    them."""
+def _attachment_options(answer: Answer | None) -> dict[str, Any]:
+    """Return buttons and files as arguments for sending. A draft has neither."""
+    options: dict[str, Any] = {}
+    if answer is not None and answer.buttons:
+        options["view"] = _build_view(answer)
+    if answer is not None and answer.files:
+        options["files"] = _build_files(answer)
+    return options
+
+
+def _attachment_edit_options(answer: Answer | None) -> dict[str, Any]:
+    """Return buttons and files as arguments for editing.
+
+    A draft leaves existing buttons alone. The final answer sets or removes them.
+    """
     if answer is None:
         return {}
-    view = {"view": _view(answer) if answer.buttons else None} if answer.buttons or is_edit else {}
-    files = [discord.File(io.BytesIO(file.content), filename=file.name) for file in answer.files[:LIMIT_FILES]]
-    return view | ({"attachments" if is_edit else "files": files} if files else {})
+    options: dict[str, Any] = {"view": _build_view(answer) if answer.buttons else None}
+    if answer.files:
+        options["attachments"] = _build_files(answer)
+    return options
 
 
-def _view(answer: Answer) -> discord.ui.View:
-    """Buttons are rows of ours, so the library need not remember them: a stopped view is sent and forgotten."""
+def _build_files(answer: Answer) -> list[discord.File]:
+    return [
+        discord.File(io.BytesIO(file.content), filename=file.name)
+        for file in answer.files[:MAX_FILES]
+    ]
+
+
+def _build_view(answer: Answer) -> discord.ui.View:
+    """Build a row of buttons.
+
+    Presses are matched by the ids that we store, so the library needn't remember the view. A
+    stopped view is sent and forgotten.
+    """
     view = discord.ui.View(timeout=None)
-    for button in answer.buttons[:LIMIT_BUTTONS]:
-        label = button.label if len(button.label) <= LIMIT_LABEL else button.label[: LIMIT_LABEL - 1] + "…"
+    for button in answer.buttons[:MAX_BUTTONS]:
+        label = button.label
+        if len(label) > MAX_LABEL_CHARS:
+            label = label[: MAX_LABEL_CHARS - 1] + "…"
         view.add_item(discord.ui.Button(label=label, custom_id=button.id))
     view.stop()
     return view

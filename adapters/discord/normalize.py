@@ -1,8 +1,9 @@
-"""Turns Discord's channels and events into `Address`, `Scope` and `Inbound`, and our commands into what Discord calls
-application commands. Pure: no call, no state. Commands are within Discord's limits as `commands.toml` names them; a
-test holds that.
+"""Turns Discord's channels and events into `Address`, `Scope` and `Inbound`.
 
-Fails closed: a channel whose kind is not certain gives none at all.
+The functions here make no calls and have no state. This module also describes our commands as
+Discord's application commands. The commands in `commands.toml` keep Discord's limits; a test checks
+that. A channel of an unknown kind yields no `DiscordChannel`, so nothing that happens in it is
+accepted.
 """
 
 from __future__ import annotations
@@ -15,28 +16,39 @@ from typing import Any
 
 import discord
 
-from core.types import Address, Attachment, Command, CommandSpec, Inbound, Option, Quoted, Scope, Sender
+from core.types import (
+    Address,
+    Attachment,
+    Command,
+    CommandSpec,
+    Inbound,
+    Option,
+    Quote,
+    Scope,
+    Sender,
+)
 
 PLATFORM = "discord"
+# The kinds of messages that people write. All others are notices of the system.
 WRITTEN_TYPES = (discord.MessageType.default, discord.MessageType.reply)
-"""Kinds of messages that a person has written; all others are notes of the system."""
-CHAT_INPUT, MESSAGE = 1, 3
-"""Kinds of application commands: typed, and in the menu of a message."""
-STRING = 3
-"""Kind of option."""
-PLACES = {"contexts": [0, 1], "integration_types": [0]}
-"""Used in guilds and direct chats, installed in guilds."""
-QUOTES = frozenset('"\u201c\u201d\u201e\u2033')
+# Kinds of application commands: typed as /name, or chosen from the menu of a message.
+SLASH_COMMAND_TYPE = 1
+MESSAGE_COMMAND_TYPE = 3
+STRING_OPTION_TYPE = 3
+# Commands work in guilds and in direct chats with the bot, and are installed per guild.
+AVAILABILITY = {"contexts": [0, 1], "integration_types": [0]}
+QUOTATION_MARKS = frozenset('"\u201c\u201d\u201e\u2033')
+# A mention of a person, role or channel in the raw text of a message.
 MENTION = re.compile(r"<(@!?|@&|#)([0-9]{15,20})>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscordChannel:
-    """`user_id`: the person of a direct chat, None in a room. `guild_id`: None outside of guilds."""
-
     address: Address
     scope: Scope
+    # The person of a direct chat; None in a group.
     user_id: int | None = None
+    # None outside of guilds.
     guild_id: int | None = None
 
     @property
@@ -45,199 +57,154 @@ class DiscordChannel:
 
     @property
     def link_base(self) -> str:
-        """What with a message id behind it opens that message; of channels outside of guilds for their people."""
+        """A URL to which a message id is appended. Only members of the channel can open it."""
         channel_id = self.address.thread_id or self.address.chat_id
         return f"https://discord.com/channels/{self.guild_id or '@me'}/{channel_id}/"
 
 
 def channel_of(channel: Any, user_id: int | None = None) -> DiscordChannel | None:
-    """A channel object of the library; None when only an id is known, so that it has to be fetched. `user_id`: whose
-    direct chat it is, where the object does not say so."""
+    """Convert a channel object of the library.
+
+    Returns None if the object doesn't say enough, so that the channel must be fetched. `user_id`
+    is the person of a direct chat, for objects that don't name them.
+    """
     if isinstance(channel, discord.DMChannel):
-        user_id = channel.recipient.id if channel.recipient is not None else user_id
+        if channel.recipient is not None:
+            user_id = channel.recipient.id
         if user_id is None:
             return None
-        scope = Scope.account(PLATFORM, str(user_id))
-        return DiscordChannel(address=_address(channel.id), scope=scope, user_id=user_id)
+        return DiscordChannel(
+            address=_make_address(channel.id),
+            scope=Scope.account(PLATFORM, str(user_id)),
+            user_id=user_id,
+        )
     if isinstance(channel, discord.Thread):
-        owner_id = channel.id if channel.is_private() else channel.parent_id
-        address, scope = _address(channel.parent_id, channel.id), Scope.room(PLATFORM, str(owner_id))
-        return DiscordChannel(address=address, scope=scope, guild_id=channel.guild.id)
+        # A public thread shares the scope of its channel.
+        scope_id = channel.id if channel.is_private() else channel.parent_id
+        return DiscordChannel(
+            address=_make_address(channel.parent_id, channel.id),
+            scope=Scope.group(PLATFORM, str(scope_id)),
+            guild_id=channel.guild.id,
+        )
     if isinstance(channel, discord.GroupChannel | discord.abc.GuildChannel):
         guild = getattr(channel, "guild", None)
-        scope = Scope.room(PLATFORM, str(channel.id))
-        return DiscordChannel(address=_address(channel.id), scope=scope, guild_id=guild and guild.id)
+        return DiscordChannel(
+            address=_make_address(channel.id),
+            scope=Scope.group(PLATFORM, str(channel.id)),
+            guild_id=guild.id if guild is not None else None,
+        )
     return None
 
 
-def _address(channel_id: int, thread_id: int | None = None) -> Address:
-    return Address(platform=PLATFORM, chat_id=str(channel_id), thread_id=None if thread_id is None else str(thread_id))
-
-
 def from_message(
-    message: discord.Message, channel: DiscordChannel, bot: discord.ClientUser, specs: Mapping[str, CommandSpec]
+    message: discord.Message,
+    channel: DiscordChannel,
+    bot: discord.ClientUser,
+    specs: Mapping[str, CommandSpec],
 ) -> Inbound | None:
-    """A message; None when nothing of it can be read (no content intent)."""
-    inbound = _written(message, channel, bot)
+    """Convert a message. Returns None if the bot may not read its content."""
+    inbound = _convert_message(message, channel, bot)
     if not inbound.text and not inbound.attachments:
         return None
-    # A command may be pasted or typed as a plain message, which Discord's client does not catch.
+    # Discord's client doesn't recognise a command that is pasted or typed as a plain message.
     name, _, arguments = inbound.text.partition(" ")
-    if not (channel.is_direct and name.startswith("/") and name[1:].lower() in specs):
+    is_command = name.startswith("/") and name[1:].lower() in specs
+    if not (channel.is_direct and is_command):
         return inbound
     return replace(inbound, command=Command(name=name[1:].lower(), arguments=arguments.strip()))
 
 
 def from_edit(
-    message: discord.Message, before: discord.Message | None, channel: DiscordChannel, bot: discord.ClientUser
+    message: discord.Message,
+    before: discord.Message | None,
+    channel: DiscordChannel,
+    bot: discord.ClientUser,
 ) -> Inbound | None:
-    """A new text of a message; None for the many updates that change something else (an unfolded link, a pin)."""
-    if message.edited_at is None or (before is not None and before.content == message.content):
+    """Convert an edit of a message.
+
+    Returns None if the text didn't change. Discord sends many updates for other changes, such as
+    link previews and pins.
+    """
+    if message.edited_at is None:
         return None
-    inbound = _written(message, channel, bot)
-    if not (message.content or inbound.is_addressed):
+    if before is not None and before.content == message.content:
+        return None
+    inbound = _convert_message(message, channel, bot)
+    if not message.content and not inbound.is_addressed:
         return None
     return replace(inbound, kind="edit", sent_at=message.edited_at)
 
 
-def from_delete(message_id: int, before: discord.Message | None, channel: DiscordChannel, now: datetime) -> Inbound:
-    """A deleted message. Discord does not say whose it was: in a direct chat it is the person's, else nobody's."""
-    unknown = Sender(id=str(channel.user_id or ""), name="", is_nobody=not channel.is_direct)
-    sender = unknown if before is None else _sender(before)
-    return _inbound(channel, kind="delete", sender=sender, text="", message_id=str(message_id), sent_at=now)
+def from_delete(
+    message_id: int, before: discord.Message | None, channel: DiscordChannel, now: datetime
+) -> Inbound:
+    """Convert a deletion.
+
+    Discord doesn't say who wrote the message. If it isn't cached as `before`, its sender is the
+    person of the direct chat, and anonymous elsewhere.
+    """
+    if before is not None:
+        sender = _sender_of(before)
+    else:
+        sender = Sender(id=str(channel.user_id or ""), name="", is_anonymous=not channel.is_direct)
+    return _make_inbound(
+        channel, kind="delete", sender=sender, text="", message_id=str(message_id), sent_at=now
+    )
 
 
 def from_interaction(
-    interaction: discord.Interaction[discord.Client], channel: DiscordChannel, specs: Mapping[str, CommandSpec]
+    interaction: discord.Interaction[discord.Client],
+    channel: DiscordChannel,
+    specs: Mapping[str, CommandSpec],
 ) -> Inbound:
-    """A called application command, whose arguments are the line a person would have typed, or the chosen message; or a
-    pressed button, whose `text` is the id that it was given."""
+    """Convert a called command or a pressed button.
+
+    A command's arguments are the line a person would have typed, or the message chosen from a
+    menu. The `text` of a button is the id that it was given.
+    """
     data: dict[str, Any] = dict(interaction.data or {})
-    command, reply_to = None, str(interaction.message.id) if interaction.message is not None else None
-    if interaction.type is not discord.InteractionType.component:
-        name, is_of_menu = str(data["name"]), data.get("type") == MESSAGE
-        spec = next((spec for spec in specs.values() if is_of_menu and spec.menu == name), None)
-        if spec is not None:
-            name, reply_to = spec.name, str(data["target_id"])
-            arguments = _chosen_text(data["resolved"]["messages"][reply_to], interaction)
-        else:
-            arguments = joined(data.get("options"), specs.get(name))
-        command = Command(name=name, arguments=arguments)
-    return _inbound(
+    reply_to = str(interaction.message.id) if interaction.message is not None else None
+    if interaction.type is discord.InteractionType.component:
+        return _make_inbound(
+            channel,
+            kind="action",
+            sender=_sender_of_user(interaction.user),
+            text=str(data["custom_id"]),
+            message_id=str(interaction.id),
+            sent_at=interaction.created_at,
+            reply_to=reply_to,
+            is_interaction=True,
+        )
+
+    name = str(data["name"])
+    spec = _find_menu_command(data, specs)
+    if spec is not None:
+        name = spec.name
+        reply_to = str(data["target_id"])
+        arguments = _describe_chosen_message(data["resolved"]["messages"][reply_to], interaction)
+    else:
+        arguments = join_options(data.get("options"), specs.get(name))
+    return _make_inbound(
         channel,
-        kind="action" if command is None else "message",
-        sender=_user(interaction.user),
-        text=str(data["custom_id"]) if command is None else f"/{command.name} {command.arguments}".rstrip(),
+        kind="message",
+        sender=_sender_of_user(interaction.user),
+        text=f"/{name} {arguments}".rstrip(),
         message_id=str(interaction.id),
         sent_at=interaction.created_at,
-        command=command,
+        command=Command(name=name, arguments=arguments),
         reply_to=reply_to,
         is_interaction=True,
     )
 
 
-def _chosen_text(raw: Any, interaction: discord.Interaction[discord.Client]) -> str:
-    """What the message of a context menu says, with whose words they are, unless they are the caller's own."""
-    message = discord.Message(state=interaction._state, channel=interaction.channel, data=raw)  # type: ignore[arg-type]
-    is_own = message.author == interaction.user and message.webhook_id is None
-    lead = "Forwarded: " if message.message_snapshots else "" if is_own else f"{message.author.display_name}: "
-    text = _text(message, interaction.client.user)  # type: ignore[arg-type]  # known since the login
-    return lead + text if text else ""
+def command_payloads(spec: CommandSpec) -> list[dict[str, Any]]:
+    """Describe a command for Discord, and its entry in the menu of a message if it has one.
 
-
-def _written(message: discord.Message, channel: DiscordChannel, bot: discord.ClientUser) -> Inbound:
-    reference = message.reference
-    is_reply = reference is not None and reference.type is discord.MessageReferenceType.reply
-    return _inbound(
-        channel,
-        kind="message",
-        sender=_sender(message),
-        text=_text(message, bot),
-        message_id=str(message.id),
-        sent_at=message.created_at,
-        is_addressed=channel.is_direct or _is_meant(message, bot),
-        reply_to=str(reference.message_id) if is_reply and reference and reference.message_id else None,
-        quoted=_quoted(message, bot),
-        attachments=_attachments(message),
-        origin="forwarded" if message.message_snapshots else "typed",
-        link_base=channel.link_base,
-    )
-
-
-def _inbound(channel: DiscordChannel, **fields: Any) -> Inbound:
-    return Inbound(address=channel.address, scope=channel.scope, is_direct=channel.is_direct, **fields)
-
-
-def _sender(message: discord.Message) -> Sender:
-    is_person = message.webhook_id is None and message.type in WRITTEN_TYPES
-    sender = _user(message.author)
-    return sender if is_person else replace(sender, is_nobody=True)
-
-
-def _user(user: discord.User | discord.Member) -> Sender:
-    return Sender(id=str(user.id), name=user.display_name, is_nobody=user.bot or user.system)
-
-
-def _is_meant(message: discord.Message, bot: discord.ClientUser) -> bool:
-    if any(user.id == bot.id for user in message.mentions):
-        return True
-    replied = message.reference.resolved if message.reference is not None else None
-    return isinstance(replied, discord.Message) and replied.author.id == bot.id
-
-
-def _text(message: discord.Message, bot: discord.ClientUser) -> str:
-    """What was written: without the leading mention of the bot, mentions as names; for a forward what it shows."""
-    if message.type not in WRITTEN_TYPES:
-        return message.system_content or message.content  # the answer to a command is of a kind of its own
-    content = message.content or "\n\n".join(snapshot.content for snapshot in message.message_snapshots)
-    text = re.sub(rf"^<@!?{bot.id}>(?:[,:] )?", "", content.strip()).strip()
-    if not text and content and not message.attachments:
-        return f"@{bot.display_name}"  # nothing but the mention: a call, and no empty message
-    names = {f"@{user.id}": user.display_name for user in message.mentions}
-    names |= {f"@&{role.id}": role.name for role in message.role_mentions}
-    names |= {f"#{channel.id}": channel.name for channel in message.channel_mentions}
-
-    def named(match: re.Match[str]) -> str:
-        sign = match[1].rstrip("!")
-        name = names.get(sign + match[2])
-        return match[0] if name is None else sign[0] + name
-
-    return MENTION.sub(named, text)
-
-
-def _quoted(message: discord.Message, bot: discord.ClientUser) -> Quoted | None:
-    """What is forwarded, of which Discord does not say whose it was, or answered; None where that was deleted."""
-    if message.message_snapshots:
-        return Quoted(kind="forward", at=message.message_snapshots[0].created_at)
-    answered = message.reference.resolved if message.reference is not None else None
-    if not isinstance(answered, discord.Message):
-        return None
-    cards = [part for card in answered.embeds for part in (card.title, card.description) if part]
-    text = _text(answered, bot) or "\n".join(cards) or "".join(f"({file.kind})" for file in _attachments(answered))
-    if answered.message_snapshots:
-        return Quoted(kind="reply", text=text, at=answered.created_at)
-    sender, is_ours = _sender(answered), answered.author.id == bot.id
-    return Quoted(kind="reply", text=text, name=sender.name, user_id=sender.id, at=answered.created_at, is_ours=is_ours)
-
-
-def _attachments(message: discord.Message) -> tuple[Attachment, ...]:
-    files = [*message.attachments, *(file for snapshot in message.message_snapshots for file in snapshot.attachments)]
-    stickers = [Attachment(kind="sticker", name=sticker.name, reference=sticker.url) for sticker in message.stickers]
-    return (*map(_attachment, files), *stickers)
-
-
-def _attachment(file: discord.Attachment) -> Attachment:
-    family = "voice" if file.is_voice_message() else (file.content_type or "").partition("/")[0]
-    kind = family if family in ("voice", "image", "audio", "video") else "file"
-    return Attachment(kind=kind, name=file.filename, mime=file.content_type, size_bytes=file.size, reference=file.url)
-
-
-def described(spec: CommandSpec) -> list[dict[str, Any]]:
-    """The payloads of one command and of its entry in the menu of a message, if it has one. Discord wants required
-    options first; the order of values is restored in `joined`."""
+    Discord wants required options first. `join_options` restores the order of their values.
+    """
     options = [
         {
-            "type": STRING,
+            "type": STRING_OPTION_TYPE,
             "name": option.name,
             "description": option.description,
             "required": option.is_required,
@@ -246,26 +213,235 @@ def described(spec: CommandSpec) -> list[dict[str, Any]]:
         }
         for option in sorted(spec.options, key=lambda option: not option.is_required)
     ]
-    typed = {"type": CHAT_INPUT, "name": spec.name, "description": spec.description, "options": options, **PLACES}
-    return [typed, {"type": MESSAGE, "name": spec.menu, **PLACES}] if spec.menu else [typed]
+    slash_command = {
+        "type": SLASH_COMMAND_TYPE,
+        "name": spec.name,
+        "description": spec.description,
+        "options": options,
+        **AVAILABILITY,
+    }
+    if not spec.menu:
+        return [slash_command]
+    return [slash_command, {"type": MESSAGE_COMMAND_TYPE, "name": spec.menu, **AVAILABILITY}]
 
 
-def joined(options: object, spec: CommandSpec | None) -> str:
-    """The values of a call, in the order of the command's options, as one line; switches and what has a prefix stand
-    before the rest, whatever quotes that has."""
-    given = {str(option["name"]): str(option["value"]) for option in options} if isinstance(options, list) else {}
+def join_options(options: object, spec: CommandSpec | None) -> str:
+    """Join the values of a call to the line that a person would have typed.
+
+    Values are in the order of the command's options. Switches and options with a prefix come
+    first, so that quotes in other values can't swallow them.
+    """
+    values: dict[str, str] = {}
+    if isinstance(options, list):
+        values = {str(option["name"]): str(option["value"]) for option in options}
     if spec is None:
-        return " ".join(given.values()).strip()
-    ordered = sorted(spec.options, key=lambda option: (not option.is_switch, not option.prefix))
-    values = [_typed_option(option, given[option.name]) for option in ordered if option.name in given]
-    return spec.joiner.join(value for value in values if value).strip()
+        return " ".join(values.values()).strip()
+    options_in_order = sorted(
+        spec.options, key=lambda option: (not option.is_switch, not option.prefix)
+    )
+    words = [
+        _render_option(option, values[option.name])
+        for option in options_in_order
+        if option.name in values
+    ]
+    return spec.joiner.join(word for word in words if word).strip()
 
 
-def _typed_option(option: Option, value: str) -> str:
-    """A value as a person would type it, in quotes; quotes inside of it cannot be escaped and are left out."""
+def _make_address(channel_id: int, thread_id: int | None = None) -> Address:
+    return Address(
+        platform=PLATFORM,
+        chat_id=str(channel_id),
+        thread_id=None if thread_id is None else str(thread_id),
+    )
+
+
+def _make_inbound(channel: DiscordChannel, **fields: Any) -> Inbound:
+    return Inbound(
+        address=channel.address, scope=channel.scope, is_direct=channel.is_direct, **fields
+    )
+
+
+def _find_menu_command(
+    data: Mapping[str, Any], specs: Mapping[str, CommandSpec]
+) -> CommandSpec | None:
+    """Return the command that was chosen from the menu of a message, if it was one."""
+    if data.get("type") != MESSAGE_COMMAND_TYPE:
+        return None
+    name = str(data["name"])
+    for spec in specs.values():
+        if spec.menu == name:
+            return spec
+    return None
+
+
+def _describe_chosen_message(raw: Any, interaction: discord.Interaction[discord.Client]) -> str:
+    """Return the text of the message on which a menu was opened, with its author.
+
+    If the caller wrote the message, no author is added.
+    """
+    channel: Any = interaction.channel
+    message = discord.Message(state=interaction._state, channel=channel, data=raw)
+    is_own = message.author == interaction.user and message.webhook_id is None
+    if message.message_snapshots:
+        lead = "Forwarded: "
+    elif is_own:
+        lead = ""
+    else:
+        lead = f"{message.author.display_name}: "
+    # The client has a user since it logged in.
+    text = _text_of(message, interaction.client.user)  # type: ignore[arg-type]
+    return lead + text if text else ""
+
+
+def _convert_message(
+    message: discord.Message, channel: DiscordChannel, bot: discord.ClientUser
+) -> Inbound:
+    """Convert a written message without looking for a command."""
+    reply_to = None
+    reference = message.reference
+    if reference is not None and reference.type is discord.MessageReferenceType.reply:
+        reply_to = str(reference.message_id) if reference.message_id else None
+    return _make_inbound(
+        channel,
+        kind="message",
+        sender=_sender_of(message),
+        text=_text_of(message, bot),
+        message_id=str(message.id),
+        sent_at=message.created_at,
+        is_addressed=channel.is_direct or _is_addressed(message, bot),
+        reply_to=reply_to,
+        quote=_quote_of(message, bot),
+        attachments=_attachments_of(message),
+        origin="forwarded" if message.message_snapshots else "typed",
+        link_base=channel.link_base,
+    )
+
+
+def _sender_of(message: discord.Message) -> Sender:
+    """Return who wrote a message. Webhooks and notices of the system count as anonymous."""
+    sender = _sender_of_user(message.author)
+    if message.webhook_id is None and message.type in WRITTEN_TYPES:
+        return sender
+    return replace(sender, is_anonymous=True)
+
+
+def _sender_of_user(user: discord.User | discord.Member) -> Sender:
+    return Sender(id=str(user.id), name=user.display_name, is_anonymous=user.bot or user.system)
+
+
+def _is_addressed(message: discord.Message, bot: discord.ClientUser) -> bool:
+    """Whether a group message mentions the bot or replies to it."""
+    if any(user.id == bot.id for user in message.mentions):
+        return True
+    target = _replied_message(message)
+    return target is not None and target.author.id == bot.id
+
+
+def _replied_message(message: discord.Message) -> discord.Message | None:
+    """Return the message that this one replies to; None if it was deleted or isn't a reply."""
+    if message.reference is None:
+        return None
+    target = message.reference.resolved
+    return target if isinstance(target, discord.Message) else None
+
+
+def _text_of(message: discord.Message, bot: discord.ClientUser) -> str:
+    """Return the written or forwarded text, with names for mentions.
+
+    A mention of the bot at the beginning is left out.
+    """
+    if message.type not in WRITTEN_TYPES:
+        # The answer to a command has a type of its own.
+        return message.system_content or message.content
+    content = message.content
+    if not content:
+        content = "\n\n".join(snapshot.content for snapshot in message.message_snapshots)
+    text = re.sub(rf"^<@!?{bot.id}>(?:[,:] )?", "", content.strip()).strip()
+    if not text and content and not message.attachments:
+        # A mention alone calls the bot, so the message isn't empty.
+        return f"@{bot.display_name}"
+
+    names = {f"@{user.id}": user.display_name for user in message.mentions}
+    names |= {f"@&{role.id}": role.name for role in message.role_mentions}
+    names |= {f"#{channel.id}": channel.name for channel in message.channel_mentions}
+
+    def replace_mention(match: re.Match[str]) -> str:
+        sign = match[1].rstrip("!")
+        name = names.get(sign + match[2])
+        return match[0] if name is None else sign[0] + name
+
+    return MENTION.sub(replace_mention, text)
+
+
+def _quote_of(message: discord.Message, bot: discord.ClientUser) -> Quote | None:
+    """Return what a message forwards or replies to. Discord hides the author of a forward."""
+    if message.message_snapshots:
+        return Quote(kind="forward", at=message.message_snapshots[0].created_at)
+    target = _replied_message(message)
+    if target is None:
+        return None
+    text = _text_of(target, bot) or _describe_content(target)
+    if target.message_snapshots:
+        return Quote(kind="reply", text=text, at=target.created_at)
+    sender = _sender_of(target)
+    return Quote(
+        kind="reply",
+        text=text,
+        name=sender.name,
+        user_id=sender.id,
+        at=target.created_at,
+        is_ours=target.author.id == bot.id,
+    )
+
+
+def _describe_content(message: discord.Message) -> str:
+    """Return the embeds of a message without text, or else the kinds of its files."""
+    lines = []
+    for embed in message.embeds:
+        lines += [part for part in (embed.title, embed.description) if part]
+    if lines:
+        return "\n".join(lines)
+    return "".join(f"({file.kind})" for file in _attachments_of(message))
+
+
+def _attachments_of(message: discord.Message) -> tuple[Attachment, ...]:
+    """Return the files of a message and of what it forwards, then its stickers."""
+    files = list(message.attachments)
+    for snapshot in message.message_snapshots:
+        files += snapshot.attachments
+    stickers = [
+        Attachment(kind="sticker", name=sticker.name, reference=sticker.url)
+        for sticker in message.stickers
+    ]
+    return (*map(_convert_attachment, files), *stickers)
+
+
+def _convert_attachment(file: discord.Attachment) -> Attachment:
+    """Convert a file. Its kind is that of its MIME type, "voice" for a recording, or "file"."""
+    kind = (file.content_type or "").partition("/")[0]
+    if file.is_voice_message():
+        kind = "voice"
+    elif kind not in ("voice", "image", "audio", "video"):
+        kind = "file"
+    return Attachment(
+        kind=kind,
+        name=file.filename,
+        mime=file.content_type,
+        size_bytes=file.size,
+        reference=file.url,
+    )
+
+
+def _render_option(option: Option, value: str) -> str:
+    """Return an option's value as a person would type it.
+
+    A value with a prefix is quoted. Quotation marks inside of it can't be escaped, so they are
+    left out.
+    """
     if option.is_switch:
         return option.prefix if value == "true" else ""
     if not option.prefix:
         return value
-    words = " ".join("".join(character for character in value if character not in QUOTES).split())
+    characters = [character for character in value if character not in QUOTATION_MARKS]
+    words = " ".join("".join(characters).split())
     return f'{option.prefix}"{words}"' if words else ""

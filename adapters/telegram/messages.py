@@ -1,8 +1,8 @@
-"""The Bot API as we call it: within its limits, its refusals as errors of ours, the token in no message; and the
-messages of one answer in one chat, sent, edited and deleted.
+"""Calls the Bot API within its limits, and sends, edits and deletes the messages of one answer.
 
-Falls back where Telegram is strict: plain text when it refuses the formatting, the chat itself when a topic is gone,
-the new chat when a group has moved. When what is sent is decided by `adapters.streaming`.
+Errors become ours, and the token never appears in them. Some refusals are handled here: if Telegram
+rejects the formatting, plain text is sent; if a topic is gone, its chat is used; if a group has
+moved, the new chat is used. `adapters.streaming` decides when something is sent.
 """
 
 from __future__ import annotations
@@ -25,59 +25,77 @@ import aiohttp
 import httpx
 import structlog
 import telegram
-from telegram.error import BadRequest, ChatMigrated, Conflict, Forbidden, InvalidToken, NetworkError, TelegramError
+from telegram.error import (
+    BadRequest,
+    ChatMigrated,
+    Conflict,
+    Forbidden,
+    InvalidToken,
+    NetworkError,
+    TelegramError,
+)
 from telegram.request import BaseRequest, RequestData
 
-from config.masking import masked
+from config.masking import mask_secrets
 from core.errors import DeliveryError
 from core.markup.markdown import StyledText, utf16_length
 from core.types import Address, Answer
 
 CONNECT_TIMEOUT_S = 10.0
 READ_TIMEOUT_S = 20.0
+# The limit for a whole call, including an upload over a slow connection.
 CALL_TIMEOUT_S = 300.0
-"""Also for what is written slowly."""
-CALLS, CALLS_S = 30, 1.0
-"""So many calls Telegram takes in that time."""
-FREE_CALLS = 10
-"""Of these what nobody waits for leaves free."""
-GROUP_MESSAGES, GROUP_MESSAGES_S = 20, 60.0
-LONGEST_WAIT_S = 5.0
-"""What takes longer is for the caller to try again."""
-POLL = "getUpdates"
+# Telegram accepts this many calls per period.
+MAX_CALLS = 30
+CALLS_PERIOD_S = 1.0
+# Typing and drafts leave at least this many calls to messages.
+RESERVED_CALLS = 10
+# Telegram accepts this many messages to one group per period.
+MAX_GROUP_MESSAGES = 20
+GROUP_PERIOD_S = 60.0
+# A call that would have to wait longer fails, and its caller decides when to try again.
+MAX_WAIT_S = 5.0
+POLL_METHOD = "getUpdates"
 CONFLICT = "another process polls with this token (409)"
-_MESSAGES = frozenset({"sendMessage", "sendDocument", "editMessageText"})
-_COSMETIC = frozenset({"sendChatAction", "sendMessageDraft"})
-_GONE = (
+_MESSAGE_METHODS = frozenset({"sendMessage", "sendDocument", "editMessageText"})
+# Methods that only show progress. They are dropped rather than delayed.
+_COSMETIC_METHODS = frozenset({"sendChatAction", "sendMessageDraft"})
+# Refusals that say that the bot can't write to the chat at all (a pattern, lower case).
+_CHAT_GONE = (
     "chat not found|user is deactivated|group chat was deactivated|peer_id_invalid|user_is_blocked"
-    "|not enough rights|have no rights|chat_write_forbidden|bot is not a member|need administrator rights"
-    "|chat_restricted|topic_closed"
+    "|not enough rights|have no rights|chat_write_forbidden|bot is not a member"
+    "|need administrator rights|chat_restricted|topic_closed"
 )
-_UNSENT = (
+# Refusals of the formatting (a pattern, lower case).
+_BAD_FORMATTING = "entit|can't parse|can't find end|url"
+# Errors that occur before the first byte of a call is sent.
+_UNSENT_ERRORS = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
     aiohttp.ConnectionTimeoutError,
     aiohttp.InvalidURL,
 )
-"""No byte of the call has left."""
-_HALFWAY = (HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
-"""What a proxy says of a call that it passed on."""
-_FORMATTING = "entit|can't parse|can't find end|url"
+# A proxy answers with these after it passed on a call, so the call may have been carried out.
+_GATEWAY_STATUSES = (HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
+
+# Telegram's limit for one message, in UTF-16 units.
 LIMIT_UTF16 = 4096
+# Telegram ignores further entities of a message.
+MAX_ENTITIES = 100
 PACE_DIRECT_S = 1.0
 PACE_GROUP_S = 3.0
+# Buttons with labels up to this length share a row.
 SHORT_LABEL_CHARS = 14
-BUTTONS_A_ROW = 3
-MOST_ENTITIES = 100
-"""Of one message; Telegram leaves out what is more."""
-_UNKNOWN = frozenset({"heading", "list_marker"})
+MAX_BUTTONS_PER_ROW = 3
+# Our kinds of entities that Telegram doesn't have.
+_UNSUPPORTED_ENTITIES = frozenset({"heading", "list_marker"})
 _NO_PREVIEW = telegram.LinkPreviewOptions(is_disabled=True)
 
 _log = structlog.get_logger(__name__)
 
 
 class FloodError(TelegramError):
-    """Status 429. The library's own RetryAfter warns of a coming change each time it is made."""
+    """Status 429. The library's RetryAfter isn't used, because it emits a deprecation warning."""
 
     def __init__(self, retry_after_s: float) -> None:
         super().__init__(f"Flood control exceeded. Retry in {retry_after_s:g} seconds")
@@ -85,51 +103,70 @@ class FloodError(TelegramError):
 
 
 class LostReplyError(NetworkError):
-    """Nobody heard what became of a call that was sent: it may have been carried out."""
+    """A call was sent but its response got lost, so it may have been carried out."""
 
 
-class _Limits:
-    """When the next call may be made: by the numbers that Telegram publishes, and by what it asked for, which is
-    counted for each chat, and for each method that has none."""
+class _RateLimits:
+    """Decides how long a call must wait.
+
+    Counts calls against the numbers that Telegram publishes, and keeps the delays that it asked
+    for. A delay applies to a chat, or to a method that has no chat.
+    """
 
     def __init__(self) -> None:
-        self._calls: deque[float] = deque(maxlen=CALLS)
-        self._groups: defaultdict[int, deque[float]] = defaultdict(partial(deque, maxlen=GROUP_MESSAGES))
-        self._closed_until: dict[object, float] = {}
+        # Times of the latest calls, and of the latest messages to each group.
+        self._calls: deque[float] = deque(maxlen=MAX_CALLS)
+        self._groups: defaultdict[int, deque[float]] = defaultdict(
+            partial(deque, maxlen=MAX_GROUP_MESSAGES)
+        )
+        # When the delay that Telegram asked for ends, by chat id or method.
+        self._blocked_until: dict[object, float] = {}
 
-    def close(self, method: str, chat_id: Any, retry_after_s: float) -> None:
-        self._closed_until[chat_id or method] = time.monotonic() + retry_after_s
+    def block(self, method: str, chat_id: Any, retry_after_s: float) -> None:
+        self._blocked_until[chat_id or method] = time.monotonic() + retry_after_s
 
     def reserve(self, method: str, chat_id: Any) -> float:
-        """The seconds to wait before this call. Raises FloodError where they are many, or where it is only for show."""
+        """Count a call and return the seconds to wait before it.
+
+        Raises FloodError, and counts nothing, if the call would have to wait too long. A cosmetic
+        call never waits.
+        """
         now = time.monotonic()
-        is_cosmetic = method in _COSMETIC
-        free_at = [now, self._closed_until.get(chat_id or method, now)]
-        taken = []
-        if method != POLL:
-            taken.append(self._calls)
-            if len(self._calls) == CALLS:
-                free_at.append(self._calls[FREE_CALLS if is_cosmetic else 0] + CALLS_S)
-        if method in _MESSAGES and isinstance(chat_id, int) and chat_id < 0:
-            taken.append(self._groups[chat_id])
-            if len(taken[-1]) == GROUP_MESSAGES:
-                free_at.append(taken[-1][0] + GROUP_MESSAGES_S)
-        wait_s = max(free_at) - now
-        if wait_s > (0 if is_cosmetic else LONGEST_WAIT_S):
+        is_cosmetic = method in _COSMETIC_METHODS
+        start_at = max(now, self._blocked_until.get(chat_id or method, now))
+        counters: list[deque[float]] = []
+        if method != POLL_METHOD:
+            counters.append(self._calls)
+            if len(self._calls) == MAX_CALLS:
+                # A place becomes free one period after the oldest call. A cosmetic call must leave
+                # RESERVED_CALLS places free, so a later call decides.
+                freeing_call = self._calls[RESERVED_CALLS if is_cosmetic else 0]
+                start_at = max(start_at, freeing_call + CALLS_PERIOD_S)
+        if method in _MESSAGE_METHODS and isinstance(chat_id, int) and chat_id < 0:
+            group = self._groups[chat_id]
+            counters.append(group)
+            if len(group) == MAX_GROUP_MESSAGES:
+                start_at = max(start_at, group[0] + GROUP_PERIOD_S)
+
+        wait_s = start_at - now
+        if wait_s > (0 if is_cosmetic else MAX_WAIT_S):
             raise FloodError(wait_s)
-        for times in taken:
-            times.append(now + wait_s)
+        for times in counters:
+            times.append(start_at)
         return wait_s
 
 
 class TelegramRequest(BaseRequest):
-    """One pool of connections, of aiohttp: a call takes a quarter of the time that the client's own library needs.
-    `connections` is how many calls may be under way at once."""
+    """Makes the HTTP calls of the library with one aiohttp connection pool.
+
+    This takes a quarter of the time that the library's own implementation needs. `connections` is
+    the number of concurrent calls.
+    """
 
     def __init__(self, token: str, connections: int) -> None:
         self._token = token
         self._connections = connections
-        self._limits = _Limits()
+        self._limits = _RateLimits()
         self._session: aiohttp.ClientSession | None = None
 
     @property
@@ -138,8 +175,12 @@ class TelegramRequest(BaseRequest):
 
     async def initialize(self) -> None:
         if self._session is None:
-            connector = aiohttp.TCPConnector(limit=self._connections, ssl=httpx.create_ssl_context())
-            self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+            connector = aiohttp.TCPConnector(
+                limit=self._connections, ssl=httpx.create_ssl_context()
+            )
+            self._session = aiohttp.ClientSession(
+                connector=connector, cookie_jar=aiohttp.DummyCookieJar()
+            )
 
     async def shutdown(self) -> None:
         if self._session is not None:
@@ -147,101 +188,152 @@ class TelegramRequest(BaseRequest):
             self._session = None
 
     async def do_request(
-        self, url: str, method: str, request_data: RequestData | None = None, *_: Any, **options: Any
+        self,
+        url: str,
+        method: str,
+        request_data: RequestData | None = None,
+        *_: Any,
+        **options: Any,
     ) -> tuple[int, bytes]:
-        """Raises FloodError for status 429 and for what would lead to it, LostReplyError where a call was sent and
-        nobody says what became of it, NetworkError where it was not."""
-        name = url.rpartition("/")[2]
-        chat_id = request_data.parameters.get("chat_id") if request_data else None
-        if wait_s := self._limits.reserve(name, chat_id):
-            await asyncio.sleep(wait_s)
-        asked_s = options.get("read_timeout")
-        read_s = asked_s if isinstance(asked_s, int | float) else READ_TIMEOUT_S
-        try:
-            code, payload = await self._call(url, method, request_data, read_s)
-        except (aiohttp.ClientError, OSError) as error:
-            kind = NetworkError if isinstance(error, _UNSENT) else LostReplyError
-            # The cause would show the token in a traceback as well.
-            raise kind(_network_clause(error, url).replace(self._token, "<token>")) from None
-        if code in _HALFWAY:
-            raise LostReplyError(f"Telegram answers with status {code}")
-        if code != HTTPStatus.TOO_MANY_REQUESTS:
-            if b'"ok"' not in payload:
-                # A proxy, or the page of a network that wants a login: what it says, says nothing of the token.
-                raise NetworkError(f"what answers with status {code} is no Bot API")
-            return code, payload
-        try:
-            flood = FloodError(float(json.loads(payload)["parameters"]["retry_after"]))
-        except (ValueError, KeyError, TypeError):
-            flood = FloodError(1.0)
-        self._limits.close(name, chat_id, flood.retry_after_s)
-        raise flood
+        """Make a call within the rate limits and return status and body.
 
-    async def _call(self, url: str, method: str, data: RequestData | None, read_s: float) -> tuple[int, bytes]:
+        Raises FloodError for status 429 and for calls that would cause it, LostReplyError if the
+        call was sent but its outcome is unknown, and NetworkError if it wasn't sent.
+        """
+        api_method = url.rpartition("/")[2]
+        chat_id = request_data.parameters.get("chat_id") if request_data else None
+        wait_s = self._limits.reserve(api_method, chat_id)
+        if wait_s:
+            await asyncio.sleep(wait_s)
+        read_timeout_s = options.get("read_timeout")
+        if not isinstance(read_timeout_s, int | float):
+            read_timeout_s = READ_TIMEOUT_S
+        try:
+            status, body = await self._send(url, method, request_data, read_timeout_s)
+        except (aiohttp.ClientError, OSError) as error:
+            error_type = NetworkError if isinstance(error, _UNSENT_ERRORS) else LostReplyError
+            message = _describe_network_error(error, url).replace(self._token, "<token>")
+            # `from None`, because a traceback of the cause would show the token.
+            raise error_type(message) from None
+        if status in _GATEWAY_STATUSES:
+            raise LostReplyError(f"Telegram answers with status {status}")
+        if status == HTTPStatus.TOO_MANY_REQUESTS:
+            retry_after_s = _read_retry_after(body)
+            self._limits.block(api_method, chat_id, retry_after_s)
+            raise FloodError(retry_after_s)
+        if b'"ok"' not in body:
+            # A proxy or the login page of a network. Its status says nothing about the token.
+            raise NetworkError(f"what answers with status {status} is no Bot API")
+        return status, body
+
+    async def _send(
+        self, url: str, method: str, data: RequestData | None, read_timeout_s: float
+    ) -> tuple[int, bytes]:
+        """Make one HTTP request and return status and body."""
         assert self._session is not None
-        body: Any = data.json_parameters if data else None
-        if data and data.contains_files:
-            body = aiohttp.FormData(body, quote_fields=False)
-            for field, (file_name, content, mime) in data.multipart_data.items():
-                # As a file it is written piece by piece, so that other chats do not wait for a large one.
-                file = BytesIO(content) if isinstance(content, bytes) else content
-                body.add_field(field, file, filename=file_name, content_type=mime)
-        timeout = aiohttp.ClientTimeout(total=CALL_TIMEOUT_S, connect=CONNECT_TIMEOUT_S, sock_read=read_s)
-        options: Any = {"timeout": timeout, "proxy": _proxy(url.rpartition("/bot")[0]), "allow_redirects": False}
-        async with self._session.request(method, url, data=body, **options) as response:
+        timeout = aiohttp.ClientTimeout(
+            total=CALL_TIMEOUT_S, connect=CONNECT_TIMEOUT_S, sock_read=read_timeout_s
+        )
+        async with self._session.request(
+            method,
+            url,
+            data=_build_body(data),
+            timeout=timeout,
+            proxy=_find_proxy(url.rpartition("/bot")[0]),
+            allow_redirects=False,
+        ) as response:
             return response.status, await response.read()
 
 
+def _build_body(data: RequestData | None) -> Any:
+    """Return the parameters of a call, as a multipart form if there are files."""
+    if data is None:
+        return None
+    if not data.contains_files:
+        return data.json_parameters
+    form = aiohttp.FormData(data.json_parameters, quote_fields=False)
+    for field, (file_name, content, mime) in data.multipart_data.items():
+        # aiohttp sends file objects in pieces, so a large file doesn't delay other chats.
+        file = BytesIO(content) if isinstance(content, bytes) else content
+        form.add_field(field, file, filename=file_name, content_type=mime)
+    return form
+
+
+def _read_retry_after(body: bytes) -> float:
+    """Return the delay in seconds that a response with status 429 asks for."""
+    try:
+        return float(json.loads(body)["parameters"]["retry_after"])
+    except (ValueError, KeyError, TypeError):
+        return 1.0
+
+
 @cache
-def _proxy(root: str) -> str | None:
-    """What the environment names for a server; aiohttp would ask it in a thread, for each call."""
-    parts, proxies = urlsplit(root), getproxies()
-    named = None if proxy_bypass(parts.netloc) else proxies.get(parts.scheme) or proxies.get("all")
-    return f"http://{named}" if named and "://" not in named else named
+def _find_proxy(root: str) -> str | None:
+    """Return the proxy that the environment names for a server.
+
+    aiohttp could look it up too, but would start a thread for each call.
+    """
+    parts = urlsplit(root)
+    if proxy_bypass(parts.netloc):
+        return None
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    return f"http://{proxy}" if proxy and "://" not in proxy else proxy
 
 
-def _network_clause(error: Exception, url: str) -> str:
+def _describe_network_error(error: Exception, url: str) -> str:
+    """Say why a call failed, as a clause."""
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return f"the name {urlsplit(url).hostname} cannot be resolved"
-    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, ConnectionRefusedError):
-        who = "the proxy" if isinstance(error, aiohttp.ClientProxyConnectionError) else urlsplit(url).hostname
-        return f"{who} refuses the connection"
-    return "no answer in time" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
+    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(
+        error.os_error, ConnectionRefusedError
+    ):
+        is_proxy = isinstance(error, aiohttp.ClientProxyConnectionError)
+        host = "the proxy" if is_proxy else urlsplit(url).hostname
+        return f"{host} refuses the connection"
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    return str(error) or type(error).__name__
 
 
-def clause(error: TelegramError) -> str:
-    """What is wrong with the connection, for a person."""
+def describe_error(error: TelegramError) -> str:
+    """Say why Telegram can't be used, as a clause."""
     if isinstance(error, InvalidToken | telegram.error.EndPointNotFound):
         return "the token is refused (401)"
     if isinstance(error, Conflict):
-        return "a webhook takes the updates (409)" if "webhook" in error.message.lower() else CONFLICT
-    return masked(error.message)
+        is_webhook = "webhook" in error.message.lower()
+        return "a webhook takes the updates (409)" if is_webhook else CONFLICT
+    return mask_secrets(error.message)
 
 
-def is_said(error: TelegramError, phrase: str) -> bool:
-    """Whether the server refused with this phrase (a pattern, lower case)."""
-    return isinstance(error, BadRequest) and re.search(phrase, error.message.lower()) is not None
+def _is_refusal(error: TelegramError, pattern: str) -> bool:
+    """Whether Telegram refused a call with a message that matches the pattern (lower case)."""
+    return isinstance(error, BadRequest) and re.search(pattern, error.message.lower()) is not None
 
 
-def delivery_error(error: TelegramError) -> DeliveryError:
-    """The same as an error of ours; raise it `from` the original."""
-    said = error.message
+def _delivery_error(error: TelegramError) -> DeliveryError:
+    """Convert an error. Raise the result `from` the original."""
+    message = error.message
     if isinstance(error, Forbidden):
-        return DeliveryError(f"Telegram does not let the bot write there: {said}", is_permanent=True)
-    if is_said(error, _GONE):
-        return DeliveryError(f"Telegram has no such chat for the bot: {said}", is_permanent=True)
-    delay_s = error.retry_after_s if isinstance(error, FloodError) else None
+        return DeliveryError(
+            f"Telegram does not let the bot write there: {message}", is_permanent=True
+        )
+    if _is_refusal(error, _CHAT_GONE):
+        return DeliveryError(f"Telegram has no such chat for the bot: {message}", is_permanent=True)
     return DeliveryError(
-        f"Telegram did not take the message: {said}",
-        retry_after_s=delay_s,
-        # No later edit of that message can succeed, so that it has to be posted anew.
+        f"Telegram did not take the message: {message}",
+        retry_after_s=error.retry_after_s if isinstance(error, FloodError) else None,
+        # Editing the message would fail again, so it must be posted as a new one.
         is_missing=isinstance(error, BadRequest),
         is_uncertain=isinstance(error, LostReplyError),
     )
 
 
 class TelegramMessages:
-    """One chat or topic, for one answer. `reply_to`: the message that is answered; quoted in groups only."""
+    """The messages of one answer in a chat or topic.
+
+    `reply_to` is the message to answer. Only groups show it as a reply.
+    """
 
     limit_chars = LIMIT_UTF16
     is_idempotent = False
@@ -252,36 +344,51 @@ class TelegramMessages:
         self._thread_id = int(address.thread_id) if address.thread_id else None
         is_group = self._chat_id < 0
         self.pace_s = PACE_GROUP_S if is_group else PACE_DIRECT_S
-        # What a schedule says has an id too, but it is none of a message.
-        self._reply_to = int(reply_to) if is_group and reply_to and reply_to.isdecimal() else None
+        self._reply_to: int | None = None
+        # Scheduled questions have ids too, but these aren't numbers of messages.
+        if is_group and reply_to and reply_to.isdecimal():
+            self._reply_to = int(reply_to)
+        # The id of a posted text whose files aren't all sent yet.
         self._text_id: str | None = None
-        """Of a text whose files are not all sent."""
         self._files_sent = 0
         self._has_drafts = not is_group
 
     def measure(self, part: StyledText) -> int:
-        """UTF-16 units, or the share of its entities in what a message may have, as if it were a length."""
-        entities = sum(1 for entity in part.entities if entity.kind not in _UNKNOWN)
-        return max(utf16_length(part.text), entities * LIMIT_UTF16 // MOST_ENTITIES)
+        """Return the length in UTF-16 units.
 
-    async def typing(self) -> None:
-        """Failure is ignored: the message itself will show it."""
+        A message is also full if it has MAX_ENTITIES entities. Their number is therefore converted
+        to a length, too, and the larger length counts.
+        """
+        entities = sum(1 for entity in part.entities if entity.kind not in _UNSUPPORTED_ENTITIES)
+        return max(utf16_length(part.text), entities * LIMIT_UTF16 // MAX_ENTITIES)
+
+    async def show_typing(self) -> None:
+        """Show typing. A failure is ignored, because posting the message would fail, too."""
         try:
-            await self._call(self._bot.send_chat_action, action="typing", message_thread_id=self._thread_id)
+            await self._call(
+                self._bot.send_chat_action, action="typing", message_thread_id=self._thread_id
+            )
         except DeliveryError as error:
             _log.debug("telegram.typing_failed", error=str(error))
 
     async def prepare(self, answer: Answer) -> None:
-        """Nothing is private in a group of Telegram; what may not be said there is refused by the commands."""
+        """Do nothing. Telegram's groups have no private messages; commands refuse such answers."""
 
-    async def draft(self, part: StyledText, nonce: str) -> bool:
-        """In private chats only, gone after half a minute. A server that does not know it is not asked again."""
+    async def show_draft(self, part: StyledText, nonce: str) -> bool:
+        """Show a draft, in direct chats only. It disappears after half a minute.
+
+        A server that doesn't know the method isn't asked again.
+        """
         if not self._has_drafts:
             return False
-        draft_id = zlib.crc32(nonce.encode()) or 1
-        shown = {"text": part.text, "entities": _entities(part), "message_thread_id": self._thread_id}
         try:
-            await self._call(self._bot.send_message_draft, draft_id=draft_id, **shown)
+            await self._call(
+                self._bot.send_message_draft,
+                draft_id=zlib.crc32(nonce.encode()) or 1,
+                text=part.text,
+                entities=_convert_entities(part),
+                message_thread_id=self._thread_id,
+            )
         except DeliveryError as error:
             if error.retry_after_s is not None:
                 raise
@@ -290,81 +397,118 @@ class TelegramMessages:
         return self._has_drafts
 
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
-        """When a file failed after the text was posted, the next call goes on with the files."""
+        """Create a message with its files and return its id.
+
+        If a file fails after the text was posted, the next call continues with the files.
+        """
         if part.text and self._text_id is None:
-            message = await self._call(self._bot.send_message, **self._place(), **_shown(part, answer))
+            message = await self._call(
+                self._bot.send_message, **self._place(), **_text_arguments(part, answer)
+            )
             self._text_id = str(message.message_id)
-            self._reply_to = None  # the parts that follow stand under the first
+            # Only the first part is shown as a reply; the others follow it.
+            self._reply_to = None
         last_file_id = await self._send_files(answer)
-        message_id, self._text_id = self._text_id or last_file_id, None
+        message_id = self._text_id or last_file_id
+        self._text_id = None
         return message_id
 
     async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
-        """Raises a DeliveryError with `is_missing` when the message is gone or cannot be edited any more."""
-        await self._call(self._bot.edit_message_text, message_id=int(message_id), **_shown(part, answer))
+        """Replace the text and send the files.
+
+        Raises a DeliveryError with `is_missing` if the message is gone or can't be edited.
+        """
+        await self._call(
+            self._bot.edit_message_text,
+            message_id=int(message_id),
+            **_text_arguments(part, answer),
+        )
         await self._send_files(answer)
 
-    async def remove(self, message_id: str) -> None:
-        """Raises DeliveryError: Telegram deletes nothing that is older than two days."""
+    async def delete(self, message_id: str) -> None:
+        """Delete a message. Raises DeliveryError if it is more than two days old."""
         await self._call(self._bot.delete_message, message_id=int(message_id))
 
     async def _send_files(self, answer: Answer | None) -> str:
-        """Sends those not sent yet; returns the id of the last."""
-        message_id, files = "", answer.files if answer else ()
+        """Send the files that weren't sent yet and return the id of the last message."""
+        message_id = ""
+        files = answer.files if answer else ()
         while self._files_sent < len(files):
             file = files[self._files_sent]
             document = telegram.InputFile(file.content, filename=file.name)
-            message_id = str((await self._call(self._bot.send_document, document=document, **self._place())).message_id)
+            message = await self._call(self._bot.send_document, document=document, **self._place())
+            message_id = str(message.message_id)
             self._files_sent += 1
         return message_id
 
     def _place(self) -> dict[str, Any]:
-        reply = telegram.ReplyParameters(self._reply_to, allow_sending_without_reply=True) if self._reply_to else None
+        """Return the topic and the replied message as arguments of a call."""
+        reply = None
+        if self._reply_to:
+            reply = telegram.ReplyParameters(self._reply_to, allow_sending_without_reply=True)
         return {"message_thread_id": self._thread_id, "reply_parameters": reply}
 
     async def _call(self, method: Callable[..., Awaitable[Any]], **arguments: Any) -> Any:
-        """Calls for this chat, following a group that moved, leaving a topic that is gone, and without entities when
-        Telegram refuses what it was given; raises DeliveryError."""
+        """Make a call for this chat, and repeat it without the part that Telegram refuses.
+
+        Follows a group that moved, leaves a topic that is gone, and drops entities that aren't
+        accepted. Raises DeliveryError for everything else.
+        """
         has_moved = False
         while True:
             try:
                 return await method(chat_id=self._chat_id, **arguments)
             except TelegramError as error:
                 if isinstance(error, ChatMigrated) and not has_moved:
-                    self._chat_id, has_moved = error.new_chat_id, True
-                elif arguments.get("message_thread_id") and is_said(error, "message thread not found"):
-                    self._thread_id = arguments["message_thread_id"] = None
-                elif arguments.get("entities") and is_said(error, _FORMATTING):
+                    self._chat_id = error.new_chat_id
+                    has_moved = True
+                elif arguments.get("message_thread_id") and _is_refusal(
+                    error, "message thread not found"
+                ):
+                    self._thread_id = None
+                    arguments["message_thread_id"] = None
+                elif arguments.get("entities") and _is_refusal(error, _BAD_FORMATTING):
                     _log.warning("telegram.sent_plain", error=error.message)
                     arguments["entities"] = ()
-                elif is_said(error, "message is not modified"):
+                elif _is_refusal(error, "message is not modified"):
                     return None
                 else:
-                    raise delivery_error(error) from error
+                    raise _delivery_error(error) from error
 
 
-def _shown(part: StyledText, answer: Answer | None) -> dict[str, Any]:
-    """A text with its buttons, as arguments of the library."""
-    shown = {"text": part.text, "entities": _entities(part), "reply_markup": _keyboard(answer)}
-    return {**shown, "link_preview_options": _NO_PREVIEW}
+def _text_arguments(part: StyledText, answer: Answer | None) -> dict[str, Any]:
+    """Return a text with its buttons as arguments of a call."""
+    return {
+        "text": part.text,
+        "entities": _convert_entities(part),
+        "reply_markup": _build_keyboard(answer),
+        "link_preview_options": _NO_PREVIEW,
+    }
 
 
-def _entities(part: StyledText) -> list[telegram.MessageEntity]:
+def _convert_entities(part: StyledText) -> list[telegram.MessageEntity]:
+    """Convert our entities, whose offsets are code points, to Telegram's with UTF-16 units."""
     entities = [
-        telegram.MessageEntity(entity.kind, entity.offset, entity.length, url=entity.url, language=entity.language)
+        telegram.MessageEntity(
+            entity.kind, entity.offset, entity.length, url=entity.url, language=entity.language
+        )
         for entity in part.entities
-        if entity.kind not in _UNKNOWN
+        if entity.kind not in _UNSUPPORTED_ENTITIES
     ]
     return list(telegram.MessageEntity.adjust_message_entities_to_utf_16(part.text, entities))
 
 
-def _keyboard(answer: Answer | None) -> telegram.InlineKeyboardMarkup | None:
-    """Buttons in the order given; short ones share a row."""
+def _build_keyboard(answer: Answer | None) -> telegram.InlineKeyboardMarkup | None:
+    """Arrange the buttons in their order. Neighbours with short labels share a row."""
+    if answer is None or not answer.buttons:
+        return None
     rows: list[list[telegram.InlineKeyboardButton]] = []
-    for button in answer.buttons if answer else ():
-        last = rows[-1] if rows else []
-        is_short = all(len(label) <= SHORT_LABEL_CHARS for label in (button.label, *(other.text for other in last)))
-        if not (is_short and 0 < len(last) < BUTTONS_A_ROW):
-            rows.append(last := [])
-        last.append(telegram.InlineKeyboardButton(button.label, callback_data=button.id))
-    return telegram.InlineKeyboardMarkup(rows) if rows else None
+    for button in answer.buttons:
+        row = rows[-1] if rows else []
+        labels = [button.label, *(other.text for other in row)]
+        is_short = all(len(label) <= SHORT_LABEL_CHARS for label in labels)
+        if not row or len(row) == MAX_BUTTONS_PER_ROW or not is_short:
+            row = []
+            rows.append(row)
+        row.append(telegram.InlineKeyboardButton(button.label, callback_data=button.id))
+    return telegram.InlineKeyboardMarkup(rows)

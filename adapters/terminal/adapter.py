@@ -1,6 +1,7 @@
-"""The terminal as a platform: whoever sits at it is the owner. Lines become events, answers are printed.
+"""The terminal as a platform: typed lines become messages of the owner, and answers are printed.
 
-A person gets a prompt (`screen`), a program gets plain lines; one message is answered before the next is read.
+A person gets a prompt (`screen`), a program gets plain lines (`pipe`). Each message is answered
+before the next one is read.
 """
 
 from __future__ import annotations
@@ -11,45 +12,49 @@ import os
 import re
 import sys
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from adapters.streaming import QuietReply
-from core.errors import DeliveryError, StoreError
-from core.markup.markdown import off_loop, to_plain
-from core.ports import Clock, DeliveryRecord, Reply, Sink
-from core.text.normalize import language_data, legible
-from core.types import LOCAL, Address, Answer, Command, CommandSpec, File, Inbound, Sender
+from adapters.terminal.pipe import TerminalPipe
+from core.errors import StoreError
+from core.ports import Clock, InboundSink, Reply
+from core.text.normalize import language_data
+from core.types import LOCAL_SCOPE, Address, Command, CommandSpec, File, Inbound, Sender
 
 if TYPE_CHECKING:
     from adapters.terminal.screen import TerminalScreen
 
 ADDRESS = Address(platform="terminal", chat_id="local")
-HISTORY = "terminal_history"
-FILES = "files"
-AGAIN_S = 1.0
-CHUNK_BYTES, TEXT_CHARS = 65536, 1_000_000
-# A path like /etc/hosts is no command.
+# Names inside the home.
+HISTORY_FILE = "terminal_history"
+FILES_FOLDER = "files"
+# The pause before a message that the store didn't take is offered again.
+RETRY_DELAY_S = 1.0
+# Longer messages are cut.
+TEXT_CHARS = 1_000_000
+# A slash and a name, followed by a space or the end of the text. A path like /etc/hosts isn't a
+# command.
 _COMMAND = re.compile(r"/(\w[\w-]{0,63})(?:\s+|$)")
-_LEAVING = frozenset({"quit", "exit"})
+_EXIT_COMMANDS = frozenset({"quit", "exit"})
 
 
 @dataclass(eq=False, kw_only=True)
 class Terminal:
-    """Fills the role Adapter. `home` takes the history of typed lines and the files of answers. `is_incognito`: whether
-    what is typed is to be kept nowhere."""
+    """The adapter for the terminal."""
 
     platform = "terminal"
     problem = contact = ""
     hint = language_data("hints", "adapters")["terminal"]
 
+    # Receives the history of typed lines and the files of answers.
     home: Path
     clock: Clock
     stdin: TextIO = field(default_factory=lambda: sys.stdin)
     stdout: TextIO = field(default_factory=lambda: sys.stdout)
+    # Whether typed lines must not be kept at the moment.
     is_incognito: Callable[[Address], bool] = lambda _: False
 
     def __post_init__(self) -> None:
@@ -57,150 +62,85 @@ class Terminal:
         self._screen: TerminalPipe | TerminalScreen
 
     async def open(self) -> None:
-        if self.stdin.isatty() and self.stdout.isatty():
-            # Only a person needs the libraries behind a prompt, which take 13 MB.
-            from adapters.terminal.screen import TerminalScreen
+        """Open a prompt if both ends are a terminal, else a pipe."""
+        if not (self.stdin.isatty() and self.stdout.isatty()):
+            self._screen = TerminalPipe(self.stdin, self.stdout, self._save_file)
+            return
+        # The libraries of the prompt take 13 MB, and a program doesn't need them.
+        from adapters.terminal.screen import TerminalScreen
 
-            history, is_incognito = self.home / HISTORY, partial(self.is_incognito, ADDRESS)
-            self._screen = TerminalScreen(self.stdin, self.stdout, history, self._save, is_incognito)
-        else:
-            self._screen = TerminalPipe(self.stdin, self.stdout, self._save)
+        self._screen = TerminalScreen(
+            self.stdin,
+            self.stdout,
+            self.home / HISTORY_FILE,
+            self._save_file,
+            partial(self.is_incognito, ADDRESS),
+        )
 
-    async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
+    async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
+        """Read and answer messages until the person leaves or the input ends."""
         screen = self._screen
         screen.welcome(commands)
 
-        async def admitted(inbound: Inbound) -> int | None:
-            """Waits while the store is out of order, of which the sink tells."""
+        async def admit(inbound: Inbound) -> int | None:
+            """Give a message to the sink; repeat that until the store is available."""
             while True:
                 try:
                     return await sink.admit(inbound, screen.reply())
                 except StoreError:
-                    await asyncio.sleep(AGAIN_S)
+                    await asyncio.sleep(RETRY_DELAY_S)
 
         async def stop() -> None:
-            entry_id = await admitted(self._inbound("/stop"))
+            entry_id = await admit(self._make_inbound("/stop"))
             if entry_id is not None:
                 await sink.serve(entry_id)
 
-        while (text := await screen.read()) is not None:
-            inbound = self._inbound(text)
-            if inbound.command is not None and inbound.command.name in _LEAVING:
+        while (text := await screen.read_message()) is not None:
+            inbound = self._make_inbound(text)
+            if inbound.command is not None and inbound.command.name in _EXIT_COMMANDS:
                 return
-            entry_id = await admitted(inbound)
+            entry_id = await admit(inbound)
             if entry_id is not None:
-                await screen.attend(sink.serve(entry_id), stop)
+                await screen.wait_for_answer(sink.serve(entry_id), stop)
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
         return self._screen.reply()
 
     async def close(self) -> None:
-        """Nothing is connected."""
+        """Do nothing: there is no connection."""
 
-    def _inbound(self, text: str) -> Inbound:
-        text = text if len(text) <= TEXT_CHARS else f"{text[:TEXT_CHARS]} […]"
+    def _make_inbound(self, text: str) -> Inbound:
+        """Make an event from typed text, with its command if the text begins with one."""
+        if len(text) > TEXT_CHARS:
+            text = f"{text[:TEXT_CHARS]} […]"
+        command = None
         match = _COMMAND.match(text)
+        if match:
+            command = Command(name=match[1].lower(), arguments=text[match.end() :].strip())
         return Inbound(
             kind="message",
             address=ADDRESS,
-            scope=LOCAL,
+            scope=LOCAL_SCOPE,
             sender=self._sender,
             text=text,
             message_id=uuid.uuid4().hex,
             sent_at=self.clock.now(),
             is_direct=True,
-            command=Command(name=match[1].lower(), arguments=text[match.end() :].strip()) if match else None,
+            command=command,
         )
 
-    def _save(self, file: File) -> str:
-        """Stores a file in the home beside an earlier one of the same name."""
-        folder = self.home / FILES
+    def _save_file(self, file: File) -> str:
+        """Store a file in the home without replacing one of the same name; say where it is."""
+        folder = self.home / FILES_FOLDER
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = folder / (re.sub(r"[^\w.-]+", "_", file.name).lstrip(".") or "file")
+        name = re.sub(r"[^\w.-]+", "_", file.name).lstrip(".") or "file"
+        path = folder / name
         if path.exists():
             path = folder / f"{path.stem}-{uuid.uuid4().hex[:8]}{path.suffix}"
-        with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as opened:
-            opened.write(file.content)
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(file.content)
         return f"The file is in {path}"
-
-
-class TerminalPipe:
-    """A program at one end: one message a line, blank lines are none; only whole answers are printed. `save` stores a
-    file of an answer and says where it is.
-
-    Never blocks the event loop on input and needs no thread, so the process can end at any moment.
-    """
-
-    def __init__(self, stdin: TextIO, stdout: TextIO, save: Callable[[File], str]) -> None:
-        self._input = stdin.fileno()
-        self._output = stdout.fileno()
-        self._save = save
-        self._unread = b""
-        self._has_ended = False
-        self._is_broken = False
-
-    def welcome(self, commands: Sequence[CommandSpec]) -> None:
-        """A program wants none."""
-
-    async def read(self) -> str | None:
-        """The next message; None at the end of input, or when nobody reads the answers any more."""
-        while not self._is_broken and (raw := await self._line()) is not None:
-            text = raw.decode("utf-8-sig", "replace").rstrip("\r\n")
-            if text.strip():
-                return text
-        return None
-
-    async def attend(self, work: Awaitable[None], stop: Callable[[], Awaitable[None]]) -> None:
-        await work
-
-    def reply(self) -> Reply:
-        return QuietReply(self._print)
-
-    async def _print(self, record: DeliveryRecord, answer: Answer) -> None:
-        """UTF-8 whatever the locale says."""
-        text = await off_loop(lambda markdown: legible(to_plain(markdown)).strip("\n"), answer.text)
-        parts = [text, *hints(answer), *map(self._save, answer.files)]
-        rest = memoryview(("\n".join(part for part in parts if part) + "\n").encode("utf-8", "replace"))
-        try:
-            while rest:
-                rest = rest[os.write(self._output, rest) :]
-        except OSError as error:
-            self._is_broken = True
-            raise DeliveryError(f"nobody reads the answers any more ({error.strerror})") from error
-
-    async def _line(self) -> bytes | None:
-        while b"\n" not in self._unread and not self._has_ended:
-            await self._readable()
-            try:
-                chunk = os.read(self._input, CHUNK_BYTES)
-            except BlockingIOError:
-                continue
-            except OSError:
-                # A folder, or something open for writing only.
-                chunk = b""
-            self._has_ended = not chunk
-            self._unread += chunk
-        line, end, self._unread = self._unread.partition(b"\n")
-        return line if line or end else None
-
-    async def _readable(self) -> None:
-        """Returns when a read will not wait. Files cannot be watched, but never make one wait."""
-        loop = asyncio.get_running_loop()
-        ready = asyncio.Event()
-        try:
-            loop.add_reader(self._input, ready.set)
-        except PermissionError:
-            return
-        try:
-            await ready.wait()
-        finally:
-            loop.remove_reader(self._input)
-
-
-def hints(answer: Answer) -> list[str]:
-    """What stands for buttons in a terminal, the lines that do the same: ``More: /recall page:2 ferry``."""
-    lines = (f"{button.label}: /{button.command.name} {button.command.arguments}" for button in answer.buttons)
-    return [legible(line).rstrip() for line in lines]
 
 
 def _user_name() -> str:

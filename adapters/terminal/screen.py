@@ -1,5 +1,7 @@
-"""The terminal when a person sits at it: a prompt with history and completion, and rendered answers as they grow. One
-line is edited or one answer is shown at a time; what arrives meanwhile (a reminder) is printed above.
+"""The terminal for a person: a prompt with history and completion, and rendered answers.
+
+Either a line is edited or an answer is shown while it grows. Other messages that arrive meanwhile,
+such as reminders, are printed above.
 """
 
 from __future__ import annotations
@@ -26,33 +28,41 @@ from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
-from adapters.terminal.adapter import hints
+from adapters.terminal.pipe import describe_buttons
 from core.ports import DeliveryRecord, Reply
-from core.text.normalize import legible
+from core.text.normalize import strip_controls
 from core.types import Answer, CommandSpec, File
 
 REFRESHES_PER_S = 8
-WELCOME = "Write a message and press Enter. /help lists what I can do, /quit leaves, Ctrl-C stops an answer."
-_SECRET = ("/approve", "/forget", "/link")
-"""Not kept in the history."""
+WELCOME = (
+    "Write a message and press Enter. /help lists what I can do, /quit leaves, "
+    "Ctrl-C stops an answer."
+)
+# Commands whose lines may contain secrets, so the history doesn't keep them.
+_SECRET_COMMANDS = ("/approve", "/forget", "/link")
 
 
 class TerminalScreen:
-    """`save` stores a file of an answer and says where it is; `is_incognito`: no line is kept in the history now."""
+    """A prompt and a live area that shows one growing answer.
+
+    `save_file` stores a file of an answer and returns a sentence that says where. While
+    `is_incognito` returns True, the history keeps no lines.
+    """
 
     def __init__(
         self,
         stdin: TextIO,
         stdout: TextIO,
         history: Path,
-        save: Callable[[File], str],
+        save_file: Callable[[File], str],
         is_incognito: Callable[[], bool],
     ) -> None:
+        # Creates the history with access for the user alone.
         os.close(os.open(history, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
         self._input = create_input(stdin)
         self._console = Console(file=stdout, force_terminal=True, highlight=False)
         bindings = KeyBindings()
-        # Alt-Enter; a paste keeps its own new lines.
+        # Alt-Enter inserts a line break. Pasted text keeps its own.
         bindings.add("escape", "enter")(lambda event: event.current_buffer.insert_text("\n"))
         self._session: PromptSession[str] = PromptSession(
             "> ",
@@ -62,18 +72,24 @@ class TerminalScreen:
             input=self._input,
             output=create_output(stdout),
         )
-        self._save = save
+        self._save_file = save_file
         self._is_prompting = False
         self._live: Live | None = None
 
     def welcome(self, commands: Sequence[CommandSpec]) -> None:
-        """Greets, and completes these commands from then on."""
-        described = {f"/{spec.name}": spec.description for spec in commands} | {"/quit": "Leave"}
-        self._session.completer = WordCompleter([*described], meta_dict=described, ignore_case=True, sentence=True)
+        """Print a greeting, and complete these commands from now on."""
+        descriptions = {f"/{spec.name}": spec.description for spec in commands}
+        descriptions["/quit"] = "Leave"
+        self._session.completer = WordCompleter(
+            list(descriptions), meta_dict=descriptions, ignore_case=True, sentence=True
+        )
         self._console.print(Text(WELCOME, style="dim"))
 
-    async def read(self) -> str | None:
-        """The next message as typed or pasted; None when the person leaves (Ctrl-D, or Ctrl-C at an empty prompt)."""
+    async def read_message(self) -> str | None:
+        """Return the next message as typed or pasted.
+
+        Returns None if the person leaves with Ctrl-D, or with Ctrl-C at an empty prompt.
+        """
         while True:
             self._is_prompting = True
             try:
@@ -93,57 +109,66 @@ class TerminalScreen:
     def reply(self) -> Reply:
         return _LiveReply(self)
 
-    async def attend(self, work: Awaitable[None], stop: Callable[[], Awaitable[None]]) -> None:
-        """Waits until the message is answered; Ctrl-C calls `stop`, other keys are kept for the next prompt."""
-        is_stopped = asyncio.Event()
-        typed: list[KeyPress] = []
+    async def wait_for_answer(
+        self, work: Awaitable[None], stop: Callable[[], Awaitable[None]]
+    ) -> None:
+        """Wait for an answer. Ctrl-C calls `stop`; other keys go to the next prompt."""
+        is_interrupted = asyncio.Event()
+        typed_ahead: list[KeyPress] = []
 
-        def take() -> None:
+        def read_keys() -> None:
             for key in self._input.read_keys():
                 if key.key == Keys.ControlC:
-                    is_stopped.set()
+                    is_interrupted.set()
                 else:
-                    typed.append(key)
+                    typed_ahead.append(key)
 
-        async def watch() -> None:
-            await is_stopped.wait()
+        async def stop_on_interrupt() -> None:
+            await is_interrupted.wait()
             await stop()
 
-        with self._input.raw_mode(), self._input.attach(take):
-            watcher = asyncio.ensure_future(watch())
+        with self._input.raw_mode(), self._input.attach(read_keys):
+            watcher = asyncio.ensure_future(stop_on_interrupt())
             try:
                 await work
             finally:
                 watcher.cancel()
                 await asyncio.gather(watcher, return_exceptions=True)
-        store_typeahead(self._input, typed)
+        store_typeahead(self._input, typed_ahead)
 
-    def start(self, reply: ConsoleRenderable) -> None:
-        """Gives the changing part of the screen away, unless it is taken or the person is typing."""
+    def start_live(self, reply: ConsoleRenderable) -> None:
+        """Give the live area to this reply, unless another reply has it or the person is typing."""
         if self._live is None and not self._is_prompting:
-            self._live = Live(reply, console=self._console, transient=True, refresh_per_second=REFRESHES_PER_S)
+            self._live = Live(
+                reply,
+                console=self._console,
+                transient=True,
+                refresh_per_second=REFRESHES_PER_S,
+            )
             self._live.start()
 
-    def end(self, reply: ConsoleRenderable) -> None:
-        """Clears it if it is this reply's."""
+    def stop_live(self, reply: ConsoleRenderable) -> None:
+        """Clear the live area if this reply has it."""
         if self._live is not None and self._live.get_renderable() is reply:
             self._live.stop()
             self._live = None
 
-    async def show(self, answer: Answer) -> None:
-        """Prints an answer for good, above the prompt if there is one."""
+    async def print_answer(self, answer: Answer) -> None:
+        """Print a finished answer, above the prompt if there is one."""
 
-        def paint() -> None:
-            self._console.print(Markdown(legible(answer.text)))
-            for line in [*(f"  {hint}" for hint in hints(answer)), *map(self._save, answer.files)]:
-                self._console.print(Text(line, style="dim"))
+        def print_now() -> None:
+            self._console.print(Markdown(strip_controls(answer.text)))
+            for line in describe_buttons(answer):
+                self._console.print(Text(f"  {line}", style="dim"))
+            for file in answer.files:
+                self._console.print(Text(self._save_file(file), style="dim"))
             self._console.print()
 
-        await run_in_terminal(paint, in_executor=True)
+        await run_in_terminal(print_now, in_executor=True)
 
 
 class _LiveReply:
-    """Fills the role Reply: a spinner, then the text as it grows, then the answer for good."""
+    """A `Reply` that shows a spinner, then the growing text, then the finished answer."""
 
     def __init__(self, screen: TerminalScreen) -> None:
         self._screen = screen
@@ -151,35 +176,42 @@ class _LiveReply:
         self._spinner = Spinner("dots", Text("thinking", style="dim"))
 
     def begin(self, record: DeliveryRecord) -> None:
-        self._screen.start(self)
+        self._screen.start_live(self)
 
     def show(self, text: str) -> None:
         self._text = text
 
     async def finish(self, answer: Answer) -> None:
         await self.abandon()
-        await self._screen.show(answer)
+        await self._screen.print_answer(answer)
 
     async def abandon(self) -> None:
-        self._text = ""  # what it shows last is drawn here, and a long text would take long
-        self._screen.end(self)
+        # The live area draws its content once more before it is cleared. This mustn't render a long
+        # text again, which would take long.
+        self._text = ""
+        self._screen.stop_live(self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The end of the text so far: as many lines as the window has."""
+        """Render the last lines of the text, as many as fit into the window."""
         if not self._text:
             yield self._spinner
             return
-        lines = console.render_lines(Markdown(legible(self._text)), options.update(height=None), pad=False)
-        for line in lines[-max(1, options.size.height - 2) :]:
+        lines = console.render_lines(
+            Markdown(strip_controls(self._text)), options.update(height=None), pad=False
+        )
+        visible_lines = max(1, options.size.height - 2)
+        for line in lines[-visible_lines:]:
             yield from line
             yield Segment.line()
 
 
 class _History(FileHistory):
+    """A history file without secrets and without incognito lines."""
+
     def __init__(self, filename: str, is_incognito: Callable[[], bool]) -> None:
         super().__init__(filename)
         self._is_incognito = is_incognito
 
     def store_string(self, string: str) -> None:
-        if not string.lower().startswith(_SECRET) and not self._is_incognito():
+        if not string.lower().startswith(_SECRET_COMMANDS) and not self._is_incognito():
             super().store_string(string)

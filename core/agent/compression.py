@@ -1,8 +1,9 @@
-"""Compression: before a conversation is too long for the model, its earlier part is condensed, and it goes on in a
-child that begins with its first exchange, a summary and its last turns. All of it stays in state.db, for recall.
+"""Compression: a conversation that becomes too long for the model continues in a child session.
 
-Whatever fails on the way, the conversation goes on: without a helper, or with one that answers nonsense, the summary is
-made by rules. Until the one transaction at the end nothing is changed.
+The child begins with the first exchange, a summary and the last turns. The rest stays in state.db,
+where recall finds it. If there is no helper model, or if its answer isn't a summary, rules make the
+summary, so the conversation continues in any case. Nothing changes before the one transaction at
+the end.
 """
 
 from __future__ import annotations
@@ -11,251 +12,409 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import structlog
 
 from config.settings import ModelOptions
-from core.agent.prompt import CHARS_PER_TOKEN, cut, request, tokens, tokens_in, tokens_of
+from core.agent.prompt import (
+    CHARS_PER_TOKEN,
+    build_request,
+    cut_to_tokens,
+    estimate_request_tokens,
+    estimate_row_tokens,
+    estimate_text_tokens,
+)
 from core.agent.sessions import SessionTracker, Turn
-from core.agent.summary import Parts, checked, framed, parted, ruled, shown, transcript, unframed
+from core.agent.summary import (
+    HistoryParts,
+    extract_summary,
+    frame_summary,
+    prune_parts,
+    split_history,
+    summarize_by_rules,
+    unframe_summary,
+    write_transcript,
+)
 from core.agent.tool_runner import ToolRunner
 from core.errors import ModelError, Refused
-from core.guard.fence import neutralise
+from core.guard.origin_and_fence import neutralise
 from core.memory.manager import MemoryManager
-from core.models.wrappers import MeteredModel, ask
+from core.models.metering import MeteredModel, ask_model
 from core.ports import Clock, Model
 from core.store.sessions import Conversations
 from core.text.normalize import language_data
-from core.types import Message, Payer, Session
+from core.types import BillingScope, Message, Session
 
-TAIL, HEAD, SUMMARY = 0.2, 0.05, 0.05
-"""Of the model's window, at most: the last turns, the first exchange, the summary."""
-LONGEST_SUMMARY_TOKENS = 6_000
-FIRST_LOOK = 0.1
-"""The share of the window from which on the server is asked how long it really is."""
-LONGEST_SHARE = 0.4
-"""Of the window, the most that one message may take."""
+# Shares of the model's context window.
+TAIL_SHARE = 0.2  # the last turns, at most
+HEAD_SHARE = 0.05  # the first exchange, at most
+SUMMARY_SHARE = 0.05  # the summary, at most
+MAX_MESSAGE_SHARE = 0.4  # one message, at most
+LOOK_UP_SHARE = 0.1  # above this, the server is asked for the real size of the window
+# If a request was refused as too long, this share of it counts as the window.
 REFUSED_SHARE = 0.5
-"""Of what the model has refused as too long, what may take the place of the window."""
-MOST_MESSAGES = 5_000
-"""A conversation of more is condensed as well: each of them is read for every answer."""
-FUTILE = 2
-"""After so many compressions in a row that did not help, none is made by itself."""
-SHORT_TAIL = 0.25
-"""Of what the conversation takes, the last turns that stay where it is small: the person asks, or messages are many."""
-PART_TOKENS, PART_SHARE = 80_000, 0.5
-"""What the helper reads at once, and of its window at most."""
+MAX_SUMMARY_TOKENS = 6_000
+# A conversation with more messages is compressed even if it has few tokens, because each answer
+# loads all of them.
+MAX_MESSAGES = 5_000
+# After this many futile compressions in a row, automatic compression is given up.
+MAX_FUTILE_COMPRESSIONS = 2
+# The share of the conversation that the last turns may take, if the person asked for the
+# compression or if there are too many messages. Such a conversation may have few tokens.
+SHORT_TAIL_SHARE = 0.25
+# The helper model reads at most this many tokens, and this share of its window, at once.
+PART_TOKENS = 80_000
+PART_SHARE = 0.5
 FLUSH_ROUNDS = 2
-FLUSH_S, SUMMARY_S = 60.0, 180.0
-KEEPING = frozenset({"memory", "fact_store", "skill_manage", "skill_view", "skills_list"})
-"""The tools that may be called before it."""
-NOTHING = "There is nothing to condense yet: all of this conversation is short enough to stay as it is."
+FLUSH_TIMEOUT_S = 60.0
+SUMMARY_TIMEOUT_S = 180.0
+FOCUS_TOKENS = 200
+# The tools that the model may call in a flush.
+FLUSH_TOOLS = frozenset({"memory", "fact_store", "skill_manage", "skill_view", "skills_list"})
+NOTHING_TO_COMPRESS = (
+    "There is nothing to condense yet: all of this conversation is short enough to stay as it is."
+)
 _log = structlog.get_logger("compression")
 
 
-class Windows:
-    """How many tokens a model reads: as the settings say by its name, else what its server says (`asked`, once), but no
-    more than `window_tokens`."""
+class ContextWindows:
+    """The size of each model's context window, in tokens.
 
-    def __init__(self, options: ModelOptions, asked: Callable[[str], Awaitable[int | None]] | None = None) -> None:
-        self._most = options.window_tokens
-        self._asked = asked
-        self._asking = asyncio.Lock()
-        self._known = dict(options.windows)
-        self.near_tokens = FIRST_LOOK * min([self._most, *self._known.values()])
-        """A request of fewer is far from the end of any."""
+    The size comes from the settings, or else from the model's server, which is asked only once. A
+    size from the server is limited to `window_tokens` of the settings. `fetch_window` asks the
+    server, and returns None if the server doesn't know.
+    """
 
-    def of(self, model: str) -> int:
-        return self._known.get(model, self._most)
+    def __init__(
+        self,
+        options: ModelOptions,
+        fetch_window: Callable[[str], Awaitable[int | None]] | None = None,
+    ) -> None:
+        self._max_tokens = options.window_tokens
+        self._fetch_window = fetch_window
+        self._fetch_lock = asyncio.Lock()
+        self._tokens_by_model = dict(options.windows)
+        shortest = min([self._max_tokens, *self._tokens_by_model.values()])
+        # A request with at most this many tokens is far below the limit of every model.
+        self.safe_request_tokens = LOOK_UP_SHARE * shortest
 
-    def longest(self, model: str) -> float:
-        """The most tokens of one message; what is more is left out of what is sent."""
-        return LONGEST_SHARE * self.of(model)
+    def window_tokens(self, model: str) -> int:
+        return self._tokens_by_model.get(model, self._max_tokens)
 
-    async def learn(self, model: str) -> int:
-        async with self._asking:
-            if model not in self._known and self._asked is not None:
-                self._known[model] = min(await self._asked(model) or self._most, self._most)
-                self.near_tokens = min(self.near_tokens, FIRST_LOOK * self._known[model])
-        return self.of(model)
+    def max_message_tokens(self, model: str) -> float:
+        """The most tokens of one message. A longer message isn't sent whole."""
+        return MAX_MESSAGE_SHARE * self.window_tokens(model)
+
+    async def look_up(self, model: str) -> int:
+        """The size of a model's window. The server is asked if the settings don't contain it."""
+        async with self._fetch_lock:
+            if model not in self._tokens_by_model and self._fetch_window is not None:
+                tokens = await self._fetch_window(model) or self._max_tokens
+                tokens = min(tokens, self._max_tokens)
+                self._tokens_by_model[model] = tokens
+                self.safe_request_tokens = min(self.safe_request_tokens, LOOK_UP_SHARE * tokens)
+        return self.window_tokens(model)
 
 
 class Flush:
-    """A turn of the model's own before a compression, in which it may keep what would have to be looked up later."""
+    """An extra turn before a compression, in which the model may store what it wants to remember.
 
-    def __init__(self, model: MeteredModel, tool_runner: ToolRunner, options: ModelOptions, clock: Clock) -> None:
+    After the compression, the messages are no longer in the model's context.
+    """
+
+    def __init__(
+        self, model: MeteredModel, tool_runner: ToolRunner, options: ModelOptions, clock: Clock
+    ) -> None:
         self._model = model
-        self._tools = tool_runner.tools
-        keeping = [tool for tool in self._tools.values() if tool.name in KEEPING]
-        self._keeping = ToolRunner(keeping, options.tool_timeout_s)
+        self._all_tools = tool_runner.tools
+        tools = [tool for tool in self._all_tools.values() if tool.name in FLUSH_TOOLS]
+        self._tool_runner = ToolRunner(tools, options.tool_timeout_s)
         self._options = options
         self._clock = clock
 
     async def run(self, session: Session, rows: Sequence[Message], turn: Turn) -> None:
-        """What fails is left out."""
-        is_keeping = not self._keeping.is_reading([{"name": name} for name in self._keeping.tools])
-        if not session.is_remembered or turn.is_fresh or not session.system_prompt or not is_keeping:
+        """Let the model store notes about a session. A failure is logged and ignored."""
+        can_write = any(not tool.is_read_only for tool in self._tool_runner.tools.values())
+        if not can_write or not session.is_remembered or not session.prompt.text:
+            return
+        if turn.is_new_session:
             return
         try:
-            async with asyncio.timeout(FLUSH_S):
+            async with asyncio.timeout(FLUSH_TIMEOUT_S):
                 await self._converse(session, rows, turn)
         except (ModelError, TimeoutError) as error:
-            _log.info("nothing was kept before", error=getattr(error, "logged", "it took too long"))
+            _log.info("nothing was kept before", error=_log_message(error))
 
     async def _converse(self, session: Session, rows: Sequence[Message], turn: Turn) -> None:
-        """Asks as the conversation does, so that it is read from the cache. What is said is shown to nobody."""
-        now, order = self._clock.now(), _words()["flush"]
-        context = turn.context(session, now, rows)
-        said = [*rows, Message(role="user", kind="notice", text=order, session_id=session.id, created_at=now)]
+        """Ask the model, and run the tools it calls. The text of its answers isn't shown.
+
+        The request extends the conversation, so that the provider reads it from its cache.
+        """
+        now = self._clock.now()
+        context = turn.build_tool_context(session, now, rows)
+        instruction = Message(
+            role="user",
+            kind="notice",
+            text=_texts()["flush"],
+            session_id=session.id,
+            created_at=now,
+        )
+        messages = [*rows, instruction]
         for _ in range(FLUSH_ROUNDS):
-            payer, key = turn.payer(session), turn.outbox_item.key
-            asked = request(session, said, self._tools.values(), self._options, payer, "compression", key)
-            completion = await self._model.complete(asked, lambda _: None, lambda _: None)
+            request = build_request(
+                session,
+                messages,
+                self._all_tools.values(),
+                self._options,
+                turn.billing_scope(session),
+                "compression",
+                turn.outbox_item.key,
+            )
+            completion = await self._model.complete(request, lambda _: None, lambda _: None)
             calls = [block for block in completion.blocks if block.get("type") == "tool_use"]
             if not calls:
                 return
-            answer = Message(role="assistant", text="", blocks=completion.blocks, session_id=session.id, created_at=now)
-            said += [answer, *await self._keeping.run(calls, context)]
+            answer = Message(
+                role="assistant",
+                text="",
+                blocks=completion.blocks,
+                session_id=session.id,
+                created_at=now,
+            )
+            messages += [answer, *await self._tool_runner.run(calls, context)]
 
 
 @dataclass(frozen=True)
 class Summarizer:
-    """Makes summaries, by `helper`, a model of this `name`, where there is one."""
+    """Writes summaries with the model `helper_name` of `helper`, or by rules without one."""
 
     helper: Model | None
-    name: str
-    windows: Windows
+    helper_name: str
+    windows: ContextWindows
     clock: Clock
     zone: ZoneInfo
 
-    async def summary(self, session: Session, parts: Parts, kept: str, payer: Payer, focus: str) -> str:
-        """As the model gets it, with what memory has `kept`; by rules where the helper makes none."""
-        text = before = unframed(parts.summary)
-        if parts.middle:
-            chars = int(min(SUMMARY * self.windows.of(session.model), LONGEST_SUMMARY_TOKENS) * CHARS_PER_TOKEN)
-            text = await self._by_helper(parts.middle, before, payer, chars, focus)
-            text = text or await asyncio.to_thread(ruled, parts.middle, before, self.zone, chars)
-        return framed(text, kept, self.clock.now().astimezone(self.zone), is_kept=not session.is_incognito)
+    async def summarize(
+        self,
+        session: Session,
+        parts: HistoryParts,
+        memory_text: str,
+        billing: BillingScope,
+        focus: str,
+    ) -> str:
+        """Return the summary as it is sent, with `memory_text` from the memory providers.
 
-    async def _by_helper(self, rows: Sequence[Message], text: str, payer: Payer, chars: int, focus: str) -> str:
-        """Part after part, each together with the summary of those before; empty where one fails."""
+        `focus` says what the person wants to keep. If the helper fails, rules make the summary.
+        """
+        previous = unframe_summary(parts.summary)
+        summary = previous
+        if parts.middle:
+            window_tokens = self.windows.window_tokens(session.model)
+            max_tokens = min(SUMMARY_SHARE * window_tokens, MAX_SUMMARY_TOKENS)
+            max_chars = int(max_tokens * CHARS_PER_TOKEN)
+            summary = await self._ask_helper(parts.middle, previous, billing, max_chars, focus)
+            if not summary:
+                summary = await asyncio.to_thread(
+                    summarize_by_rules, parts.middle, previous, self.zone, max_chars
+                )
+        now = self.clock.now().astimezone(self.zone)
+        return frame_summary(summary, memory_text, now, is_kept=not session.is_incognito)
+
+    async def _ask_helper(
+        self,
+        rows: Sequence[Message],
+        previous: str,
+        billing: BillingScope,
+        max_chars: int,
+        focus: str,
+    ) -> str:
+        """Return a summary by the helper model; "" if there is no helper or an answer fails.
+
+        A long history is summarized in parts. Each part is sent together with the summary so far.
+        """
         if self.helper is None:
             return ""
-        words, today = _words(), self.clock.now().astimezone(self.zone)
-        order = words["order"].format(today=f"{today:%A} {today.day} {today:%B %Y}", chars=chars)
-        order = "\n".join([words["focus"].format(focus=neutralise(cut(focus, 200))), order]) if focus else order
-        most_tokens = min(PART_TOKENS, PART_SHARE * await self.windows.learn(self.name))
-        asked = partial(ask, self.helper, self.name, "compression", words["summary"], payer=payer)
+        texts = _texts()
+        instruction = self._render_instruction(max_chars, focus)
+        window_tokens = await self.windows.look_up(self.helper_name)
+        part_tokens = min(PART_TOKENS, PART_SHARE * window_tokens)
+        summary = previous
         try:
-            async with asyncio.timeout(SUMMARY_S):
-                for part in await asyncio.to_thread(transcript, rows, self.zone, most_tokens):
-                    earlier = [f"{words['before']}\n\n{text}"] if text else []
-                    given = (*earlier, f"{words['said']}\n\n{part}", order)
-                    text = checked(await asked(given, max_tokens=int(chars / CHARS_PER_TOKEN * 2)), chars)
+            async with asyncio.timeout(SUMMARY_TIMEOUT_S):
+                for part in await asyncio.to_thread(write_transcript, rows, self.zone, part_tokens):
+                    blocks = [f"{texts['said']}\n\n{part}", instruction]
+                    if summary:
+                        blocks.insert(0, f"{texts['before']}\n\n{summary}")
+                    completion = await ask_model(
+                        self.helper,
+                        self.helper_name,
+                        "compression",
+                        texts["summary"],
+                        blocks,
+                        max_tokens=int(max_chars / CHARS_PER_TOKEN * 2),
+                        billing=billing,
+                    )
+                    summary = extract_summary(completion, max_chars)
         except (ModelError, TimeoutError) as error:
-            _log.warning("the helper gave no summary", error=getattr(error, "logged", "it took too long"))
+            _log.warning("the helper gave no summary", error=_log_message(error))
             return ""
-        return text
+        return summary
+
+    def _render_instruction(self, max_chars: int, focus: str) -> str:
+        """The last block of the helper's request: the length, the date, and any focus."""
+        texts = _texts()
+        today = self.clock.now().astimezone(self.zone)
+        date = f"{today:%A} {today.day} {today:%B %Y}"
+        instruction: str = texts["order"].format(today=date, chars=max_chars)
+        if not focus:
+            return instruction
+        focus = neutralise(cut_to_tokens(focus, FOCUS_TOKENS))
+        return f"{texts['focus'].format(focus=focus)}\n{instruction}"
 
 
 @dataclass
 class Compressor:
-    """`threshold`: the share of the window that a request may take."""
+    """Compresses conversations that are too long, and others when a person asks for it."""
 
     conversations: Conversations
     sessions: SessionTracker
     memory: MemoryManager
     flush: Flush
     summarizer: Summarizer
-    windows: Windows
+    windows: ContextWindows
+    # The share of the window that a request may take.
     threshold: float
-    _futile: Counter[int] = field(default_factory=Counter)
-    """By the first session of a lineage, how many compressions in a row did not help."""
+    # The number of futile compressions in a row, by the id of the lineage's first session.
+    _futile_counts: Counter[int] = field(default_factory=Counter)
 
-    def __post_init__(self) -> None:
-        self.sessions.flush = self.flush.run
-
-    async def fitted(
-        self, session: Session, rows: list[Message], turn: Turn, coming: str = ""
+    async def compress_if_needed(
+        self, session: Session, rows: list[Message], turn: Turn, incoming_text: str = ""
     ) -> tuple[Session, list[Message]]:
-        """The session and its history, or its child where the next request, with what is `coming`, would be too long.
-        Raises StaleReadError, StoreError."""
-        if self._futile[_root(session)] >= FUTILE:
-            return session, rows
-        taken, window = tokens(session, rows), self.windows.of(session.model)
-        taken += min(tokens_in(coming), self.windows.longest(session.model))
-        if taken > FIRST_LOOK * window:
-            window = await self.windows.learn(session.model)
-        if taken <= self.threshold * window and len(rows) <= MOST_MESSAGES:
-            return session, rows
-        return await self.compressed(session, rows, turn) or (session, rows)
+        """Compress a session if its next request is too long.
 
-    def has_given_up(self, session: Session) -> bool:
-        """Whether it has just been given up, which is told once."""
-        is_new = self._futile[_root(session)] == FUTILE
-        self._futile[_root(session)] += is_new
-        return is_new
+        Returns the session that continues, which may be a child, and its history. `incoming_text`
+        is part of the next request, but not yet of `rows`. Raises StaleReadError if data was erased
+        meanwhile, and StoreError if the store fails.
+        """
+        if self._futile_counts[_root_id(session)] >= MAX_FUTILE_COMPRESSIONS:
+            return session, rows
+        window_tokens = self.windows.window_tokens(session.model)
+        incoming_tokens = estimate_text_tokens(incoming_text)
+        incoming_tokens = min(incoming_tokens, self.windows.max_message_tokens(session.model))
+        tokens = estimate_request_tokens(session, rows) + incoming_tokens
+        if tokens > LOOK_UP_SHARE * window_tokens:
+            window_tokens = await self.windows.look_up(session.model)
+        if tokens <= self.threshold * window_tokens and len(rows) <= MAX_MESSAGES:
+            return session, rows
+        continuation = await self.compress(session, rows, turn)
+        return (session, rows) if continuation is None else continuation
 
-    async def compressed(
+    def pop_give_up_notice(self, session: Session) -> bool:
+        """Whether automatic compression was given up and the person hasn't been told yet.
+
+        Later calls return False.
+        """
+        root_id = _root_id(session)
+        if self._futile_counts[root_id] != MAX_FUTILE_COMPRESSIONS:
+            return False
+        self._futile_counts[root_id] += 1
+        return True
+
+    async def compress(
         self, session: Session, rows: Sequence[Message], turn: Turn, *, is_exceeded: bool = False
     ) -> tuple[Session, list[Message]] | None:
-        """The child of the session, with its history; None where there is nothing to condense. `is_exceeded`: the model
-        has refused the session as too long. Raises StaleReadError, StoreError."""
-        window, taken = await self.windows.learn(session.model), sum(map(tokens_of, rows))
-        # Whatever window the model has that refuses it: much less than what was sent.
-        parts = _parts(rows, min(window, REFUSED_SHARE * taken) if is_exceeded else window)
-        if not parts.middle and not parts.sent:
-            self._futile[_root(session)] += 1
+        """Continue a session in a child, and return the child and its history.
+
+        Returns None if there is nothing to compress. `is_exceeded` means that the model has refused
+        the session as too long. Raises StaleReadError if data was erased meanwhile, and StoreError
+        if the store fails.
+        """
+        window_tokens = await self.windows.look_up(session.model)
+        row_tokens = sum(map(estimate_row_tokens, rows))
+        budget_tokens: float = window_tokens
+        if is_exceeded:
+            # The model's real window is unknown but shorter than the request.
+            budget_tokens = min(window_tokens, REFUSED_SHARE * row_tokens)
+        parts = _split_for_window(rows, budget_tokens)
+        if not parts.middle and not parts.sent_blocks:
+            self._futile_counts[_root_id(session)] += 1
             return None
+
         if parts.middle and not is_exceeded:
             await self.flush.run(session, rows, turn)
-        child = await self._continued(session, rows, parts, turn)
-        history = await self.conversations.history(child, turn.scopes)
-        # What the server has counted, tools among it, is in no estimate.
-        left = tokens(session, rows) - taken + sum(map(tokens_of, history))
-        helped = left <= self.threshold * window and len(history) <= MOST_MESSAGES
-        self._futile[_root(session)] = 0 if helped else self._futile[_root(session)] + 1
-        _log.info("a conversation was condensed", session=session.id, child=child.id, messages=len(parts.middle))
+        child = await self._open_child(session, rows, parts, turn)
+        history = await self.conversations.load_history(child, turn.scopes)
+
+        # Compression doesn't shorten the parts of the request that aren't rows, such as tool
+        # definitions.
+        fixed_tokens = estimate_request_tokens(session, rows) - row_tokens
+        tokens = fixed_tokens + sum(map(estimate_row_tokens, history))
+        if tokens <= self.threshold * window_tokens and len(history) <= MAX_MESSAGES:
+            self._futile_counts[_root_id(session)] = 0
+        else:
+            self._futile_counts[_root_id(session)] += 1
+        _log.info(
+            "a conversation was condensed",
+            session=session.id,
+            child=child.id,
+            messages=len(parts.middle),
+        )
         return child, history
 
-    async def by_hand(self, session: Session, turn: Turn, focus: str) -> Session:
-        """For the person, whatever it takes now. Raises Refused where there is nothing to condense."""
-        rows = await self.conversations.history(session, turn.scopes)
-        parts = _parts(rows, await self.windows.learn(session.model), is_small=True)
-        if not parts.middle or not session.sight <= turn.scopes:
-            raise Refused(NOTHING)
-        await self.flush.run(session, rows, turn)
-        self._futile[_root(session)] = 0
-        return await self._continued(session, rows, parts, turn, focus, is_by_hand=True)
+    async def compress_on_request(self, session: Session, turn: Turn, focus: str) -> Session:
+        """Compress a session because the person asks for it, however short it is.
 
-    async def _continued(
+        Raises Refused if there is nothing to compress.
+        """
+        rows = await self.conversations.load_history(session, turn.scopes)
+        window_tokens = await self.windows.look_up(session.model)
+        parts = _split_for_window(rows, window_tokens, has_short_tail=True)
+        if not parts.middle or not session.prompt.visible_scopes <= turn.scopes:
+            raise Refused(NOTHING_TO_COMPRESS)
+        await self.flush.run(session, rows, turn)
+        self._futile_counts[_root_id(session)] = 0
+        return await self._open_child(session, rows, parts, turn, focus, is_by_hand=True)
+
+    async def _open_child(
         self,
         session: Session,
         rows: Sequence[Message],
-        parts: Parts,
+        parts: HistoryParts,
         turn: Turn,
         focus: str = "",
         *,
         is_by_hand: bool = False,
     ) -> Session:
-        kept = await self.memory.on_pre_compress(session, rows)
-        text = await self.summarizer.summary(session, parts, kept, turn.payer(session), focus)
-        return await self.sessions.compress(session, parts, text, turn, is_by_hand=is_by_hand)
+        """Summarize a session and continue it in a child."""
+        memory_text = await self.memory.on_pre_compress(session, rows)
+        billing = turn.billing_scope(session)
+        summary = await self.summarizer.summarize(session, parts, memory_text, billing, focus)
+        return await self.sessions.open_compressed_child(
+            session, parts, summary, turn, is_by_hand=is_by_hand
+        )
 
 
-def _parts(rows: Sequence[Message], room: float, *, is_small: bool = False) -> Parts:
-    tail = TAIL * room
-    if is_small or len(rows) > MOST_MESSAGES:
-        tail = min(tail, SHORT_TAIL * sum(map(tokens_of, rows)))
-    return shown(parted(rows, tail, HEAD * room), TAIL * room, LONGEST_SHARE * room)
+def _split_for_window(
+    rows: Sequence[Message], window_tokens: float, *, has_short_tail: bool = False
+) -> HistoryParts:
+    """Split a history so that the rows that stay fit into their shares of the window."""
+    tail_tokens = TAIL_SHARE * window_tokens
+    if has_short_tail or len(rows) > MAX_MESSAGES:
+        row_tokens = sum(map(estimate_row_tokens, rows))
+        tail_tokens = min(tail_tokens, SHORT_TAIL_SHARE * row_tokens)
+    parts = split_history(rows, tail_tokens, HEAD_SHARE * window_tokens)
+    return prune_parts(parts, TAIL_SHARE * window_tokens, MAX_MESSAGE_SHARE * window_tokens)
 
 
-def _root(session: Session) -> int:
+def _root_id(session: Session) -> int:
     return session.root_id or session.id
 
 
-def _words() -> Mapping[str, Any]:
+def _log_message(error: ModelError | TimeoutError) -> str:
+    return error.log_message if isinstance(error, ModelError) else "it took too long"
+
+
+def _texts() -> Mapping[str, Any]:
     return language_data("compression", "core.agent")

@@ -1,10 +1,12 @@
-"""What the owner has written for a chat: words in mneme.toml and by /instructions, and the files in the home and in
-folders of projects that tell an assistant how to work there.
+"""Instructions and files of the owner that tell the assistant how to work in a chat.
 
-Files are read in a thread, when a prompt is written or a rule applies: plain ones of a bounded size, none outside of
-its folder but those of the home, which may be links. They are given in the owner's own conversations, and where
-`[chats]` names folders for a chat. The guard warns of what looks wrong in one; nothing of the owner's is left out for
-that.
+Instructions come from mneme.toml and from ``/instructions``. Files come from the home and from
+project folders. They are part of the owner's own conversations, and of each chat that `[chats]`
+gives folders to.
+
+Files are read in a thread when a prompt is written or a rule applies. A file must be a plain file
+of limited size inside its folder. Only the files of every prompt may be links to a file elsewhere.
+The guard warns of suspicious text in a file, but the file is used nevertheless.
 """
 
 from __future__ import annotations
@@ -24,264 +26,429 @@ from typing import Any, Literal
 from config.files import read_file
 from config.settings import ChatOptions, ContextOptions
 from core.errors import Refused
-from core.guard.fence import APPLYING, neutralise
-from core.guard.guard import cleaned, suspicion
-from core.notes.notebook import Notebook, with_plain_lines
-from core.skills.folders import front_matter
+from core.guard.guard import clean_text, find_suspicion
+from core.guard.origin_and_fence import RULES_LEAD, neutralise
+from core.notes.edits import normalize_newlines
+from core.notes.notebook import Notebook
+from core.skills.format import front_matter
 from core.store.notes import INSTRUCTIONS
-from core.text.normalize import cut_in_the_middle, language_data, on_one_line
-from core.types import LOCAL, Address, Message, Scope, ToolContext
+from core.text.normalize import language_data, to_single_line, truncate_middle
+from core.types import LOCAL_SCOPE, Address, Message, Scope, ToolContext
 
-NAMES = ("AGENTS.md", "CLAUDE.md", ".cursorrules", "CODEX.md", ".github/copilot-instructions.md")
+FILE_NAMES = (
+    "AGENTS.md",
+    "CLAUDE.md",
+    ".cursorrules",
+    "CODEX.md",
+    ".github/copilot-instructions.md",
+)
+# Files of the home that are part of every prompt (`core.agent.prompt`).
 OWNER_FILES = ("SOUL.md", "AGENTS.md")
-"""Of the home: they stand in everybody's prompts (`core.agent.prompt`)."""
-RULES = ".cursor/rules"
-OWNER_FILE_BYTES = 1_000_000
-"""A longer file is none for a prompt."""
-IMPORTS_DEEP = 5
-TOO_DEEP = f"it is imported more than {IMPORTS_DEEP} deep"
-FILES_MOST = 100
-"""In one folder, with imports; rules, and their patterns, count by themselves."""
-FILES_LONG = 4
-"""How many times the limit of one file all of them together may be long."""
+RULES_FOLDER = ".cursor/rules"
+# A larger file isn't read.
+MAX_OWNER_FILE_BYTES = 1_000_000
+MAX_IMPORT_DEPTH = 5
+TOO_DEEP = f"it is imported more than {MAX_IMPORT_DEPTH} deep"
+# The most files that a file imports, rules in a folder, and patterns of a rule.
+MAX_FILES = 100
+# All files together may be this many times as long as the limit for one file.
+TOTAL_LENGTH_FACTOR = 4
 DESCRIPTION_CHARS = 300
-_told = partial(language_data, "prompts", "core.agent")
+_prompt_texts = partial(language_data, "prompts", "core.agent")
 _CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+# A file that a CLAUDE.md imports: @docs/style.md.
 _IMPORT = re.compile(r"(?<![\w@`./])@([\w./~+-]*[\w/])")
 _BETWEEN_GLOBS = re.compile(r",(?![^{}]*\})")
 _BRACES = re.compile(r"\{([^{}]*)\}")
-_NAMED = re.compile(r"(?<![\w./~@+-])[\w./~@+-]*\.[^\W\d]\w*")
-"""A file in a message: boats.py or src/boats.py."""
+# A file that a message names: boats.py or src/boats.py.
+_FILE_NAME = re.compile(r"(?<![\w./~@+-])[\w./~@+-]*\.[^\W\d]\w*")
 
 FileState = Literal["read", "offered", "not read"]
-Warn = Callable[[str, str, str], Awaitable[None]]
-"""Told of what looks wrong: a file's name, the reason, and a digest of its text."""
+WarnCallback = Callable[[str, str, str], Awaitable[None]]
+"""Reports suspicious text: the name of a file, the reason, and a digest of its text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextFile:
-    """One that stands in prompts; that is offered there, with what it is `about`, and applies to files that fit one of
-    its `globs`; or that is not read, for a `reason`."""
+    """A file for prompts.
+
+    A file with a `reason` isn't read. A file with a `description` is a rule: the prompt only offers
+    it, and its text comes when it applies. Every other file is part of the prompt.
+    """
 
     path: Path
     text: str = ""
-    about: str = ""
+    # When a rule applies and what it describes, for the list in the prompt.
+    description: str = ""
+    # The rule applies to every file whose path matches any glob.
     globs: Sequence[str] = ()
+    # Why the file isn't read, as a clause.
     reason: str = ""
 
     @property
     def state(self) -> FileState:
-        return "not read" if self.reason else "offered" if self.about else "read"
+        if self.reason:
+            return "not read"
+        return "offered" if self.description else "read"
 
-    def is_for(self, names: Sequence[str]) -> bool:
-        """Whether it applies to one of some files, by the ends of their paths."""
-        globs = [one for glob in self.globs for one in _without_braces(glob)]
-        # Two stars and a slash are any folders, or none.
-        patterns = {f"*/{one}" for glob in globs for one in (glob, glob.replace("**/", ""))}
-        return any(fnmatchcase(f"/{os.path.normpath(name)}", pattern) for name in names for pattern in patterns)
+    def applies_to(self, names: Sequence[str]) -> bool:
+        """Whether a rule applies to any of the named files. Globs match the end of a path."""
+        patterns: set[str] = set()
+        for glob in self.globs:
+            for plain_glob in _expand_braces(glob):
+                # "**/" also matches no folder at all.
+                patterns.add(f"*/{plain_glob}")
+                patterns.add(f"*/{plain_glob.replace('**/', '')}")
+        paths = [f"/{os.path.normpath(name)}" for name in names]
+        return any(fnmatchcase(path, pattern) for path in paths for pattern in patterns)
 
 
 @dataclass
 class OwnerFiles:
-    """The files in `home` that stand in every prompt; `warn` is called once for what one says."""
+    """The files in `home` that are part of every prompt. `warn` reports suspicious text."""
 
     home: Path
-    warn: Warn | None = None
+    warn: WarnCallback | None = None
 
-    async def text(self, name: str, limit_chars: int) -> str:
-        """The file without hidden characters, cut in the middle where it is too long; empty where there is none."""
-        text, _ = await asyncio.to_thread(_text_of, self.home / name)
-        return await _looked_at(self.warn, name, cut_in_the_middle(text, limit_chars, name), text)
+    async def read_text(self, name: str, limit_chars: int) -> str:
+        """The text of a file without hidden characters; "" if the file can't be read.
+
+        The middle of a text longer than `limit_chars` is left out.
+        """
+        text, _ = await asyncio.to_thread(_read_file, self.home / name)
+        return await _check_and_clean(
+            self.warn, name, truncate_middle(text, limit_chars, name), text
+        )
 
 
 @dataclass
 class ContextFiles:
-    """The sections of prompts that the owner writes for a chat, and the rules that are read when they apply."""
+    """Writes the prompt sections with the owner's instructions and files, and the rules."""
 
     home: Path
     options: ContextOptions
+    # Options of `[chats]` by chat.
     chats: Mapping[str, ChatOptions]
     notebook: Notebook
-    warn: Warn | None = None
+    warn: WarnCallback | None = None
 
-    def words(self, scope: Scope, address: Address) -> str:
-        """What mneme.toml says of a chat."""
-        return self._chat(scope, address).instructions.strip()
+    def configured_instructions(self, scope: Scope, address: Address) -> str:
+        """The instructions for a chat in mneme.toml."""
+        return self._chat_options(scope, address).instructions.strip()
 
-    async def instructions(self, context: ToolContext) -> str:
-        """The words for a chat, as a section."""
-        kept = await self.notebook.entries(frozenset((context.scope,)), INSTRUCTIONS)
-        words = filter(None, (self.words(context.scope, context.session.address), *kept))
-        text = cleaned("\n\n".join(words))
+    async def render_instructions(self, context: ToolContext) -> str:
+        """The prompt section with the instructions for a chat; empty without any."""
+        address = context.session.address
+        settings_text = self.configured_instructions(context.scope, address)
+        entries = await self.notebook.entries(frozenset((context.scope,)), INSTRUCTIONS)
+        paragraphs = [paragraph for paragraph in (settings_text, *entries) if paragraph]
+        text = clean_text("\n\n".join(paragraphs))
         return f"# Instructions for this chat\n{text}" if text else ""
 
-    async def section(self, context: ToolContext) -> str:
-        """The files for a conversation, and the rules that can be read in it; the nearest to the chat last."""
-        found = await self._found(context)
-        parts = await self._given([file for file in found if file.state == "read"])
-        if rules := [file for file in found if file.state == "offered"]:
-            listed = [await self._shown(file, f"- {file.path}{file.about}") for file in rules]
-            parts.append("\n".join([_told()["rules"], *listed]))
-        return "\n\n".join([_told()["files"], *parts]) if parts else ""
+    async def render_files(self, context: ToolContext) -> str:
+        """The prompt section with the files and the list of rules; empty without any.
 
-    async def frames(
+        Files of the chat's own folders come last.
+        """
+        files = await self._list_files(context)
+        sections = await self._render_texts([file for file in files if file.state == "read"])
+        rules = [file for file in files if file.state == "offered"]
+        if rules:
+            lines = [_prompt_texts()["rules"]]
+            for rule in rules:
+                lines.append(await self._clean(rule, f"- {rule.path}{rule.description}"))
+            sections.append("\n".join(lines))
+        if not sections:
+            return ""
+        return "\n\n".join([_prompt_texts()["files"], *sections])
+
+    async def render_rule_frames(
         self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
     ) -> list[tuple[str, ...]]:
-        """What goes along with each of the rows: the rules for files that it names, once in what the model reads."""
-        names = [_NAMED.findall(row.text)[:FILES_MOST] for row in rows]
-        rules = [file for file in await self._found(context) if file.globs] if any(names) else []
-        sent = (str(block.get("text", "")) for row in earlier for block in row.sent or ())
-        known, framed = "".join(text for text in sent if text.startswith(f"[{APPLYING}")), list[tuple[str, ...]]()
-        for named in names:
-            parts = await self._given([one for one in rules if f"## {one.path}\n" not in known and one.is_for(named)])
-            framed.append((f"[{APPLYING}:]\n" + neutralise("\n\n".join(parts)),) if parts else ())
-            known += "".join(framed[-1])
-        return framed
+        """The extra block of each row: the rules for the files that it names.
 
-    async def rule(self, path: str, context: ToolContext) -> str | None:
-        """An offered rule by its path; None where it is none."""
-        found = await self._found(context) if path.endswith(".mdc") else ()
-        rule = next((file for file in found if file.state == "offered" and str(file.path) == path), None)
-        return None if rule is None else await self._shown(rule, rule.text)
+        A rule that the model has already read, in `earlier` rows or in this turn, isn't repeated.
+        """
+        names_by_row = [_FILE_NAME.findall(row.text)[:MAX_FILES] for row in rows]
+        rules: list[ContextFile] = []
+        if any(names_by_row):
+            rules = [file for file in await self._list_files(context) if file.globs]
+        earlier_rules = "".join(
+            text
+            for row in earlier
+            for block in row.sent_blocks or ()
+            if (text := str(block.get("text", ""))).startswith(f"[{RULES_LEAD}")
+        )
+        frames: list[tuple[str, ...]] = []
+        for names in names_by_row:
+            new_rules = [
+                rule
+                for rule in rules
+                if f"## {rule.path}\n" not in earlier_rules and rule.applies_to(names)
+            ]
+            texts = await self._render_texts(new_rules)
+            if not texts:
+                frames.append(())
+                continue
+            frame = f"[{RULES_LEAD}:]\n" + neutralise("\n\n".join(texts))
+            frames.append((frame,))
+            earlier_rules += frame
+        return frames
 
-    async def _given(self, found: Sequence[ContextFile]) -> list[str]:
-        """The files as they are given, in their order; what is nearest has the first claim on the room."""
-        left, parts = FILES_LONG * self.options.file_chars, list[str]()
-        every = [self.home / name for name in OWNER_FILES]
-        for file in reversed([one for one in found if one.path not in every]):
-            limit_chars = max(0, min(self.options.file_chars, left))
-            text = cut_in_the_middle(file.text, limit_chars, file.path.name).strip()
-            left -= len(text)
-            parts.append(f"## {file.path}\n{await self._shown(file, text)}")
-        return parts[::-1]
+    async def read_rule(self, path: str, context: ToolContext) -> str | None:
+        """The text of an offered rule by its path; None if there is no such rule."""
+        if not path.endswith(".mdc"):
+            return None
+        for file in await self._list_files(context):
+            if file.state == "offered" and str(file.path) == path:
+                return await self._clean(file, file.text)
+        return None
 
-    async def _shown(self, file: ContextFile, text: str) -> str:
-        return await _looked_at(self.warn, f"`{file.path}`", text, file.text)
+    async def _render_texts(self, files: Sequence[ContextFile]) -> list[str]:
+        """One section per file, in order, without the files that are part of every prompt.
+
+        The last files are the nearest to the chat, so they get their share of the total length
+        first.
+        """
+        remaining_chars = TOTAL_LENGTH_FACTOR * self.options.file_chars
+        owner_paths = [self.home / name for name in OWNER_FILES]
+        sections: list[str] = []
+        for file in reversed(files):
+            if file.path in owner_paths:
+                continue
+            limit_chars = max(0, min(self.options.file_chars, remaining_chars))
+            text = truncate_middle(file.text, limit_chars, file.path.name).strip()
+            remaining_chars -= len(text)
+            sections.append(f"## {file.path}\n{await self._clean(file, text)}")
+        sections.reverse()
+        return sections
+
+    async def _clean(self, file: ContextFile, text: str) -> str:
+        return await _check_and_clean(self.warn, f"`{file.path}`", text, file.text)
 
     @property
     def folders(self) -> Sequence[Path]:
-        """All there are, each once, the home first."""
-        chats = [folder for chat in self.chats.values() for folder in chat.folders]
-        return list(dict.fromkeys([self.home, *self.options.folders, *chats]))
+        """All configured folders, each once, the home first."""
+        folders = [self.home, *self.options.folders]
+        for chat in self.chats.values():
+            folders += chat.folders
+        return list(dict.fromkeys(folders))
 
-    async def read(self, folder: Path) -> Sequence[ContextFile]:
-        """What is in a folder, also what is not read; of the home also what stands in everybody's prompts."""
-        return await asyncio.to_thread(_files_in, folder, is_home=folder == self.home)
+    async def read_folder(self, folder: Path) -> Sequence[ContextFile]:
+        """All files of a folder, including those that aren't read or are in every prompt."""
+        return await asyncio.to_thread(_list_folder, folder, is_home=folder == self.home)
 
-    async def _found(self, context: ToolContext) -> Sequence[ContextFile]:
-        """In the folders of a conversation."""
-        own = self._chat(context.scope, context.session.address).folders
-        general = [self.home, *self.options.folders] if LOCAL in context.scopes else []
-        folders = [*(folder for folder in general if folder not in own), *own]
-        return [file for folder in folders for file in await self.read(folder)]
+    async def _list_files(self, context: ToolContext) -> Sequence[ContextFile]:
+        """The files of all folders of a conversation, the chat's own folders last."""
+        own_folders = self._chat_options(context.scope, context.session.address).folders
+        folders: list[Path] = []
+        if LOCAL_SCOPE in context.scopes:
+            general_folders = [self.home, *self.options.folders]
+            folders = [folder for folder in general_folders if folder not in own_folders]
+        files: list[ContextFile] = []
+        for folder in (*folders, *own_folders):
+            files += await self.read_folder(folder)
+        return files
 
-    def _chat(self, scope: Scope, address: Address) -> ChatOptions:
-        """By whose chat or which room it is, in any thread, and for what is scheduled there."""
-        whose = scope.key.partition(":")[2].partition("#")[0]
-        found = self.chats.get(whose) or self.chats.get(f"{address.platform}:{address.chat_id}")
-        return found or ChatOptions()
+    def _chat_options(self, scope: Scope, address: Address) -> ChatOptions:
+        """The options of a chat, by its account or group, or else by its address.
+
+        They hold in all threads of the chat and for its scheduled questions.
+        """
+        _, _, account_or_group = scope.key.partition(":")
+        account_or_group, _, _ = account_or_group.partition("#")
+        chat = f"{address.platform}:{address.chat_id}"
+        return self.chats.get(account_or_group) or self.chats.get(chat) or ChatOptions()
 
 
-async def _looked_at(warn: Warn | None, name: str, shown: str, text: str) -> str:
-    """What is shown of a text, cleaned; the owner is warned of what looks wrong in it."""
-    if warn is not None and (reason := suspicion(shown)):
-        await warn(name, reason, sha256(text.encode("utf-8", "replace")).hexdigest())
-    return cleaned(shown)
+async def _check_and_clean(
+    warn: WarnCallback | None, name: str, excerpt: str, whole_text: str
+) -> str:
+    """Clean an excerpt of a file, and warn if it looks suspicious.
+
+    The warning has a digest of the whole text, so that each version of a file is reported once.
+    """
+    reason = find_suspicion(excerpt) if warn is not None else None
+    if warn is not None and reason:
+        digest = sha256(whole_text.encode("utf-8", "replace")).hexdigest()
+        await warn(name, reason, digest)
+    return clean_text(excerpt)
 
 
-def _files_in(folder: Path, *, is_home: bool) -> Sequence[ContextFile]:
-    """Of each name the nearest file there, or above it up to the folder of its repository; and the rules."""
+def _list_folder(folder: Path, *, is_home: bool) -> Sequence[ContextFile]:
+    """The files of a folder with their imports, and its rules.
+
+    A file is looked for in the folder, then in the folders above it up to the root of its
+    repository; the nearest one counts. The home has no parents and no rules.
+    """
     if not os.path.isdir(folder):
         return [ContextFile(path=folder, reason="this folder is not there")]
-    above, found = [folder, *folder.parents], list[ContextFile]()
-    top = next((number for number, one in enumerate(above) if os.path.exists(one / ".git")), 0)
-    places = above[: 1 if is_home else top + 1]
-    for name in dict.fromkeys((*OWNER_FILES, *NAMES) if is_home else NAMES):
-        if (base := _nearest(places, name)) is not None:
-            found += _with_imports(base / name, None if is_home and name in OWNER_FILES else base, found)
-    base = None if is_home else _nearest(places, RULES)
-    return found if base is None else [*found, *_rules_in(base)]
+    if is_home:
+        return _list_home(folder)
+    places = _folders_up_to_repository(folder)
+    files: list[ContextFile] = []
+    for name in FILE_NAMES:
+        base = _find_nearest(places, name)
+        if base is not None:
+            files += _read_with_imports(base / name, base, files)
+    base = _find_nearest(places, RULES_FOLDER)
+    if base is not None:
+        files += _read_rules(base)
+    return files
 
 
-def _nearest(places: Sequence[Path], name: str) -> Path | None:
-    return next((one for one in places if os.path.lexists(one / name)), None)
+def _list_home(home: Path) -> Sequence[ContextFile]:
+    files: list[ContextFile] = []
+    for name in dict.fromkeys((*OWNER_FILES, *FILE_NAMES)):
+        if os.path.lexists(home / name):
+            # Files of every prompt may be links to a file elsewhere.
+            base = None if name in OWNER_FILES else home
+            files += _read_with_imports(home / name, base, files)
+    return files
 
 
-def _with_imports(path: Path, base: Path | None, before: Sequence[ContextFile]) -> list[ContextFile]:
-    """The file and, behind it, what it imports, level by level."""
-    found, due = list[ContextFile](), [path]
-    depths = {path: 0} | {one.path: 0 for one in before}
-    for one in islice(due, FILES_MOST):
-        text, reason = _text_of(one, base) if depths[one] <= IMPORTS_DEEP else ("", TOO_DEEP)
-        if same := next((file.path.name for file in (*before, *found) if text and file.text == text), None):
-            text, reason = "", f"it says the same as {same}"
-        found.append(ContextFile(path=one, text=text, reason=reason))
-        for target in _imports(text, one) if depths[one] or one.name == "CLAUDE.md" else ():
-            if target not in depths and len(due) <= FILES_MOST:
-                depths[target] = depths[one] + 1
-                due.append(target)
-    return [*found, *(ContextFile(path=one, reason="too many files are imported") for one in due[FILES_MOST:])]
+def _folders_up_to_repository(folder: Path) -> list[Path]:
+    """The folder and its parents up to the repository's root; only the folder if there is none."""
+    places = [folder, *folder.parents]
+    for index, place in enumerate(places):
+        if os.path.exists(place / ".git"):
+            return places[: index + 1]
+    return [folder]
 
 
-def _rules_in(base: Path) -> list[ContextFile]:
-    paths = sorted((base / RULES).glob("*.mdc"))
-    rules = [_rule_of(path, *_text_of(path, base)) for path in paths[:FILES_MOST]]
-    left = [ContextFile(path=base / RULES, reason=f"there are {len(paths) - FILES_MOST:,} more rules")]
-    return [*rules, *(left if len(paths) > FILES_MOST else ())]
+def _find_nearest(places: Sequence[Path], name: str) -> Path | None:
+    for place in places:
+        if os.path.lexists(place / name):
+            return place
+    return None
 
 
-def _text_of(path: Path, base: Path | None = None) -> tuple[str, str]:
-    """The text of a file, or why it is not read, as a clause. Nothing outside of `base` is read."""
+def _read_with_imports(
+    path: Path, base: Path | None, other_files: Sequence[ContextFile]
+) -> list[ContextFile]:
+    """A file, followed by the files it imports, breadth first.
+
+    Only a CLAUDE.md and the files it imports have imports. A file with the same text as another one
+    is listed but not read. Nothing outside of `base` is read.
+    """
+    files: list[ContextFile] = []
+    queue = [path]
+    depths = {path: 0} | {file.path: 0 for file in other_files}
+    # The queue grows while it is read.
+    for queued_path in islice(queue, MAX_FILES):
+        depth = depths[queued_path]
+        if depth <= MAX_IMPORT_DEPTH:
+            text, reason = _read_file(queued_path, base)
+        else:
+            text, reason = "", TOO_DEEP
+        twin = _find_text((*other_files, *files), text)
+        if twin is not None:
+            text, reason = "", f"it says the same as {twin.path.name}"
+        files.append(ContextFile(path=queued_path, text=text, reason=reason))
+        if depth == 0 and queued_path.name != "CLAUDE.md":
+            continue
+        for target in _list_imports(text, queued_path):
+            if target not in depths and len(queue) <= MAX_FILES:
+                depths[target] = depth + 1
+                queue.append(target)
+    for path_too_many in queue[MAX_FILES:]:
+        files.append(ContextFile(path=path_too_many, reason="too many files are imported"))
+    return files
+
+
+def _find_text(files: Sequence[ContextFile], text: str) -> ContextFile | None:
+    """The first file with this text; None for an empty text."""
+    if not text:
+        return None
+    for file in files:
+        if file.text == text:
+            return file
+    return None
+
+
+def _read_rules(base: Path) -> list[ContextFile]:
+    paths = sorted((base / RULES_FOLDER).glob("*.mdc"))
+    rules = [_parse_rule(path, *_read_file(path, base)) for path in paths[:MAX_FILES]]
+    if len(paths) > MAX_FILES:
+        reason = f"there are {len(paths) - MAX_FILES:,} more rules"
+        rules.append(ContextFile(path=base / RULES_FOLDER, reason=reason))
+    return rules
+
+
+def _read_file(path: Path, base: Path | None = None) -> tuple[str, str]:
+    """The text of a file, and why it isn't read, as a clause. One of the two is empty.
+
+    A file outside of `base` isn't read.
+    """
     try:
-        real = Path(os.path.realpath(path, strict=True))
-        if base is not None and not real.is_relative_to(os.path.realpath(base)):
+        real_path = Path(os.path.realpath(path, strict=True))
+        if base is not None and not real_path.is_relative_to(os.path.realpath(base)):
             return "", "it is outside of its folder"
-        content = read_file(real, OWNER_FILE_BYTES)
+        content = read_file(real_path, MAX_OWNER_FILE_BYTES)
     except FileNotFoundError:
         return "", "it is not there"
     except ValueError as error:
         return "", str(error)
     except OSError as error:
         return "", f"it cannot be read ({error.strerror or error})"
-    text = with_plain_lines(content.decode("utf-8-sig", "replace")).strip()
-    return ("", "it is no text") if "\0" in text else (text, "" if text else "it is empty")
+    text = normalize_newlines(content.decode("utf-8-sig", "replace")).strip()
+    if "\0" in text:
+        return "", "it is no text"
+    return text, "" if text else "it is empty"
 
 
-def _imports(text: str, path: Path) -> Iterator[Path]:
+def _list_imports(text: str, path: Path) -> Iterator[Path]:
     """The files that a CLAUDE.md names with an @, outside of code."""
-    for found in _IMPORT.finditer(_CODE.sub("", text)):
-        name = found[1].rstrip(".")
+    for match in _IMPORT.finditer(_CODE.sub("", text)):
+        name = match[1].rstrip(".")
         target = Path(os.path.normpath(path.parent / os.path.expanduser(name)))
         if "." in name or "/" in name or os.path.isfile(target):
             yield target
 
 
-def _rule_of(path: Path, text: str, reason: str) -> ContextFile:
-    """A rule of Cursor."""
+def _parse_rule(path: Path, text: str, reason: str) -> ContextFile:
+    """A rule in the format of Cursor: front matter with ``description`` and ``globs``, then text.
+
+    A rule with ``alwaysApply`` is part of the prompt like any other file.
+    """
     keys: Mapping[Any, Any] = {}
     try:
         keys, text = front_matter(text, path.name)
     except Refused as refusal:
         reason = str(refusal).rstrip(".")
-    file = ContextFile(path=path, text=text.strip(), reason=reason or ("" if text.strip() else "it is empty"))
+    text = text.strip()
+    if not reason and not text:
+        reason = "it is empty"
+    file = ContextFile(path=path, text=text, reason=reason)
     if file.reason or str(keys.get("alwaysApply")).lower() == "true":
         return file
-    what, given = (keys.get(key) or "" for key in ("description", "globs"))
-    listed = _BETWEEN_GLOBS.split(given) if isinstance(given, str) else given
-    globs = tuple(filter(None, (str(one).strip() for one in listed)))
-    if not what and not globs:
+
+    description = keys.get("description") or ""
+    globs = _parse_globs(keys.get("globs") or "")
+    if not description and not globs:
         return replace(file, reason="it says neither when it applies nor what it describes")
-    about = f"{', for ' if globs else ''}{', '.join(globs)}{': ' if what else ''}{what}"
-    return replace(file, about=on_one_line(about)[:DESCRIPTION_CHARS], globs=globs)
+    line = f", for {', '.join(globs)}" if globs else ""
+    if description:
+        line += f": {description}"
+    return replace(file, description=to_single_line(line)[:DESCRIPTION_CHARS], globs=globs)
 
 
-def _without_braces(glob: str) -> Iterator[str]:
-    """*.{ts,tsx} is *.ts and *.tsx."""
-    due = [glob]
-    for one in due:
-        found = _BRACES.search(one)
-        if found is None:
-            yield one
-        elif len(due) < FILES_MOST:
-            choices = found[1].split(",")[:FILES_MOST]
-            due += [f"{one[: found.start()]}{choice}{one[found.end() :]}" for choice in choices]
+def _parse_globs(value: Any) -> tuple[str, ...]:
+    """The globs of a rule: a list, or a text with commas."""
+    items = _BETWEEN_GLOBS.split(value) if isinstance(value, str) else value
+    globs = (str(item).strip() for item in items)
+    return tuple(glob for glob in globs if glob)
+
+
+def _expand_braces(glob: str) -> Iterator[str]:
+    """``*.{ts,tsx}`` gives ``*.ts`` and ``*.tsx``."""
+    queue = [glob]
+    # The queue grows while it is read.
+    for pattern in queue:
+        braces = _BRACES.search(pattern)
+        if braces is None:
+            yield pattern
+        elif len(queue) < MAX_FILES:
+            before, after = pattern[: braces.start()], pattern[braces.end() :]
+            for choice in braces[1].split(",")[:MAX_FILES]:
+                queue.append(f"{before}{choice}{after}")

@@ -1,7 +1,8 @@
-"""A task that the model hands to itself: a session of its own beside the conversation, with tools that only read. What
-it answers is the result of a tool, so it is data.
+"""Delegation: the model gives itself a task, which runs in a session of its own.
 
-Such a session is over from its first row on: nothing resumes it, also not after a crash, and it is in no list.
+The delegated session has only read-only tools. Its result goes back to the model as the result of a
+tool, so it is data and never an instruction. The session counts as ended from the start. It isn't
+listed, and it is never resumed, not even after a crash.
 """
 
 from __future__ import annotations
@@ -12,123 +13,203 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from config.settings import Delegation, ModelOptions
-from core.agent.prompt import Prompt, request, serves
+from config.settings import DelegationOptions, ModelOptions
+from core.agent.prompt import PromptWriter, build_request, is_tool_available
 from core.agent.tool_runner import ToolRunner
-from core.agent.turn import last_row, spoken, tool_calls
+from core.agent.turn import build_assistant_row, build_last_row, extract_tool_calls
 from core.errors import LimitReached, ModelError, StoreError, ToolError
-from core.guard.fence import neutralise
-from core.guard.guard import Arguments, tool_of
+from core.guard.guard import ToolArguments, build_tool
+from core.guard.origin_and_fence import neutralise
 from core.memory.manager import MemoryManager
 from core.ports import Clock, Model
 from core.store.sessions import Conversations
-from core.text.normalize import language_data, shortened
-from core.types import Completion, Message, Payer, Sender, Session, Tool, ToolContext
+from core.text.normalize import language_data, shorten
+from core.types import (
+    BillingScope,
+    Completion,
+    Json,
+    Message,
+    Sender,
+    Session,
+    SessionEnd,
+    SessionPrompt,
+    Tool,
+    ToolContext,
+)
 
-NAME = "delegate"
-AT_ONCE = 3
+TOOL_NAME = "delegate"
+MAX_CONCURRENT_TASKS = 3
 TITLE_CHARS = 60
-_ASKING = Sender(id=NAME, name=NAME, is_nobody=True)
-_told = partial(language_data, "prompts", "core.agent")
+# The sender of the task in the delegated session.
+_SENDER = Sender(id=TOOL_NAME, name=TOOL_NAME, is_anonymous=True)
+_prompt_texts = partial(language_data, "prompts", "core.agent")
 
 
-class _Arguments(Arguments):
+class _Arguments(ToolArguments):
     task: str
     context: str = ""
     tools: list[str] | None = None
 
 
 @dataclass
-class Delegate:
-    """Works on tasks with `model` and those of `tools` that only read, as `options` has it (a model's name, its limits)
-    and within `budget`; `memory` is told of what was done."""
+class Delegator:
+    """Runs delegated tasks and offers the tool that starts them."""
 
     model: Model
     conversations: Conversations
-    prompt: Prompt
+    prompt: PromptWriter
+    # Informed of each finished task.
     memory: MemoryManager
+    # All tools. A task gets only the read-only ones.
     tools: Sequence[Tool]
     clock: Clock
     options: ModelOptions
-    budget: Delegation
+    # How many rounds and tokens a task may take, and its timeout.
+    budget: DelegationOptions
 
     def __post_init__(self) -> None:
-        self._tools = [tool for tool in self.tools if tool.is_reading]
-        self._at_work: Counter[int] = Counter()
+        self._tools = [tool for tool in self.tools if tool.is_read_only]
+        # The number of running tasks, by the id of the session that delegated them.
+        self._running_tasks: Counter[int] = Counter()
 
     def tool(self) -> Tool:
-        """It writes a session of its own, so it is none that only reads: a delegated session has it not, nor has what
-        is incognito. Its result may quote what is stored."""
-        made = tool_of(NAME, _Arguments, self._run, "core.agent", is_quote=True, patience_s=self.budget.patience_s)
-        made.schema["properties"]["tools"]["description"] += f": {', '.join(tool.name for tool in self._tools)}."
-        return made
+        """The tool that delegates a task.
 
-    async def _run(self, asked: _Arguments, context: ToolContext) -> str:
-        here = context.session.id
-        tools = self._chosen(asked.tools, context.session)
-        if not asked.task.strip():
+        The tool isn't read-only, because it creates a session. Delegated and incognito sessions
+        therefore don't have it. Its result may quote stored text.
+        """
+        tool = build_tool(
+            TOOL_NAME,
+            _Arguments,
+            self._delegate,
+            "core.agent",
+            is_quote=True,
+            timeout_s=self.budget.patience_s,
+        )
+        names = ", ".join(tool.name for tool in self._tools)
+        tool.schema["properties"]["tools"]["description"] += f": {names}."
+        return tool
+
+    async def _delegate(self, arguments: _Arguments, context: ToolContext) -> str:
+        """Run a task, and return the id of its session and its result as JSON.
+
+        Raises ToolError if the arguments are invalid, too many tasks are running, or the task
+        fails. Raises LimitReached if the person has used up a daily limit.
+        """
+        session_id = context.session.id
+        tools = self._select_tools(arguments.tools, context.session)
+        if not arguments.task.strip():
             raise ToolError("task: say what is to be done.")
-        if self._at_work[here] >= AT_ONCE:
-            raise ToolError(f"{AT_ONCE} tasks are being worked on already. Call this again when one of them is done.")
-        self._at_work[here] += 1
+        if self._running_tasks[session_id] >= MAX_CONCURRENT_TASKS:
+            raise ToolError(
+                f"{MAX_CONCURRENT_TASKS} tasks are being worked on already. "
+                "Call this again when one of them is done."
+            )
+        self._running_tasks[session_id] += 1
         try:
-            session, text = await self._work(asked, tools, context)
+            session, text = await self._run_task(arguments, tools, context)
         except LimitReached:
             raise
         except (ModelError, StoreError) as error:
             raise ToolError(f"The task was not finished: {error}") from error
         finally:
-            self._at_work[here] -= 1
-        return json.dumps({"session_id": session.id, "result": neutralise(text)}, ensure_ascii=False)
+            self._running_tasks[session_id] -= 1
+        result = {"session_id": session.id, "result": neutralise(text)}
+        return json.dumps(result, ensure_ascii=False)
 
-    def _chosen(self, names: Sequence[str] | None, session: Session) -> list[Tool]:
-        offered = {tool.name: tool for tool in self._tools if serves(tool, session)}
-        if unknown := [name for name in names or () if name not in offered]:
-            raise ToolError(f"tools: {unknown[0]!r} cannot be used there; it has {', '.join(offered)}.")
-        return list(offered.values()) if names is None else [offered[name] for name in dict.fromkeys(names)]
+    def _select_tools(self, names: Sequence[str] | None, session: Session) -> list[Tool]:
+        """The tools with these names, or all that a task may use if `names` is None.
 
-    async def _work(self, asked: _Arguments, tools: Sequence[Tool], context: ToolContext) -> tuple[Session, str]:
-        """The session of the task and its result. Raises ModelError, StoreError."""
-        here = replace(context, session=await self._opened(asked.task, context), window=(), message_id=None)
-        said = "\n\n".join(part.strip() for part in (asked.task, asked.context) if part.strip())
-        (task,) = self.prompt.dated([self._row(here, said)], here)
-        rows = await self.conversations.append([replace(task, sender=_ASKING)], epoch=here.epoch)
-        runner, used = ToolRunner(tools, self.options.tool_timeout_s), 0
-        for left in reversed(range(self.budget.max_rounds + 1)):
-            is_last = not left or used >= self.budget.max_tokens
-            completion = await self._ask([*rows, self._row(here, _told()["budget"])] if is_last else rows, tools, here)
-            used += completion.usage.sent + completion.usage.output
-            row = spoken(completion, here.session, runner, self.clock.now())
-            calls = tool_calls(completion) if completion.stop_reason == "tool_use" else []
+        Raises ToolError if a task can't use one of the names.
+        """
+        tools = {tool.name: tool for tool in self._tools if is_tool_available(tool, session)}
+        if names is None:
+            return list(tools.values())
+        for name in names:
+            if name not in tools:
+                raise ToolError(f"tools: {name!r} cannot be used there; it has {', '.join(tools)}.")
+        return [tools[name] for name in dict.fromkeys(names)]
+
+    async def _run_task(
+        self, arguments: _Arguments, tools: Sequence[Tool], context: ToolContext
+    ) -> tuple[Session, str]:
+        """Ask the model until it answers or the budget is used up.
+
+        When the budget is used up, a last request asks the model for its answer. Returns the
+        session of the task and its result. Raises ModelError if the model doesn't answer, and
+        StoreError if the store fails.
+        """
+        session = await self._open_session(arguments.task, context)
+        task_context = replace(context, session=session, window=(), message_id=None)
+        rows = await self._store_task(arguments, task_context)
+        runner = ToolRunner(tools, self.options.tool_timeout_s)
+        tokens_used = 0
+        for round_number in range(self.budget.max_rounds + 1):
+            is_last = (
+                round_number == self.budget.max_rounds or tokens_used >= self.budget.max_tokens
+            )
+            messages = list(rows)
+            if is_last:
+                messages.append(self._user_row(task_context, _prompt_texts()["budget"]))
+            completion = await self._ask(messages, tools, task_context)
+            tokens_used += completion.usage.total_input + completion.usage.output
+            row = build_assistant_row(completion, session, runner, self.clock.now())
+            calls: list[Json] = []
+            if completion.stop_reason == "tool_use":
+                calls = extract_tool_calls(completion)
             if is_last or not calls:
                 break
-            # What it calls only reads, so it is stored with what that found.
-            rows += await self.conversations.append([row, *await runner.run(calls, here)], epoch=here.epoch)
-        (answer,) = await self.conversations.append([last_row(row, completion)], epoch=here.epoch)
-        await self.memory.on_delegation(here.session)
-        return here.session, answer.text
+            # All tools are read-only, so the calls are stored together with their results.
+            results = await runner.run(calls, task_context)
+            rows += await self.conversations.append([row, *results], epoch=context.epoch)
+        (answer,) = await self.conversations.append(
+            [build_last_row(row, completion)], epoch=context.epoch
+        )
+        await self.memory.on_delegation(session)
+        return session, answer.text
 
-    async def _opened(self, task: str, context: ToolContext) -> Session:
-        now, parent = self.clock.now(), context.session
+    async def _store_task(self, arguments: _Arguments, context: ToolContext) -> list[Message]:
+        """Store the task with its context as the first message of the session."""
+        paragraphs = (arguments.task.strip(), arguments.context.strip())
+        text = "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+        (row,) = self.prompt.render_sent_form_without_memory(
+            [self._user_row(context, text)], context
+        )
+        return await self.conversations.append([replace(row, sender=_SENDER)], epoch=context.epoch)
+
+    async def _open_session(self, task: str, context: ToolContext) -> Session:
+        """Create the session of a task. It counts as ended."""
+        now = self.clock.now()
         session = Session(
-            address=parent.address,
+            address=context.session.address,
             scope=context.scope,
             started_at=now,
-            ended_at=now,
-            system_prompt=_told()["delegated"],
+            end=SessionEnd(at=now),
+            prompt=SessionPrompt(text=_prompt_texts()["delegated"]),
             model=self.options.chat,
-            title=shortened(task, TITLE_CHARS),
-            parent_id=parent.id,
+            title=shorten(task, TITLE_CHARS),
+            parent_id=context.session.id,
             is_delegated=True,
         )
         return await self.conversations.create(session, epoch=context.epoch)
 
-    def _row(self, context: ToolContext, text: str) -> Message:
-        now, here = self.clock.now(), context.session.id
-        return Message(role="user", text=text, session_id=here, created_at=now, origin="tool")
+    def _user_row(self, context: ToolContext, text: str) -> Message:
+        return Message(
+            role="user",
+            text=text,
+            session_id=context.session.id,
+            created_at=self.clock.now(),
+            origin="tool",
+        )
 
-    async def _ask(self, rows: Sequence[Message], tools: Sequence[Tool], context: ToolContext) -> Completion:
-        """Paid for by whoever pays for the conversation."""
-        payer = Payer(session_id=context.session.parent_id, scope=context.scope, user_id=context.sender.id)
-        asked = request(context.session, rows, tools, self.options, payer, "delegation")
-        return await self.model.complete(asked, lambda _: None, lambda _: None)
+    async def _ask(
+        self, rows: Sequence[Message], tools: Sequence[Tool], context: ToolContext
+    ) -> Completion:
+        """Ask the model once. The usage counts for the session that delegated the task."""
+        billing = BillingScope(
+            session_id=context.session.parent_id, scope=context.scope, user_id=context.sender.id
+        )
+        request = build_request(
+            context.session, rows, tools, self.options, billing, kind="delegation"
+        )
+        return await self.model.complete(request, lambda _: None, lambda _: None)

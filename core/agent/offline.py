@@ -1,7 +1,7 @@
-"""Answers without a model: honest about it, but it keeps, finds, notes and reminds.
+"""Answers without a model: it says so, and it still stores, finds, notes and reminds.
 
-Fills the role Model, so that the same turn runs with it: it reads the request as a model would and calls the
-same tools. Takes a reminder or a note only where the wording leaves no doubt.
+`OfflineModel` fills the role Model, so a turn runs as usual. It reads the request as a model would
+and calls the same tools. It sets a reminder or writes a note only if the wording leaves no doubt.
 """
 
 from __future__ import annotations
@@ -9,208 +9,329 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
-from core.guard.fence import FRAME, OPENING, TIME_LINE
-from core.ports import Tell
-from core.search.query import any_of
+from core.guard.origin_and_fence import FRAME_START, OPENING, TIME_LINE
+from core.ports import TextCallback
+from core.search.query import plan_any_word
 from core.text.normalize import fold
 from core.text.terms import is_smalltalk
 from core.types import Completion, Json, Request
 
-MODEL = "offline"
-PASSAGES = 3
-FOUND = "This is what I found in what was said before:"
-KEPT = "I have kept that."
+OFFLINE_MODEL = "offline"
+# How many passages, and how many facts, an answer quotes.
+MAX_PASSAGES = 3
+MAX_QUOTE_LINES = 12
+MAX_QUERY_CHARS = 2000
+# The share of a question's terms that a text must contain to count as an answer.
+MIN_TERM_SHARE = 0.5
+PASSAGES_HEADING = "This is what I found in what was said before:"
+FACTS_HEADING = "This is what I know:\n"
+STORED_REPLY = "I have kept that."
+# As `core.agent.prompt.with_attachments` writes it.
 _ATTACHMENT = re.compile(r"\[attached [^:\[\]\n]{1,40}: [^\n]*\]")
-"""As `core.agent.prompt.with_attachments` writes it."""
-_WORDING: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-_AFTER_THE_END = " \t\r\n!！.。…\"'”’»」)"  # what may follow a question mark
+_WORDING: Mapping[str, Any] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+)
+# Characters that may follow a question mark.
+_TRAILING_CHARS = " \t\r\n!！.。…\"'”’»」)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Utterance:
+    """A message of a person in a request, without frames and memory."""
+
+    time_line: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _ToolResult:
+    tool_name: str
+    text: str
+    is_error: bool
+
+
+class OfflineModel:
+    """A Model made of rules. `reason` says why there is no model; each answer repeats it once."""
+
+    def __init__(self, zone: str, reason: str = "No model is configured") -> None:
+        self._zone = ZoneInfo(zone)
+        self._reason = reason
+
+    async def complete(
+        self, request: Request, on_text: TextCallback, on_wait: TextCallback
+    ) -> Completion:
+        """A tool call for the last message or, once its results are there, the answer.
+
+        Never raises. The callbacks aren't used, because the answer is ready at once.
+        """
+        text = _last_message_text(request.messages)
+        results = _last_tool_results(request.messages)
+        if results:
+            return self._answer_from_results(request.messages, text, results)
+        return self._answer_message(text, request)
+
+    def _answer_message(self, text: str, request: Request) -> Completion:
+        """Call the tool that a message asks for, or answer it at once."""
+        tools = {tool["name"] for tool in request.tools}
+        is_question = _is_question(text)
+        typed_text = _ATTACHMENT.sub("", text)
+
+        match = _match(_WORDING["remind"], typed_text)
+        if match and "reminder" in tools:
+            when = match["what"].strip()
+            return _call_tools(("reminder", {"action": "add", "when": when, "text": ""}))
+
+        match = _match(_WORDING["remember"], typed_text)
+        if match and "memory" in tools and not is_question:
+            note = match["what"].strip()
+            note = note[:1].upper() + note[1:]
+            return _call_tools(("memory", {"target": "memory", "action": "add", "content": note}))
+
+        for request_rule in _WORDING["requests"]:
+            if _match(request_rule["pattern"], text):
+                return _say(request_rule["answer"])
+
+        has_search = "session_search" in tools
+        if has_search and (is_question or _match(_WORDING["question"], text)):
+            query = {"query": text[:MAX_QUERY_CHARS], "limit": MAX_PASSAGES}
+            search = ("session_search", query)
+            if "facts" in tools:
+                return _call_tools(("facts", {"mode": "search", **query}), search)
+            return _call_tools(search)
+        if has_search and "memory" not in tools:
+            return _say(
+                f"This is incognito, so I keep nothing of it. {self._reason}; "
+                "I can only look things up."
+            )
+        return _say(self._acknowledge(text, request.messages))
+
+    def _acknowledge(self, text: str, messages: Sequence[Json]) -> str:
+        """Say that a message was stored. Only the first answer explains what works offline."""
+        has_attachment = _ATTACHMENT.search(text) is not None
+        is_small = is_smalltalk(text)
+        if has_attachment:
+            reply = "I have kept that, but not what is attached: I cannot open it."
+        elif is_small:
+            reply = "All right."
+        else:
+            reply = STORED_REPLY
+        if self._has_explained(messages):
+            return reply
+        what = "again what you tell me" if is_small or has_attachment else "it again"
+        return (
+            f"{reply} {self._reason}, so I cannot talk about it, but I can find {what}: "
+            "ask me, or use /recall. "
+            "I also take “remember that …” and “remind me tomorrow at 9 to …”."
+        )
+
+    def _has_explained(self, messages: Sequence[Json]) -> bool:
+        return any(
+            self._reason in block.get("text", "")
+            for message in messages
+            if message["role"] == "assistant"
+            for block in message["content"]
+        )
+
+    def _answer_from_results(
+        self, messages: Sequence[Json], question: str, results: Sequence[_ToolResult]
+    ) -> Completion:
+        """Turn tool results into an answer: facts first, then quoted passages."""
+        last = results[-1]
+        if last.is_error:
+            return _say(f"I could not do that: {last.text}")
+        if last.tool_name != "session_search":
+            return _say(last.text.strip() or "Done.")
+
+        terms = _query_terms(question)
+        passages = [_quote_conversation(messages, question)]
+        for session in json.loads(last.text)["sessions"]:
+            passages.append(self._quote_session(session, terms))
+        passages = [passage for passage in passages if passage][:MAX_PASSAGES]
+        sections = [PASSAGES_HEADING, *passages] if passages else []
+        if facts := _list_facts(results):
+            sections.insert(0, "\n".join([FACTS_HEADING, *facts]))
+        if not sections:
+            return _say(
+                "I found nothing about that in what was said before. "
+                f"({self._reason}; I can only look things up.)"
+            )
+        return _say("\n\n".join([*sections, f"_{self._reason}, so I quote._"]))
+
+    def _quote_session(self, session: Json, terms: set[str]) -> str:
+        """The best match in a found session, quoted with its speaker, its time and the session."""
+        item = _best_item(session["window"], terms)
+        at = datetime.fromisoformat(item["at"]).astimezone(self._zone)
+        time = f"{at:%A} {at.day} {at:%B %Y} at {at:%H:%M}"
+        title = session["title"] or ""
+        # A title made of the quoted words would only repeat them.
+        if title and not item["text"].strip().startswith(title.rstrip("…")):
+            where = f" in “{title}” (session {session['session_id']})"
+        else:
+            where = f" (session {session['session_id']})"
+        return f"{_quote(item['text'])}\n\n— {_speaker(item)}, {time}{where}"
+
+
+def _speaker(item: Json) -> str:
+    """Who said an item of a search result, as the person reads it."""
+    if item["role"] == "assistant":
+        return "I"
+    name = "you" if item.get("is_asker") else str(item.get("sender") or "somebody")
+    origin = str(item.get("origin") or "typed").replace("_", " ")
+    if origin == "typed":
+        return name
+    return f"forwarded by {name}" if origin == "forwarded" else f"{name} ({origin})"
 
 
 def _match(pattern: str, text: str) -> re.Match[str] | None:
     return re.fullmatch(pattern, text.strip(), re.IGNORECASE | re.DOTALL | re.VERBOSE)
 
 
-class Offline:
-    """A Model of rules. `zone`: IANA name; `reason`: why there is no model, said once an answer."""
-
-    def __init__(self, zone: str, reason: str = "No model is configured") -> None:
-        self._zone = ZoneInfo(zone)
-        self._reason = reason
-
-    async def complete(self, request: Request, on_text: Tell, on_wait: Tell) -> Completion:
-        """A tool call for what was said last, or, once its result is there, the answer. Never raises. Nothing is shown
-        of it as it grows, since it is there at once."""
-        results, text = _results(request.messages), _said(request.messages)
-        return self._answer(request.messages, text, results) if results else self._step(text, request)
-
-    def _step(self, text: str, request: Request) -> Completion:
-        tools = {tool["name"] for tool in request.tools}
-        is_question = _is_question(text)
-        written = _ATTACHMENT.sub("", text)
-        if "reminder" in tools and (match := _match(_WORDING["remind"], written)):
-            return _call(("reminder", {"action": "add", "when": match["what"].strip(), "text": ""}))
-        if "memory" in tools and not is_question and (match := _match(_WORDING["remember"], written)):
-            what = match["what"].strip()
-            return _call(("memory", {"target": "memory", "action": "add", "content": what[:1].upper() + what[1:]}))
-        for known in _WORDING["requests"]:
-            if _match(known["pattern"], text):
-                return _text(known["answer"])
-        if "session_search" in tools and (is_question or _match(_WORDING["question"], text)):
-            query = {"query": text[:2000], "limit": PASSAGES}
-            facts = [("facts", {"mode": "search", **query})] if "facts" in tools else []
-            return _call(*facts, ("session_search", query))
-        if "memory" not in tools and "session_search" in tools:
-            return _text(f"This is incognito, so I keep nothing of it. {self._reason}; I can only look things up.")
-        return _text(self._acknowledged(text, request.messages))
-
-    def _acknowledged(self, text: str, messages: Sequence[Json]) -> str:
-        has_attachment, is_small = _ATTACHMENT.search(text) is not None, is_smalltalk(text)
-        kept = "All right." if is_small else KEPT
-        if has_attachment:
-            kept = "I have kept that, but not what is attached: I cannot open it."
-        answers = (message for message in messages if message["role"] == "assistant")
-        if any(self._reason in block.get("text", "") for answer in answers for block in answer["content"]):
-            return kept
-        can = f"I can find {'again what you tell me' if is_small or has_attachment else 'it again'}"
-        return (
-            f"{kept} {self._reason}, so I cannot talk about it, but {can}: ask me, or use /recall. "
-            "I also take “remember that …” and “remind me tomorrow at 9 to …”."
-        )
-
-    def _answer(self, messages: Sequence[Json], text: str, results: Sequence[tuple[str, str, bool]]) -> Completion:
-        name, result, is_error = results[-1]
-        if name != "session_search" or is_error:
-            return _text((result.strip() or "Done.") if not is_error else f"I could not do that: {result}")
-        wanted = _terms(text)
-        found = [self._passage(session, wanted) for session in json.loads(result)["sessions"]]
-        passages = [passage for passage in (_seen(messages, text), *found) if passage][:PASSAGES]
-        if passages:
-            passages.insert(0, FOUND)
-        if known := _known(results):
-            passages.insert(0, "\n".join(["This is what I know:\n", *known]))
-        if not passages:
-            return _text(
-                f"I found nothing about that in what was said before. ({self._reason}; I can only look things up.)"
-            )
-        return _text("\n\n".join([*passages, f"_{self._reason}, so I quote._"]))
-
-    def _passage(self, session: Json, wanted: set[str]) -> str:
-        """The best match of a session, quoted."""
-        anchor = _telling(session["window"], wanted)
-        at = datetime.fromisoformat(anchor["at"]).astimezone(self._zone)
-        who = "you" if anchor.get("is_asker") else str(anchor.get("sender") or "somebody")
-        origin = str(anchor.get("origin") or "typed").replace("_", " ")
-        if anchor["role"] == "assistant":
-            who = "I"
-        elif origin != "typed":
-            who = f"forwarded by {who}" if origin == "forwarded" else f"{who} ({origin})"
-        title = session["title"] or ""
-        is_telling = title and not anchor["text"].strip().startswith(title.rstrip("…"))
-        where = f"{f' in “{title}”' if is_telling else ''} (session {session['session_id']})"
-        return f"{_quoted(anchor['text'])}\n\n— {who}, {at:%A} {at.day} {at:%B %Y} at {at:%H:%M}{where}"
-
-
 def _is_question(text: str) -> bool:
-    return text.rstrip(_AFTER_THE_END).endswith(tuple(_WORDING["question_ends"]))
+    return text.rstrip(_TRAILING_CHARS).endswith(tuple(_WORDING["question_ends"]))
 
 
-def _terms(text: str) -> set[str]:
-    return {term.rstrip("*") for term in any_of(text).terms}
+def _query_terms(text: str) -> set[str]:
+    return {term.rstrip("*") for term in plan_any_word(text).highlights}
 
 
-def _share(text: str, wanted: set[str]) -> float:
-    folded = fold(text).casefold()
-    return sum(term in folded for term in wanted) / max(1, len(wanted))
+def _term_share(text: str, terms: set[str]) -> float:
+    """The share of the terms that are in the text, from 0 to 1."""
+    folded_text = fold(text).casefold()
+    count = sum(term in folded_text for term in terms)
+    return count / max(1, len(terms))
 
 
-def _telling(window: Sequence[Json], wanted: set[str]) -> Json:
-    """The best match; where that is an earlier question, what a person stated around it, if it fits."""
-    anchor = next(item for item in window if item["is_anchor"])
-    if not _is_question(anchor["text"]):
-        return anchor
-    stated = [item for item in window if item["role"] == "user" and not _is_question(item["text"])]
-    best = max(stated, key=lambda item: _share(item["text"], wanted), default=anchor)
-    return best if _share(best["text"], wanted) >= 0.5 else anchor
+def _best_item(window: Sequence[Json], terms: set[str]) -> Json:
+    """The item of a search result to quote.
+
+    It is the match itself. If that is a question, a statement near it is better, provided that it
+    contains enough of the terms.
+    """
+    match = next(item for item in window if item["is_anchor"])
+    if not _is_question(match["text"]):
+        return match
+    statements = [
+        item for item in window if item["role"] == "user" and not _is_question(item["text"])
+    ]
+    best = max(statements, key=lambda item: _term_share(item["text"], terms), default=match)
+    return best if _term_share(best["text"], terms) >= MIN_TERM_SHARE else match
 
 
-def _quoted(text: str) -> str:
-    return "\n".join(f"> {line}" for line in text.strip().splitlines()[:12])
+def _quote(text: str) -> str:
+    return "\n".join(f"> {line}" for line in text.strip().splitlines()[:MAX_QUOTE_LINES])
 
 
-def _utterances(message: Json) -> list[tuple[str, str]]:
-    """(time line or "", text) of what people said in a user message; nobody's words look like a time line or a fence
-    there (`core.guard.fence.neutralise`)."""
-    said: list[tuple[str, str]] = []
+def _list_utterances(message: Json) -> list[_Utterance]:
+    """What people said in a user message of a request.
+
+    Blocks are told apart by their beginning. No person can imitate a time line, a frame or a fence
+    there, because their texts are neutralised (`core.guard.origin_and_fence`).
+    """
+    utterances: list[_Utterance] = []
     time_line = ""
-    for text in (block["text"] for block in message["content"] if block.get("type") == "text"):
+    for block in message["content"]:
+        if block.get("type") != "text":
+            continue
+        text = block["text"]
         if TIME_LINE.fullmatch(text):
             time_line = text
-        elif not text.startswith(OPENING) and not FRAME.match(text):
-            said.append((time_line, text))
-    return said
+        elif not text.startswith(OPENING) and not FRAME_START.match(text):
+            utterances.append(_Utterance(time_line, text))
+    return utterances
 
 
-def _said(messages: Sequence[Json]) -> str:
+def _last_message_text(messages: Sequence[Json]) -> str:
+    """The text of the last user message in which a person says something."""
     for message in reversed(messages):
-        if message["role"] == "user" and (said := _utterances(message)):
-            return "\n".join(text for _, text in said)
+        utterances = _list_utterances(message) if message["role"] == "user" else []
+        if utterances:
+            return "\n".join(utterance.text for utterance in utterances)
     return ""
 
 
-def _seen(messages: Sequence[Json], question: str) -> str:
-    """The best fit in this very conversation, which recall leaves out because a model would see it. Empty unless at
-    least half of the question's words are in it; an earlier question is no answer."""
-    wanted = _terms(question)
-    asked = question.split("\n")
-    best, passage = (0.5, False), ""
-    for message in messages:
-        for time_line, text in _utterances(message) if message["role"] == "user" else ():
-            if not time_line or text == question or (text in asked and _is_question(text)):
-                continue
-            if (rank := (_share(text, wanted), not _is_question(text))) >= best:
-                best = rank
-                passage = f"{_quoted(text)}\n\n— earlier in this conversation, {time_line.strip('[]')}"
+def _quote_conversation(messages: Sequence[Json], question: str) -> str:
+    """The best answer in the present conversation, quoted; "" if there is none.
+
+    Recall leaves out this conversation, because a model would see it anyway. An earlier question
+    isn't an answer to the same question. A statement comes before a question that fits as well.
+    """
+    terms = _query_terms(question)
+    question_lines = question.split("\n")
+    best_rank, passage = (MIN_TERM_SHARE, False), ""
+    for utterance in _earlier_utterances(messages):
+        text = utterance.text
+        is_question = _is_question(text)
+        if text == question or (text in question_lines and is_question):
+            continue
+        rank = (_term_share(text, terms), not is_question)
+        if rank >= best_rank:
+            best_rank = rank
+            time = utterance.time_line.strip("[]")
+            passage = f"{_quote(text)}\n\n— earlier in this conversation, {time}"
     return passage
 
 
-def _known(results: Sequence[tuple[str, str, bool]]) -> list[str]:
-    found = [json.loads(result)["facts"] for name, result, is_error in results if name == "facts" and not is_error]
-    lines = []
-    for fact in chain(*found):
-        who = f"{fact['who']}: " if fact.get("who") else ""
-        when = fact["when"] or f"said on {fact['said_on']}"
-        lines.append(f"- {who}{fact['content'].rstrip(' .')} ({when})")
-    return lines[:PASSAGES]
+def _earlier_utterances(messages: Sequence[Json]) -> Iterator[_Utterance]:
+    """All utterances of a request that have a time line, oldest first."""
+    for message in messages:
+        if message["role"] != "user":
+            continue
+        for utterance in _list_utterances(message):
+            if utterance.time_line:
+                yield utterance
 
 
-def _results(messages: Sequence[Json]) -> list[tuple[str, str, bool]]:
-    """Name, result and failure of each tool call that the conversation ends with."""
-    last = messages[-1]["content"]
-    if len(messages) < 2 or last[-1].get("type") != "tool_result":
+def _list_facts(results: Sequence[_ToolResult]) -> list[str]:
+    """One line for each of the first facts that the tool ``facts`` has found."""
+    lines: list[str] = []
+    for result in results:
+        if result.tool_name != "facts" or result.is_error:
+            continue
+        for fact in json.loads(result.text)["facts"]:
+            who = f"{fact['who']}: " if fact.get("who") else ""
+            when = fact["when"] or f"said on {fact['said_on']}"
+            lines.append(f"- {who}{fact['content'].rstrip(' .')} ({when})")
+    return lines[:MAX_PASSAGES]
+
+
+def _last_tool_results(messages: Sequence[Json]) -> list[_ToolResult]:
+    """The tool results that the conversation ends with; empty if it ends with anything else."""
+    last_blocks = messages[-1]["content"]
+    if len(messages) < 2 or last_blocks[-1].get("type") != "tool_result":
         return []
-    names = {block["id"]: str(block["name"]) for block in messages[-2]["content"] if block.get("type") == "tool_use"}
+    names = {
+        block["id"]: str(block["name"])
+        for block in messages[-2]["content"]
+        if block.get("type") == "tool_use"
+    }
     return [
-        (names.get(block["tool_use_id"], ""), str(block.get("content", "")), bool(block.get("is_error")))
-        for block in last
+        _ToolResult(
+            tool_name=names.get(block["tool_use_id"], ""),
+            text=str(block.get("content", "")),
+            is_error=bool(block.get("is_error")),
+        )
+        for block in last_blocks
         if block.get("type") == "tool_result"
     ]
 
 
-def _call(*named: tuple[str, dict[str, Any]]) -> Completion:
+def _call_tools(*calls: tuple[str, dict[str, Any]]) -> Completion:
+    """A completion with these tool calls: name and arguments of each."""
     blocks = tuple(
         {"type": "tool_use", "id": f"toolu_{uuid4().hex[:24]}", "name": name, "input": arguments}
-        for name, arguments in named
+        for name, arguments in calls
     )
-    return Completion(blocks=blocks, text="", stop_reason="tool_use", model=MODEL)
+    return Completion(blocks=blocks, text="", stop_reason="tool_use", model=OFFLINE_MODEL)
 
 
-def _text(text: str) -> Completion:
-    return Completion(blocks=({"type": "text", "text": text},), text=text, stop_reason="end_turn", model=MODEL)
+def _say(text: str) -> Completion:
+    block = {"type": "text", "text": text}
+    return Completion(blocks=(block,), text=text, stop_reason="end_turn", model=OFFLINE_MODEL)

@@ -1,311 +1,494 @@
-"""What a model is given: the system prompt of a session, what a person said in the form in which it is sent (a time
-line with its origin, what it answers or passes on, the text, the memory fence), and rows as turns of the Messages API.
-Never writes.
+"""What the model reads: the system prompt, the messages as they are sent, and the request.
 
-The prompt is written once, stored with its session and sent verbatim ever after; nothing in it may depend on what
-changes within a session. The sent form is stored before the first request and reused ever after; it is never shown,
-indexed or exported. The same rows give the same bytes, always: the provider's prefix cache depends on it.
+The system prompt is written once, stored with its session and sent unchanged from then on. It must
+not depend on anything that changes within a session.
+
+A person's message is sent as text blocks: a line with its time and origin, a frame with the message
+that it answers or forwards, the text, and the memory fence. This sent form is stored before the
+first request and reused in all later ones. It is never shown, indexed or exported.
+
+The same rows always give the same bytes, because the provider's prefix cache depends on them.
+Nothing here writes to the store.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from config.settings import CacheLife, ModelOptions
 from core.agent.context_files import OwnerFiles
-from core.guard.fence import ANSWERED, ANSWERING, DELIVERED, FORWARDED, MARK_LETTERS, fence, neutralise, said, told
-from core.guard.fence import mark as account_mark
+from core.guard.origin_and_fence import (
+    EARLIER_ANSWERS_LEAD,
+    FORWARD_LEAD,
+    JOB_RESULTS_LEAD,
+    MARK_LETTERS,
+    QUOTE_LEAD,
+    account_mark,
+    fence,
+    neutralise,
+    origin_label,
+    typed_text,
+)
 from core.memory.manager import MemoryManager
-from core.types import Account, Attachment, CallKind, Json, Message, Payer, Quoted, Request, Session, Tool, ToolContext
+from core.types import (
+    Account,
+    Attachment,
+    BillingScope,
+    CallKind,
+    Json,
+    Message,
+    Quote,
+    Request,
+    Session,
+    Tool,
+    ToolContext,
+)
 
-CHARS_PER_TOKEN = 3.5  # no tokenizer exists outside the provider; real usage corrects this after the first call
-LEFT_OUT = "[… {count:,} characters are left out here; nothing of it is lost …]"
-SOUL_CHARS = AGENTS_CHARS = 20_000
+# An estimate, because only the provider has a tokenizer. After the first call, the usage that the
+# provider reports replaces it.
+CHARS_PER_TOKEN = 3.5
+OMISSION_NOTICE = "[… {count:,} characters are left out here; nothing of it is lost …]"
+SOUL_CHARS = 20_000
+AGENTS_CHARS = 20_000
+# A shorter message is always sent whole, even to a model with a small window.
 LONG_CHARS = 2_000
-"""A message of fewer is sent whole, whatever the model reads."""
-ASKED_CHARS = 50_000
-"""Of what was said, with what memory is asked."""
+# The memory providers get at most this much of the messages as a query.
+MAX_MEMORY_QUERY_CHARS = 50_000
+NAME_CHARS = 80
 
-GUIDANCE = Path(__file__).with_name("guidance.md")
-"""The part of the prompt that says how the assistant works, for every owner. What a line says of a ``{tool}``, which it
-begins with, stands only where the session has it."""
-_OF_TOOL = re.compile(r"^- \{(\w+)\} (.*)$")
+# How the assistant works, the same for every owner. A line that begins with a ``{tool}`` is part of
+# the prompt only if the session has that tool.
+GUIDANCE_FILE = Path(__file__).with_name("guidance.md")
+_TOOL_LINE = re.compile(r"^- \{(\w+)\} (.*)$")
 
-REPORTS, REPORTS_CHARS = 3, 4_000
-"""Most results of jobs that a turn frames, and how long they are together."""
-_FORGED = re.compile(rf"[“”]|#\s*(?=[0-9a-f]{{{MARK_LETTERS}}}(?![^\W_]))", re.IGNORECASE)
-_DELIVERED = f"[{DELIVERED} delivered this here since the last message:]"
-_ANSWERED = f"[{ANSWERED} before:]"
+# A turn gets a frame with at most this many job results, and at most this many characters of them.
+MAX_JOB_RESULTS = 3
+MAX_JOB_RESULTS_CHARS = 4_000
+# What a name must not contain: quotation marks, and text that looks like the mark of an account.
+_FORGED_MARK = re.compile(rf"[“”]|#\s*(?=[0-9a-f]{{{MARK_LETTERS}}}(?![^\W_]))", re.IGNORECASE)
+_JOB_RESULTS_HEADING = f"[{JOB_RESULTS_LEAD} delivered this here since the last message:]"
+_EARLIER_ANSWERS_HEADING = f"[{EARLIER_ANSWERS_LEAD} before:]"
 
-INTERRUPTED = "The tool was interrupted and gave no result."
-_MISSING: Json = {"type": "tool_result", "content": INTERRUPTED, "is_error": True}
-_UNMARKABLE = ("thinking", "redacted_thinking")
+INTERRUPTED_RESULT = "The tool was interrupted and gave no result."
+_MISSING_RESULT: Json = {"type": "tool_result", "content": INTERRUPTED_RESULT, "is_error": True}
+# Block types that the Messages API accepts no cache mark on.
+_UNMARKABLE_TYPES = ("thinking", "redacted_thinking")
 
 
 Section = Callable[[ToolContext], Awaitable[str]]
-"""A part of a prompt with its heading, as it is in one conversation; empty where there is nothing to say."""
+"""Writes a part of the system prompt with its heading. Returns "" if there is nothing to say."""
 
 
-Frames = Callable[[Sequence[Message], Sequence[Message], ToolContext], Awaitable[list[tuple[str, ...]]]]
-"""What goes along with each of some messages, behind earlier ones."""
-CALLS_MANY = 5
-"""From so many calls of tools on, a turn may have been worth learning from."""
+Frames = Callable[
+    [Sequence[Message], Sequence[Message], ToolContext], Awaitable[list[tuple[str, ...]]]
+]
+"""Gets the rows of a turn and the earlier rows; returns the extra blocks of each row."""
+
+# A turn with this many tool calls may have been worth learning from.
+MANY_TOOL_CALLS = 5
 
 
-async def _nothing(context: ToolContext) -> str:
+async def _no_section(context: ToolContext) -> str:
     return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sections:
-    """Parts of a prompt that others write: the operator's words for the chat, the index of skills, context files; and
-    `frames` of a turn where a message of it fits the `cue`, or the turn before made `CALLS_MANY`; and of any turn the
-    `rules` that apply to what it names."""
+class PromptSections:
+    """The parts of prompts and sent messages that other modules write."""
 
-    instructions: Section = _nothing
-    skills: Section = _nothing
-    context_files: Section = _nothing
-    frames: Frames | None = None
-    cue: re.Pattern[str] = re.compile(r"\A/")
-    rules: Frames | None = None
+    # The owner's instructions for the chat.
+    instructions: Section = _no_section
+    # The index of skills.
+    skills: Section = _no_section
+    context_files: Section = _no_section
+    # Returns the text of a called skill, or a nudge to save one. It is called only if a message
+    # matches `skill_cue` or the turn before made at least `MANY_TOOL_CALLS` tool calls.
+    skill_frames: Frames | None = None
+    skill_cue: re.Pattern[str] = re.compile(r"\A/")
+    # Returns the project rules for the files that a message names.
+    rule_frames: Frames | None = None
 
 
 @dataclass
-class Prompt:
-    """Writes system prompts, and the sent form of user rows with at most `budget_chars` of memory a turn. `soul`: the
-    identity used without a SOUL.md; `zone`: IANA name; `tools`: all there are. `longest`: the most tokens of one
-    message, by the name of the model."""
+class PromptWriter:
+    """Writes system prompts and the sent form of people's messages."""
 
     owner_files: OwnerFiles
+    # The assistant's identity if there is no SOUL.md.
     soul: str
+    # An IANA time zone.
     zone: str
     memory: MemoryManager
+    # The most characters of recalled memory in a turn.
     budget_chars: int = 0
+    # All tools. A session may have fewer.
     tools: Sequence[Tool] = ()
-    sections: Sections = Sections()
-    longest: Callable[[str], float] = lambda model: math.inf
+    sections: PromptSections = PromptSections()
+    # The most tokens of one message, by the name of the model.
+    max_message_tokens: Callable[[str], float] = lambda model: math.inf
 
     def __post_init__(self) -> None:
-        self._guidance = GUIDANCE.read_text(encoding="utf-8").strip().split("\n")
+        self._guidance_lines = GUIDANCE_FILE.read_text(encoding="utf-8").strip().split("\n")
         self._zone = ZoneInfo(self.zone)
 
-    async def write(self, context: ToolContext, hint: str) -> str:
-        """The prompt of a session. The time is not in it, so that what a chat begins with next is in the cache."""
-        soul = await self.owner_files.text("SOUL.md", SOUL_CHARS)
-        agents = await self.owner_files.text("AGENTS.md", AGENTS_CHARS)
+    async def write_system_prompt(self, context: ToolContext, hint: str) -> str:
+        """Write the prompt of a session. `hint` describes the platform.
+
+        The prompt doesn't contain the time, so the prompt of a chat's next session begins the same
+        way and is read from the provider's cache.
+        """
+        soul = await self.owner_files.read_text("SOUL.md", SOUL_CHARS)
+        agents = await self.owner_files.read_text("AGENTS.md", AGENTS_CHARS)
         memory = await self.memory.system_prompt_block(context)
+        hint = hint.strip()
+        model = context.session.model
         sections = [
             soul or self.soul.strip(),
-            self._guidance_in(context.session),
+            self._render_guidance(context.session),
             await self.sections.instructions(context),
             f"# What you know\n{memory}" if memory else "",
             await self.sections.skills(context),
             f"# Instructions of your owner\n{agents}" if agents else "",
             await self.sections.context_files(context),
-            f"# Where you are\n{hint.strip()}" if hint.strip() else "",
-            f"# Your model\n{context.session.model}, when this was written." if context.session.model else "",
+            f"# Where you are\n{hint}" if hint else "",
+            f"# Your model\n{model}, when this was written." if model else "",
         ]
         return "\n\n".join(section for section in sections if section)
 
-    def _guidance_in(self, session: Session) -> str:
-        # In a schedule nothing is kept or planned.
-        there = {one.name for one in self.tools if serves(one, session) and (one.is_reading or session.is_remembered)}
-        lines = ((line, _OF_TOOL.fullmatch(line)) for line in self._guidance)
-        return "\n".join(f"- {of[2]}" if of else line for line, of in lines if of is None or of[1] in there)
+    def _render_guidance(self, session: Session) -> str:
+        """The guidance without the lines about tools that the session doesn't have.
 
-    async def seal(self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext) -> list[Message]:
-        """`rows`, answered together, as they are sent. A memory in one of the `earlier` rows is not repeated."""
+        A scheduled session stores and plans nothing, so it gets only the lines about read-only
+        tools.
+        """
+        tool_names = {
+            tool.name
+            for tool in self.tools
+            if is_tool_available(tool, session) and (tool.is_read_only or session.is_remembered)
+        }
+        lines: list[str] = []
+        for line in self._guidance_lines:
+            tool_line = _TOOL_LINE.fullmatch(line)
+            if tool_line is None:
+                lines.append(line)
+            elif tool_line[1] in tool_names:
+                lines.append(f"- {tool_line[2]}")
+        return "\n".join(lines)
+
+    async def render_sent_form(
+        self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
+    ) -> list[Message]:
+        """Return the rows of a turn with their sent form.
+
+        The last row also gets recalled memory. Lines that one of the `earlier` rows contains
+        aren't repeated.
+        """
         if not rows:
             return []
         text = "\n".join(row.text for row in rows)
-        typed = "\n".join(map(said, rows))
-        lines = await self.memory.prefetch(text[:ASKED_CHARS], context, typed) if text.strip() else ()
-        framed = await self._frames(rows, earlier, context)
-        *others, last = [
-            replace(row, sent=(*(row.sent or ()), *map(_block, frames)))
-            for row, frames in zip(self.dated(rows, context, earlier), framed, strict=True)
+        typed_words = "\n".join(map(typed_text, rows))
+        memory_lines: Sequence[str] = ()
+        if text.strip():
+            memory_lines = await self.memory.prefetch(
+                text[:MAX_MEMORY_QUERY_CHARS], context, typed_words
+            )
+        frames = await self._render_frames(rows, earlier, context)
+        sent_rows = [
+            _append_blocks(row, row_frames)
+            for row, row_frames in zip(
+                self.render_sent_form_without_memory(rows, context, earlier), frames, strict=True
+            )
         ]
-        if passages := self._chosen(lines, earlier):
-            last = replace(last, sent=(*(last.sent or ()), _block(fence(passages))))
-        return [*others, last]
+        if passages := self._select_memory(memory_lines, earlier):
+            sent_rows[-1] = _append_blocks(sent_rows[-1], [fence(passages)])
+        return sent_rows
 
-    async def _frames(
+    async def _render_frames(
         self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
-    ) -> Sequence[tuple[str, ...]]:
-        frames, cue = self.sections.frames, self.sections.cue
-        is_cue = any(cue.match(row.text) for row in rows) or len(tool_calls_of(earlier)) >= CALLS_MANY
-        asked = (frames if is_cue else None, self.sections.rules)
-        found = [await one(rows, earlier, context) for one in asked if one is not None]
-        return [tuple(chain(*framed)) for framed in zip(*found, strict=True)] if found else [()] * len(rows)
+    ) -> list[tuple[str, ...]]:
+        """The extra blocks of each row: skills first, then project rules."""
+        sources: list[Frames] = []
+        if self.sections.skill_frames is not None and self._may_concern_skills(rows, earlier):
+            sources.append(self.sections.skill_frames)
+        if self.sections.rule_frames is not None:
+            sources.append(self.sections.rule_frames)
 
-    def dated(self, rows: Sequence[Message], context: ToolContext, earlier: Sequence[Message] = ()) -> list[Message]:
-        """The same without memory. The first frames what jobs delivered since the `earlier` rows were sent."""
-        reports = self._reports(earlier, context)
-        return [
-            replace(row, sent=tuple(map(_block, self._sent(row, context, "" if place else reports))))
-            for place, row in enumerate(rows)
-        ]
+        frames: list[tuple[str, ...]] = [() for _ in rows]
+        for render_frames in sources:
+            more = await render_frames(rows, earlier, context)
+            frames = [first + second for first, second in zip(frames, more, strict=True)]
+        return frames
 
-    def _sent(self, row: Message, context: ToolContext, reports: str) -> Iterator[str]:
-        """The blocks of a message in the order in which they are sent: its time line, what frames it, its text."""
-        yield self._time_line(row, context)
-        if row.quoted is not None:
-            yield self._frame(row.quoted, row, context)
-        if reports:
-            yield reports
-        # Where it is longer than the model can read: it is kept whole.
-        is_long = len(row.text) > LONG_CHARS
-        text = cut(row.text, self.longest(context.session.model)) if is_long else row.text
-        yield neutralise(text) or "(no text)"
+    def _may_concern_skills(self, rows: Sequence[Message], earlier: Sequence[Message]) -> bool:
+        if any(self.sections.skill_cue.match(row.text) for row in rows):
+            return True
+        return len(list_recent_tool_calls(earlier)) >= MANY_TOOL_CALLS
 
-    def _reports(self, earlier: Sequence[Message], context: ToolContext) -> str:
-        """The last results of jobs behind those that a turn has framed; of a scheduled question, those there are."""
+    def render_sent_form_without_memory(
+        self, rows: Sequence[Message], context: ToolContext, earlier: Sequence[Message] = ()
+    ) -> list[Message]:
+        """Return rows with their sent form, but without recalled memory, skills and rules.
+
+        The first row gets a frame with the job results among the `earlier` rows that no earlier
+        turn has framed.
+        """
+        job_results = self._render_job_results(earlier, context)
+        sent_rows: list[Message] = []
+        for row in rows:
+            texts = self._render_message(row, context, job_results)
+            sent_rows.append(replace(row, sent_blocks=tuple(map(_text_block, texts))))
+            job_results = ""
+        return sent_rows
+
+    def _render_message(self, row: Message, context: ToolContext, job_results: str) -> list[str]:
+        """The blocks of a message in order: time line, quote or forward, job results, text.
+
+        A text longer than the model can read is cut here; the stored text stays whole.
+        """
+        blocks = [self._render_time_line(row, context)]
+        if row.quote is not None:
+            blocks.append(self._render_quote_frame(row.quote, row, context))
+        if job_results:
+            blocks.append(job_results)
+        text = row.text
+        if len(text) > LONG_CHARS:
+            text = cut_to_tokens(text, self.max_message_tokens(context.session.model))
+        blocks.append(neutralise(text) or "(no text)")
+        return blocks
+
+    def _render_job_results(self, earlier: Sequence[Message], context: ToolContext) -> str:
+        """A frame with the last job results that no earlier turn has framed; "" if there are none.
+
+        In the session of a scheduled question, the job results are its own earlier answers.
+        """
         jobs = [row for row in earlier if row.origin == "job"]
         if not jobs:
             return ""
-        opening = _ANSWERED if context.session.address.platform == "cron" else _DELIVERED
-        texts = (str(block.get("text", "")) for row in earlier for block in row.sent or ())
-        framed = "\n".join(text for text in texts if text.startswith(opening))
-        heads = [f"[{self._moment(row.created_at)}, message {row.id}]" for row in jobs]
-        last = max((at for at, head in enumerate(heads) if head in framed), default=-1)
-        at = max(last + 1, len(jobs) - REPORTS)
-        limit_chars = REPORTS_CHARS // max(1, len(jobs) - at)
-        told = [f"{head}\n{_cut(row.text, limit_chars)}" for head, row in zip(heads[at:], jobs[at:], strict=True)]
-        return "\n\n".join([opening, *told]) if told else ""
+        is_scheduled = context.session.address.platform == "cron"
+        heading = _EARLIER_ANSWERS_HEADING if is_scheduled else _JOB_RESULTS_HEADING
 
-    def _chosen(self, lines: Sequence[str], earlier: Sequence[Message]) -> str:
-        known = "".join(block["text"] for row in earlier for block in row.memory) if lines else ""
-        chosen: list[str] = []
-        left = self.budget_chars
+        earlier_frames: list[str] = []
+        for row in earlier:
+            for block in row.sent_blocks or ():
+                text = str(block.get("text", ""))
+                if text.startswith(heading):
+                    earlier_frames.append(text)
+        framed_text = "\n".join(earlier_frames)
+        labels = [f"[{self._format_moment(row.created_at)}, message {row.id}]" for row in jobs]
+        # The index of the first job result after the last one that is already framed.
+        new_from = 0
+        for index, label in enumerate(labels):
+            if label in framed_text:
+                new_from = index + 1
+
+        first = max(new_from, len(jobs) - MAX_JOB_RESULTS)
+        if first == len(jobs):
+            return ""
+        limit_chars = MAX_JOB_RESULTS_CHARS // (len(jobs) - first)
+        paragraphs = [heading]
+        for label, row in zip(labels[first:], jobs[first:], strict=True):
+            paragraphs.append(f"{label}\n{_shorten_result(row.text, limit_chars)}")
+        return "\n\n".join(paragraphs)
+
+    def _select_memory(self, lines: Sequence[str], earlier: Sequence[Message]) -> str:
+        """The memory lines that fit into the budget and that no earlier row contains.
+
+        Every line begins with a unique token. Two lines with the same token count as the same.
+        """
+        if not lines:
+            return ""
+        earlier_memory = "".join(block["text"] for row in earlier for block in row.memory_blocks)
+        selection: list[str] = []
+        remaining_chars = self.budget_chars
         for line in lines:
-            line = "- " + neutralise(" ".join(line.split()))
-            if f"\n- {line.split(' ', 2)[1]} " not in known and len(line) <= left:
-                left -= len(line)
-                chosen.append(line)
-        return "\n".join(chosen)
+            item = "- " + neutralise(" ".join(line.split()))
+            token = item.split(" ", 2)[1]
+            if f"\n- {token} " not in earlier_memory and len(item) <= remaining_chars:
+                remaining_chars -= len(item)
+                selection.append(item)
+        return "\n".join(selection)
 
-    def _time_line(self, row: Message, context: ToolContext) -> str:
-        parts = [self._moment(row.created_at)]
-        if context.scope.is_room and row.sender:
-            parts.append(f"from {_called(row.sender.name, row.sender.id, context)}")
-        return f"[{', '.join([*parts, *filter(None, [told(row)])])}]"
+    def _render_time_line(self, row: Message, context: ToolContext) -> str:
+        """The first line of a message: its time, its sender if in a group, and its origin."""
+        parts = [self._format_moment(row.created_at)]
+        if context.scope.is_group and row.sender:
+            parts.append(f"from {_render_name(row.sender.name, row.sender.id, context)}")
+        if label := origin_label(row):
+            parts.append(label)
+        return f"[{', '.join(parts)}]"
 
-    def _moment(self, moment: datetime) -> str:
-        at = moment.astimezone(self._zone)
-        return f"{at:%A} {at.day} {at:%B %Y}, {at:%H:%M} {self._zone}"
+    def _format_moment(self, moment: datetime) -> str:
+        local = moment.astimezone(self._zone)
+        return f"{local:%A} {local.day} {local:%B %Y}, {local:%H:%M} {self._zone}"
 
-    def _frame(self, quoted: Quoted, row: Message, context: ToolContext) -> str:
-        """What `row` answers, each of its lines marked, or whose words it passes on."""
-        if quoted.message_id is not None and not quoted.text:
-            return f"[{ANSWERING} a message that is gone]"
-        name = f"“{_called(quoted.name, quoted.user_id, context)}”" if quoted.name else ""
-        at = f", {self._moment(quoted.at)}" if quoted.at else ""
-        is_own = quoted.user_id == getattr(row.sender, "id", None)
-        if quoted.kind == "forward":
-            whose = "you" if quoted.is_ours else "themselves" if is_own else name or "somewhere else"
-            return f"[{FORWARDED} {whose}{at}: not {'said now' if is_own else 'the words of the person who sent it'}]"
-        what = "their own words" if is_own else f"what {name} wrote" if name else "a message"
-        part = "this part of " if quoted.kind == "part" else ""
-        lines = "\n> ".join(["", *neutralise(quoted.text).splitlines()])
-        return f"[{ANSWERING} {part}{'what you wrote' if quoted.is_ours else what}{at}{lines and ':' + lines}]"
+    def _render_quote_frame(self, quote: Quote, row: Message, context: ToolContext) -> str:
+        """A frame that quotes the message `row` replies to, or names the author it forwards.
+
+        Each quoted line begins with ``>``.
+        """
+        if quote.message_id is not None and not quote.text:
+            return f"[{QUOTE_LEAD} a message that is gone]"
+        name = f"“{_render_name(quote.name, quote.user_id, context)}”" if quote.name else ""
+        at = f", {self._format_moment(quote.at)}" if quote.at else ""
+        is_own = row.sender is not None and quote.user_id == row.sender.id
+        if quote.kind == "forward":
+            return _render_forward_frame(quote, name, at, is_own=is_own)
+
+        if quote.is_ours:
+            source = "what you wrote"
+        elif is_own:
+            source = "their own words"
+        elif name:
+            source = f"what {name} wrote"
+        else:
+            source = "a message"
+        part = "this part of " if quote.kind == "part" else ""
+        lines = [f"\n> {line}" for line in neutralise(quote.text).splitlines()]
+        colon = ":" if lines else ""
+        return f"[{QUOTE_LEAD} {part}{source}{at}{colon}{''.join(lines)}]"
 
 
-def tool_calls_of(rows: Sequence[Message]) -> list[Json]:
-    """The calls of tools since a person has last said something."""
-    found: list[Json] = []
+def _render_forward_frame(quote: Quote, name: str, at: str, *, is_own: bool) -> str:
+    """A frame that names the author of a forwarded message. `name` and `at` may be empty."""
+    if quote.is_ours:
+        author = "you"
+    elif is_own:
+        author = "themselves"
+    else:
+        author = name or "somewhere else"
+    warning = "said now" if is_own else "the words of the person who sent it"
+    return f"[{FORWARD_LEAD} {author}{at}: not {warning}]"
+
+
+def list_recent_tool_calls(rows: Sequence[Message]) -> list[Json]:
+    """The tool calls after the last message of a person, starting with the latest row."""
+    calls: list[Json] = []
     for row in reversed(rows):
         if row.role == "user":
             break
-        found += [block for block in row.blocks or () if block.get("type") == "tool_use"]
-    return found
+        calls += [block for block in row.blocks or () if block.get("type") == "tool_use"]
+    return calls
 
 
 def with_attachments(text: str, attachments: Sequence[Attachment]) -> str:
     """The text followed by one line for each attachment."""
-    lines = []
+    lines = [text] if text else []
     for item in attachments:
         size = f"{item.size_bytes:,} bytes" if item.size_bytes else ""
         details = ", ".join(filter(None, (item.mime, size)))
-        lines.append(f"[attached {item.kind}: {_one_line(item.name)}{f' ({details})' if details else ''}]")
-    return "\n".join([text, *lines] if text else lines)
+        suffix = f" ({details})" if details else ""
+        lines.append(f"[attached {item.kind}: {_clean_name(item.name)}{suffix}]")
+    return "\n".join(lines)
 
 
-def _cut(text: str, limit_chars: int) -> str:
-    return neutralise(text if len(text) <= limit_chars else f"{text[:limit_chars].rstrip()} […]")
+def _shorten_result(text: str, limit_chars: int) -> str:
+    if len(text) > limit_chars:
+        text = f"{text[:limit_chars].rstrip()} […]"
+    return neutralise(text)
 
 
-def _called(name: str, user_id: str, context: ToolContext) -> str:
-    """A name on one line, which ends no quotes and brings along the mark of nobody else; in a room with its own."""
-    called = _FORGED.sub("", _one_line(name))
+def _render_name(name: str, user_id: str, context: ToolContext) -> str:
+    """A person's name on one line. In a group, the mark of their account follows.
+
+    The name can't close quotation marks or imitate the mark of another account.
+    """
+    safe_name = _FORGED_MARK.sub("", _clean_name(name))
+    if not user_id or not context.scope.is_group:
+        return safe_name
     account = Account(platform=context.session.address.platform, user_id=user_id)
-    return f"{called} {account_mark(account)}" if user_id and context.scope.is_room else called
+    return f"{safe_name} {account_mark(account)}"
 
 
-def _block(text: str) -> Json:
+def _clean_name(text: str) -> str:
+    """The name of a person or file on one short line, with round brackets for square ones."""
+    text = text.replace("[", "(").replace("]", ")")
+    return neutralise(" ".join(text.split()))[:NAME_CHARS]
+
+
+def _text_block(text: str) -> Json:
     return {"type": "text", "text": text}
 
 
-def _one_line(text: str) -> str:
-    return neutralise(" ".join(text.replace("[", "(").replace("]", ")").split()))[:80]
+def _append_blocks(row: Message, texts: Iterable[str]) -> Message:
+    return replace(row, sent_blocks=(*(row.sent_blocks or ()), *map(_text_block, texts)))
 
 
-def described(tools: Iterable[Tool], session: Session) -> tuple[Json, ...]:
-    """The tool definitions of a session. They stand first in the cached prefix, so they stay the same with it."""
+def describe_tools(tools: Iterable[Tool], session: Session) -> tuple[Json, ...]:
+    """The tool definitions of a session.
+
+    The cached prefix begins with them, so they must stay the same within a session.
+    """
     return tuple(
         {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)}
         for tool in tools
-        if serves(tool, session)
+        if is_tool_available(tool, session)
     )
 
 
-def serves(tool: Tool, session: Session) -> bool:
-    """Whether a session has a tool. An incognito one has none that keeps or tells anything, a scheduled one none of
-    an outside service."""
+def is_tool_available(tool: Tool, session: Session) -> bool:
+    """Whether a session has a tool.
+
+    An incognito session has only tools that store nothing and send nothing out. A scheduled session
+    has no tools of external services.
+    """
     if session.is_incognito:
-        return tool.is_reading
-    return not tool.is_outside or session.is_remembered
+        return tool.is_read_only
+    return not tool.is_external or session.is_remembered
 
 
-def request(
+def build_request(
     session: Session,
     rows: Sequence[Message],
     tools: Iterable[Tool],
     options: ModelOptions,
-    payer: Payer,
+    billing: BillingScope,
     kind: CallKind = "chat",
-    turn: str = "",
+    turn_key: str = "",
 ) -> Request:
-    """What the model of a session is asked behind these rows. Each extends the one before, for the provider's cache."""
+    """Build the next request of a session whose history is `rows`.
+
+    Each request extends the previous one, so the provider reads the beginning from its cache.
+    """
+    system_block = {
+        "type": "text",
+        "text": session.prompt.text,
+        "cache_control": build_cache_mark(options.cache),
+    }
     return Request(
-        system=({"type": "text", "text": session.system_prompt, "cache_control": mark(options.cache)},),
-        messages=marked(conversation(rows), options.cache),
-        tools=described(tools, session),
+        system=(system_block,),
+        messages=add_cache_marks(build_conversation(rows), options.cache),
+        tools=describe_tools(tools, session),
         model=session.model,
         max_tokens=options.max_tokens,
         kind=kind,
-        payer=payer,
-        turn=turn,
+        billing=billing,
+        turn_key=turn_key,
     )
 
 
-def conversation(rows: Sequence[Message]) -> list[dict[str, Any]]:
-    """Rows (oldest first) as ``{"role", "content": [blocks]}``: beginning with user, roles alternating, every tool call
-    answered at the head of the next user message, no empty text."""
+def build_conversation(rows: Sequence[Message]) -> list[dict[str, Any]]:
+    """Convert rows, oldest first, to Messages API turns: ``{"role", "content": [blocks]}``.
+
+    The first turn is the user's, and the roles alternate. The next user turn begins with the
+    results of all tool calls. No text block is empty.
+    """
     turns: list[dict[str, Any]] = []
+    # The role of the last turn if the next row may join it.
     open_role = ""
     for row in rows:
         if row.origin == "job":
-            continue  # the next turn frames it
-        given = row.sent or row.blocks or (_block(row.text),)
-        blocks = [block for block in given if block.get("type") != "text" or block["text"].strip()]
+            continue  # the frame of job results in the next turn contains it
+        row_blocks = row.sent_blocks or row.blocks or (_text_block(row.text),)
+        blocks = [
+            block for block in row_blocks if block.get("type") != "text" or block["text"].strip()
+        ]
         if not blocks:
             continue
         role = "assistant" if row.role == "assistant" else "user"
@@ -313,87 +496,130 @@ def conversation(rows: Sequence[Message]) -> list[dict[str, Any]]:
             turns[-1]["content"].extend(blocks)
         else:
             turns.append({"role": role, "content": blocks})
-        # What follows a call that a crash left without its result must not join its message, or the request would not
-        # extend the one before.
-        is_call = role == "assistant" and any(block.get("type") == "tool_use" for block in blocks)
-        open_role = "" if is_call else role
-    return _answered(turns)
+        # A crash can leave a tool call without its result. The next assistant row must not join
+        # the call's turn, or the request wouldn't extend the one before.
+        has_call = role == "assistant" and any(block.get("type") == "tool_use" for block in blocks)
+        open_role = "" if has_call else role
+    return _answer_tool_calls(turns)
 
 
-def mark(life: CacheLife) -> Json:
-    """The ``cache_control`` mark of a cache life."""
+def _answer_tool_calls(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Make the conversation begin with a user turn and give every tool call a result.
+
+    The results are in the turn after the calls. A call without a result gets an error as its
+    result. An assistant turn at the beginning is dropped, and so are results whose call is missing,
+    because that part of the history is gone.
+    """
+    conversation: list[dict[str, Any]] = []
+    open_call_ids: list[str] = []
+    for turn in turns:
+        is_user = turn["role"] == "user"
+        blocks = _put_results_first(turn["content"] if is_user else [], open_call_ids)
+        if blocks:
+            conversation.append({"role": "user", "content": blocks})
+        open_call_ids = []
+        if not is_user and conversation:
+            conversation.append(turn)
+            open_call_ids = [
+                block["id"] for block in turn["content"] if block.get("type") == "tool_use"
+            ]
+    if open_call_ids:
+        conversation.append({"role": "user", "content": _put_results_first([], open_call_ids)})
+    return conversation
+
+
+def _put_results_first(blocks: Sequence[Json], call_ids: Sequence[str]) -> list[Json]:
+    """The results of the calls, in the order of the calls, followed by all other blocks.
+
+    A call without a result gets an error as its result.
+    """
+    results = {
+        block["tool_use_id"]: block for block in blocks if block.get("type") == "tool_result"
+    }
+    blocks_in_order: list[Json] = []
+    for call_id in call_ids:
+        blocks_in_order.append(results.get(call_id) or {**_MISSING_RESULT, "tool_use_id": call_id})
+    blocks_in_order += [block for block in blocks if block.get("type") != "tool_result"]
+    return blocks_in_order
+
+
+def build_cache_mark(life: CacheLife) -> Json:
+    """The ``cache_control`` value that caches for `life`."""
     return {"type": "ephemeral"} if life == "5m" else {"type": "ephemeral", "ttl": life}
 
 
-def marked(turns: Sequence[dict[str, Any]], life: CacheLife = "5m") -> tuple[Json, ...]:
-    """The conversation with cache marks at the tail of the previous request and at its own tail: the server looks back
-    only 20 blocks from a mark, and one round of parallel tool calls can be more."""
-    requests = [index for index, turn in enumerate(turns) if turn["role"] == "user"]
-    tails = {*requests[-2:], len(turns) - 1}
-    return tuple(_mark(turn, mark(life)) if index in tails else turn for index, turn in enumerate(turns))
+def add_cache_marks(turns: Sequence[dict[str, Any]], life: CacheLife = "5m") -> tuple[Json, ...]:
+    """Set cache breakpoints at the end of the previous request and at the end of this one.
+
+    One breakpoint isn't enough: from there the server looks back only 20 blocks, and one round of
+    parallel tool calls can have more.
+    """
+    mark = build_cache_mark(life)
+    user_indexes = [index for index, turn in enumerate(turns) if turn["role"] == "user"]
+    request_ends = {*user_indexes[-2:], len(turns) - 1}
+    return tuple(
+        _mark_last_block(turn, mark) if index in request_ends else turn
+        for index, turn in enumerate(turns)
+    )
 
 
-def _mark(turn: dict[str, Any], mark: Json) -> dict[str, Any]:
+def _mark_last_block(turn: dict[str, Any], mark: Json) -> dict[str, Any]:
+    """A copy of the turn with the mark on the last block that may have one."""
     content = list(turn["content"])
-    markable = [index for index, block in enumerate(content) if block.get("type") not in _UNMARKABLE]
-    for last in markable[-1:]:
-        content[last] = {**content[last], "cache_control": mark}
+    for index in reversed(range(len(content))):
+        if content[index].get("type") not in _UNMARKABLE_TYPES:
+            content[index] = {**content[index], "cache_control": mark}
+            break
     return {**turn, "content": content}
 
 
-def _answered(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A window may open with the assistant or with results of a call that is gone; the API wants a user first."""
-    out: list[dict[str, Any]] = []
-    called: list[str] = []
-    for turn in (*turns, {"role": "user", "content": []}):
-        content = turn["content"] if turn["role"] == "user" else []
-        given = {block["tool_use_id"]: block for block in content if block.get("type") == "tool_result"}
-        answer = [given.get(call) or {**_MISSING, "tool_use_id": call} for call in called]
-        answer += [block for block in content if block.get("type") != "tool_result"]
-        if answer:
-            out.append({"role": "user", "content": answer})
-        called = []
-        if turn["role"] == "assistant" and out:
-            out.append(turn)
-            called = [block["id"] for block in turn["content"] if block.get("type") == "tool_use"]
-    return out
+def estimate_text_tokens(text: str) -> float:
+    """Estimate the tokens of a text from its bytes.
+
+    Letters outside of ASCII take more bytes, and usually more tokens.
+    """
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    return size / CHARS_PER_TOKEN
 
 
-def tokens_in(text: str) -> float:
-    """An estimate, of bytes: what is not written in Latin letters takes more of them, and more tokens."""
-    return (len(text) if text.isascii() else len(text.encode("utf-8", "replace"))) / CHARS_PER_TOKEN
-
-
-def tokens_of(row: Message) -> float:
-    """An estimate of what a row takes in a request."""
-    blocks = row.sent or row.blocks
+def estimate_row_tokens(row: Message) -> float:
+    """Estimate how many tokens a row takes in a request."""
+    blocks = row.sent_blocks or row.blocks
     if blocks is None:
-        return tokens_in(row.text)
-    taken = 0.0
+        return estimate_text_tokens(row.text)
+    tokens = 0.0
     for block in blocks:
         text = block.get("text")
-        # Nearly all are blocks of text, and a long history has hundreds.
-        taken += tokens_in(text if isinstance(text, str) else str(block))
-    return taken
+        # Only blocks that aren't text are converted, because a history can have hundreds of blocks.
+        tokens += estimate_text_tokens(text if isinstance(text, str) else str(block))
+    return tokens
 
 
-def tokens(session: Session, rows: Sequence[Message]) -> float:
-    """Tokens of the next request: the real usage of the last call and an estimate of the rest."""
-    estimated = 0.0
+def estimate_request_tokens(session: Session, rows: Sequence[Message]) -> float:
+    """Estimate the tokens of the next request.
+
+    The estimate is the usage of the session's last call, as the provider reported it, plus an
+    estimate of the rows after it. The usage of a parent session isn't used, because it counts the
+    parent's longer history.
+    """
+    estimate = 0.0
     for row in reversed(rows):
-        # What a carried row cost was the cost of its own, longer conversation.
-        if row.usage and row.usage.sent and row.session_id == session.id:
-            return row.usage.sent + row.usage.output + estimated
-        estimated += tokens_of(row)
-    return tokens_in(session.system_prompt) + estimated
+        if row.usage and row.usage.total_input and row.session_id == session.id:
+            return row.usage.total_input + row.usage.output + estimate
+        estimate += estimate_row_tokens(row)
+    return estimate_text_tokens(session.prompt.text) + estimate
 
 
-def cut(text: str, limit_tokens: float) -> str:
-    """`text` as it is sent where it is longer than the model can read: its beginning, its end, and how much is left out
-    between them."""
-    taken = tokens_in(text)
-    if taken <= limit_tokens:
+def cut_to_tokens(text: str, limit_tokens: float) -> str:
+    """Cut the middle out of a text that is longer than `limit_tokens`.
+
+    Three quarters of the remaining text are its beginning, and the rest is its end. A notice says
+    how many characters are missing.
+    """
+    tokens = estimate_text_tokens(text)
+    if tokens <= limit_tokens:
         return text
-    chars = int(len(text) * limit_tokens / taken)
-    first, last = chars * 3 // 4, chars // 4
-    return f"{text[:first]}\n{LEFT_OUT.format(count=len(text) - first - last)}\n{text[len(text) - last :]}"
+    limit_chars = int(len(text) * limit_tokens / tokens)
+    first, last = limit_chars * 3 // 4, limit_chars // 4
+    notice = OMISSION_NOTICE.format(count=len(text) - first - last)
+    return f"{text[:first]}\n{notice}\n{text[len(text) - last :]}"

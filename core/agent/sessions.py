@@ -1,4 +1,8 @@
-"""Which session a turn belongs to: the open one, a new one, a resumed one, or the child of one that was compressed."""
+"""Finds or opens the session that a turn belongs to.
+
+This is the open session of the turn's address, a new one, a resumed one, or the child of a session
+that was compressed or ended at a boundary.
+"""
 
 from __future__ import annotations
 
@@ -11,322 +15,487 @@ from itertools import takewhile
 import structlog
 
 from config.settings import ModelOptions
-from core.agent.prompt import REPORTS, Prompt, with_attachments
-from core.agent.summary import Parts, parted
+from core.agent.prompt import MAX_JOB_RESULTS, PromptWriter, with_attachments
+from core.agent.summary import HistoryParts, split_history
 from core.errors import ModelError
-from core.guard.fence import said
+from core.guard.origin_and_fence import typed_text
 from core.memory.manager import MemoryManager
-from core.models.wrappers import ask
+from core.models.metering import ask_model
 from core.ports import Clock, Model
 from core.store.mailbox import InboxEntry, OutboxItem
-from core.store.rows import turns
+from core.store.rows import split_turns
 from core.store.sessions import Conversations
-from core.text.normalize import language_data, shortened
+from core.text.normalize import language_data, shorten
 from core.types import (
     Address,
+    BillingScope,
+    CarryOver,
     EndReason,
     ErasureEpoch,
     Inbound,
     Json,
     Message,
-    Payer,
     Scope,
     Session,
+    SessionPrompt,
     ToolContext,
     Window,
 )
 
-ENDLESS = 2**63 - 1
-CARRIED = 0.20  # the share of the window that the last turns may take where a session goes on elsewhere
+# The largest possible id of a row.
+MAX_ROW_ID = 2**63 - 1
+# The share of the context window that the last turns may take if a session is resumed elsewhere.
+RESUMED_TAIL_SHARE = 0.20
 
 TITLE_CHARS = 60
+# The helper model reads this many characters of the question and of the answer to suggest a title.
+TITLE_SOURCE_CHARS = 1500
+TITLE_MAX_TOKENS = 64
 _log = structlog.get_logger("sessions")
-_NUMBER = re.compile(r" #(\d{1,9})\Z")
+_TITLE_NUMBER = re.compile(r" #(\d{1,9})\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """Waiting messages answered together, in order of arrival, and what may be seen: `scopes`, as of `epoch`.
-    `is_owner`: of the last sender. `hint`: the platform's, for a new session's prompt; `is_fresh` asks for a new
-    session."""
+    """Waiting messages that are answered together, and the scopes that the answer may read."""
 
     address: Address
+    # The turn writes to this scope.
     scope: Scope
+    # The turn may read these scopes, as of `epoch`.
     scopes: frozenset[Scope]
+    # The messages, in order of arrival.
     entries: tuple[InboxEntry, ...]
     outbox_item: OutboxItem
+    # Whether the last sender is the owner.
     is_owner: bool = False
     epoch: ErasureEpoch | None = None
+    # The platform's part of a new session's system prompt.
     hint: str = ""
-    is_fresh: bool = False
+    # The turn gets a session of its own instead of the open one.
+    is_new_session: bool = False
 
     @property
     def text(self) -> str:
         return "\n".join(entry.inbound.text for entry in self.entries)
 
-    def payer(self, session: Session) -> Payer:
-        return Payer(session_id=session.id, scope=session.scope, user_id=self.entries[-1].inbound.sender.id)
+    def billing_scope(self, session: Session) -> BillingScope:
+        return BillingScope(
+            session_id=session.id, scope=session.scope, user_id=self.entries[-1].inbound.sender.id
+        )
 
-    def context(self, session: Session, now: datetime, rows: Sequence[Message] = ()) -> ToolContext:
-        """`rows`: the history of the session, which stands in the model's context."""
+    def build_tool_context(
+        self, session: Session, now: datetime, rows: Sequence[Message] = ()
+    ) -> ToolContext:
+        """The context of tools in this turn. `rows` is the history that the model has read."""
+        question_ids = (
+            row.id for row in reversed(rows) if row.role == "user" and row.kind == "chat"
+        )
         return ToolContext(
             session=session,
             scope=self.scope,
             scopes=self.scopes,
             sender=self.entries[-1].inbound.sender,
             now=now,
-            message_id=next((row.id for row in reversed(rows) if row.role == "user" and row.kind == "chat"), None),
+            message_id=next(question_ids, None),
             window=window_of(session, rows),
             epoch=self.epoch,
         )
 
 
+FlushCallback = Callable[[Session, Sequence[Message], Turn], Awaitable[None]]
+"""Lets the model store what it wants to remember of a session. See `core.agent.compression`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boundary:
-    """When a conversation goes on without its earlier part: after so long a rest, and at this time of each day."""
+    """When a session ends and the conversation continues in a new one."""
 
+    # The session ends after a pause of this length.
     idle: timedelta | None = None
+    # The session ends every day at this time in `zone`.
     daily_at: time | None = None
     zone: tzinfo = UTC
 
-    def crossed(self, last_at: datetime, now: datetime) -> EndReason | None:
+    def end_reason(self, last_at: datetime, now: datetime) -> EndReason | None:
+        """Why a session with its last message at `last_at` ends; None if it continues."""
         if self.idle and now - last_at >= self.idle:
             return "idle"
-        if self.daily_at is not None:
-            since_midnight = timedelta(hours=self.daily_at.hour, minutes=self.daily_at.minute)
-            day = now.astimezone(self.zone) - since_midnight
-            return "daily" if last_at < datetime.combine(day, self.daily_at, self.zone) else None
-        return None
+        if self.daily_at is None:
+            return None
+        since_midnight = timedelta(hours=self.daily_at.hour, minutes=self.daily_at.minute)
+        day = now.astimezone(self.zone) - since_midnight
+        latest_boundary = datetime.combine(day, self.daily_at, self.zone)
+        return "daily" if last_at < latest_boundary else None
 
 
 @dataclass
 class SessionTracker:
-    """Opens, titles and ends sessions, and tells `memory`. Without a `helper` a person's first words are the title."""
+    """Opens, titles and ends sessions, and keeps `memory` informed.
+
+    Without a `helper` model, the beginning of the first question becomes the title.
+    """
 
     conversations: Conversations
-    prompt: Prompt
+    prompt: PromptWriter
     memory: MemoryManager
     clock: Clock
     options: ModelOptions
     helper: Model | None
     boundary: Boundary = Boundary()
-    flush: Callable[[Session, Sequence[Message], Turn], Awaitable[None]] | None = None
-    """What the model keeps before a boundary."""
+    # Called before a session ends at a boundary.
+    flush: FlushCallback | None = None
 
     async def open(self, turn: Turn) -> tuple[Session, list[Message]]:
-        """The session of the turn, with its prompt and its history."""
-        blank = self._blank(turn.address, turn.scope)
-        if turn.is_fresh:
-            results = await self.conversations.job_results(turn.address, turn.scopes, REPORTS)
-            return await self._with_prompt(await self.conversations.create(blank, "cron"), turn), results
-        found = await self.conversations.opened(turn.address, turn.scopes)
-        session, rows = found or (await self.conversations.ensure(blank), [])
-        if session.scope != turn.scope or not session.sight <= turn.scopes:
-            # Less may be seen here than when the prompt was written: neither it nor what was recalled then may stay.
-            session, rows = await self._followed(session, blank, "rights", turn.epoch), []
-            session = await self._with_prompt(session, turn)
-        elif (reason := await self._crossed(session, rows, turn)) is not None:
-            if self.flush is not None:
-                await self.flush(session, rows, turn)
-            # What jobs have delivered since goes along: it may be what is answered now.
-            rows = [*takewhile(lambda row: row.origin == "job", reversed(rows))][::-1]
-            opens_at = rows[0].id if rows else None
-            after = replace(blank, parent_id=session.id, title=numbered(session), opens_at=opens_at)
-            session = await self._with_prompt(await self._followed(session, after, reason, turn.epoch), turn)
-        elif not session.system_prompt:
-            # One that had a prompt before, which instructions or an erasure took, is not new.
-            is_new = not (session.sight or session.parent_id or session.is_incognito)
-            session = await self._with_prompt(session, turn)
+        """Return the session of a turn, with a system prompt, and the session's history.
+
+        The session is opened if necessary.
+        """
+        blank = self._blank_session(turn.address, turn.scope)
+        if turn.is_new_session:
+            return await self._open_scheduled(blank, turn)
+
+        open_session = await self.conversations.load_open(turn.address, turn.scopes)
+        if open_session is None:
+            session, rows = await self.conversations.ensure(blank), list[Message]()
+        else:
+            session, rows = open_session
+
+        if session.scope != turn.scope or not session.prompt.visible_scopes <= turn.scopes:
+            # The turn may see less than could be seen when the prompt was written. Neither the
+            # prompt nor the memory that was recalled may stay.
+            session = await self._open_next(session, blank, "rights", turn.epoch)
+            return await self._with_stored_prompt(session, turn), []
+
+        reason = await self._boundary_reason(session, rows, turn)
+        if reason is not None:
+            return await self._open_past_boundary(session, rows, blank, reason, turn)
+
+        if not session.prompt.text:
+            # A session that had a prompt before isn't new: changed instructions or an erasure
+            # removed the prompt.
+            is_new = not (
+                session.prompt.visible_scopes or session.parent_id or session.is_incognito
+            )
+            session = await self._with_stored_prompt(session, turn)
             if is_new:
                 await self.memory.on_session_switch(session.id, None, "new")
-        elif session.sight != turn.scopes:
-            # Accounts were linked since: what is recalled from now on must go when they part.
-            session = await self.conversations.keep_prompt(session.id, session.system_prompt, turn.scopes, turn.epoch)
+        elif session.prompt.visible_scopes != turn.scopes:
+            # Accounts were linked since. The new scopes are stored with the prompt, so that memory
+            # recalled from them is dropped if the accounts are unlinked.
+            session = await self.conversations.store_prompt(
+                session.id, session.prompt.text, turn.scopes, turn.epoch
+            )
         return session, rows
 
-    async def prompted(self, session: Session, turn: Turn) -> Session:
-        """A session that is not stored yet, with its prompt."""
-        prompt = await self.prompt.write(turn.context(session, session.started_at), _hint(session, turn))
-        return replace(session, system_prompt=prompt, sight=turn.scopes)
+    async def _open_scheduled(self, blank: Session, turn: Turn) -> tuple[Session, list[Message]]:
+        """A new session for a scheduled question, with the last results of its job."""
+        results = await self.conversations.list_job_results(
+            turn.address, turn.scopes, MAX_JOB_RESULTS
+        )
+        session = await self.conversations.create(blank, "cron")
+        return await self._with_stored_prompt(session, turn), results
 
-    async def compress(
+    async def _open_past_boundary(
         self,
         session: Session,
-        parts: Parts,
+        rows: Sequence[Message],
+        blank: Session,
+        reason: EndReason,
+        turn: Turn,
+    ) -> tuple[Session, list[Message]]:
+        """End a session at a boundary and open its child.
+
+        Job results at the end of the history become part of the child's history, because the person
+        may be answering them now.
+        """
+        if self.flush is not None:
+            await self.flush(session, rows, turn)
+        job_rows = list(takewhile(lambda row: row.origin == "job", reversed(rows)))
+        job_rows.reverse()
+        child = replace(
+            blank,
+            parent_id=session.id,
+            title=next_title(session),
+            carry_over=CarryOver(opens_at=job_rows[0].id if job_rows else None),
+        )
+        child = await self._open_next(session, child, reason, turn.epoch)
+        return await self._with_stored_prompt(child, turn), job_rows
+
+    async def open_compressed_child(
+        self,
+        session: Session,
+        parts: HistoryParts,
         summary: str,
         turn: Turn,
         *,
         is_by_hand: bool = False,
     ) -> Session:
-        """Ends a session and opens what goes on with these `parts` of it in its place: see `Conversations.create`."""
+        """End a session and open its child, which continues with `parts` of it and a summary.
+
+        If the person asked for the compression (`is_by_hand`), the next turn writes the system
+        prompt, because a command doesn't know the platform's hint.
+        """
         child = replace(
-            self._child(session, session.address, session.scope, parts),
-            title=numbered(session),
+            self._child_session(session, session.address, session.scope, parts),
+            title=next_title(session),
             is_incognito=session.is_incognito,
-            sight=session.sight,
+            prompt=SessionPrompt(visible_scopes=session.prompt.visible_scopes),
         )
         if not is_by_hand:
-            # There the platform's hint is not known: the next turn writes the prompt.
-            child = await self.prompted(child, turn)
-        row = Message(
-            role="user",
-            kind="summary",
-            text=summary,
-            session_id=session.id,
-            created_at=child.started_at,
-            tool_name="compress" if is_by_hand else None,
+            child = await self._with_prompt(child, turn)
+        summary_row = None
+        if summary:
+            summary_row = Message(
+                role="user",
+                kind="summary",
+                text=summary,
+                session_id=session.id,
+                created_at=child.started_at,
+                tool_name="compress" if is_by_hand else None,
+            )
+        return await self._open_next(
+            session, child, "compression", turn.epoch, summary_row, parts.sent_blocks
         )
-        return await self._followed(session, child, "compression", turn.epoch, row if summary else None, parts.sent)
 
     async def end(self, session: Session) -> None:
-        """Ends the session because the person starts another."""
+        """End a session because the person starts another one."""
         await self.conversations.end(session.id, "new", self.clock.now())
-        await self._ended(session)
+        await self._notify_end(session)
 
-    async def turn_over(self, turn: Turn, session: Session, rows: Sequence[Message]) -> None:
-        """After a turn in this session, whose history is `rows`, and whose answer has left. Raises StaleReadError."""
+    async def finish_turn(self, turn: Turn, session: Session, rows: Sequence[Message]) -> None:
+        """Title the session and inform memory after an answer was delivered.
+
+        `rows` is the history of the session. Raises StaleReadError if data was erased meanwhile.
+        """
         if rows and not session.title and not session.is_incognito:
-            await self._title(session, rows, turn)
-        await self.memory.turn_over(session, rows)
-        if rows:
-            typed = "\n".join(said(row) for last in turns(rows)[-1:] for row in last)
-            await self.memory.queue_prefetch(typed, turn.context(session, rows[-1].created_at, rows))
+            await self._store_title(session, rows, turn)
+        await self.memory.on_turn_end(session, rows)
+        if not rows:
+            return
+        turns = split_turns(rows)
+        last_turn = turns[-1] if turns else ()
+        typed_words = "\n".join(typed_text(row) for row in last_turn)
+        context = turn.build_tool_context(session, rows[-1].created_at, rows)
+        await self.memory.queue_prefetch(typed_words, context)
 
-    async def place(self, turn: Turn) -> Session:
+    async def ensure_session(self, turn: Turn) -> Session:
         """The open session of the turn's address, or a new one without a prompt."""
-        return await self.conversations.ensure(self._blank(turn.address, turn.scope))
+        return await self.conversations.ensure(self._blank_session(turn.address, turn.scope))
 
     async def amend(self, inbound: Inbound) -> bool:
-        """Follows an edit or deletion on the platform, here and in memory; False when there is no such message."""
-        text = None if inbound.kind == "delete" else with_attachments(inbound.text, inbound.attachments)
+        """Apply an edit or deletion from the platform to the store and to memory.
+
+        Returns False if there is no such message.
+        """
+        text = None
+        if inbound.kind != "delete":
+            text = with_attachments(inbound.text, inbound.attachments)
         message_id = await self.conversations.amend(inbound.address, inbound.message_id, text)
-        if message_id is not None:
-            await self.memory.amended(message_id)
-        return message_id is not None
+        if message_id is None:
+            return False
+        await self.memory.resync_messages(message_id)
+        return True
 
     async def branch(
-        self, session: Session, scopes: frozenset[Scope], title: str | None, at: datetime, epoch: ErasureEpoch | None
+        self,
+        session: Session,
+        scopes: frozenset[Scope],
+        title: str | None,
+        at: datetime,
+        epoch: ErasureEpoch | None,
     ) -> Session:
-        """A child at the same address, begun `at` a moment, with a lineage of its own, that shares all that this
-        session was sent."""
-        rows = await self.conversations.history(session, scopes)
-        own = [row.id for row in rows if row.session_id == session.id and row.kind != "summary"]
-        shared = replace(
+        """Open a child that continues with the same history as this session.
+
+        The child starts at the same address, at the time `at`, and begins a lineage of its own.
+        """
+        rows = await self.conversations.load_history(session, scopes)
+        own_ids = [row.id for row in rows if row.session_id == session.id and row.kind != "summary"]
+        child = replace(
             session,
             parent_id=session.id,
-            opens_at=session.opens_at or min(own, default=None),
+            carry_over=replace(
+                session.carry_over,
+                opens_at=session.carry_over.opens_at or min(own_ids, default=None),
+            ),
             title=title,
             started_at=at,
             external_id=None,
             last_at=None,
         )
         summary = next((row for row in rows if row.kind == "summary"), None)
-        return await self._followed(session, shared, "branch", epoch, summary)
+        return await self._open_next(session, child, "branch", epoch, summary)
 
     async def resume(
-        self, session: Session, address: Address, scope: Scope, scopes: frozenset[Scope], epoch: ErasureEpoch | None
+        self,
+        session: Session,
+        address: Address,
+        scope: Scope,
+        scopes: frozenset[Scope],
+        epoch: ErasureEpoch | None,
     ) -> Session:
-        """Continues an earlier session: reopened at its own address, elsewhere in a child with its last turns."""
+        """Continue an earlier session at `address`.
+
+        At its own address, the session is reopened. At another address, a child continues with its
+        last turns.
+        """
         if session.address == address and session.scope == scope:
-            if session.ended_at is None:
-                return session
-            before = await self.conversations.current(address)
-            reopened = await self.conversations.reopen(session.id, self.clock.now())
-            if before is not None:
-                await self._ended(before)
-            await self.memory.on_session_switch(session.id, None, "resume")
-            return reopened
-        parts = parted(await self.conversations.history(session, scopes), CARRIED * self.options.window_tokens, 0.0)
-        child = self._child(session, address, scope, parts)
-        summary = parts.summary if session.sight <= scopes else None
-        return await self._followed(await self.conversations.current(address), child, "new", epoch, summary)
+            return await self._reopen(session)
+        parts = split_history(
+            await self.conversations.load_history(session, scopes),
+            RESUMED_TAIL_SHARE * self.options.window_tokens,
+            0.0,
+        )
+        child = self._child_session(session, address, scope, parts)
+        summary = parts.summary if session.prompt.visible_scopes <= scopes else None
+        open_session = await self.conversations.find_open(address)
+        return await self._open_next(open_session, child, "new", epoch, summary)
 
-    def _blank(self, address: Address, scope: Scope) -> Session:
-        return Session(address=address, scope=scope, started_at=self.clock.now(), model=self.options.chat)
+    async def _reopen(self, session: Session) -> Session:
+        """Reopen a session at its own address, and end the session that is open there."""
+        if session.end is None:
+            return session
+        open_session = await self.conversations.find_open(session.address)
+        reopened_session = await self.conversations.reopen(session.id, self.clock.now())
+        if open_session is not None:
+            await self._notify_end(open_session)
+        await self.memory.on_session_switch(session.id, None, "resume")
+        return reopened_session
 
-    def _child(self, parent: Session, address: Address, scope: Scope, parts: Parts) -> Session:
+    def _blank_session(self, address: Address, scope: Scope) -> Session:
+        return Session(
+            address=address, scope=scope, started_at=self.clock.now(), model=self.options.chat
+        )
+
+    def _child_session(
+        self, parent: Session, address: Address, scope: Scope, parts: HistoryParts
+    ) -> Session:
+        """A session that continues `parent` with the head and tail of its history."""
         return replace(
-            self._blank(address, scope),
+            self._blank_session(address, scope),
             parent_id=parent.id,
-            opens_at=parts.tail[0].id if parts.tail else None,
-            head_from=parts.head[0].id if parts.head else None,
-            head_until=parts.head[-1].id if parts.head else None,
+            carry_over=CarryOver(
+                opens_at=parts.tail[0].id if parts.tail else None,
+                head_from=parts.head[0].id if parts.head else None,
+                head_until=parts.head[-1].id if parts.head else None,
+            ),
             title=parent.title,
         )
 
-    async def _followed(
+    async def _open_next(
         self,
-        before: Session | None,
-        after: Session,
+        previous: Session | None,
+        session: Session,
         reason: EndReason,
         epoch: ErasureEpoch | None,
         summary: Message | None = None,
-        sent: Mapping[int, tuple[Json, ...]] | None = None,
+        sent_blocks: Mapping[int, tuple[Json, ...]] | None = None,
     ) -> Session:
-        """Opens `after` in place of `before`, which ends for this `reason`: see `Conversations.create`."""
-        opened = await self.conversations.create(after, reason, epoch, summary=summary, sent=sent)
-        if before is not None:
-            await self._ended(before)
-        if not opened.is_incognito:
-            parent_id = after.parent_id or (before.id if before else None)
-            await self.memory.on_session_switch(opened.id, parent_id, "resume" if reason == "new" else reason)
-        return opened
+        """Open a session in place of `previous`, which ends for `reason`, and inform memory.
 
-    async def _crossed(self, session: Session, rows: Sequence[Message], turn: Turn) -> EndReason | None:
-        """Since something was last said here, be it a command; what jobs deliver nobody says. Not where a message is
-        answered again."""
-        now, asked = self.clock.now(), {entry.inbound.message_id for entry in turn.entries}
-        last = next((row.created_at for row in reversed(rows) if row.origin != "job"), now)
-        if session.is_incognito or self.boundary.crossed(last, now) is None:
-            return None
-        if any(row.external_id in asked for row in rows):
-            return None
-        return self.boundary.crossed(await self.conversations.last_said(session) or now, now)
+        `Conversations.create` explains the other arguments.
+        """
+        new_session = await self.conversations.create(
+            session, reason, epoch, summary=summary, sent_blocks=sent_blocks
+        )
+        if previous is not None:
+            await self._notify_end(previous)
+        if new_session.is_incognito:
+            return new_session
+        parent_id = session.parent_id or (previous.id if previous is not None else None)
+        switch = "resume" if reason == "new" else reason
+        await self.memory.on_session_switch(new_session.id, parent_id, switch)
+        return new_session
 
-    async def _ended(self, session: Session) -> None:
-        rows = await self.conversations.history(session, frozenset({session.scope}))
+    async def _boundary_reason(
+        self, session: Session, rows: Sequence[Message], turn: Turn
+    ) -> EndReason | None:
+        """Why the session ends before this turn; None if it continues.
+
+        The pause begins with the last message or command of the session; job results don't count. A
+        turn that is repeated stays in its session.
+        """
+        if session.is_incognito:
+            return None
+        now = self.clock.now()
+        last_at = next((row.created_at for row in reversed(rows) if row.origin != "job"), now)
+        if self.boundary.end_reason(last_at, now) is None:
+            return None
+        question_ids = {entry.inbound.message_id for entry in turn.entries}
+        if any(row.external_id in question_ids for row in rows):
+            return None
+        last_message_at = await self.conversations.last_message_at(session)
+        return self.boundary.end_reason(last_message_at or now, now)
+
+    async def _notify_end(self, session: Session) -> None:
+        rows = await self.conversations.load_history(session, frozenset({session.scope}))
         await self.memory.on_session_end(session, rows)
 
     async def _with_prompt(self, session: Session, turn: Turn) -> Session:
-        prompt = (await self.prompted(session, turn)).system_prompt
-        return await self.conversations.keep_prompt(session.id, prompt, turn.scopes, turn.epoch)
+        """The session with a newly written system prompt. Nothing is stored."""
+        context = turn.build_tool_context(session, session.started_at)
+        prompt = await self.prompt.write_system_prompt(context, _prompt_hint(session, turn))
+        session_prompt = SessionPrompt(text=prompt, visible_scopes=turn.scopes)
+        return replace(session, prompt=session_prompt)
 
-    async def _title(self, session: Session, rows: Sequence[Message], turn: Turn) -> None:
-        asked = next((row.text for row in rows if row.role == "user" and row.kind == "chat"), "")
-        answered = next((row.text for row in reversed(rows) if row.role == "assistant"), "")
-        provisional = shortened(asked, TITLE_CHARS)
+    async def _with_stored_prompt(self, session: Session, turn: Turn) -> Session:
+        prompt = (await self._with_prompt(session, turn)).prompt.text
+        return await self.conversations.store_prompt(session.id, prompt, turn.scopes, turn.epoch)
+
+    async def _store_title(self, session: Session, rows: Sequence[Message], turn: Turn) -> None:
+        """Title a session with the start of its first question, then as the helper model suggests.
+
+        The suggestion is dropped if the person has renamed the session meanwhile.
+        """
+        questions = (row.text for row in rows if row.role == "user" and row.kind == "chat")
+        answers = (row.text for row in reversed(rows) if row.role == "assistant")
+        question, answer = next(questions, ""), next(answers, "")
+        provisional = shorten(question, TITLE_CHARS)
         await self.conversations.retitle(session.id, provisional, turn.epoch)
-        if self.helper is None or not answered:
+        if self.helper is None or not answer:
             return
-        exchange = f"Person: {asked[:1500]}\n\nAssistant: {answered[:1500]}"
-        name, payer = self.options.helper, turn.payer(session)
-        order = language_data("prompts", "core.agent")["title"]
         try:
-            completion = await ask(self.helper, name, "title", order, (exchange,), max_tokens=64, payer=payer)
+            completion = await ask_model(
+                self.helper,
+                self.options.helper,
+                "title",
+                language_data("prompts", "core.agent")["title"],
+                (
+                    f"Person: {question[:TITLE_SOURCE_CHARS]}\n\n"
+                    f"Assistant: {answer[:TITLE_SOURCE_CHARS]}",
+                ),
+                max_tokens=TITLE_MAX_TOKENS,
+                billing=turn.billing_scope(session),
+            )
         except ModelError as error:
-            _log.info("no better title", error=error.logged)
+            _log.info("no better title", error=error.log_message)
             return
-        now = await self.conversations.find(session.id, frozenset((session.scope,)))
-        title = shortened(completion.text.strip().strip('"“”'), TITLE_CHARS)
-        if title and now is not None and now.title == provisional:
-            # unless the person has renamed it meanwhile
+        title = shorten(completion.text.strip().strip('"“”'), TITLE_CHARS)
+        stored_session = await self.conversations.find(session.id, frozenset((session.scope,)))
+        if title and stored_session is not None and stored_session.title == provisional:
             await self.conversations.retitle(session.id, title, turn.epoch)
 
 
-def numbered(session: Session) -> str | None:
-    """The title of what continues a session: ``Trip #2`` after ``Trip``."""
-    found = _NUMBER.search(session.title or "") if session.parent_id is not None else None
-    if session.title is None or found is None:
-        return session.title and f"{session.title} #2"
-    return f"{session.title[: found.start()]} #{int(found[1]) + 1}"
+def next_title(session: Session) -> str | None:
+    """The title of a session that continues this one: ``Trip #2`` after ``Trip``."""
+    if not session.title:
+        return session.title
+    number = _TITLE_NUMBER.search(session.title) if session.parent_id is not None else None
+    if number is None:
+        return f"{session.title} #2"
+    return f"{session.title[: number.start()]} #{int(number[1]) + 1}"
 
 
 def window_of(session: Session, rows: Sequence[Message]) -> Window:
-    """What of the history stands in the model's context, so that recall can leave it out: what was condensed does
-    not."""
+    """The spans of messages in the model's context, which recall leaves out.
+
+    Messages that a summary replaced aren't in the context. The span of the session itself comes
+    last and has no end, because it includes the messages of this turn.
+    """
     spans: list[tuple[int, int, int]] = []
     for row in rows:
         if row.kind == "summary":
+            # A summary ends the span before it. The placeholder is dropped below.
             spans.append((0, 0, 0))
         elif row.origin == "job":
             continue
@@ -334,11 +503,14 @@ def window_of(session: Session, rows: Sequence[Message]) -> Window:
             spans[-1] = (row.session_id, spans[-1][1], row.id)
         else:
             spans.append((row.session_id, row.id, row.id))
-    # What is said in this turn belongs to the window as well.
-    own = spans.pop()[1] if spans and spans[-1][0] == session.id else 0
-    return (*sorted(span for span in spans if span[0]), (session.id, own, ENDLESS))
+    first_own_id = 0
+    if spans and spans[-1][0] == session.id:
+        _, first_own_id, _ = spans.pop()
+    earlier = sorted(span for span in spans if span[0])
+    return (*earlier, (session.id, first_own_id, MAX_ROW_ID))
 
 
-def _hint(session: Session, turn: Turn) -> str:
-    told = language_data("prompts", "core.agent")["incognito"]
-    return f"{turn.hint}\n{told}" if session.is_incognito else turn.hint
+def _prompt_hint(session: Session, turn: Turn) -> str:
+    if not session.is_incognito:
+        return turn.hint
+    return f"{turn.hint}\n{language_data('prompts', 'core.agent')['incognito']}"

@@ -1,99 +1,146 @@
-"""What the sent form of a turn says of skills: the text of one that the person calls by its name, and now and then a
-nudge to keep, or to mend, a procedure that was learned. Counts a skill that was called, and writes nothing else.
+"""Adds blocks about skills after the person's message in a turn.
+
+If a message begins with the name of a skill, the text of that skill is added. Sometimes a nudge is
+added: the model should save a procedure that worked as a skill, or improve the skill that it used.
+Each time a skill is shown, its use is counted. Nothing else is written.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
-from core.agent.prompt import CALLS_MANY, tool_calls_of
+from core.agent.prompt import MANY_TOOL_CALLS, list_recent_tool_calls
 from core.errors import Refused
-from core.facts.evidence import pattern
-from core.guard.fence import CALLED, NUDGED, neutralise, typed_part
-from core.skills.folders import Skill
-from core.skills.library import SkillTools
-from core.store.rows import turns
+from core.facts.wording import evidence_pattern
+from core.guard.origin_and_fence import NUDGE_LEAD, SKILL_LEAD, neutralise, typed_part
+from core.skills.format import Skill
+from core.skills.tools import SkillTools
+from core.store.rows import split_turns
 from core.types import Message, Scope, ToolContext
 
-TURNS_BETWEEN, LOOKED_AT = 8, 200
-"""So many turns, within so many messages, have no second nudge."""
-_CALL = re.compile(r"/(?P<by>skill(?:@\w+)?\s+)?(?P<name>[\w-]+)(?:@\w+)?(?:\s.*)?", re.DOTALL | re.IGNORECASE)
-_WORKED = "the last turn took {calls} calls of tools. If that way will be needed again, "
-_CORRECTED = "the person may be correcting how you do something. If so, and it holds for next time too, "
-_KEEP = (
-    "keep it with skill_manage, or mend the skill that you used where it fell short; what is true of people is a note"
+# After a nudge, this many turns get none. Earlier nudges are searched for in the last messages.
+TURNS_BETWEEN_NUDGES = 8
+NUDGE_LOOKBACK_MESSAGES = 200
+_SKILL_CALL = re.compile(
+    r"/(?P<by>skill(?:@\w+)?\s+)?(?P<name>[\w-]+)(?:@\w+)?(?:\s.*)?", re.DOTALL | re.IGNORECASE
 )
+_MANY_CALLS_REASON = "the last turn took {calls} calls of tools. If that way will be needed again, "
+_CORRECTION_REASON = (
+    "the person may be correcting how you do something. If so, and it holds for next time too, "
+)
+_ADVICE = (
+    "keep it with skill_manage, or mend the skill that you used where it fell short; "
+    "what is true of people is a note"
+)
+_QUESTION_MARKS = ("?", "？", "؟")
 
 
 @dataclass(frozen=True)
 class SkillTurns:
-    """`is_command`: whether a name is that of a built-in command, which wins."""
+    """Writes the blocks about skills."""
 
     tools: SkillTools
+    # Whether a name is a built-in command, which comes before a skill of the same name.
     is_command: Callable[[str], bool]
 
     @cached_property
     def cue(self) -> re.Pattern[str]:
-        """A message that does not fit this calls no skill and corrects nothing."""
-        return re.compile(rf"/|{pattern('no_at_first').pattern}", re.IGNORECASE)
+        """Matches every message that may call a skill or correct the assistant."""
+        return re.compile(rf"/|{evidence_pattern('leading_no').pattern}", re.IGNORECASE)
 
-    async def called(self, text: str, scopes: frozenset[Scope]) -> Skill | None:
-        """The enabled skill that a message calls by its name. Hyphens may be underscores, which Telegram takes."""
-        found = _CALL.fullmatch(text)
-        if found is None or (not found["by"] and self.is_command(found["name"].lower())):
+    async def find_called_skill(self, text: str, scopes: frozenset[Scope]) -> Skill | None:
+        """The enabled skill that a message calls with ``/name …`` or ``/skill name …``, or None.
+
+        The hyphens of a name may be written as underscores, because Telegram's commands can't
+        contain hyphens.
+        """
+        call = _SKILL_CALL.fullmatch(text)
+        if call is None:
             return None
-        with suppress(Refused):
-            skill = await self.tools.skills.find(found["name"], scopes)
-            return None if skill.is_disabled else skill
-        return None
+        is_bare_name = not call["by"]
+        if is_bare_name and self.is_command(call["name"].lower()):
+            return None
+        try:
+            skill = await self.tools.skills.find(call["name"], scopes)
+        except Refused:
+            return None
+        return None if skill.is_disabled else skill
 
-    async def frames(
+    async def render_frames(
         self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
     ) -> list[tuple[str, ...]]:
-        """What goes along with each of the rows, which are answered together behind the `earlier` ones."""
-        found = [await self._frame(row, context) for row in rows]
-        nudge = self._nudge(rows, earlier, context)
-        return [*found[:-1], (*found[-1], nudge) if nudge else found[-1]]
+        """The extra blocks of each row of a turn. The last row may also get a nudge."""
+        frames = [await self._render_skill(row, context) for row in rows]
+        nudge = self._render_nudge(rows, earlier, context)
+        if nudge:
+            frames[-1] = (*frames[-1], nudge)
+        return frames
 
-    async def _frame(self, row: Message, context: ToolContext) -> tuple[str, ...]:
-        skill = await self.called(row.text, context.scopes) if _is_typed(row) else None
+    async def _render_skill(self, row: Message, context: ToolContext) -> tuple[str, ...]:
+        """The text of the skill that a typed message calls, or the reason why it can't be read.
+
+        Returns () if the message calls no skill.
+        """
+        if not _is_typed(row):
+            return ()
+        skill = await self.find_called_skill(row.text, context.scopes)
         if skill is None:
             return ()
         try:
-            text = await self.tools.shown(skill, context)
+            text = await self.tools.show_skill(skill, context)
         except Refused as refusal:
             text = str(refusal)
-        asked = "what it says, for what stands behind its name, is what they ask you to do"
-        return (f"[{CALLED} “{skill.name}”: {asked}.]\n{neutralise(text)}",)
+        request = "what it says, for what stands behind its name, is what they ask you to do"
+        return (f"[{SKILL_LEAD} “{skill.name}”: {request}.]\n{neutralise(text)}",)
 
-    def _nudge(self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext) -> str:
-        """Empty where there was one lately, and where nothing is learned: in a schedule, incognito, and in a room of
-        others, whose skills the owner decides on."""
-        latest = turns(earlier[-LOOKED_AT:])[-TURNS_BETWEEN:]
-        is_foreign = context.scope.is_room and context.scopes == {context.scope}
-        if not latest or is_foreign or not context.session.is_remembered or any(map(_is_nudged, latest)):
+    def _render_nudge(
+        self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
+    ) -> str:
+        """A nudge after a correction or after a turn with many tool calls; "" otherwise.
+
+        There is no nudge if one of the last turns had one, or if the model has just saved a skill.
+        There is also none in scheduled and incognito sessions, which may not learn, nor in groups
+        that aren't the owner's, because the owner decides about the skills there.
+        """
+        turns = split_turns(earlier[-NUDGE_LOOKBACK_MESSAGES:])[-TURNS_BETWEEN_NUDGES:]
+        is_others_group = context.scope.is_group and context.scopes == {context.scope}
+        if not turns or is_others_group or not context.session.is_remembered:
             return ""
-        calls = tool_calls_of(latest[-1])
+        if any(_has_nudge(turn) for turn in turns):
+            return ""
+        calls = list_recent_tool_calls(turns[-1])
         if any(call["name"] == "skill_manage" for call in calls):
             return ""
-        said = (row.text for row in rows if _is_typed(row) and not row.text.startswith("/"))
-        if any(map(self.cue.match, said)) and not _asks(latest[-1]):
-            return f"[{NUDGED}: {_CORRECTED}{_KEEP}.]"
-        return f"[{NUDGED}: {_WORKED.format(calls=len(calls))}{_KEEP}.]" if len(calls) >= CALLS_MANY else ""
+        if any(map(self._may_correct, rows)) and not _ends_with_question(turns[-1]):
+            return f"[{NUDGE_LEAD}: {_CORRECTION_REASON}{_ADVICE}.]"
+        if len(calls) >= MANY_TOOL_CALLS:
+            reason = _MANY_CALLS_REASON.format(calls=len(calls))
+            return f"[{NUDGE_LEAD}: {reason}{_ADVICE}.]"
+        return ""
+
+    def _may_correct(self, row: Message) -> bool:
+        if not _is_typed(row) or row.text.startswith("/"):
+            return False
+        return self.cue.match(row.text) is not None
 
 
-def _asks(turn: Sequence[Message]) -> bool:
-    """Whether a turn ends with a question, or without an answer."""
-    said = (row.text.rstrip() for row in reversed(turn) if row.role == "assistant" and row.origin != "job")
-    return next(said, "?").endswith(("?", "？", "؟"))
+def _ends_with_question(turn: Sequence[Message]) -> bool:
+    """Whether the last answer of a turn is a question. A turn without an answer counts as one."""
+    for row in reversed(turn):
+        if row.role == "assistant" and row.origin != "job":
+            return row.text.rstrip().endswith(_QUESTION_MARKS)
+    return True
 
 
-def _is_nudged(turn: Sequence[Message]) -> bool:
-    return any(str(block.get("text", "")).startswith(f"[{NUDGED}") for row in turn for block in row.sent or ())
+def _has_nudge(turn: Sequence[Message]) -> bool:
+    return any(
+        str(block.get("text", "")).startswith(f"[{NUDGE_LEAD}")
+        for row in turn
+        for block in row.sent_blocks or ()
+    )
 
 
 def _is_typed(row: Message) -> bool:

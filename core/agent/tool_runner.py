@@ -1,4 +1,4 @@
-"""Runs the tools a model asks for, side by side, each with a time limit; every call gets a result, whatever happens."""
+"""Runs the tools that a model calls, concurrently and with timeouts. Every call gets a result."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import structlog
 
-from core.agent.prompt import serves
+from core.agent.prompt import is_tool_available
 from core.errors import Refused, ToolError
 from core.types import Json, Message, Tool, ToolContext
 
-RESULT_CHARS = 30_000  # one tool must not fill the model's window
-RAN = "It was done. What it gave is not kept, since something was forgotten meanwhile. Do not do the same again."
+# One tool must not fill the model's context window.
+MAX_RESULT_CHARS = 30_000
+# Stored in place of a result that may not be stored.
+STRIPPED_RESULT = (
+    "It was done. What it gave is not kept, since something was forgotten meanwhile. "
+    "Do not do the same again."
+)
 
 
 class ToolRunner:
-    """All tools; `timeout_s` is the limit of a call, unless its tool asks for more."""
+    """Runs tool calls. A call may take `timeout_s`, or longer if the tool has a longer timeout."""
 
     def __init__(self, tools: Sequence[Tool], timeout_s: float) -> None:
         self.tools = {tool.name: tool for tool in tools}
@@ -27,52 +33,73 @@ class ToolRunner:
         self._timeout_s = timeout_s
         self._log = structlog.get_logger("tools")
 
-    def shadow(self, calls: Sequence[Json]) -> str | None:
-        """Names and arguments of calls in searchable form, without tools that only quote what is stored."""
-        lines = [
-            f"{call['name']} {json.dumps(call.get('input', {}), ensure_ascii=False)}"
-            for call in calls
-            if (tool := self.tools.get(call["name"])) is None or not tool.is_quote
-        ]
+    def render_searchable_calls(self, calls: Sequence[Json]) -> str | None:
+        """The names and arguments of tool calls as text for the index.
+
+        Calls of tools that quote stored text are left out, because recall would find its own
+        queries.
+        Returns None if nothing remains.
+        """
+        lines: list[str] = []
+        for call in calls:
+            tool = self.tools.get(call["name"])
+            if tool is None or not tool.is_quote:
+                arguments = json.dumps(call.get("input", {}), ensure_ascii=False)
+                lines.append(f"{call['name']} {arguments}")
         return "\n".join(lines) or None
 
-    def is_reading(self, calls: Sequence[Json]) -> bool:
-        """Whether all of these calls only read, so that they may be repeated."""
+    def is_read_only(self, calls: Sequence[Json]) -> bool:
+        """Whether all calls are of read-only tools, and so may be repeated after a crash."""
         tools = [self.tools.get(call["name"]) for call in calls]
-        return all(tool is not None and tool.is_reading for tool in tools)
+        return all(tool is not None and tool.is_read_only for tool in tools)
 
     async def run(self, calls: Sequence[Json], context: ToolContext) -> list[Message]:
-        """One row of role tool for each tool_use block, in order."""
+        """Run ``tool_use`` blocks, and return a row with the role "tool" for each, in order."""
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._call(call, context)) for call in calls]
+            tasks = [group.create_task(self._run_call(call, context)) for call in calls]
         return [task.result() for task in tasks]
 
-    def bare(self, rows: Sequence[Message]) -> list[Message]:
-        """Rows of `run` whose results may not be kept: only that the tools ran, where they did more than read."""
-        bare: list[Message] = []
+    def strip_results(self, rows: Sequence[Message]) -> list[Message]:
+        """The rows of `run` with a note in place of each result.
+
+        The note says that the tool has run. Use this if the results may not be stored. Failed calls
+        and calls of read-only tools are left out, because they may run again.
+        """
+        stripped_rows: list[Message] = []
         for row in rows:
             (block,) = row.blocks or ({},)
             tool = self.tools.get(row.tool_name or "")
-            if tool is not None and not tool.is_reading and not block.get("is_error"):
-                bare.append(replace(row, text=RAN, blocks=({**block, "content": RAN},), kind="quote"))
-        return bare
+            if tool is None or tool.is_read_only or block.get("is_error"):
+                continue
+            blocks = ({**block, "content": STRIPPED_RESULT},)
+            stripped_rows.append(replace(row, text=STRIPPED_RESULT, blocks=blocks, kind="quote"))
+        return stripped_rows
 
-    async def _call(self, call: Json, context: ToolContext) -> Message:
-        tool, is_error = self.tools.get(call["name"]), True
+    async def _run_call(self, call: Json, context: ToolContext) -> Message:
+        """Run one call. If it fails, the result explains the failure to the model."""
+        tool = self.tools.get(call["name"])
+        is_error = True
         try:
-            result = await self._result(tool, call, context)
+            result = await self._call_tool(tool, call, context)
             is_error = False
         except (Refused, ToolError) as error:
             result = str(error)
         except Exception as error:
             self._log.exception("a tool failed", tool=call["name"])
-            result = f"{call['name']} failed ({type(error).__name__}). Tell the person, or try another way."
+            result = (
+                f"{call['name']} failed ({type(error).__name__}). "
+                "Tell the person, or try another way."
+            )
+
         result = result.encode("utf-8", "replace").decode("utf-8")
-        if len(result) > RESULT_CHARS:
-            result = result[:RESULT_CHARS] + f"\n[cut: {len(result) - RESULT_CHARS:,} more characters]"
-        block = {"type": "tool_result", "tool_use_id": call["id"]}
-        block |= {"content": result} if result.strip() else {}
-        block |= {"is_error": True} if is_error else {}
+        if len(result) > MAX_RESULT_CHARS:
+            missing_chars = len(result) - MAX_RESULT_CHARS
+            result = f"{result[:MAX_RESULT_CHARS]}\n[cut: {missing_chars:,} more characters]"
+        block: dict[str, Any] = {"type": "tool_result", "tool_use_id": call["id"]}
+        if result.strip():
+            block["content"] = result
+        if is_error:
+            block["is_error"] = True
         return Message(
             role="tool",
             text=result,
@@ -83,19 +110,33 @@ class ToolRunner:
             tool_name=call["name"],
         )
 
-    async def _result(self, tool: Tool | None, call: Json, context: ToolContext) -> str:
-        """What a tool says. Raises ToolError for one that may not be called here or takes too long, and what it
-        raises."""
+    async def _call_tool(self, tool: Tool | None, call: Json, context: ToolContext) -> str:
+        """The text that a tool returns.
+
+        Raises ToolError if there is no such tool, if it may not be called in this session or if it
+        times out; also raises whatever the tool raises.
+        """
         if tool is None:
-            known = [name for name, one in self.tools.items() if serves(one, context.session)]
-            raise ToolError(f"There is no tool {call['name']}; there are {', '.join(known)}.")
-        if not context.session.is_remembered and tool.is_outside:
-            raise ToolError(f"{tool.name} asks a service outside, which is not done here. Go on without it.")
-        if context.session.is_incognito and not tool.is_reading:
-            raise ToolError(f"This conversation is incognito, so {tool.name} does nothing here. Tell the person.")
-        limit_s = max(self._timeout_s, tool.patience_s)
+            names = [
+                name
+                for name, other in self.tools.items()
+                if is_tool_available(other, context.session)
+            ]
+            raise ToolError(f"There is no tool {call['name']}; there are {', '.join(names)}.")
+        if not context.session.is_remembered and tool.is_external:
+            raise ToolError(
+                f"{tool.name} asks a service outside, which is not done here. Go on without it."
+            )
+        if context.session.is_incognito and not tool.is_read_only:
+            raise ToolError(
+                f"This conversation is incognito, so {tool.name} does nothing here. "
+                "Tell the person."
+            )
+        timeout_s = max(self._timeout_s, tool.timeout_s)
         try:
-            async with asyncio.timeout(limit_s):
+            async with asyncio.timeout(timeout_s):
                 return await tool.run(call.get("input") or {}, context)
         except TimeoutError as error:
-            raise ToolError(f"{tool.name} took longer than {limit_s:g} s and was stopped.") from error
+            raise ToolError(
+                f"{tool.name} took longer than {timeout_s:g} s and was stopped."
+            ) from error

@@ -1,7 +1,8 @@
-"""One turn: write down what was said, recall, ask the model, run its tools, write down the answer.
+"""One turn: store the question, ask the model, run its tools, and store the answer.
 
-Every step is a row before the next begins, so that a crash anywhere is continued and not repeated. Speaks to nobody:
-what is shown goes through `show`, what is sent is in the turn's outbox item.
+Every step is stored before the next one begins, so a turn that crashed continues without repeating
+anything. Nothing here talks to a platform: a growing answer goes through `RunningTurn.show`, and
+the finished answer is in the turn's outbox item.
 """
 
 from __future__ import annotations
@@ -9,132 +10,234 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import Enum
 from typing import Any
 
 from config.settings import ModelOptions
-from core.agent.compression import MOST_MESSAGES, Compressor
-from core.agent.offline import MODEL as OFFLINE
-from core.agent.prompt import CHARS_PER_TOKEN, Prompt, request, tokens, with_attachments
+from core.agent.compression import MAX_MESSAGES, Compressor
+from core.agent.offline import OFFLINE_MODEL
+from core.agent.prompt import (
+    CHARS_PER_TOKEN,
+    PromptWriter,
+    build_request,
+    estimate_request_tokens,
+    with_attachments,
+)
 from core.agent.sessions import Turn
 from core.agent.tool_runner import ToolRunner
 from core.errors import MnemeError, ModelError, StaleReadError
-from core.guard.fence import Scrubber, scrub
-from core.models.wrappers import TOO_LONG, MeteredModel
-from core.ports import Clock, Tell
+from core.guard.origin_and_fence import Scrubber, scrub
+from core.models.metering import TOO_LONG_STATUS, MeteredModel
+from core.ports import Clock, TextCallback
 from core.store.actions import ButtonAction
 from core.store.sessions import Conversations
-from core.store.usage import ModelCall
-from core.types import Answer, Completion, Inbound, Json, Message, Quoted, Session, ToolContext, Usage
+from core.store.usage_and_limits import ModelCall
+from core.types import (
+    Answer,
+    Completion,
+    Inbound,
+    Json,
+    Message,
+    MessageKind,
+    Quote,
+    Session,
+    ToolContext,
+    Usage,
+)
 
-STOPPED = "[stopped]"
-BADGE = "🕶 _incognito_"  # above every answer of such a conversation
-_ENDINGS = {
+STOPPED_MARK = "[stopped]"
+# Appears above every answer of an incognito conversation.
+INCOGNITO_BADGE = "🕶 _incognito_"
+# The mark at the end of an answer, by the stop reason of the Messages API.
+_STOP_REASON_MARKS = {
     "max_tokens": "[cut off: the answer reached its length limit; say “go on” for the rest]",
     "refusal": "[The model declined to answer this.]",
-    "model_context_window_exceeded": "[cut off: the model's window is full; say “go on” for the rest]",
+    "model_context_window_exceeded": (
+        "[cut off: the model's window is full; say “go on” for the rest]"
+    ),
 }
+
+
+class TurnProgress(Enum):
+    """Whether a running turn can still restart without a trace."""
+
+    UNTOUCHED = "untouched"  # nothing was shown, and the model hasn't answered
+    STARTED = "started"  # something was shown, or the model has answered at least once
+    INTERRUPTED = "interrupted"  # the turn will restart, so this attempt may store nothing more
 
 
 @dataclass(kw_only=True)
 class RunningTurn:
-    """A turn that is being answered, with the history of its session so far, and the answer so far: the texts of the
-    finished model calls, and that of the present one. `answer`: once it is stored. `calls`: of the model, not logged
-    yet. `is_untouched`: nothing was shown, and the model has not answered, so it may be begun anew without a trace.
-    The person is told once: `has_condensed`, that the earlier part was; `is_too_long`, that this does not help."""
+    """A turn that is being answered, with its history and the answer so far."""
 
     turn: Turn
     session: Session
+    # The history of the session, oldest first. It grows with every stored row.
     rows: list[Message]
-    show: Tell = lambda _: None
-    answer: Answer | None = None
-    texts: list[str] = field(default_factory=list)
-    calls: list[ModelCall] = field(default_factory=list)
-    is_untouched: bool = True
-    is_interrupted: bool = False
-    has_asked: bool = False
-    has_condensed: bool = False
-    is_too_long: bool = False
-    is_asking: bool = False
-    present: str = ""
+    # Called with the whole answer so far whenever it grows.
+    show: TextCallback = lambda _: None
+    progress: TurnProgress = TurnProgress.UNTOUCHED
+    # The texts of the finished model calls.
+    finished_texts: list[str] = field(default_factory=list)
+    # The text of the present model call, without memory fences.
+    current_text: str = ""
+    # How many model calls have been answered.
+    answered_calls: int = 0
+    # A model call is running. It costs money even if it is cancelled.
+    is_call_open: bool = False
+    # Model calls that aren't in the usage log yet.
+    unlogged_calls: list[ModelCall] = field(default_factory=list)
+    # The raw text of the present call, as the model client last reported it.
+    _received_text: str = field(default="", init=False)
+    _scrubber: Scrubber = field(default_factory=Scrubber, init=False)
 
     def begin_call(self) -> None:
-        self._scrubber, self._read, self.present = Scrubber(), "", ""
+        self._reset_text()
+        self.is_call_open = True
+
+    def end_call(self, call: ModelCall | None) -> None:
+        """Record that the model has answered. `call` is None if no tokens were counted."""
+        self._mark_started()
+        if call is not None:
+            is_first = self.answered_calls == 0
+            self.unlogged_calls.append(replace(call, turns=1 if is_first else 0))
+        self.answered_calls += 1
+        self.is_call_open = False
 
     def on_text(self, text: str) -> None:
-        if not text.startswith(self._read):
-            self.begin_call()
-        self.present += self._scrubber.feed(text[len(self._read) :])
-        self._read = text
-        self.is_untouched = self.is_untouched and not self.present
-        self.show(self.with_last(self.present.strip()))
+        """Record the text of the present call so far, and show the answer so far.
+
+        If `text` doesn't extend the previous text, the call was started over.
+        """
+        if not text.startswith(self._received_text):
+            self._reset_text()
+        self.current_text += self._scrubber.feed(text[len(self._received_text) :])
+        self._received_text = text
+        if self.current_text:
+            self._mark_started()
+        self.show(self.render_answer(self.current_text.strip()))
 
     def on_wait(self, sentence: str) -> None:
-        self.is_untouched = self.is_asking = False
-        self.show(self.with_last(f"_{sentence}_"))
+        """Show `sentence`, which says why the model is asked again.
 
-    def with_last(self, text: str) -> str:
-        badge = BADGE if self.session.is_incognito else ""
+        If the turn is cancelled after this, no estimated usage is added for this call.
+        """
+        self._mark_started()
+        self.is_call_open = False
+        self.show(self.render_answer(f"_{sentence}_"))
+
+    def interrupt(self) -> bool:
+        """Mark the turn as interrupted so that it can restart. Returns False if it's too late."""
+        if self.progress is TurnProgress.STARTED:
+            return False
+        self.progress = TurnProgress.INTERRUPTED
+        return True
+
+    def render_answer(self, last_text: str) -> str:
+        """The answer as the person sees it: badge, heading, finished texts and `last_text`."""
+        badge = INCOGNITO_BADGE if self.session.is_incognito else ""
         heading = self.turn.entries[0].inbound.heading
-        return "\n\n".join(part for part in (badge, heading, *self.texts, text) if part)
+        paragraphs = (badge, heading, *self.finished_texts, last_text)
+        return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+
+    def _reset_text(self) -> None:
+        self._scrubber = Scrubber()
+        self._received_text = ""
+        self.current_text = ""
+
+    def _mark_started(self) -> None:
+        if self.progress is TurnProgress.UNTOUCHED:
+            self.progress = TurnProgress.STARTED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweredTurn:
+    """A turn whose answer is stored, with the history of its session."""
+
+    turn: Turn
+    session: Session
+    rows: Sequence[Message]
+    answer: Answer
+    # The conversation was just compressed automatically. The person is told so once.
+    has_compressed: bool = False
+    # Compression no longer makes the conversation short enough. The person is told so once.
+    is_too_long: bool = False
 
 
 @dataclass
 class Agent:
-    """Answers turns with `model` and its tools, within what `options` allow."""
+    """Answers turns with `model` and its tools, within the limits of `options`."""
 
     model: MeteredModel
     conversations: Conversations
     compressor: Compressor
-    prompt: Prompt
+    prompt: PromptWriter
     tool_runner: ToolRunner
     clock: Clock
     options: ModelOptions
 
     def __post_init__(self) -> None:
         self.sessions = self.compressor.sessions
-        self._running: dict[str, RunningTurn] = {}  # by the key of the outbox item
+        # By the key of the turn's outbox item.
+        self._running: dict[str, RunningTurn] = {}
 
-    async def answer(self, turn: Turn, show: Tell) -> RunningTurn:
-        """When it returns, question and answer are stored, the entries of `turn` are closed and its outbox item is
-        filled; the caller delivers it. Raises ModelError, StoreError."""
-        session, rows = await self._fitted(*await self.sessions.open(turn), turn, turn.text)
+    async def answer(self, turn: Turn, show: TextCallback) -> AnsweredTurn:
+        """Answer a turn, and store the question and the answer.
+
+        On return, the entries of `turn` are closed and its outbox item contains the answer. The
+        caller delivers it. Raises ModelError if the model doesn't answer, StoreError if the store
+        fails, and StaleReadError if data was erased meanwhile or after `interrupt`.
+        """
+        session, rows = await self.sessions.open(turn)
+        session, rows = await self._compress_if_needed(session, rows, turn, turn.text)
         try:
-            return await self._converse(RunningTurn(turn=turn, session=session, rows=rows, show=show))
+            return await self._converse(
+                RunningTurn(turn=turn, session=session, rows=rows, show=show)
+            )
         except ModelError as error:
-            if error.status != TOO_LONG:
+            if error.status != TOO_LONG_STATUS:
                 raise
-            found = await self.compressor.compressed(*await self.sessions.open(turn), turn, is_exceeded=True)
-            if found is None:
+            session, rows = await self.sessions.open(turn)
+            continuation = await self.compressor.compress(session, rows, turn, is_exceeded=True)
+            if continuation is None:
                 raise
-        session, rows = found
+        session, rows = continuation
         return await self._converse(RunningTurn(turn=turn, session=session, rows=rows, show=show))
 
-    async def stop(self, turn: Turn, stored: Answer | None = None) -> RunningTurn:
-        """The person cancelled the turn: what the model had said is kept as the answer, marked; unless the whole answer
-        was `stored` before."""
-        # Taken at once: a stop repeated after an erasure must not keep what was said before it.
-        before = self._running.pop(turn.outbox_item.key, None)
+    async def stop(self, turn: Turn, stored_answer: Answer | None = None) -> AnsweredTurn:
+        """End a turn that the person cancelled, and store the text so far with `STOPPED_MARK`.
+
+        If the whole answer is already stored, pass it as `stored_answer`. It isn't changed.
+        """
+        # The running turn is removed first. If `stop` is repeated after an erasure, it must not
+        # store text from before the erasure.
+        cancelled_turn = self._running.pop(turn.outbox_item.key, None)
         session, rows = await self.sessions.open(turn)
-        running = RunningTurn(turn=turn, session=session, rows=rows, answer=stored)
-        if stored is not None:
-            return running
-        if before is not None:
-            running.present, running.texts, running.calls = before.present, before.texts, before.calls
-            running.calls += self._broken_off(before, turns=int(not before.has_asked))
-        await self._take(running)
-        text = f"{running.present.strip()}\n\n{STOPPED}".strip()
-        return await self._finish(running, self._plain(session, text))
+        if stored_answer is not None:
+            return AnsweredTurn(turn=turn, session=session, rows=rows, answer=stored_answer)
+        running = RunningTurn(turn=turn, session=session, rows=rows)
+        if cancelled_turn is not None:
+            running.current_text = cancelled_turn.current_text
+            running.finished_texts = cancelled_turn.finished_texts
+            running.unlogged_calls = cancelled_turn.unlogged_calls
+            if cancelled_turn.is_call_open:
+                turns = 1 if cancelled_turn.answered_calls == 0 else 0
+                running.unlogged_calls.append(self._estimate_open_call(cancelled_turn, turns=turns))
+        await self._store_question(running)
+        text = f"{running.current_text.strip()}\n\n{STOPPED_MARK}".strip()
+        return await self._finish(running, self._plain_row(session, text))
 
     def interrupt(self, turn: Turn) -> bool:
-        """False where something of the answer under way was shown, a tool has run, or the model has answered; else
-        nothing of it is stored any more, and `answer` raises StaleReadError if it is not cancelled before."""
-        running = self._running.get(turn.outbox_item.key)
-        if running is None:
-            return True
-        running.is_interrupted = running.is_untouched
-        return running.is_untouched
+        """Give up the running turn so that it can restart together with new messages.
 
-    async def keep(
+        Returns False if part of the answer was shown, a tool has run, or the model has answered.
+        Otherwise it returns True, nothing more of the turn is stored, and `answer` raises
+        StaleReadError unless it is cancelled first.
+        """
+        running = self._running.get(turn.outbox_item.key)
+        return running is None or running.interrupt()
+
+    async def store_command(
         self,
         turn: Turn,
         session: Session,
@@ -144,66 +247,87 @@ class Agent:
         *,
         is_silent: bool = False,
     ) -> None:
-        """Keeps a command, as `text`, with its answer, which is not delivered where it `is_silent`, and its buttons;
-        closes its entries."""
-        asked = replace(_message(session, turn.entries[-1].inbound), text=text, kind="command")
-        spoken = replace(self._plain(session, answer.kept or answer.text), kind="command")
-        await self._end(turn, [asked, spoken], None if is_silent else answer, actions)
+        """Store a command, worded as `text`, with its answer and buttons, and close its entries.
 
-    async def listen(self, turn: Turn) -> None:
-        """Keeps what was said in the room without answering."""
+        A silent command's answer isn't delivered.
+        """
+        question = replace(_question_row(session, turn.entries[-1].inbound), text=text)
+        reply = self._plain_row(session, answer.stored_text or answer.text)
+        rows = [replace(question, kind="command"), replace(reply, kind="command")]
+        await self._store_and_close(turn, rows, None if is_silent else answer, actions)
+
+    async def store_unanswered(self, turn: Turn) -> None:
+        """Store group messages without answering them."""
         session, _ = await self.sessions.open(turn)
-        # In the form in which it will be sent if the model is ever asked about it.
-        said = self.prompt.dated(await self._asked(session, turn), turn.context(session, self.clock.now()))
-        await self._end(turn, said, None)
+        rows = await self._question_rows(session, turn)
+        context = turn.build_tool_context(session, self.clock.now())
+        # The rows are stored in the form in which the model would get them later.
+        rendered_rows = self.prompt.render_sent_form_without_memory(rows, context)
+        await self._store_and_close(turn, rendered_rows, None)
 
-    async def notify(self, turn: Turn, answer: Answer | None) -> None:
-        """Keeps what the person said where it could not be answered, with what they are told instead; closes the
-        entries."""
-        session = await self.sessions.place(turn)
-        rows = await self._asked(session, turn)
+    async def store_notice(self, turn: Turn, answer: Answer | None) -> None:
+        """Store messages that can't be answered, with the notice the person gets instead."""
+        session = await self.sessions.ensure_session(turn)
+        rows = await self._question_rows(session, turn)
         if answer is not None:
-            rows.append(replace(self._plain(session, answer.text), kind="notice"))
-        await self._end(turn, rows, answer)
+            rows.append(replace(self._plain_row(session, answer.text), kind="notice"))
+        await self._store_and_close(turn, rows, answer)
 
-    async def _fitted(
-        self, session: Session, rows: list[Message], turn: Turn, coming: str = ""
+    async def _compress_if_needed(
+        self, session: Session, rows: list[Message], turn: Turn, incoming_text: str = ""
     ) -> tuple[Session, list[Message]]:
-        """See `Compressor.fitted`, which is not asked where a request is far from any limit."""
-        taken = tokens(session, rows) + len(coming)
-        if taken <= self.compressor.windows.near_tokens and len(rows) <= MOST_MESSAGES:
-            return session, rows
-        return await self.compressor.fitted(session, rows, turn, coming)
+        """Compress the session if the next request would be too long; return session and history.
 
-    async def _converse(self, running: RunningTurn) -> RunningTurn:
-        before = self._running.get(running.turn.outbox_item.key)
-        running.calls += self._broken_off(before, turns=0)
-        self._running[running.turn.outbox_item.key] = running
+        The compressor is called only if the request may be near a limit.
+        """
+        tokens = estimate_request_tokens(session, rows) + len(incoming_text)
+        if tokens <= self.compressor.windows.safe_request_tokens and len(rows) <= MAX_MESSAGES:
+            return session, rows
+        return await self.compressor.compress_if_needed(session, rows, turn, incoming_text)
+
+    async def _converse(self, running: RunningTurn) -> AnsweredTurn:
+        """Ask the model and run its tools until it answers or uses up its rounds."""
+        key = running.turn.outbox_item.key
+        earlier_attempt = self._running.get(key)
+        if earlier_attempt is not None and earlier_attempt.is_call_open:
+            running.unlogged_calls.append(self._estimate_open_call(earlier_attempt, turns=0))
+        self._running[key] = running
         try:
-            await self._take(running)
+            await self._store_question(running)
             for _ in range(self.options.max_rounds):
                 completion = await self._ask(running)
-                calls = tool_calls(completion) if completion.stop_reason == "tool_use" else []
-                row = spoken(completion, running.session, self.tool_runner, self.clock.now())
+                calls: list[Json] = []
+                if completion.stop_reason == "tool_use":
+                    calls = extract_tool_calls(completion)
+                row = build_assistant_row(
+                    completion, running.session, self.tool_runner, self.clock.now()
+                )
                 if not calls and completion.stop_reason != "pause_turn":
-                    return await self._finish(running, last_row(row, completion))
-                await self._go_on(running, row, calls)
-                found = await self._fitted(running.session, running.rows, running.turn)
-                running.session, running.rows = found
-            ending = f"[stopped after {self.options.max_rounds} rounds of tools; say “go on” to continue]"
-            return await self._finish(running, self._plain(running.session, ending))
+                    return await self._finish(running, build_last_row(row, completion))
+                await self._run_tools(running, row, calls)
+                running.session, running.rows = await self._compress_if_needed(
+                    running.session, running.rows, running.turn
+                )
+            rounds = self.options.max_rounds
+            text = f"[stopped after {rounds} rounds of tools; say “go on” to continue]"
+            return await self._finish(running, self._plain_row(running.session, text))
         except MnemeError:
-            self._running.pop(running.turn.outbox_item.key, None)
-            for call in running.calls:
-                await self.model.keep(call)
+            self._running.pop(key, None)
+            for call in running.unlogged_calls:
+                await self.model.log_call(call)
             raise
 
-    async def _go_on(self, running: RunningTurn, row: Message, calls: Sequence[Json]) -> None:
-        """Runs the tools that the model calls. Its call is stored before they do anything; where they only read, with
-        what they found."""
-        running.texts, running.present = [*running.texts, row.text] if row.text else running.texts, ""
-        context = running.turn.context(running.session, self.clock.now(), running.rows)
-        if self.tool_runner.is_reading(calls):
+    async def _run_tools(self, running: RunningTurn, row: Message, calls: Sequence[Json]) -> None:
+        """Run the tool calls of `row`, and store their results.
+
+        The row is stored before the tools run. If all tools are read-only, the row is stored
+        together with their results instead.
+        """
+        if row.text:
+            running.finished_texts = [*running.finished_texts, row.text]
+        running.current_text = ""
+        context = running.turn.build_tool_context(running.session, self.clock.now(), running.rows)
+        if self.tool_runner.is_read_only(calls):
             await self._store(running, [row, *await self.tool_runner.run(calls, context)])
             return
         await self._store(running, [row])
@@ -211,111 +335,203 @@ class Agent:
         try:
             await self._store(running, results)
         except StaleReadError:
-            # A mark that they ran is kept all the same, so that the repeated turn does not run them again.
-            await self.conversations.append(self.tool_runner.bare(results))
+            # A note that the tools have run is stored anyway, so that the repeated turn doesn't run
+            # them again.
+            await self.conversations.append(self.tool_runner.strip_results(results))
             raise
 
-    async def _take(self, running: RunningTurn) -> None:
-        """Puts the person's messages at the end of the history, stored, every message of a person in its sent form."""
+    async def _store_question(self, running: RunningTurn) -> None:
+        """Store the person's messages in their sent form, and add them to the history.
+
+        Earlier messages that have no sent form get one in the same transaction.
+        """
         session, rows = running.session, running.rows
-        context = running.turn.context(session, self.clock.now(), rows)
-        asked = await self._asked(session, running.turn, rows)
-        asked_ids = {row.id for row in asked}
-        earlier = [row for row in rows if row.id not in asked_ids]
-        earlier, changed = self._sent_anew(earlier, context)
-        sealed = await self.prompt.seal([row for row in asked if row.sent is None], earlier, context)
-        changed |= {row.id: row for row in sealed if row.id}
-        stored = await self.conversations.append(
-            [row for row in sealed if not row.id],
+        context = running.turn.build_tool_context(session, self.clock.now(), rows)
+        question = await self._question_rows(session, running.turn, rows)
+        question_ids = {row.id for row in question}
+        earlier, changed_rows = self._render_missing_sent_forms(
+            [row for row in rows if row.id not in question_ids], context
+        )
+        rendered_rows = await self.prompt.render_sent_form(
+            [row for row in question if row.sent_blocks is None], earlier, context
+        )
+        changed_rows |= {row.id: row for row in rendered_rows if row.id}
+        stored_rows = await self.conversations.append(
+            [row for row in rendered_rows if not row.id],
             outbox_item=running.turn.outbox_item,
-            sent=[(row.id, row.sent or ()) for row in changed.values() if row.session_id == session.id],
+            sent_blocks=[
+                (row.id, row.sent_blocks or ())
+                for row in changed_rows.values()
+                if row.session_id == session.id
+            ],
             epoch=context.epoch,
         )
-        running.rows = [changed.get(row.id, row) for row in rows]
-        await self._adopt(running, stored, context)
+        running.rows = [changed_rows.get(row.id, row) for row in rows]
+        await self._add_question(running, stored_rows, context)
 
-    async def _asked(self, session: Session, turn: Turn, rows: Sequence[Message] = ()) -> list[Message]:
-        """What the turn answers; after a crash, and where it is begun anew, as it is stored already among `rows`."""
-        known = {row.external_id: row for row in rows if row.role == "user" and row.session_id == session.id}
-        return [
-            known.get(inbound.message_id)
-            or _message(session, inbound, await self.conversations.quoted(inbound, turn.scopes))
-            for inbound in (entry.inbound for entry in turn.entries)
+    async def _question_rows(
+        self, session: Session, turn: Turn, rows: Sequence[Message] = ()
+    ) -> list[Message]:
+        """The messages that the turn answers, as rows.
+
+        A message that is already among `rows`, after a crash or a restart of the turn, is returned
+        as that row.
+        """
+        stored_rows = {
+            row.external_id: row
+            for row in rows
+            if row.role == "user" and row.session_id == session.id
+        }
+        question: list[Message] = []
+        for entry in turn.entries:
+            row = stored_rows.get(entry.inbound.message_id)
+            if row is None:
+                quote = await self.conversations.resolve_quote(entry.inbound, turn.scopes)
+                row = _question_row(session, entry.inbound, quote)
+            question.append(row)
+        return question
+
+    def _render_missing_sent_forms(
+        self, rows: Sequence[Message], context: ToolContext
+    ) -> tuple[list[Message], dict[int, Message]]:
+        """Give a sent form to each of a person's chat messages that has none.
+
+        A sent form is missing if the message was edited after it was sent, or if it belongs to a
+        parent session whose memory may not be seen here. Returns all rows, and the changed rows by
+        id.
+        """
+        rows = list(rows)
+        missing = [
+            index
+            for index, row in enumerate(rows)
+            if row.role == "user" and row.kind == "chat" and row.sent_blocks is None
         ]
+        has_jobs = bool(missing) and any(row.origin == "job" for row in rows)
+        for index in missing:
+            earlier = rows[:index] if has_jobs else ()
+            (rendered_row,) = self.prompt.render_sent_form_without_memory(
+                [rows[index]], context, earlier
+            )
+            rows[index] = rendered_row
+        return rows, {rows[index].id: rows[index] for index in missing}
 
-    def _sent_anew(self, rows: list[Message], context: ToolContext) -> tuple[list[Message], dict[int, Message]]:
-        """The rows as they are sent from now on; by id, those that were edited since they were sent, and those of a
-        parent whose memory may not be seen."""
-        rows = [*rows]
-        bare = [at for at, row in enumerate(rows) if row.role == "user" and row.kind == "chat" and row.sent is None]
-        has_jobs = bool(bare) and any(row.origin == "job" for row in rows)
-        for at in bare:
-            (rows[at],) = self.prompt.dated([rows[at]], context, rows[:at] if has_jobs else ())
-        return rows, {rows[at].id: rows[at] for at in bare}
+    async def _add_question(
+        self, running: RunningTurn, stored_rows: Sequence[Message], context: ToolContext
+    ) -> None:
+        """Add the stored messages of the turn to its history.
 
-    async def _adopt(self, running: RunningTurn, stored: Sequence[Message], context: ToolContext) -> None:
-        """Takes up what was stored. Messages that stand in a session which has ended since are copied, to be asked
-        again here, unless they are carried over or a crash came after they were copied."""
+        A message may have been stored in a session that has ended since. It is copied into the
+        present session, unless the history contains it or it was already copied before a crash.
+        """
         session_id = running.session.id
-        running.rows += [row for row in stored if row.session_id == session_id]
-        there = {row.id for row in running.rows}
-        own = [row for row in running.rows if row.session_id == session_id and row.role == "user"]
-        copied = {(row.created_at, row.text) for row in own}
-        missing = [row for row in stored if row.id not in there and (row.created_at, row.text) not in copied]
-        copies = [
-            replace(row, id=0, session_id=session_id, external_id=None)
-            for row in await self.prompt.seal(missing, running.rows, context)
+        running.rows += [row for row in stored_rows if row.session_id == session_id]
+        history_ids = {row.id for row in running.rows}
+        own_texts = {
+            (row.created_at, row.text)
+            for row in running.rows
+            if row.session_id == session_id and row.role == "user"
+        }
+        missing = [
+            row
+            for row in stored_rows
+            if row.id not in history_ids and (row.created_at, row.text) not in own_texts
         ]
-        running.rows += await self.conversations.append(copies, epoch=context.epoch) if copies else []
+        if not missing:
+            return
+        rendered_rows = await self.prompt.render_sent_form(missing, running.rows, context)
+        copies = [
+            replace(row, id=0, session_id=session_id, external_id=None) for row in rendered_rows
+        ]
+        running.rows += await self.conversations.append(copies, epoch=context.epoch)
 
     async def _ask(self, running: RunningTurn) -> Completion:
+        """Ask the model once for the present history."""
+        request = build_request(
+            running.session,
+            running.rows,
+            self.tool_runner.tools.values(),
+            self.options,
+            running.turn.billing_scope(running.session),
+            turn_key=running.turn.outbox_item.key,
+        )
         running.begin_call()
-        session = running.session
-        payer, key = running.turn.payer(session), running.turn.outbox_item.key
-        asked = request(session, running.rows, self.tool_runner.tools.values(), self.options, payer, turn=key)
-        running.is_asking = True
-        completion, call = await self.model.measured(asked, running.on_text, running.on_wait)
-        running.is_untouched = False
-        running.calls += [] if call is None else [replace(call, turns=int(not running.has_asked))]
-        running.has_asked, running.is_asking = True, False
+        completion, call = await self.model.complete_unlogged(
+            request, running.on_text, running.on_wait
+        )
+        running.end_call(call)
         return completion
 
-    def _broken_off(self, running: RunningTurn | None, *, turns: int) -> list[ModelCall]:
-        """Its call is paid for as well; the server does not say any more what it used, so that is estimated."""
-        if running is None or not running.is_asking:
-            return []
-        session, rows = running.session, running.rows
-        last = next((row.usage for row in reversed(rows) if row.usage and row.session_id == session.id), Usage())
-        cached, sent = last.cache_read + last.cache_write, int(tokens(session, rows))
-        used = Usage(input=max(0, sent - cached), cache_read=cached, output=int(len(running.present) / CHARS_PER_TOKEN))
-        at, payer = self.clock.now(), running.turn.payer(session)
-        return [ModelCall(kind="chat", model=session.model, usage=used, at=at, payer=payer, turns=turns)]
+    def _estimate_open_call(self, running: RunningTurn, *, turns: int) -> ModelCall:
+        """The cancelled model call of a turn, with estimated usage.
 
-    async def _finish(self, running: RunningTurn, row: Message) -> RunningTurn:
-        answer = Answer(text=running.with_last(row.text))
-        running.has_condensed = _is_first_since_condensed(running.session, running.rows)
-        is_near = tokens(running.session, running.rows) > self.compressor.windows.near_tokens
-        running.is_too_long = is_near and self.compressor.has_given_up(running.session)
+        A cancelled call is charged too, but the server never reports its usage.
+        """
+        session = running.session
+        usages = (
+            row.usage
+            for row in reversed(running.rows)
+            if row.usage and row.session_id == session.id
+        )
+        last_usage = next(usages, Usage())
+        cached_tokens = last_usage.cache_read + last_usage.cache_write
+        sent_tokens = int(estimate_request_tokens(session, running.rows))
+        return ModelCall(
+            kind="chat",
+            model=session.model,
+            usage=Usage(
+                input=max(0, sent_tokens - cached_tokens),
+                cache_read=cached_tokens,
+                output=int(len(running.current_text) / CHARS_PER_TOKEN),
+            ),
+            at=self.clock.now(),
+            billing=running.turn.billing_scope(session),
+            turns=turns,
+        )
+
+    async def _finish(self, running: RunningTurn, row: Message) -> AnsweredTurn:
+        """Store the last row of a turn together with the answer that is delivered."""
+        answer = Answer(text=running.render_answer(row.text))
+        session, windows = running.session, self.compressor.windows
+        has_compressed = _is_first_after_compression(session, running.rows)
+        tokens = estimate_request_tokens(session, running.rows)
+        is_near_limit = tokens > windows.safe_request_tokens
+        is_too_long = is_near_limit and self.compressor.pop_give_up_notice(session)
         await self._store(running, [row], answer)
         self._running.pop(running.turn.outbox_item.key, None)
-        running.answer = answer
-        return running
+        return AnsweredTurn(
+            turn=running.turn,
+            session=session,
+            rows=running.rows,
+            answer=answer,
+            has_compressed=has_compressed,
+            is_too_long=is_too_long,
+        )
 
-    async def _store(self, running: RunningTurn, rows: Sequence[Message], answer: Answer | None = None) -> None:
-        """With what the model used. A write goes on when its caller is stopped, so it is logged once."""
-        if running.is_interrupted:
+    async def _store(
+        self, running: RunningTurn, rows: Sequence[Message], answer: Answer | None = None
+    ) -> None:
+        """Store rows and log the model calls that made them.
+
+        The calls are removed from `running` before the write. A write goes on even if its caller is
+        cancelled, so a call that stayed there could be logged twice. Raises StaleReadError after
+        `interrupt`.
+        """
+        if running.progress is TurnProgress.INTERRUPTED:
             raise StaleReadError("More was said before anything was answered.")
-        calls, running.calls = running.calls, []
+        calls = running.unlogged_calls
+        running.unlogged_calls = []
         try:
             if answer is None:
-                running.rows += await self.conversations.append(rows, calls=calls, epoch=running.turn.epoch)
+                running.rows += await self.conversations.append(
+                    rows, calls=calls, epoch=running.turn.epoch
+                )
             else:
-                running.rows += await self._end(running.turn, rows, answer, calls=calls)
+                running.rows += await self._store_and_close(running.turn, rows, answer, calls=calls)
         except MnemeError:
-            running.calls = calls
+            running.unlogged_calls = calls
             raise
 
-    async def _end(
+    async def _store_and_close(
         self,
         turn: Turn,
         rows: Sequence[Message],
@@ -323,16 +539,27 @@ class Agent:
         actions: Sequence[ButtonAction] = (),
         calls: Sequence[ModelCall] = (),
     ) -> list[Message]:
-        """Stores the last rows, closes the entries and fills the outbox item, in one transaction."""
-        outbox_item = None if answer is None else replace(turn.outbox_item, answer=answer, next_at=None)
-        closing, epoch = [entry.id for entry in turn.entries], turn.epoch
-        return await self.conversations.append(rows, closing, outbox_item, actions=actions, calls=calls, epoch=epoch)
+        """Store the last rows, close the entries and fill the outbox item in one transaction."""
+        outbox_item = None
+        if answer is not None:
+            outbox_item = replace(turn.outbox_item, answer=answer, next_at=None)
+        return await self.conversations.append(
+            rows,
+            [entry.id for entry in turn.entries],
+            outbox_item,
+            actions=actions,
+            calls=calls,
+            epoch=turn.epoch,
+        )
 
-    def _plain(self, session: Session, text: str) -> Message:
-        return Message(role="assistant", text=text, session_id=session.id, created_at=self.clock.now())
+    def _plain_row(self, session: Session, text: str) -> Message:
+        return Message(
+            role="assistant", text=text, session_id=session.id, created_at=self.clock.now()
+        )
 
 
-def _message(session: Session, inbound: Inbound, quoted: Quoted | None = None) -> Message:
+def _question_row(session: Session, inbound: Inbound, quote: Quote | None = None) -> Message:
+    """A person's message as a row of the session, without a sent form."""
     return Message(
         role="user",
         text=with_attachments(inbound.text, inbound.attachments),
@@ -341,49 +568,67 @@ def _message(session: Session, inbound: Inbound, quoted: Quoted | None = None) -
         external_id=inbound.message_id,
         sender=inbound.sender,
         origin=inbound.origin,
-        quoted=quoted,
+        quote=quote,
     )
 
 
-def _is_first_since_condensed(session: Session, rows: Sequence[Message]) -> bool:
-    """Whether a turn is the first one of a session that a compression has opened, without being asked to."""
-    if not any(row.kind == "summary" and row.session_id == session.id and not row.tool_name for row in rows):
+def _is_first_after_compression(session: Session, rows: Sequence[Message]) -> bool:
+    """Whether an automatic compression opened the session and its first turn isn't answered yet.
+
+    A summary with a `tool_name` comes from a compression that the person asked for.
+    """
+    has_summary = any(
+        row.kind == "summary" and row.session_id == session.id and not row.tool_name for row in rows
+    )
+    if not has_summary:
         return False
     roles = [row.role for row in rows if row.session_id == session.id and row.kind != "summary"]
-    return "user" not in roles[roles.index("assistant") :] if "assistant" in roles else True
+    if "assistant" not in roles:
+        return True
+    first_answer = roles.index("assistant")
+    return "user" not in roles[first_answer:]
 
 
-def spoken(completion: Completion, session: Session, tool_runner: ToolRunner, at: datetime) -> Message:
-    """What the model says, as a row of the session."""
-    calls = tool_calls(completion)
+def build_assistant_row(
+    completion: Completion, session: Session, tool_runner: ToolRunner, at: datetime
+) -> Message:
+    """A completion of the model as a row of the session."""
+    calls = extract_tool_calls(completion)
+    tool_names = dict.fromkeys(str(call["name"]) for call in calls)
     return Message(
         role="assistant",
         text=scrub(completion.text).strip(),
         session_id=session.id,
         created_at=at,
-        blocks=_clean_blocks(completion.blocks) or None,
-        tool_name=", ".join(dict.fromkeys(str(call["name"]) for call in calls)) or None,
-        tools=tool_runner.shadow(calls) if calls else None,
+        blocks=_scrub_blocks(completion.blocks) or None,
+        tool_name=", ".join(tool_names) or None,
+        tools=tool_runner.render_searchable_calls(calls) if calls else None,
         usage=completion.usage,
     )
 
 
-def tool_calls(completion: Completion) -> list[Json]:
+def extract_tool_calls(completion: Completion) -> list[Json]:
     return [block for block in completion.blocks if block.get("type") == "tool_use"]
 
 
-def last_row(row: Message, completion: Completion) -> Message:
-    """The row of a turn's last completion, with a mark where it was cut off."""
-    text = "\n\n".join(part for part in (row.text, _ENDINGS.get(completion.stop_reason)) if part)
-    if tool_calls(completion) or not text:
-        # A call that was cut off cannot be run, and an empty answer cannot be sent back.
+def build_last_row(row: Message, completion: Completion) -> Message:
+    """The row of a turn's last completion, with a mark if it was cut off or declined."""
+    mark = _STOP_REASON_MARKS.get(completion.stop_reason, "")
+    text = "\n\n".join(part for part in (row.text, mark) if part)
+    if extract_tool_calls(completion) or not text:
+        # A call that was cut off can't run, and an empty answer can't be sent back.
         row = replace(row, blocks=None)
-    # What was said offline quotes recall or is always the same: indexed, recall would find itself.
-    return replace(row, text=text or "(no answer)", kind="quote" if completion.model == OFFLINE else "chat")
+    # An offline answer quotes recall or is a fixed text. It isn't indexed, because recall would
+    # find its own results.
+    kind: MessageKind = "quote" if completion.model == OFFLINE_MODEL else "chat"
+    return replace(row, text=text or "(no answer)", kind=kind)
 
 
-def _clean_blocks(blocks: Sequence[Json]) -> tuple[Json, ...]:
-    """The blocks without a memory fence that the model repeated in their text, since they are sent again."""
+def _scrub_blocks(blocks: Sequence[Json]) -> tuple[Json, ...]:
+    """The blocks without the memory fences that the model repeated.
+
+    The blocks are sent back to the model in later requests.
+    """
     scrubber = Scrubber()
     clean: list[dict[str, Any]] = [dict(block) for block in blocks]
     texts = [block for block in clean if block.get("type") == "text"]

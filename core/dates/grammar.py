@@ -1,450 +1,352 @@
-"""The English of time: a cursor over the words of a line that reads numbers, dates, spans and clock times, and rules
-for which words at its front name a day, a clock time, a span or a repetition.
+"""Rules for the English of time: which words at the front of a line name a day, a clock time, a
+span or a repetition.
 
-What could mean something else makes the result uncertain; `When` does the arithmetic. Every pattern is bounded, so no
-line is slow.
+The rules fill in a `TimeExpression`, which does the arithmetic. Words that could mean something
+else make the expression uncertain. All patterns are bounded, so no line takes long to read.
 """
 
 from __future__ import annotations
 
-import calendar
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import date, datetime, timedelta
-from fractions import Fraction
-from functools import cache
-from typing import Any, NamedTuple
+from datetime import date, timedelta
+from typing import NamedTuple
 
-from core.dates.schedule import PARTS, Clock, Span, When, calendar_day, later
-from core.text.normalize import language_data
+from core.dates.cursor import WEEKDAYS, WordCursor, parse_ordinal, word_pattern, word_tables
+from core.dates.expression import PART_OF_DAY_HOURS, ClockTime, Span, TimeExpression
+from core.dates.schedule import add_months, date_if_valid
 
-WEEKDAYS = tuple(map(str.lower, calendar.day_name))
-MONTHS = tuple(map(str.lower, calendar.month_name[1:]))
-_PLURALS = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days")
-_READ_WORDS = 24
+_PLURAL_WEEKDAYS = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days")
 
+Rule = Callable[[WordCursor, TimeExpression, date], bool]
+"""Reads words and fills in what they say, given the date of today.
 
-class Day(NamedTuple):
-    """A date that the calendar has; `is_dotted`: ``24.12.``, `is_ambiguous`: ``3/5``."""
-
-    year: int | None
-    month: int
-    day: int
-    is_dotted: bool = False
-    is_ambiguous: bool = False
+Returns False if the words don't fit. It may then have moved the cursor and changed the expression,
+so the caller has to restore both.
+"""
 
 
-@cache
-def words() -> Mapping[str, Any]:
-    """The tables of `data/words.toml`."""
-    return language_data("words", "core.dates")
+class ParsedTime(NamedTuple):
+    """The time at the front of some words, and the number of words that name it."""
+
+    expression: TimeExpression
+    word_count: int
 
 
-@cache
-def pattern(name: str, end: str = r"(?!\S)") -> re.Pattern[str]:
-    """A pattern over several words of `data/words.toml`, which names tables and other patterns as ``%(units)s``."""
-    return re.compile(f"(?:{_spelled_out(words()['patterns'][name])}){end}", re.VERBOSE)
+def read_time(line: Sequence[str], today: date, is_strict: bool = False) -> ParsedTime | None:
+    """Read the time that a line begins with, or return None if it doesn't begin with a time.
 
-
-def _spelled_out(text: str) -> str:
-    """With the words of each named table, and each named pattern without the names of its groups."""
-
-    def embedded(found: re.Match[str]) -> str:
-        if inner := words()["patterns"].get(found[1]):
-            return f"(?:{re.sub('[?]P<[^>]+>', '?:', _spelled_out(inner))})"
-        return f"(?:{'|'.join(sorted(map(re.escape, words()[found[1]]), key=len, reverse=True))})"
-
-    return re.sub(r"%\((\w+)\)s", embedded, text)
-
-
-class Phrase:
-    """Words and how many of them are taken (`at`). Methods return None and take nothing where they do not fit.
-
-    `is_strict`: the words stand behind other text, so only forms that can be nothing but a time count.
+    `is_strict`: text comes before the line, so "20 minutes" is more likely a length than a moment.
     """
-
-    def __init__(self, line: Sequence[str], is_strict: bool = False) -> None:
-        self._raw = line
-        self._words = [clean(word) for word in line]
-        self.at = 0
-        self.is_strict = is_strict
-
-    @property
-    def is_done(self) -> bool:
-        return self.at >= len(self._words)
-
-    def peek(self) -> str:
-        """The next word; empty behind the end."""
-        return "" if self.is_done else self._words[self.at]
-
-    def is_dotted(self) -> bool:
-        """Whether the next word was typed with a full stop."""
-        return not self.is_done and self._raw[self.at].endswith(".")
-
-    def take(self, *options: str) -> str | None:
-        """The first of `options` (each one or several words) that comes next."""
-        for option in options:
-            wanted = option.split()
-            if self._words[self.at : self.at + len(wanted)] == wanted:
-                self.at += len(wanted)
-                return option
-        return None
-
-    def read(self, name: str) -> re.Match[str] | None:
-        """The next words, as far as they fit a `pattern`."""
-        found = pattern(name).match(" ".join(self._words[self.at : self.at + _READ_WORDS]))
-        self.at += len(found[0].split()) if found else 0
-        return found
-
-    def look_up(self, table: str) -> Any:
-        """What the next words stand for in a table of `words`."""
-        named = self.take(*words()[table])
-        return None if named is None else words()[table][named]
-
-    def weekday(self) -> int | None:
-        """0 for Monday; a short form only where it cannot be another word."""
-        return None if self.is_strict and self.peek() not in WEEKDAYS else self.look_up("weekdays")
-
-    def weekdays(self) -> tuple[int, ...]:
-        """``monday and wednesday``, ``mon, wed, fri``, ``monday to friday``, ``mon-fri``, ``mondays``."""
-        days: set[int] = set()
-        behind = self.at
-        while found := self.read("weekday_range"):
-            first, last = (words()["weekdays"][name] for name in (found["first"], found["last"] or found["first"]))
-            days.update((first + step) % 7 for step in range((last - first) % 7 + 1))
-            behind = self.at
-            self.take("and", "&", "or")
-        self.at = behind
-        return tuple(sorted(days))
-
-    def year(self) -> int | None:
-        return int(found[0]) if (found := self.read("year")) else None
-
-    def ordinal(self) -> int | None:
-        """``3rd`` or ``third``; -1 for ``last``."""
-        return _ordinal(found[0]) if (found := self.read("ordinal")) else None
-
-    def month_day(self) -> Day | None:
-        """``3 May``, ``the 3rd of May 2027``, ``May 3``."""
-        start = self.at
-        if (found := self.read("month_day")) is None:
-            return None
-        month = words()["months"][found["month"] or found["before"]]
-        return self._checked(Day(self.year(), month, _ordinal(found["day"] or found["behind"])), start)
-
-    def number_date(self) -> Day | None:
-        """``2026-12-01``, ``24.12.``, ``24.12.2026``, ``24/12``, ``12/24``; the day first where both are possible."""
-        start = self.at
-        if (found := self.read("number_date")) is None:
-            return None
-        if found["year"]:
-            return self._checked(Day(int(found["year"]), int(found["month"]), int(found["day"])), start)
-        day, month = int(found["first"]), int(found["second"])
-        is_dotted = found["mark"] == "."
-        is_ambiguous = not is_dotted and month <= 12 and day <= 12 and day != month
-        if month > 12 and not is_dotted:
-            day, month = month, day
-        return self._checked(Day(int(found["last"] or 0) or None, month, day, is_dotted, is_ambiguous), start)
-
-    def _checked(self, day: Day, start: int) -> Day | None:
-        # Without a year a leap year: it has all days there are.
-        if calendar_day(2028 if day.year is None else day.year, day.month, day.day) is not None:
-            return day
-        self.at = start
-        return None
-
-    def instant(self) -> datetime | None:
-        """``2026-12-01T10:00``, aware where an offset is given."""
-        start = self.at
-        found = self.read("instant")
-        try:
-            return datetime.fromisoformat(found[0].upper()) if found else None
-        except ValueError:
-            self.at = start
-            return None
-
-    def span(self, name: str = "span") -> Span | None:
-        """``20 minutes``, ``an hour and a half``, ``1h30m``, ``2 days and 3 hours``; as an `every_span` also ``hour``.
-        Parts of a second are dropped."""
-        start = self.at
-        if (found := self.read(name)) is None:
-            return None
-        total = [Fraction(0)] * 3
-        for part in pattern("span_part", "").finditer(found[0]):
-            half = Fraction(1, 2) if part["half"] or part["too"] else 0
-            count = _number(part["number"] or part["rest"] or "1") + half
-            size = words()["spoken_spans"].get(part["spoken"]) or words()["units"][part["unit"] or "m"]
-            total = [sum_ + count * one for sum_, one in zip(total, size, strict=True)]
-        months, days, seconds = total
-        if months % 1:
-            self.at = start  # half a month is nothing certain
-            return None
-        return Span(int(months), int(days), int(seconds + days % 1 * 86400))
-
-    def clock(self, is_announced: bool) -> Clock | None:
-        """``17:30``, ``5pm``, ``9 a.m.``, ``noon``, ``half past five``; behind ``at`` (`is_announced`) also ``9``."""
-        start = self.at
-        found = self.read("clock")
-        clock = _clock_of(found, is_announced) if found else None
-        self.at = start if clock is None else self.at
-        return clock
+    cursor = WordCursor(line, is_strict)
+    expression = TimeExpression()
+    rules = _RULES
+    while not cursor.is_done:
+        new_expression = _apply_first_rule(rules, cursor, expression, today)
+        if new_expression is None:
+            break
+        expression = new_expression
+        rules = _RULES_AFTER_DAY if expression.has_day else _RULES
+    if expression.has_day or expression.has_clock:
+        return ParsedTime(expression, cursor.position)
+    return None
 
 
-def clean(word: str) -> str:
-    """A word as it is compared: lower case, without the punctuation behind it."""
-    return word[:40].lower().rstrip(",;:!?.") or word[:40]
+def _apply_first_rule(
+    rules: Sequence[Rule], cursor: WordCursor, expression: TimeExpression, today: date
+) -> TimeExpression | None:
+    """The expression extended by the first rule that fits, or None if no rule fits."""
+    start = cursor.position
+    for rule in rules:
+        attempt = replace(expression)
+        if rule(cursor, attempt, today) and cursor.position > start:
+            return attempt
+        cursor.position = start
+    return None
 
 
-def _clock_of(found: re.Match[str], is_announced: bool) -> Clock | None:
-    if found["named"]:
-        return Clock(0 if found["named"] == "midnight" else 12)
-    if found["spoken"]:
-        hour = int(_number(found["spoken"])) - bool(found["to"])
-        minute = 30 if found["quarter"] is None else 45 if found["to"] else 15
-        return Clock(hour, minute, is_bare=True) if 1 <= hour <= 12 else None
-    is_sure = is_announced or found["half"] or found["oclock"] or found["mark"] in (":", "h")
-    return _numbered_clock(found, is_announced) if is_sure else None
+# --- Moments and clock times ---
 
 
-def _numbered_clock(found: re.Match[str], is_announced: bool) -> Clock | None:
-    hour, minute, mark = int(_number(found["hour"])), int(found["minute"] or 0), found["mark"]
-    if hour > 23 or minute > 59:
-        return None
-    if found["half"] and hour <= 12:
-        return Clock(hour % 12 + 12 * (found["half"][0] == "p"), minute)
-    is_bare = not is_announced if mark == "h" else mark is None and not (found["h"] or found["hour"][0] == "0")
-    return Clock(hour, minute, is_bare and 1 <= hour <= 12)
-
-
-def _number(text: str) -> Fraction:
-    return Fraction(words()["numbers"].get(text.strip()) or text.replace(",", "."))
-
-
-def _ordinal(text: str) -> int:
-    return int(words()["ordinals"].get(text) or re.sub(r"\D", "", text))
-
-
-Step = Callable[[Phrase, When, date], bool]
-"""Takes words and notes what they say; False where they do not fit, whatever it took or noted by then."""
-
-
-def read(line: Sequence[str], today: date, is_strict: bool = False) -> tuple[When, int] | None:
-    """What the first words of `line` say about time and how many those are; None when they do not begin with a time.
-    `is_strict` for words behind other text, where "20 minutes" is more likely to be a length than a moment."""
-    phrase, when, steps = Phrase(line, is_strict), When(), iter(_STEPS)
-    while not phrase.is_done and (step := next(steps, None)):
-        start, more = phrase.at, replace(when)
-        if step(phrase, more, today) and phrase.at > start:
-            when, steps = more, iter(_BEHIND_A_DAY if more.has_day else _STEPS)
-        else:
-            phrase.at = start
-    return (when, phrase.at) if when.has_day or when.has_clock else None
-
-
-def _instant(phrase: Phrase, when: When, today: date) -> bool:
-    phrase.take("at", "on")
-    if (moment := phrase.instant()) is None:
+def _read_instant(cursor: WordCursor, expression: TimeExpression, today: date) -> bool:
+    """``2026-12-01T10:00``."""
+    cursor.take("at", "on")
+    moment = cursor.read_instant()
+    if moment is None:
         return False
-    when.day = moment.date()
+    expression.day = moment.date()
     if moment.tzinfo is not None:
-        when.moment = moment
+        expression.moment = moment
     else:
-        when.clocks = (Clock(moment.hour, moment.minute),)
+        expression.clocks = (ClockTime(moment.hour, moment.minute),)
     return True
 
 
-def _in_span(phrase: Phrase, when: When, today: date) -> bool:
+def _read_span_from_now(cursor: WordCursor, expression: TimeExpression, today: date) -> bool:
     """``in 20 minutes``, ``2 hours from now``; at the front also ``1h30m``."""
-    is_led = bool(phrase.take("in"))
-    is_front = phrase.at == 0 and not phrase.is_strict and phrase.peek()[:1].isdigit()
-    when.span = phrase.span()
-    is_followed = bool(phrase.take("from now", "from today", "later"))
-    return any(when.span or ()) and (is_led or is_followed or is_front)
+    has_in = cursor.take("in") is not None
+    begins_line = cursor.position == 0 and not cursor.is_strict and cursor.peek()[:1].isdigit()
+    expression.span = cursor.read_span()
+    has_from_now = cursor.take("from now", "from today", "later") is not None
+    return any(expression.span or ()) and (has_in or has_from_now or begins_line)
 
 
-def _clock(phrase: Phrase, when: When, today: date) -> bool:
-    if when.clocks:
+def _read_clock(cursor: WordCursor, expression: TimeExpression, today: date) -> bool:
+    """``at 9``, ``around 17:30``; after a day also ``9``, which is uncertain."""
+    if expression.clocks:
         return False
-    is_loose = bool(phrase.take("around", "at around", "at about"))
-    clock = phrase.clock(bool(phrase.take("at", "@")) or is_loose)
-    if clock is None and when.day is not None and not phrase.is_strict and not when.part:
-        clock, is_loose = phrase.clock(True), True
+    is_vague = cursor.take("around", "at around", "at about") is not None
+    has_at = cursor.take("at", "@") is not None
+    clock = cursor.read_clock(has_at or is_vague)
+    follows_day = expression.day is not None and not cursor.is_strict and not expression.part
+    if clock is None and follows_day:
+        clock = cursor.read_clock(True)
+        is_vague = True
     if clock is None:
         return False
-    when.clocks, when.is_certain = (clock,), when.is_certain and not is_loose
+    expression.clocks = (clock,)
+    if is_vague:
+        expression.is_certain = False
     return True
 
 
-def _more_clocks(phrase: Phrase, when: When, today: date) -> bool:
-    """``every day at 9 and 21``."""
-    if not when.is_repeated or not when.clocks or not phrase.take("and", "&"):
+def _read_further_clock(cursor: WordCursor, expression: TimeExpression, today: date) -> bool:
+    """The second time of ``every day at 9 and 21``."""
+    if not expression.is_repeated or not expression.clocks or not cursor.take("and", "&"):
         return False
-    is_announced = bool(phrase.take("at"))
-    clock = phrase.clock(True)
+    has_at = cursor.take("at") is not None
+    clock = cursor.read_clock(True)
     if clock is None:
         return False
-    when.clocks = (*when.clocks, clock)
-    when.is_certain = when.is_certain and (is_announced or not clock.is_bare or phrase.is_done)
+    expression.clocks = (*expression.clocks, clock)
+    if not has_at and clock.is_bare and not cursor.is_done:
+        expression.is_certain = False
     return True
 
 
-def _part(phrase: Phrase, when: When, today: date) -> bool:
-    """``in the morning``, ``at night``, ``this evening``; directly behind a day also ``morning``."""
-    if when.part:
+def _read_part_of_day(cursor: WordCursor, expression: TimeExpression, today: date) -> bool:
+    """``in the morning``, ``at night``, ``this evening``; right after a day also ``morning``."""
+    if expression.part:
         return False
-    lead = phrase.take("in the", "at", "during the", "this")
-    if lead or when.day or when.weekdays:
-        when.part = phrase.take(*PARTS)
-    if lead == "this" and not when.has_day:
-        when.day = today
-    return when.part is not None
+    lead = cursor.take("in the", "at", "during the", "this")
+    if lead or expression.day or expression.weekdays:
+        expression.part = cursor.take(*PART_OF_DAY_HOURS)
+    if lead == "this" and not expression.has_day:
+        expression.day = today
+    return expression.part is not None
 
 
-def _day(phrase: Phrase, when: When, today: date) -> bool:
-    if named := phrase.take(*words()["days"]):
-        when.day = today + timedelta(days=words()["days"][named])
-        when.part = "night" if named == "tonight" else when.part
+# --- Days ---
+
+
+def _read_day(cursor: WordCursor, expression: TimeExpression, today: date) -> bool:
+    """``tomorrow``, ``next week``, ``3 May``, ``friday``."""
+    name = cursor.take(*word_tables()["days"])
+    if name is not None:
+        expression.day = today + timedelta(days=word_tables()["days"][name])
+        if name == "tonight":
+            expression.part = "night"
         return True
-    if phrase.take("next"):
-        return _next(phrase, when, today)
-    return _written(phrase, when) or _on_weekday(phrase, when, today)
+    if cursor.take("next"):
+        return _read_next(cursor, expression, today)
+    return _read_date(cursor, expression) or _read_weekday(cursor, expression, today)
 
 
-def _next(phrase: Phrase, when: When, today: date) -> bool:
-    monday = today + timedelta(days=7 - today.weekday())
-    if phrase.take("week"):
-        phrase.take("on")
-        weekday = phrase.weekday()
-        when.day, when.is_certain = monday + timedelta(days=weekday or 0), weekday is not None
-    elif phrase.take("month"):
-        first = later(today.replace(day=1), 1)
-        phrase.take("on")
-        number = phrase.ordinal() if phrase.take("the") else None
-        when.day, when.is_certain = calendar_day(first.year, first.month, number or 1), number is not None
-    elif (weekday := phrase.weekday()) is not None:
-        when.day = monday + timedelta(days=weekday)
-        # On a Wednesday "next friday" is in two days for some and in nine for others.
-        when.is_certain = (when.day - today).days <= 7
-    return when.day is not None
+def _read_next(cursor: WordCursor, expression: TimeExpression, today: date) -> bool:
+    """``week``, ``week on friday``, ``month``, ``month on the 3rd`` or ``friday`` after "next"."""
+    next_monday = today + timedelta(days=7 - today.weekday())
+    if cursor.take("week"):
+        cursor.take("on")
+        weekday = cursor.read_weekday()
+        expression.day = next_monday + timedelta(days=weekday or 0)
+        expression.is_certain = weekday is not None
+    elif cursor.take("month"):
+        first = add_months(today.replace(day=1), 1)
+        cursor.take("on")
+        number = cursor.read_ordinal() if cursor.take("the") else None
+        expression.day = date_if_valid(first.year, first.month, number or 1)
+        expression.is_certain = number is not None
+    elif (weekday := cursor.read_weekday()) is not None:
+        expression.day = next_monday + timedelta(days=weekday)
+        # On a Wednesday, "next friday" is in two days for some people and in nine for others.
+        expression.is_certain = (expression.day - today).days <= 7
+    return expression.day is not None
 
 
-def _on_weekday(phrase: Phrase, when: When, today: date) -> bool:
+def _read_weekday(cursor: WordCursor, expression: TimeExpression, today: date) -> bool:
     """``friday``, ``on friday``, ``friday next week``, ``friday 27 november``."""
-    is_led = bool(phrase.take("on", "this", "coming", "this coming"))
-    word, weekday = phrase.peek(), phrase.weekday()
+    has_lead = cursor.take("on", "this", "coming", "this coming") is not None
+    word = cursor.peek()
+    weekday = cursor.read_weekday()
     if weekday is None:
         return False
-    if phrase.take("next week"):
-        when.day = today + timedelta(days=7 - today.weekday() + weekday)
-    elif _written(phrase, when):
-        when.said_weekday = weekday
+    if cursor.take("next week"):
+        expression.day = today + timedelta(days=7 - today.weekday() + weekday)
+    elif _read_date(cursor, expression):
+        expression.stated_weekday = weekday
     else:
-        when.weekdays = (weekday,)
-        when.is_certain = is_led or len(word) > 5 or phrase.is_done or bool(when.clocks) or phrase.peek() in ("at", "@")
+        expression.weekdays = (weekday,)
+        is_written_out = len(word) > 5
+        has_clock = bool(expression.clocks) or cursor.peek() in ("at", "@")
+        expression.is_certain = has_lead or is_written_out or cursor.is_done or has_clock
     return True
 
 
-def _written(phrase: Phrase, when: When) -> bool:
-    """A date: ``2026-12-01``, ``3 May 2027``, ``May 3rd``, ``24.12.``; ``the 3rd``, ``on 3rd``."""
-    start = phrase.at
-    is_led = bool(phrase.take("on"))
-    is_dated = is_led or phrase.is_dotted()
-    found = phrase.number_date()
-    if found is not None and found.year is None and phrase.is_strict and not is_dated:
-        phrase.at, found = start, None
-    found = found or phrase.month_day()
-    if found is None:
-        is_read = _month_day(phrase, when, is_led)
-        phrase.at = phrase.at if is_read else start
+def _read_date(cursor: WordCursor, expression: TimeExpression) -> bool:
+    """``2026-12-01``, ``3 May 2027``, ``May 3rd``, ``24.12.``, ``the 3rd``, ``on 3rd``."""
+    start = cursor.position
+    has_on = cursor.take("on") is not None
+    is_clearly_date = has_on or cursor.is_dotted()
+    day = cursor.read_number_date()
+    if day is not None and day.year is None and cursor.is_strict and not is_clearly_date:
+        cursor.position = start
+        day = None
+    if day is None:
+        day = cursor.read_month_day()
+    if day is None:
+        is_read = _read_day_of_month(cursor, expression, has_on)
+        if not is_read:
+            cursor.position = start
         return is_read
-    is_doubtful = found.is_ambiguous or (found.is_dotted and not is_dated and found.year is None)
-    when.is_certain = when.is_certain and not is_doubtful
-    if found.year is None:
-        when.month, when.month_days = found.month, (found.day,)
+
+    may_be_number = day.is_dotted and not is_clearly_date and day.year is None
+    if day.is_ambiguous or may_be_number:
+        expression.is_certain = False
+    if day.year is None:
+        expression.month = day.month
+        expression.month_days = (day.day,)
     else:
-        when.day = date(found.year, found.month, found.day)
+        expression.day = date(day.year, day.month, day.day)
     return True
 
 
-def _month_day(phrase: Phrase, when: When, is_led: bool) -> bool:
+def _read_day_of_month(cursor: WordCursor, expression: TimeExpression, has_on: bool) -> bool:
     """``the 3rd``, ``on 3rd``."""
-    is_named = bool(phrase.take("the"))
-    is_number = phrase.peek()[:1].isdigit() or not phrase.is_strict
-    number = phrase.ordinal() if (is_led or is_named) and is_number else None
-    if number is None or number < 0 or phrase.peek() in WEEKDAYS:
+    has_the = cursor.take("the") is not None
+    if not has_on and not has_the:
         return False
-    phrase.take("of the month", "of this month")
-    when.month_days, when.is_certain = (number,), is_led
+    if cursor.is_strict and not cursor.peek()[:1].isdigit():
+        return False
+    number = cursor.read_ordinal()
+    if number is None or number < 0 or cursor.peek() in WEEKDAYS:
+        return False
+    cursor.take("of the month", "of this month")
+    expression.month_days = (number,)
+    expression.is_certain = has_on
     return True
 
 
-def _repeat(phrase: Phrase, when: When, today: date) -> bool:
+# --- Repetition ---
+
+
+def _read_repetition(cursor: WordCursor, expression: TimeExpression, today: date) -> bool:
     """``every monday``, ``daily``, ``weekdays``, ``mondays``, ``on the 1st of every month``."""
-    phrase.take("on")
-    when.is_repeated = True
-    if words_behind_every := phrase.look_up("repeated") or phrase.look_up("weekday_groups"):
-        return _every(Phrase(words_behind_every.split()), when)
-    if _PLURALS.fullmatch(phrase.peek()) or phrase.take("every", "each"):
-        return _every(phrase, when)
-    return _nth(phrase, when)
+    cursor.take("on")
+    expression.is_repeated = True
+    same_as_every = cursor.look_up("repeated") or cursor.look_up("weekday_groups")
+    if same_as_every:
+        return _read_every(WordCursor(same_as_every.split()), expression)
+    if _PLURAL_WEEKDAYS.fullmatch(cursor.peek()) or cursor.take("every", "each"):
+        return _read_every(cursor, expression)
+    return _read_nth(cursor, expression)
 
 
-def _every(phrase: Phrase, when: When) -> bool:
-    if weekdays := phrase.look_up("every_weekday_groups"):
-        when.weekdays, when.is_certain = tuple(weekdays), len(weekdays) > 2
-    elif (part := phrase.take(*PARTS)) or phrase.peek() in ("noon", "midday", "midnight"):
-        when.span, when.part = Span(days=1), part or when.part
-    elif month_day := phrase.month_day():
-        when.span, when.month, when.month_days = Span(months=12), month_day.month, (month_day.day,)
-    elif _nth(phrase, when, is_every=True):
+def _read_every(cursor: WordCursor, expression: TimeExpression) -> bool:
+    """Read the words after "every": a day, a part of the day or an interval."""
+    if weekdays := cursor.look_up("every_weekday_groups"):
+        expression.weekdays = tuple(weekdays)
+        expression.is_certain = len(weekdays) > 2
+    elif part := cursor.take(*PART_OF_DAY_HOURS):
+        expression.span = Span(days=1)
+        expression.part = part
+    elif cursor.peek() in ("noon", "midday", "midnight"):
+        expression.span = Span(days=1)
+    elif month_day := cursor.read_month_day():
+        expression.span = Span(months=12)
+        expression.month = month_day.month
+        expression.month_days = (month_day.day,)
+    elif _read_nth(cursor, expression, has_every=True):
         pass
-    elif named := phrase.take("other", "second"):
-        when.is_certain = named == "other"
-        if (weekday := phrase.weekday()) is not None:
-            when.span, when.weekdays = Span(days=14), (weekday,)
-        elif span := phrase.span("every_span"):
-            when.span = Span(*(part * 2 for part in span))
+    elif word := cursor.take("other", "second"):
+        expression.is_certain = word == "other"
+        _read_every_other(cursor, expression)
     else:
-        when.weekdays = phrase.weekdays()
-        when.span = None if when.weekdays else phrase.span("every_span")
-    return bool(when.weekdays or when.month_days or any(when.span or ()))
+        expression.weekdays = cursor.read_weekdays()
+        expression.span = None if expression.weekdays else cursor.read_span("every_span")
+    return bool(expression.weekdays or expression.month_days or any(expression.span or ()))
 
 
-def _nth(phrase: Phrase, when: When, *, is_every: bool = False) -> bool:
-    """``first monday of every month``, ``1st and 15th of the month``, ``last day of each month``; behind "every"
-    (`is_every`) also ``3rd`` and ``last friday``."""
-    start = phrase.at
-    if (found := phrase.read("nth")) is None:
+def _read_every_other(cursor: WordCursor, expression: TimeExpression) -> None:
+    """The weekday or unit after "every other"."""
+    weekday = cursor.read_weekday()
+    if weekday is not None:
+        expression.span = Span(days=14)
+        expression.weekdays = (weekday,)
+    elif span := cursor.read_span("every_span"):
+        expression.span = Span(span.months * 2, span.days * 2, span.seconds * 2)
+
+
+def _read_nth(cursor: WordCursor, expression: TimeExpression, *, has_every: bool = False) -> bool:
+    """``first monday of every month``, ``1st and 15th of the month``, ``last day of each month``.
+
+    `has_every`: "every" comes before it, so that ``3rd`` and ``last friday`` are enough.
+    """
+    start = cursor.position
+    match = cursor.match("nth")
+    if match is None:
         return False
-    is_monthly = bool(found["ending"] if is_every else found["each"])
-    if found["weekday"]:
-        when.weekdays, when.nth = (words()["weekdays"][found["weekday"]],), _ordinal(found["nth"])
-        # "Every second monday" is every other one.
-        is_read = is_monthly or (is_every and when.nth != 2)
+    is_monthly = bool(match["ending"] if has_every else match["each"])
+    if match["weekday"]:
+        expression.weekdays = (word_tables()["weekdays"][match["weekday"]],)
+        expression.nth = parse_ordinal(match["nth"])
+        # "Every second monday" means every other one.
+        is_read = is_monthly or (has_every and expression.nth != 2)
     else:
-        when.month_days = tuple(_ordinal(day[0]) for day in pattern("ordinal").finditer(found["days"]))
-        is_sure = is_monthly or (is_every and found["days"][0].isdigit() and not found[0].endswith("day"))
-        when.is_certain = when.is_certain and is_sure
-        is_read = is_sure or (bool(found["ending"]) and len(when.month_days) > 1)
+        ordinals = word_pattern("ordinal").finditer(match["days"])
+        expression.month_days = tuple(parse_ordinal(ordinal[0]) for ordinal in ordinals)
+        is_number = match["days"][0].isdigit() and not match[0].endswith("day")
+        is_sure = is_monthly or (has_every and is_number)
+        if not is_sure:
+            expression.is_certain = False
+        is_read = is_sure or (bool(match["ending"]) and len(expression.month_days) > 1)
     if not is_read:
-        phrase.at, when.weekdays, when.nth, when.month_days = start, (), None, ()
+        cursor.position = start
+        expression.weekdays = ()
+        expression.nth = None
+        expression.month_days = ()
     return is_read
 
 
-def _detail(phrase: Phrase, when: When, today: date) -> bool:
-    """Which day of what repeats: ``every week on monday``, ``every month on the 3rd``, ``every year on 3 May``."""
-    if when.span is None or not when.is_repeated or when.weekdays or when.month_days:
+def _read_day_of_repetition(cursor: WordCursor, expression: TimeExpression, today: date) -> bool:
+    """``on monday`` after "every week", ``on the 3rd`` after "every month", and so on."""
+    span = expression.span
+    if span is None or not expression.is_repeated or expression.weekdays or expression.month_days:
         return False
-    is_led = bool(phrase.take("on", "on the", "the"))
-    if when.span.months == 12 and (found := phrase.month_day()):
-        when.month, when.month_days = found.month, (found.day,)
+    has_on = cursor.take("on", "on the", "the") is not None
+    if span.months == 12 and (month_day := cursor.read_month_day()):
+        expression.month = month_day.month
+        expression.month_days = (month_day.day,)
         return True
-    if when.span.months:
-        return is_led and _nth(phrase, when, is_every=True)
-    when.weekdays = phrase.weekdays()
-    return bool(when.weekdays) and when.span.days > 0 and when.span.days % 7 == 0
+    if span.months:
+        return has_on and _read_nth(cursor, expression, has_every=True)
+    expression.weekdays = cursor.read_weekdays()
+    return bool(expression.weekdays) and span.days > 0 and span.days % 7 == 0
 
 
-_STEPS: tuple[Step, ...] = (_instant, _repeat, _in_span, _detail, _more_clocks, _part, _day, _clock)
-_BEHIND_A_DAY: tuple[Step, ...] = (_detail, _more_clocks, _part, _clock)
+_RULES: tuple[Rule, ...] = (
+    _read_instant,
+    _read_repetition,
+    _read_span_from_now,
+    _read_day_of_repetition,
+    _read_further_clock,
+    _read_part_of_day,
+    _read_day,
+    _read_clock,
+)
+_RULES_AFTER_DAY: tuple[Rule, ...] = (
+    _read_day_of_repetition,
+    _read_further_clock,
+    _read_part_of_day,
+    _read_clock,
+)

@@ -1,422 +1,541 @@
-"""Periods that a sentence names, in many languages, so that what was said then can count for more: ``on May 8th``,
-``early January``, ``the two weeks after 3 December``, ``summer 2024``, ``昨天``.
+"""Finds the periods that a sentence names, in many languages: ``on May 8th``, ``early January``,
+``the two weeks after 3 December``, ``summer 2024``, ``昨天``. Recall prefers messages of these
+times.
 
-Pure. Words become marks, one letter each (``in early May`` is ``LPM``; `data/mentions.toml` has the words of each), and
-one grammar over these letters reads all languages. What has no year returns each year. Nothing is certain, so nothing
-may be left out because of it; but what is not meant as a time costs more than a time that is missed, so a word that is
-often something else (``may``, ``mars``, ``April``) is a month only beside what makes it one.
+`tokens` splits the sentence, and one grammar over the kinds of tokens reads all languages. A date
+without a year recurs each year. The results of `find_periods` are guesses: callers rank by them,
+but never filter by them. A wrong period costs recall more than a missed one, so the grammar is
+strict.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
-from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from core.dates.grammar import words
-from core.dates.schedule import calendar_day, later
-from core.text.normalize import LETTER, bare, language_data
-
-LONGEST_CHARS = 2_000
-MOST = 6
-"""Periods of one text."""
-YEARS_BACK = 20
-"""What returns is looked for in so many years."""
-_DAY = timedelta(days=1)
-_ANY_YEAR = 2000
-_TOKEN = re.compile(
-    r"(?<![-/])\d{4}-(?:0[1-9]|1[012])(?![-/\da-z])|\d{4}([-/.])\d\d?\1\d\d?|\d\d?([./])\d\d?\2\d{4}|\d+"
-    rf"|(?:(?!\d){LETTER}|[\u0900-\u0963\u0970-\u0dff])+|\S"
+from core.dates.cursor import word_tables
+from core.dates.schedule import add_months, date_if_valid
+from core.dates.tokens import (
+    Kind,
+    Token,
+    Unit,
+    compile_grammar,
+    kinds_of,
+    tokenize,
+    tokenize_word,
 )
-_STAR_LETTERS = 4
-_FORMS = re.compile(
-    r"""
-    (?P<before>[N\#]?U[AV]L*|ULL?(?=[NnMYD]))?(?:     # two weeks after, the week of
-      (?P<week>(?:[OBn][C&])?[OBn]ULL?(?:M(?:[L,]*Y)?|Y)|MOU)
-    | (?P<day>D|[Nn](?:[uC&][oL]*[Nn])?L?M(?:[L,]*Y)?|Y?M[Nn](?:[uC&]L?[Nn](?!M))?(?:[L,]*Y)?
-        |(?<=o)n(?=[,&CEALoVui]|$))
-    | (?P<running>(?:R|[BFT]U|U[BFT])L*[MSW](?![BFT])|[MSW]L?(?:R|[BFT]U|U[BFT])
-        |[BFT][N\#]?U|[N\#]?U[BFT]|[N\#](?:UG|GU)|nG|V[N\#]U|[BFT](?:M|L?[WS])|[WMS][BFT]|R
-        |(?<=[oLUAVui])(?<![eC][oL])W(?![BFe]|[Cu][oL]*W|[,oL]*[nNMD]))
-    | (?P<month>(?:P(?:[C&]+P)?L?)?(?:YL?)?M(?:L?P)?(?:[L,]*Y)?)
-    | (?P<season>(?<=[LBFTEi])P?SL?Y?|PS|SL?Y|YL?S)
-    | (?P<year>PL?Y|(?<=[LAVui])Y|(?<=[LAVui]U)Y)
-    )(?P<behind>[AaV][N\#]U)?
-    """,
-    re.VERBOSE,
-)
-_WHOLE = re.compile("[LoW,]*=(?:[Lo]*[Cu][Lo]*=)?")
-_APART = re.compile("W[Lo,]*M(?![Nn])")  # "since:monday may be late"
-_PARTS = ((0, 10), (9, 20), (19, 31))
-_DAYS = {"d": 1, "w": 7, "m": 30, "y": 365, "7": 2}
-_RANGE = re.compile("[Lo]*[Cu][Lo]*")
-_LEAD = re.compile("(?:(?<!W)[AVi]|(?<![MDYNnWUSR])u)[Lo]*$")  # the Friday before 3 May is close to it
+from core.text.normalize import comparison_form
+
+MAX_PERIODS = 6
+"""Further periods of a text are ignored."""
+RECURRENCE_YEARS = 20
+"""How far back a recurring period is repeated."""
+
+ONE_DAY = timedelta(days=1)
+UNIT_DAYS = {Unit.DAY: 1, Unit.WEEKEND: 2, Unit.WEEK: 7, Unit.MONTH: 30, Unit.YEAR: 365}
+ONE_YEAR = UNIT_DAYS[Unit.YEAR] * ONE_DAY
+ANY_YEAR = 2000
+"""Stands for the year of a recurring date. It is a leap year, so it has a 29 February."""
+MONTH_THIRDS = ((0, 10), (9, 20), (19, 31))
+"""Early, mid and late: the first day of the month, counted from 0, and the day after the last."""
+LAST_ORDINAL = 5
 
 
-class Mark(NamedTuple):
-    """A letter of the grammar, and the number, unit or date behind it. A number is ``#`` in words, ``N`` in figures and
-    ``n`` as a day of the month; a date is ``D``, a year ``Y``, and what says nothing of days ``x``."""
-
-    letter: str
-    value: str = ""
-
-    @property
-    def number(self) -> int:
-        return int(self.value)
-
-
-class Days(NamedTuple):
-    """From the first day to the last; `months`: it returns after so many, 0 where it does not."""
+class Period(NamedTuple):
+    """The days from `first` to `last`, both included."""
 
     first: date
     last: date
-    months: int = 0
+    # The number of months after which the period recurs; 0 if it doesn't recur.
+    every_months: int = 0
 
 
-def mentioned(text: str, today: date) -> tuple[tuple[int, int], ...]:
-    """The first and last days (ordinals) of the periods named by a text that was said `today`; what returns as often
-    as it did in `YEARS_BACK` and will within a year."""
-    try:
-        found = _read(_marks(text), today)[:MOST]
-        return tuple(dict.fromkeys(span for one in found for span in _times(one, today)))
-    except (OverflowError, ValueError):
-        return ()  # before the year 1, or behind the year 9999
-
-
-def named(text: str, today: date) -> tuple[date, date] | None:
-    """The first and last day of the one period that a text names as a whole; of what returns, as it has begun last.
-    Raises OverflowError or ValueError beyond the years 1 to 9999."""
-    marks = [Mark("L"), *(mark for mark in _marks(text, is_period=True) if mark.letter != "i")]
-    letters, found = "".join(mark.letter for mark in marks), _read(marks, today)
-    if len(found) != 1 or _APART.search(letters) or not _WHOLE.fullmatch(_FORMS.sub("=", letters)):
-        return None
-    return _latest(found[0], today)[:2]
-
-
-def named_months(text: str) -> frozenset[int]:
-    """The months (1 for January) that a text names, in any of the languages; not those that it asks before or after."""
-    marks = [Mark("x"), *_marks(text)]
-    return frozenset(one.number for lead, one in pairwise(marks) if one.letter == "M" and lead.letter not in "AV")
-
-
-def month_of(word: str) -> int | None:
-    """The month (1 for January) that a word is the name of, in any of the languages; shortened as in English."""
-    compared = bare(word)
-    mark = _mark(compared)
-    return words()["months"].get(compared) or (mark.number if mark.letter in ("M", "m", "v") else None)
-
-
-def _times(one: Days, today: date) -> Iterator[tuple[int, int]]:
-    if not one.months:
-        yield one.first.toordinal(), one.last.toordinal()
-        return
-    begun = (today.year - one.first.year) * 12
-    for months in range(begun - YEARS_BACK * 12, begun + 13, one.months):
-        first = later(one.first, months)
-        if first.day == one.first.day:  # the 29 February only where there is one
-            yield first.toordinal(), later(one.last, months).toordinal()
-
-
-def _latest(one: Days, today: date) -> Days:
-    """That which began last; what does not return, as it stands."""
-    first, last = [span for span in _times(one, today) if not one.months or span[0] <= today.toordinal()][-1]
-    return Days(date.fromordinal(first), date.fromordinal(last))
-
-
-@cache
-def _phrases() -> tuple[dict[tuple[str, ...], Mark], dict[str, int], dict[str, Mark]]:
-    """Marks by the tokens of their phrases, the longest phrase that begins with a token, and marks by beginnings of
-    words."""
-    whole: dict[tuple[str, ...], Mark] = {}
-    longest: dict[str, int] = {}
-    begun: dict[str, Mark] = {}
-    for name, phrases in language_data("mentions", "core.dates")["marks"].items():
-        mark = Mark("#" if name[:1] == "N" else name[:1], name[1:])
-        for phrase in (bare(one.strip()) for one in phrases.split(",")):
-            tokens = tuple(found[0] for found in _TOKEN.finditer(phrase.removesuffix("*")))
-            if phrase.endswith("*") and len(tokens) == 1:
-                begun.setdefault(tokens[0], mark)
-            whole.setdefault(tokens, mark)
-            longest[tokens[0]] = max(longest.get(tokens[0], 0), len(tokens))
-    return whole, longest, begun
-
-
-@lru_cache(maxsize=16)
-def _marks(text: str, *, is_period: bool = False) -> Sequence[Mark]:
-    """`is_period`: it is nothing but the name of a period, so words that may be months are."""
-    whole, longest, _ = _phrases()
-    tokens = [found[0] for found in _TOKEN.finditer(bare(text[:LONGEST_CHARS])[:LONGEST_CHARS].rstrip("?!.؟ "))]
-    marks: list[Mark] = []
-    place = 0
-    while place < len(tokens):
-        token, count = tokens[place], longest.get(tokens[place], 0)
-        while count and tuple(tokens[place : place + count]) not in whole:
-            count -= 1
-        _add(marks, whole[tuple(tokens[place : place + count])] if count else _mark(token))
-        place += count or 1
-    return _settled(marks, re.compile("[msvc]") if is_period else _MONTH)
-
-
-@lru_cache(maxsize=10_000)
-def _mark(token: str) -> Mark:
-    """Of one word or number."""
-    whole, _, begun = _phrases()
-    if token[:1].isdecimal():
-        return _number(token)
-    stems = (token[:-cut] for cut in range(1, min(_STAR_LETTERS + 1, len(token) - 2)))
-    number = str(words()["numbers"].get(token, ""))
-    found = whole.get((token,)) or next((begun[stem] for stem in stems if stem in begun), None)
-    found = found or (Mark("#", number) if number.isdecimal() else None)
-    return found or Mark("," if token in tuple(",،、") else "x")
-
-
-def _number(token: str) -> Mark:
-    if not token.isdecimal():
-        parts = re.split("[-./]", token)
-        return Mark("D", "-".join(parts if len(parts[0]) > 2 else parts[::-1]))
-    year = int(token) - 543 * ("2400" < token < "2700")  # as Thailand counts
-    if len(token) == 4 and 1900 <= year < 2200:
-        return Mark("Y" if year % 100 else "y", str(year))  # 2000 may be how many
-    return Mark("N", token) if len(token) < 4 else Mark("x")
-
-
-def _add(marks: list[Mark], mark: Mark) -> None:
-    """Behind those before it: a month in figures and the sign for it are one, and so are a day and its sign."""
-    if mark.value[:1].isupper():
-        marks.append(Mark(mark.letter))
-        mark = Mark(mark.value[0], mark.value[1:])
-    before = marks[-1] if marks else Mark("x")
-    pair = before.letter.replace("#", "N") + mark.letter.replace("#", "N")
-    if pair in ("Nd", "Nk", "KN"):
-        number = before.value or mark.value
-        marks[-1] = Mark("n" if pair == "Nd" else "M" if 1 <= int(number) <= 12 else "x", number)
-    elif mark.letter and before.letter + mark.letter not in ("md", "sd", "cd"):  # "Sept."
-        marks.append(mark)
-
-
-_MONTH = re.compile(
+_FORMS = compile_grammar(
     r"""
-    [ms](?=[nNYy]|[,Lpq][Yy]) | (?<=[nNYyP])[ms] | (?<=[nN]q)[msv]                      # a number or a part beside it
-    | v(?=[nYy]|N(?!q)|[,Lpq][Yy]) | (?<=[nP])v | (?<=[LoprACEVui&]N)v | (?<=[NYy])v(?!x)
-    | (?<=[LrABEFVui])[mv] | (?<=U[pq])[mv]                                              # in, last; the weeks of
-    | [msv](?=[Cu][Lpqr]*[Mmsv]) | (?<=[Mmsv][Cu])[msv] | (?<=[Mmsv][Cu][Lpqr])[msv]
-    | (?<=T)m | m(?=P) | (?<=[nN])c(?=[Lq]?[Yy]) | (?<=[nN]q)c(?=[Lq]?[Yy])
-    """,
-    re.VERBOSE,
+    (?P<before>
+        [number number_word]? unit [after before] in*           # two weeks after
+        | unit in in? (?= [number month_day month year date] )  # the week of
+    )?
+    (?:
+        (?P<week>
+            (?: [ordinal last month_day] [to and] )? [ordinal last month_day] unit in in?
+                (?: month (?: [in comma]* year )? | year )      # the first week of May
+            | month ordinal unit
+        )
+        | (?P<day>
+            date
+            | [number month_day] (?: [until to and] [on in]* [number month_day] )?
+                in? month (?: [in comma]* year )?               # 3 to 5 May 2024
+            | year? month [number month_day]
+                (?: [until to and] in? [number month_day] (?! month ) )?
+                (?: [in comma]* year )?                         # May 3, 2024
+            | (?<= on ) month_day
+                (?= [comma and to between after in before on until since] | $ )
+        )
+        | (?P<relative>
+            (?: relative | [last next this] unit | unit [last next this] ) in*
+                [month season weekday] (?! [last next this] )   # last week on Friday
+            | [month season weekday] in? (?: relative | [last next this] unit
+                | unit [last next this] )
+            | [last next this] [number number_word]? unit       # the last 3 days
+            | [number number_word]? unit [last next this]
+            | [number number_word] (?: unit ago | ago unit )    # 2 weeks ago
+            | month_day ago
+            | before [number number_word] unit                  # German "vor 2 Wochen"
+            | [last next this] (?: month | in? [weekday season] )
+            | [weekday month season] [last next this]
+            | relative
+            | (?<= [on in unit after before until since] ) (?<! [every to] [on in] ) weekday
+                (?! [last next every] | [to until] [on in]* weekday
+                    | [comma on in]* [month_day number month date] )
+        )
+        | (?P<month>
+            (?: part (?: [to and] + part )? in? )? (?: year in? )? month (?: in? part )?
+                (?: [in comma]* year )?                         # early May 2024
+        )
+        | (?P<season>
+            (?<= [in last next this between since] ) part? season in? year?
+            | part season | season in? year | year in? season
+        )
+        | (?P<year>
+            part in? year
+            | (?<= [in after before until since] ) year
+            | (?<= [in after before until since] unit ) year
+        )
+    )
+    (?P<behind> [after afterwards before] [number number_word] unit )?
+    """
 )
-_LISTED, _MONTHS = re.compile("(?=[mv,&]*M)(?:[mvM],)*[mvM],?&[Lpqr]?[mvM]"), str.maketrans("mv", "MM")
-# The summer of "the colour of the summer sea", the 4 of "a table for 4 in June", "of 2019 pages", "in 2000 steps".
-_NO_TIME = re.compile(
-    "(?<=[pqr])S(?![Lpq]?[Yy])|[Nn](?=[Lpri]+M)|(?<=B)W(?=q)|(?<![MSPUW][pqr])(?<=[pqr])[Yy](?=x)"
-    "|[Yy](?=z)|(?<![MSPUN,])(?<![MSP][Lpqr])y(?=x)"
+_JUST_ONE_PERIOD = compile_grammar("[in on weekday comma]* = (?: [in on]* [to until] [in on]* = )?")
+"""Matches the name of a period after "=" has replaced each match of `_FORMS`."""
+_WEEKDAY_THEN_MONTH = compile_grammar("weekday [in on comma]* month (?! [number month_day] )")
+"""Matches a weekday before a word that may not be a month, as in "since:monday may be late"."""
+_RANGE = compile_grammar("[in on]* [to until] [in on]*")
+_LIST = compile_grammar("[and comma]+ [in on]*")
+_BOUND = compile_grammar(
+    r"""
+    (?: (?<! weekday ) [after before since]      # "the Friday before 3 May" is close to 3 May
+        | (?<! [month date year number month_day weekday unit season relative] ) until )
+    [in on]* $
+    """
 )
-_UNSETTLED = str.maketrans("msvczpqry", "xxxxxLLLY")
+_MAX_BOUND_TOKENS = 9
 
 
-def _settled(marks: Sequence[Mark], month: re.Pattern[str]) -> list[Mark]:
-    """With words that may be months as such where they fit `month` or are listed with one, else as nothing; and with
-    the ``and`` of ``between … and …`` as ``to``."""
-    letters = month.sub("M", "".join(mark.letter for mark in marks))
-    letters = _LISTED.sub(lambda found: found[0].translate(_MONTHS), letters)
-    letters = _NO_TIME.sub("x", letters).translate(_UNSETTLED)
-    letters = re.sub("(E[^&Cx]*)&", r"\1C", letters)
-    letters = re.sub("(?<!U)[AViu](?=[LoNnMDY]+[Cu])", "L", letters)  # since 3 May until 5 June
-    return [mark._replace(letter=letter) for mark, letter in zip(marks, letters, strict=True)]
+# --- Queries ---
 
 
-def _read(marks: Sequence[Mark], today: date) -> list[Days]:
-    letters = "".join(mark.letter for mark in marks)
-    periods: list[Days] = []
+def find_periods(text: str, today: date) -> tuple[tuple[int, int], ...]:
+    """The periods that a text written `today` names, as ordinals of their first and last days.
+
+    A recurring period gives its occurrences from `RECURRENCE_YEARS` years ago until next year.
+    """
+    try:
+        periods = _parse(tokenize(text), today)[:MAX_PERIODS]
+        spans = [span for period in periods for span in _occurrences(period, today)]
+    except (OverflowError, ValueError):
+        return ()  # before year 1 or after year 9999
+    return tuple((first.toordinal(), last.toordinal()) for first, last in dict.fromkeys(spans))
+
+
+def parse_named_period(text: str, today: date) -> tuple[date, date] | None:
+    """The first and last day of the period that a text names, or None if it says more than that.
+
+    A recurring period gives the occurrence that began last. Raises OverflowError or ValueError for
+    days outside of the years 1 to 9999.
+    """
+    name = [token for token in tokenize(text, is_period_name=True) if token.kind != Kind.SINCE]
+    tokens = [Token(Kind.IN), *name]
+    kinds = kinds_of(tokens)
+    periods = _parse(tokens, today)
+    if len(periods) != 1 or _WEEKDAY_THEN_MONTH.search(kinds):
+        return None
+    if not _JUST_ONE_PERIOD.fullmatch(_FORMS.sub("=", kinds)):
+        return None
+    period = _latest_occurrence(periods[0], today)
+    return period.first, period.last
+
+
+def months_in(text: str) -> frozenset[int]:
+    """The months (1 for January) that a text names, except after the words "before" and "after"."""
+    tokens = [Token(Kind.OTHER), *tokenize(text)]
+    months = set()
+    for before, token in pairwise(tokens):
+        if token.kind is Kind.MONTH and before.kind not in (Kind.AFTER, Kind.BEFORE):
+            months.add(token.number)
+    return frozenset(months)
+
+
+def month_number(word: str) -> int | None:
+    """The month (1 for January) that a word names in any of the languages, or None.
+
+    Only English months may be shortened.
+    """
+    form = comparison_form(word)
+    english: int | None = word_tables()["months"].get(form)
+    if english is not None:
+        return english
+    if form[:1].isdecimal():
+        return None
+    tokens = tokenize_word(form)
+    if tokens and tokens[0].kind in (Kind.MONTH, Kind.NAMELIKE_MONTH, Kind.VERBLIKE_MONTH):
+        return tokens[0].number
+    return None
+
+
+# --- Recurrence ---
+
+
+def _occurrences(period: Period, today: date) -> list[tuple[date, date]]:
+    """The first and last day of each occurrence, the oldest first."""
+    if not period.every_months:
+        return [(period.first, period.last)]
+    spans = []
+    this_year = (today.year - period.first.year) * 12
+    earliest = this_year - RECURRENCE_YEARS * 12
+    for months in range(earliest, this_year + 13, period.every_months):
+        first = add_months(period.first, months)
+        is_real = first.day == period.first.day  # 29 February exists in leap years only
+        if is_real:
+            spans.append((first, add_months(period.last, months)))
+    return spans
+
+
+def _latest_occurrence(period: Period, today: date) -> Period:
+    """The occurrence that began last. A period that doesn't recur is returned unchanged."""
+    if not period.every_months:
+        return period
+    past = [span for span in _occurrences(period, today) if span[0] <= today]
+    first, last = past[-1]
+    return Period(first, last)
+
+
+def _move_to_year(period: Period, year: int) -> Period:
+    """The occurrence in this year. A period that doesn't recur is returned unchanged."""
+    months = (year - period.first.year) * 12 if period.every_months else 0
+    return Period(add_months(period.first, months), add_months(period.last, months))
+
+
+# --- Grammar ---
+
+
+def _parse(tokens: Sequence[Token], today: date) -> list[Period]:
+    """All periods that the tokens name, in order."""
+    kinds = kinds_of(tokens)
+    periods: list[Period] = []
     end = 0
-    for match in _FORMS.finditer(letters):
-        found, between = _of_form(match, marks, today), letters[end : match.start()]
-        if found and periods and _RANGE.fullmatch(between):
-            found = _ranged(periods.pop(), found[0])
-        if found and re.fullmatch("[&,]+[Lo]*", between) and not found[0].months and "Y" in match[0]:
-            periods = [_in_year(one, found[0].last.year) for one in periods]  # May and June 2024
-        periods += found
+    for match in _FORMS.finditer(kinds):
+        between = kinds[end : match.start()]
         end = match.end()
+        new = _read_form(match, tokens, today)
+        if not new:
+            continue
+        if periods and _RANGE.fullmatch(between):
+            new = _join_range(periods.pop(), new[0])
+        has_year = Kind.YEAR in match[0] and not new[0].every_months
+        if has_year and _LIST.fullmatch(between):
+            # "May and June 2024": the year belongs to both.
+            periods = [_move_to_year(period, new[0].last.year) for period in periods]
+        periods += new
     return periods
 
 
-def _opened(one: Days, lead: str, today: date) -> Days:
-    """The year before or until it, or the time after or since it until today."""
-    if lead in "Vu":
-        return Days(one.first - _DAYS["y"] * _DAY, one.first - _DAY if lead == "V" else one.last)
-    first = one.last + _DAY if lead == "A" else one.first
-    return Days(first, today) if first <= today else one
+def _read_form(match: re.Match[str], tokens: Sequence[Token], today: date) -> list[Period]:
+    """The periods that one match of `_FORMS` names, changed by the words around them."""
+    form = next(name for name in _READERS if match[name])
+    periods = _READERS[form](tokens[slice(*match.span(form))], today)
+    if not periods:
+        return []
+    distance = "before" if match["before"] else "behind"
+    if match[distance]:
+        periods = [_shift(periods[0], tokens[slice(*match.span(distance))])]
+    start = max(0, match.start() - _MAX_BOUND_TOKENS)
+    if match_before := _BOUND.search(match.string, start, match.start()):
+        kind = Kind(match.string[match_before.start()])
+        periods = [_open_period(_latest_occurrence(periods[0], today), kind, today)]
+    return periods
 
 
-def _of_form(match: re.Match[str], marks: Sequence[Mark], today: date) -> list[Days]:
-    kind = next(kind for kind in _READERS if match[kind])
-    found = _READERS[kind](marks[slice(*match.span(kind))], today)
-    shift = "before" if match["before"] else "behind"
-    found = [_shifted(found[0], marks[slice(*match.span(shift))])] if found and match[shift] else found
-    lead = _LEAD.search(match.string, max(0, match.start() - 9), match.start())
-    return [_opened(_latest(found[0], today), match.string[lead.start()], today)] if found and lead else found
+def _join_range(start: Period, end: Period) -> list[Period]:
+    """Join "March" and "May 2024" into one period, in the year that either of them names.
+
+    If the second period ends before the first one begins, both are returned.
+    """
+    if start.every_months != end.every_months:
+        year = end.first.year if start.every_months else start.first.year
+        start, end = _move_to_year(start, year), _move_to_year(end, year)
+    if start.first > end.last:
+        return [start, end]
+    return [Period(start.first, end.last, start.every_months)]
 
 
-def _ranged(first: Days, last: Days) -> list[Days]:
-    """From the first of one to the last of another, in the year that either has."""
-    if first.months != last.months:
-        year = (last if first.months else first).first.year
-        first, last = _in_year(first, year), _in_year(last, year)
-    return [Days(first.first, last.last, first.months)] if first.first <= last.last else [first, last]
+def _open_period(period: Period, bound: Kind, today: date) -> Period:
+    """Turn "before May", "until May", "after May" or "since May" into a closed period.
+
+    An open past reaches back one year; an open future ends today. A period that would begin in the
+    future is returned unchanged.
+    """
+    if bound is Kind.BEFORE:
+        return Period(period.first - ONE_YEAR, period.first - ONE_DAY)
+    if bound is Kind.UNTIL:
+        return Period(period.first - ONE_YEAR, period.last)
+
+    start = period.last + ONE_DAY if bound is Kind.AFTER else period.first
+    if start > today:
+        return period
+    return Period(start, today)
 
 
-def _in_year(one: Days, year: int) -> Days:
-    months = (year - one.first.year) * 12 if one.months else 0
-    return Days(later(one.first, months), later(one.last, months))
+def _shift(period: Period, tokens: Sequence[Token]) -> Period:
+    """Apply "two weeks after", "two weeks before" or "the week of" to a period.
+
+    "After" and "before" extend the period. "The week of" a day is the day with the three days
+    before and after it.
+    """
+    unit = _unit_of(tokens)
+    after = _find(tokens, Kind.AFTER, Kind.AFTERWARDS)
+    before = _find(tokens, Kind.BEFORE)
+    if not after and not before:
+        is_week_of_day = unit is Unit.WEEK and period.first == period.last
+        around = 3 * ONE_DAY if is_week_of_day else timedelta()
+        return period._replace(first=period.first - around, last=period.last + around)
+
+    numbers = _numbers(tokens, Kind.NUMBER, Kind.NUMBER_WORD)
+    length = UNIT_DAYS[unit] * (numbers[0] if numbers else 1) * ONE_DAY
+    if after:
+        return period._replace(last=period.last + length)
+    return period._replace(first=period.first - length)
 
 
-def _shifted(one: Days, marks: Sequence[Mark]) -> Days:
-    """So many days or weeks after or before; ``the week of`` a day: those around it."""
-    by_letter = {mark.letter: mark for mark in marks}
-    if by_letter.keys().isdisjoint("AaV"):
-        around = 3 * _DAY if by_letter["U"].value == "w" and one.first == one.last else 0 * _DAY
-        return one._replace(first=one.first - around, last=one.last + around)
-    number = next((mark.number for mark in marks if mark.letter in "N#"), 1)
-    length = timedelta(days=_DAYS[by_letter["U"].value] * number)
-    return (
-        one._replace(last=one.last + length)
-        if {"A", "a"} & by_letter.keys()
-        else one._replace(first=one.first - length)
-    )
+# --- Forms ---
 
 
-def _values(said: Sequence[Mark], letters: str) -> list[int]:
-    return [mark.number for mark in said if mark.letter in letters]
+def _find(tokens: Sequence[Token], *kinds: Kind) -> Token | None:
+    """The first token that has one of the given kinds."""
+    return next((token for token in tokens if token.kind in kinds), None)
 
 
-def _dated(first: date, last: date, has_year: bool) -> list[Days]:
-    return [Days(first, last, 0 if has_year else 12)]
+def _numbers(tokens: Sequence[Token], *kinds: Kind) -> list[int]:
+    return [token.number for token in tokens if token.kind in kinds]
 
 
-def _month(said: Sequence[Mark]) -> tuple[int, int, bool]:
-    """Year and month, and whether the year is known."""
-    years = _values(said, "Y")
-    return (years or [_ANY_YEAR])[0], (_values(said, "M") or [1])[0], bool(years)
+def _unit_of(tokens: Sequence[Token]) -> Unit:
+    token = _find(tokens, Kind.UNIT)
+    if token is None or token.unit is None:
+        raise ValueError("no unit")
+    return token.unit
 
 
-def _day(said: Sequence[Mark], today: date) -> list[Days]:
-    if said[0].letter == "D":
-        year, month, *day = map(int, said[0].value.split("-"))
-        if not day:
-            return [Days(date(year, month, 1), later(date(year, month, 1), 1) - _DAY)]
-        found = calendar_day(year, month, day[0]) or calendar_day(year, day[0], month)
-        return [Days(found, found)] if found else []
-    year, month, has_year = _month(said)
-    days = [found for number in _values(said, "Nn") if (found := calendar_day(year, month, number))]
+class _MonthOfYear(NamedTuple):
+    """The month and year that a form names. January and `ANY_YEAR` stand for missing ones."""
+
+    year: int
+    month: int
+    has_year: bool
+
+    @property
+    def every_months(self) -> int:
+        """How often it recurs: each year, unless a year is named."""
+        return 0 if self.has_year else 12
+
+
+def _month_of_year(tokens: Sequence[Token]) -> _MonthOfYear:
+    years = _numbers(tokens, Kind.YEAR)
+    months = _numbers(tokens, Kind.MONTH)
+    year = years[0] if years else ANY_YEAR
+    month = months[0] if months else 1
+    return _MonthOfYear(year, month, has_year=bool(years))
+
+
+def _read_day(tokens: Sequence[Token], today: date) -> list[Period]:
+    """``3 May``, ``3 to 5 May 2024``, ``3 and 5 May``, ``the 5th``, ``1.5.2024``, ``2024-05``."""
+    if tokens[0].kind is Kind.DATE:
+        return _read_date(tokens[0].date)
+    month = _month_of_year(tokens)
+    days = []
+    for number in _numbers(tokens, Kind.NUMBER, Kind.MONTH_DAY):
+        day = date_if_valid(month.year, month.month, number)
+        if day is not None:
+            days.append(day)
     if not days:
         return []
-    if len(said) == 1:
-        return [Days(days[0], days[0], 1)]  # on the 5th
-    if any(mark.letter == "&" for mark in said):
-        return [Days(day, day, 0 if has_year else 12) for day in days]
-    return _dated(days[0], max(days), has_year)
+    if len(tokens) == 1:
+        return [Period(days[0], days[0], every_months=1)]  # "on the 5th"
+    if _find(tokens, Kind.AND):
+        return [Period(day, day, month.every_months) for day in days]
+    return [Period(days[0], max(days), month.every_months)]
 
 
-def _of_month(said: Sequence[Mark], today: date) -> list[Days]:
-    year, month, has_year = _month(said)
-    first, after = date(year, month, 1), later(date(year, month, 1), 1)
-    if parts := sorted(_values(said, "P")):
-        begin, end = _PARTS[parts[0]][0], _PARTS[parts[-1]][1]
-        return _dated(first + begin * _DAY, min(first + end * _DAY, after) - _DAY, has_year)
-    return _dated(first, after - _DAY, has_year)
+def _read_date(parts: tuple[int, ...]) -> list[Period]:
+    """A date in figures. If the calendar has no such date, the day and month are swapped."""
+    if len(parts) == 2:
+        year, month = parts
+        first = date(year, month, 1)
+        return [Period(first, add_months(first, 1) - ONE_DAY)]
+    year, month, number = parts
+    day = date_if_valid(year, month, number) or date_if_valid(year, number, month)
+    return [Period(day, day)] if day else []
 
 
-def _week(said: Sequence[Mark], today: date) -> list[Days]:
-    year, month, has_year = _month(said)
-    unit = next(mark.value for mark in said if mark.letter == "U")
-    if unit == "y" and not has_year:
-        return _running(said, today)  # "last year in May"
-    first = date(year, month, 1)
-    end = later(first, 1) if _values(said, "M") else later(first, 12)
-    if unit not in "dw7":
-        return _dated(first, end - _DAY, has_year)
-    found: list[Days] = []
-    for mark in said:
-        if mark.letter in "OBn":
-            length = 1 if unit == "d" else 7
-            number = 5 if mark.letter == "B" else mark.number
-            begin = end - length * _DAY if number == 5 else first + (number - 1) * length * _DAY
-            found += _dated(begin, begin + (length - 1) * _DAY, has_year)
-    return found
+def _read_month(tokens: Sequence[Token], today: date) -> list[Period]:
+    """``May``, ``May 2024``, ``early May``, ``mid to late May``."""
+    month = _month_of_year(tokens)
+    first = date(month.year, month.month, 1)
+    next_month = add_months(first, 1)
+    parts = sorted(_numbers(tokens, Kind.PART))
+    if not parts:
+        return [Period(first, next_month - ONE_DAY, month.every_months)]
+    begin, _ = MONTH_THIRDS[parts[0]]
+    _, end = MONTH_THIRDS[parts[-1]]
+    after = min(first + end * ONE_DAY, next_month)
+    return [Period(first + begin * ONE_DAY, after - ONE_DAY, month.every_months)]
 
 
-def _season(said: Sequence[Mark], today: date) -> list[Days]:
-    year, _, has_year = _month(said)
-    season = _values(said, "S")[0]
-    # The winter of 2024 is the beginning or the end of it.
-    firsts = [date(each, 3 * season or 12, 1) for each in range(year - (season == 0), year + (season > 0 or has_year))]
-    return [Days(first, later(first, 3) - _DAY, 0 if has_year else 12) for first in firsts]
+def _read_week(tokens: Sequence[Token], today: date) -> list[Period]:
+    """``the first week of May``, ``the last two days of 2024``, ``the second or third week``."""
+    month = _month_of_year(tokens)
+    unit = _unit_of(tokens)
+    if unit is Unit.YEAR and not month.has_year:
+        return _read_relative(tokens, today)  # "last year in May"
+    first = date(month.year, month.month, 1)
+    end = add_months(first, 1 if _find(tokens, Kind.MONTH) else 12)
+    if unit in (Unit.MONTH, Unit.YEAR):
+        return [Period(first, end - ONE_DAY, month.every_months)]
+
+    length = ONE_DAY if unit is Unit.DAY else 7 * ONE_DAY
+    periods = []
+    for token in tokens:
+        if token.kind not in (Kind.ORDINAL, Kind.LAST, Kind.MONTH_DAY):
+            continue
+        is_last = token.kind is Kind.LAST or token.number == LAST_ORDINAL
+        begin = end - length if is_last else first + (token.number - 1) * length
+        periods.append(Period(begin, begin + length - ONE_DAY, month.every_months))
+    return periods
 
 
-def _year(said: Sequence[Mark], today: date) -> list[Days]:
-    first, months = date(said[-1].number, 1, 1), 12
-    if said[0].letter == "P":
-        first, months = later(first, 4 * said[0].number), 4
-    return [Days(first, later(first, months) - _DAY)]
+def _read_season(tokens: Sequence[Token], today: date) -> list[Period]:
+    """``summer``, ``summer 2024``. The winter of 2024 is the one that begins or ends that year."""
+    month = _month_of_year(tokens)
+    season = _numbers(tokens, Kind.SEASON)[0]
+    if season != 0:
+        firsts = [date(month.year, 3 * season, 1)]
+    else:
+        firsts = [date(month.year - 1, 12, 1)]
+        if month.has_year:
+            firsts.append(date(month.year, 12, 1))
+    return [Period(first, add_months(first, 3) - ONE_DAY, month.every_months) for first in firsts]
 
 
-def _running(said: Sequence[Mark], today: date) -> list[Days]:
+def _read_year(tokens: Sequence[Token], today: date) -> list[Period]:
+    """``in 2024``, ``early 2024`` (four months)."""
+    first = date(tokens[-1].number, 1, 1)
+    if tokens[0].kind is Kind.PART:
+        first = add_months(first, 4 * tokens[0].number)
+        return [Period(first, add_months(first, 4) - ONE_DAY)]
+    return [Period(first, add_months(first, 12) - ONE_DAY)]
+
+
+def _read_relative(tokens: Sequence[Token], today: date) -> list[Period]:
     """``yesterday``, ``last week``, ``3 days ago``, ``next Friday``, ``last May``."""
-    by_letter = {mark.letter.replace("#", "N"): mark for mark in said}
-    ahead = 1 if "F" in by_letter else 0 if "T" in by_letter else -1
-    if relative := by_letter.get("R"):
-        return [_part(_around(relative.value[-1], int(relative.value[:-1]), today), by_letter)]
-    if day := by_letter.get("n"):
-        return [_around("d", -day.number, today)]  # as Chinese and Japanese count days
-    if "U" in by_letter:
-        return _units(by_letter, ahead, today)
-    if weekday := by_letter.get("W"):
-        back = (today.weekday() - weekday.number) % 7 or 7 * ("B" in by_letter)
-        return [_around("d", 7 - back if ahead > 0 else -back, today)]
-    return [_named((_season if "S" in by_letter else _of_month)(said, today)[0], ahead, today)]
+    relative = _find(tokens, Kind.RELATIVE)
+    if relative is not None and relative.unit is not None:
+        return [_narrow(_unit_period(relative.unit, relative.number, today), tokens)]
+    days_ago = _find(tokens, Kind.MONTH_DAY)
+    if days_ago is not None:
+        # Chinese and Japanese count days with the sign for the day of a month.
+        return [_unit_period(Unit.DAY, -days_ago.number, today)]
+    if _find(tokens, Kind.UNIT):
+        return _read_relative_unit(tokens, today)
+    direction = _direction(tokens)
+    weekday = _find(tokens, Kind.WEEKDAY)
+    if weekday is not None:
+        return [_relative_weekday(weekday.number, direction, tokens, today)]
+    read_name = _read_season if _find(tokens, Kind.SEASON) else _read_month
+    return [_relative_name(read_name(tokens, today)[0], direction, today)]
 
 
-def _units(by_letter: Mapping[str, Mark], ahead: int, today: date) -> list[Days]:
-    """``last week``, ``the last 3 days``, ``2 weeks ago``."""
-    unit, count = by_letter["U"].value, by_letter["N"].number if "N" in by_letter else 1
-    if "N" not in by_letter and unit == "d" and ahead:
-        return []  # the last day of something
-    if "N" in by_letter and "B" in by_letter:
-        return [Days(_around(unit, -count, today).first, today)]
-    return [_part(_around(unit, ahead * count, today), by_letter)]
+def _direction(tokens: Sequence[Token]) -> int:
+    """1 for "next", 0 for "this", and -1 for "last" or "ago"."""
+    if _find(tokens, Kind.NEXT):
+        return 1
+    return 0 if _find(tokens, Kind.THIS) else -1
 
 
-def _part(one: Days, by_letter: Mapping[str, Mark]) -> Days:
-    """Of a week its Friday, of a year its May or summer, where that was said."""
-    length = (one.last - one.first).days
-    if length == 6 and (weekday := by_letter.get("W")):
-        day = one.first + weekday.number * _DAY
-        return Days(day, day)
-    if length > 31 and (name := by_letter.get("M") or by_letter.get("S")):
-        return _in_year((_of_month if name.letter == "M" else _season)([name], one.first)[0], one.first.year)
-    return one
+def _read_relative_unit(tokens: Sequence[Token], today: date) -> list[Period]:
+    """``last week``, ``the last 3 days``, ``2 weeks ago``, ``last year in May``."""
+    unit = _unit_of(tokens)
+    direction = _direction(tokens)
+    number = _find(tokens, Kind.NUMBER, Kind.NUMBER_WORD)
+    if number is None:
+        if unit is Unit.DAY and direction != 0:
+            return []  # the last day of something
+        return [_narrow(_unit_period(unit, direction, today), tokens)]
+    if _find(tokens, Kind.LAST):
+        return [Period(_unit_period(unit, -number.number, today).first, today)]
+    return [_narrow(_unit_period(unit, direction * number.number, today), tokens)]
 
 
-def _named(one: Days, ahead: int, today: date) -> Days:
-    """The last, this or the next month or season of that name."""
-    years = [_in_year(one, today.year + step) for step in (0, 1, -1, -2)]
-    fits = {1: lambda year: year.first > today, 0: lambda year: True, -1: lambda year: year.last < today}[ahead]
-    return next(filter(fits, years))
+def _relative_weekday(weekday: int, direction: int, tokens: Sequence[Token], today: date) -> Period:
+    """``on Friday`` is today or the Friday before; ``last Friday`` is never today."""
+    days_back = (today.weekday() - weekday) % 7
+    if days_back == 0 and _find(tokens, Kind.LAST):
+        days_back = 7
+    offset = 7 - days_back if direction > 0 else -days_back
+    return _unit_period(Unit.DAY, offset, today)
 
 
-def _around(unit: str, ahead: int, today: date) -> Days:
-    """The day, week, weekend, month or year that lies so many ahead."""
-    if unit == "d":
-        return Days(today + ahead * _DAY, today + ahead * _DAY)
-    if unit in "w7":
-        monday = today + (7 * ahead - today.weekday()) * _DAY
-        return Days(monday + (5 if unit == "7" else 0) * _DAY, monday + 6 * _DAY)
-    first = later(today.replace(day=1, month=1 if unit == "y" else today.month), ahead * (12 if unit == "y" else 1))
-    return Days(first, later(first, 12 if unit == "y" else 1) - _DAY)
+def _relative_name(period: Period, direction: int, today: date) -> Period:
+    """The last, this or the next month or season of a name."""
+    for step in (0, 1, -1, -2):
+        occurrence = _move_to_year(period, today.year + step)
+        if direction > 0 and occurrence.first <= today:
+            continue
+        if direction < 0 and occurrence.last >= today:
+            continue
+        return occurrence
+    raise ValueError(f"{period} has no occurrence near {today}")
 
 
-_READERS = {
-    "week": _week, "day": _day, "running": _running, "month": _of_month, "season": _season, "year": _year,
-}  # fmt: skip
+def _narrow(period: Period, tokens: Sequence[Token]) -> Period:
+    """The Friday of a week, the May or the summer of a year, if one of them is named too."""
+    length = period.last - period.first
+    weekday = _find(tokens, Kind.WEEKDAY)
+    if weekday is not None and length == 6 * ONE_DAY:
+        day = period.first + weekday.number * ONE_DAY
+        return Period(day, day)
+    if length <= 31 * ONE_DAY:
+        return period
+    if month := _find(tokens, Kind.MONTH):
+        return _move_to_year(_read_month([month], period.first)[0], period.first.year)
+    if season := _find(tokens, Kind.SEASON):
+        return _move_to_year(_read_season([season], period.first)[0], period.first.year)
+    return period
+
+
+def _unit_period(unit: Unit, offset: int, today: date) -> Period:
+    """The day, week, weekend, month or year that is `offset` units after the present one."""
+    if unit is Unit.DAY:
+        day = today + offset * ONE_DAY
+        return Period(day, day)
+    if unit in (Unit.WEEK, Unit.WEEKEND):
+        monday = today + (7 * offset - today.weekday()) * ONE_DAY
+        first = monday + 5 * ONE_DAY if unit is Unit.WEEKEND else monday
+        return Period(first, monday + 6 * ONE_DAY)
+    if unit is Unit.MONTH:
+        first = add_months(today.replace(day=1), offset)
+        return Period(first, add_months(first, 1) - ONE_DAY)
+    first = add_months(today.replace(day=1, month=1), 12 * offset)
+    return Period(first, add_months(first, 12) - ONE_DAY)
+
+
+_READERS: Mapping[str, Callable[[Sequence[Token], date], list[Period]]] = {
+    "week": _read_week,
+    "day": _read_day,
+    "relative": _read_relative,
+    "month": _read_month,
+    "season": _read_season,
+    "year": _read_year,
+}

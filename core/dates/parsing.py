@@ -1,240 +1,415 @@
-"""Separates when and what in a typed line: the time stands at the front, at the end, or divided between both; or in a
-cron line, or behind a bar.
+"""Separates a typed line into a schedule and the rest, which says what to do.
 
-Languages other than English are read by dateparser, at the front or the end, and are never certain.
+The time may be at the front, at the end or divided between both. It may also be a cron line, or be
+separated by a bar. English is read by `grammar`. Other languages are read by dateparser, at the
+front or the end of a line, and are never certain.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from itertools import count
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from core.dates.grammar import clean, pattern, words
-from core.dates.grammar import read as read_moment
-from core.dates.schedule import EXAMPLES, PARTS, Reading, Schedule, When, existing, from_cron, next_after, zone_info
+from core.dates.cursor import normalize_word, word_pattern, word_tables
+from core.dates.expression import EXAMPLES, PART_OF_DAY_HOURS, TimeExpression
+from core.dates.grammar import read_time
+from core.dates.schedule import (
+    ParsedSchedule,
+    Schedule,
+    load_zone,
+    next_due,
+    parse_cron,
+    resolve_wall_time,
+)
 from core.errors import Refused
 
-_LONGEST_CHARS = 10_000
-_FIELD = re.compile(r"[0-9A-Za-z*/,#-]{1,60}")
-_CRONLIKE = re.compile(r"[0-9*/,#L-]{1,60}")
-_FRONT_WORDS = 24
-_END_WORDS = 14
-_MIDDLE_WORDS = 60
-_AFTER_LEAD = ("to", "that", "about", "of", "for")
+MAX_LINE_CHARS = 10_000
+MAX_FRONT_WORDS = 24
+"""A time at the front of a line has at most this many words."""
+MAX_END_WORDS = 14
+"""A time at the end of a line has at most this many words."""
+MAX_MIDDLE_WORDS = 60
+"""A time between other words must begin among this many words at the front of a line."""
+
+_CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#-]{1,60}")
+_NUMERIC_CRON_FIELD = re.compile(r"[0-9*/,#L-]{1,60}")
+_JOINTS = ("to", "that", "about", "of", "for")
+"""Words that may follow "remind me" and the time, and don't belong to the text."""
 _HOUR = re.compile(r"\d{1,2}(?:[:.h]\d{2}|h)?", re.IGNORECASE)
-_MOST_WORDS, _MOST_SIGNS, _MOST_CHARS = 8, 14, 60
-_YEARS_AHEAD = 50
-_TELLING = re.compile(r"\d|[^\W\d_]{4}|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
-_ONLY_NUMBERS = re.compile(r"[\d\s.,:;/+()-]{1,60}")
-
-Taken = tuple[When, set[int]]
-"""What was read, and the places of the words that said so."""
 
 
-def parse(text: str, now: datetime, zone: str) -> Reading:
-    """The schedule at the start or the end of a line, and the rest of it; ``when | text`` separates the two. `now` is
-    aware, `zone` an IANA name. Raises Refused when there is no time in it, the moment is past, or it never comes."""
-    info = zone_info(zone)
-    line = text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")[:_LONGEST_CHARS].strip()
+def parse_schedule(text: str, now: datetime, zone: str) -> ParsedSchedule:
+    """Read the schedule at the start or the end of a line; ``when | text`` separates the two.
+
+    `now` is aware, and `zone` is an IANA name. Raises Refused if the line contains no time, or a
+    time that is past or never comes.
+    """
+    info = load_zone(zone)
+    valid_text = text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
+    line = valid_text[:MAX_LINE_CHARS].strip()
     if not line:
         raise Refused(f"When, and what? {EXAMPLES}")
-    reading = _divided(line, now, info) or _one(line, now, info)
-    if reading is None:
+    result = _parse_divided(line, now, info) or _parse_line(line, now, info)
+    if result is None:
         raise Refused(f"I cannot see when that should be. {EXAMPLES}")
-    if "|" in reading.text and line.startswith(reading.text):
-        # Somebody parted when and what, and the time was found in the what.
-        reading = replace(reading, is_certain=False)
-    if next_after(reading.schedule, now) is None:
+    if "|" in result.text and line.startswith(result.text):
+        # The text is the front of the line and still has its bar, so the bar didn't divide it from
+        # the time: the time was found in what should be the text.
+        result = replace(result, is_certain=False)
+    if next_due(result.schedule, now) is None:
         raise Refused(f"That never comes. {EXAMPLES}")
-    return reading
+    return result
 
 
-def _divided(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
-    """``when | text`` or ``text | when``; None when there is no bar, or it belongs to the text."""
-    front, bar, rest = line.partition("|")
-    other, _, end = line.rpartition("|")
-    for read in (_ruled, _one) if bar else ():
-        for when, text in ((front.strip(), rest.strip()), (end.strip(), other.strip())):
-            reading = read(when, now, zone) if when else None
-            if reading is not None and not reading.text:
-                return replace(reading, text=text)
+def _parse_divided(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
+    """Read ``when | text`` or ``text | when``.
+
+    Returns None if the line has no bar, or if the bar belongs to the text.
+    """
+    if "|" not in line:
+        return None
+    front, _, after_first_bar = line.partition("|")
+    before_last_bar, _, end = line.rpartition("|")
+    divisions = ((front.strip(), after_first_bar.strip()), (end.strip(), before_last_bar.strip()))
+    for parse in (_parse_rules, _parse_line):
+        for when, text in divisions:
+            result = parse(when, now, zone) if when else None
+            if result is not None and not result.text:
+                return replace(result, text=text)
     return None
 
 
-def _one(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
-    ruled = _ruled(line, now, zone)
-    is_soon = ruled is not None and ruled.schedule.at is not None and ruled.schedule.at - now < timedelta(days=1)
-    if ruled is not None and not (is_soon and re.search(r"\d", ruled.text)):
-        return ruled
-    # Of "ужин 3 мая в 18:00" English rules see the hour and not the day.
-    foreign = read_foreign(line, now, zone)
-    return foreign if foreign and (ruled is None or len(foreign.text) < len(ruled.text)) else ruled
+def _parse_line(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
+    """Read a line by the rules and, if they may have missed something, in other languages."""
+    result = _parse_rules(line, now, zone)
+    if result is not None:
+        moment = result.schedule.at
+        is_soon = moment is not None and moment - now < timedelta(days=1)
+        if not is_soon or not re.search(r"\d", result.text):
+            return result
+        # In "ужин 3 мая в 18:00" the English rules see the hour but not the day.
+    foreign = _parse_foreign(line, now, zone)
+    if foreign is None:
+        return result
+    reads_more = result is None or len(foreign.text) < len(result.text)
+    return foreign if reads_more else result
 
 
-def _ruled(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
-    """A cron line of five fields at the front, or what English rules read."""
+def _parse_rules(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
+    """Read a cron line of five fields at the front, or English."""
     fields = line.split(maxsplit=5)
-    is_cron = all(map(_FIELD.fullmatch, fields[:5])) and all(map(_CRONLIKE.fullmatch, fields[:3]))
-    if len(fields) < 5 or not is_cron:
-        return read(line, now, zone)
-    text = fields[5] if len(fields) > 5 else ""
-    # A sixth field would be the seconds of another dialect, in front.
-    is_five = not (text and _CRONLIKE.fullmatch(text.split(maxsplit=1)[0]))
-    return Reading(schedule=from_cron(fields[:5], zone), text=text, is_certain=is_five)
-
-
-def read(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
-    """What English rules read in a line; None when they see no time. Raises Refused for one that is past."""
-    typed = line.split()
-    many, today = len(typed), now.astimezone(zone).date()
-    # Words that only ask to be reminded.
-    lowered = " ".join(clean(word) for word in typed[:6]) + " "
-    skipped = next((len(lead.split()) for lead in words()["leads"] if lowered.startswith(lead + " ")), 0)
-    while len(typed) > skipped and clean(typed[-1]) in ("please", "thanks"):
-        typed.pop()
-    taken = _front(typed, skipped, today) or _behind(typed, skipped, today)
-    if taken is None:
-        return None
-    when, places = taken
-    schedule = when.schedule(now, zone.key)
-    # What was not taken keeps the white space that stood between.
-    gone, place = places.union(range(skipped), range(len(typed), many)), count()
-    kept = re.sub(r"\S+", lambda word: "\0" if next(place) in gone else word[0], line).split("\0")
-    left = " ".join(filter(None, map(str.strip, kept))).strip(" \t\r\n,;:-–—")
-    first, _, rest = left.partition(" ")
-    text = rest.strip() if rest and first.lower() in (_AFTER_LEAD if skipped else ("to",)) else left
-    return Reading(schedule=schedule, text=text, is_certain=when.is_certain and not _leaves_time(when, left, today))
-
-
-def _front(typed: Sequence[str], skipped: int, today: date) -> Taken | None:
-    found = read_moment(typed[skipped : skipped + _FRONT_WORDS], today)
-    if found is None:
-        return None
-    when, start = found[0], skipped + found[1]
-    front = set(range(skipped, start))
-    if start < len(typed) and clean(typed[start]) in words()["limits"]:
-        when.is_certain = False
-    is_half = not (when.has_clock and when.has_day) and not (when.span and not when.is_repeated)
-    # "Tomorrow call Ana at 9": the clock time stands at the other end.
-    for index in range(max(start + 1, len(typed) - _END_WORDS), len(typed)) if is_half else ():
-        rest = read_moment(typed[index:], today, is_strict=True)
-        whole = _completed(when, rest[0]) if rest is not None and index + rest[1] == len(typed) else None
-        if whole is not None:
-            return whole, front.union(range(index, len(typed)))
-    return when, front
-
-
-def _completed(when: When, other: When) -> When | None:
-    """A day and a clock time together; None where the two are no such halves."""
-    is_certain = when.is_certain and other.is_certain
-    if when.has_day and not other.has_day and not when.has_clock:
-        return replace(when, clocks=other.clocks, part=other.part, is_certain=is_certain)
-    if not when.has_day and other.has_day and not other.clocks and (other.is_repeated or not other.span):
-        return replace(other, clocks=when.clocks, part=other.part or when.part, is_certain=is_certain)
-    return None
-
-
-def _behind(typed: Sequence[str], skipped: int, today: date) -> Taken | None:
-    """A time behind other words: one at the end, else the longest, of which it is a guess what it belongs to."""
-    best, start, most = When(), 0, (False, 0)
-    for index in range(skipped, len(typed)):
-        if _MIDDLE_WORDS <= index < len(typed) - _END_WORDS:
-            continue
-        found = read_moment(typed[index : index + _END_WORDS], today, is_strict=True)
-        rank = (index + found[1] == len(typed), found[1]) if found is not None else most
-        is_past = index > 0 and clean(typed[index - 1]) in ("last", "past")
-        if found is not None and rank > most and not is_past:
-            best, start, most = found[0], index, rank
-    is_end, count = most
-    before = clean(typed[start - 1]) if start > skipped else ""
-    if is_end and before != "for" and before not in words()["joints"]:
-        return best, set(range(start, len(typed)))
-    best.is_certain = False
-    if is_end:
-        # "Pay the rent by friday": the time belongs to the text.
-        return best, set(range(start - 1, len(typed))) if before == "for" else set()
-    return (best, set(range(start, start + count))) if count else None
-
-
-def _leaves_time(when: When, text: str, today: date) -> bool:
-    """Whether what is left over looks like a time ("every third day", "UTC"); where no hour was read, also what may be
-    one in any language: "25 tea", "um 18 Uhr essen", "à 18h dîner"."""
-    typed = text.split()
-    has_hour = when.has_clock or when.span or not when.has_day
-    if not has_hour and any(_HOUR.fullmatch(word) for word in typed[:3]):
-        return True
-    if pattern("leftover").search(" ".join(map(clean, typed))):
-        return True
-    typed = typed[:_MIDDLE_WORDS]
-    # "Weekly" is a time at the end only.
-    return any(
-        read_moment(typed[index : index + _END_WORDS], today, is_strict=True) is not None
-        for index, word in enumerate(typed)
-        if clean(word) not in words()["repeated"] or index + 1 == len(typed)
+    is_cron = (
+        len(fields) >= 5
+        and all(map(_CRON_FIELD.fullmatch, fields[:5]))
+        and all(map(_NUMERIC_CRON_FIELD.fullmatch, fields[:3]))
     )
+    if not is_cron:
+        return _parse_english(line, now, zone)
+    text = fields[5] if len(fields) > 5 else ""
+    # A sixth field means another dialect, whose first field is the seconds.
+    has_sixth_field = text and _NUMERIC_CRON_FIELD.fullmatch(text.split(maxsplit=1)[0])
+    schedule = parse_cron(fields[:5], zone)
+    return ParsedSchedule(schedule=schedule, text=text, is_certain=not has_sixth_field)
 
 
-def read_foreign(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
-    """The time at the front of a line, or else at its end; None where nothing looks like one or it is past."""
-    scripts = words()["script"]
-    script: Mapping[str, Any] = next((one for one in scripts if re.search(one["letters"], line[:200])), {})
-    here = now.astimezone(zone).replace(tzinfo=None, microsecond=0)
-    for piece, rest in _pieces(line, script.get("is_unspaced", False)) if script else ():
-        meant = _meant(piece.strip().rstrip(".!?。 ").lower(), script, here)
-        if meant is not None and (moment := existing(meant, zone)) > now:
-            schedule = Schedule(zone=zone.key, at=moment)
-            return Reading(schedule=schedule, text=rest.strip(" \t\n,;:、，。").removeprefix("に"), is_certain=False)
+# --- English ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A time, and the indexes of the words that name it."""
+
+    expression: TimeExpression
+    indexes: set[int]
+
+
+def _parse_english(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
+    """Read a line by the rules for English. Raises Refused if the time is past.
+
+    Returns None if the line names no time.
+    """
+    words = line.split()
+    today = now.astimezone(zone).date()
+    begin = _count_lead_words(words)
+    end = len(words)
+    while end > begin and normalize_word(words[end - 1]) in ("please", "thanks"):
+        end -= 1
+    reading = _read_front(words[:end], begin, today) or _read_behind(words[:end], begin, today)
+    if reading is None:
+        return None
+    schedule = reading.expression.to_schedule(now, zone.key)
+    polite_words = {*range(begin), *range(end, len(words))}
+    rest = _remove_words(line, reading.indexes | polite_words)
+    is_certain = reading.expression.is_certain and not _leaves_time(reading.expression, rest, today)
+    text = _remove_joint(rest, _JOINTS if begin else ("to",))
+    return ParsedSchedule(schedule=schedule, text=text, is_certain=is_certain)
+
+
+def _count_lead_words(words: Sequence[str]) -> int:
+    """The number of words at the front that only ask for a reminder: "please remind me"."""
+    front = " ".join(normalize_word(word) for word in words[:6]) + " "
+    for lead in word_tables()["leads"]:
+        if front.startswith(lead + " "):
+            return len(lead.split())
+    return 0
+
+
+def _remove_words(line: str, indexes: set[int]) -> str:
+    """The line without these words. White space between other words stays as it is."""
+    pieces = [""]
+    for index, word in enumerate(re.finditer(r"\s*\S+", line)):
+        if index in indexes:
+            pieces.append("")
+        else:
+            pieces[-1] += word[0]
+    texts = (piece.strip() for piece in pieces)
+    return " ".join(piece for piece in texts if piece).strip(" \t\r\n,;:-–—")
+
+
+def _remove_joint(text: str, joints: Sequence[str]) -> str:
+    """The text without a first word that only joins it to the time."""
+    first, _, rest = text.partition(" ")
+    if rest and first.lower() in joints:
+        return rest.strip()
+    return text
+
+
+def _read_front(words: Sequence[str], begin: int, today: date) -> _Reading | None:
+    """Read a time at the front. Half of it may be at the end: "tomorrow call Ana at 9"."""
+    time = read_time(words[begin : begin + MAX_FRONT_WORDS], today)
+    if time is None:
+        return None
+    expression, end = time.expression, begin + time.word_count
+    front = set(range(begin, end))
+    if end < len(words) and normalize_word(words[end]) in word_tables()["limits"]:
+        expression.is_certain = False
+    is_whole = expression.has_clock and expression.has_day
+    is_from_now = expression.span and not expression.is_repeated
+    if is_whole or is_from_now:
+        return _Reading(expression, front)
+
+    for index in range(max(end + 1, len(words) - MAX_END_WORDS), len(words)):
+        other = read_time(words[index:], today, is_strict=True)
+        if other is None or index + other.word_count != len(words):
+            continue
+        whole = _combine_halves(expression, other.expression)
+        if whole is not None:
+            return _Reading(whole, front.union(range(index, len(words))))
+    return _Reading(expression, front)
+
+
+def _combine_halves(front: TimeExpression, end: TimeExpression) -> TimeExpression | None:
+    """Join a day and a clock time, in either order. Returns None if the halves aren't these."""
+    is_certain = front.is_certain and end.is_certain
+    if front.has_day and not end.has_day and not front.has_clock:
+        return replace(front, clocks=end.clocks, part=end.part, is_certain=is_certain)
+    end_is_day = end.has_day and not end.clocks and (end.is_repeated or not end.span)
+    if not front.has_day and end_is_day:
+        part = end.part or front.part
+        return replace(end, clocks=front.clocks, part=part, is_certain=is_certain)
     return None
 
 
-def _pieces(line: str, is_unspaced: bool) -> Iterator[tuple[str, str]]:
-    """What may be the time, and the rest: the longest fronts first, then the ends."""
-    fronts = [word.end() for word in re.finditer(r"\S+", line[:200])][:_MOST_WORDS][::-1]
-    for end in [*fronts, *(range(min(_MOST_SIGNS, len(line)), 1, -1) if is_unspaced else ())]:
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A time that comes after other words."""
+
+    expression: TimeExpression
+    start: int
+    word_count: int
+    is_at_end: bool
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """A time at the end is preferred, then a longer one."""
+        return self.is_at_end, self.word_count
+
+
+def _read_behind(words: Sequence[str], begin: int, today: date) -> _Reading | None:
+    """Read a time that comes after other words: the one at the end, or else the longest.
+
+    A time in the middle is uncertain, because it may refer to anything.
+    """
+    best: _Candidate | None = None
+    for index in range(begin, len(words)):
+        if MAX_MIDDLE_WORDS <= index < len(words) - MAX_END_WORDS:
+            continue
+        time = read_time(words[index : index + MAX_END_WORDS], today, is_strict=True)
+        is_past = index > 0 and normalize_word(words[index - 1]) in ("last", "past")
+        if time is None or is_past:
+            continue
+        is_at_end = index + time.word_count == len(words)
+        candidate = _Candidate(time.expression, index, time.word_count, is_at_end)
+        if best is None or candidate.rank > best.rank:
+            best = candidate
+    if best is None:
+        return None
+
+    expression, start = best.expression, best.start
+    before = normalize_word(words[start - 1]) if start > begin else ""
+    is_joined = before == "for" or before in word_tables()["joints"]
+    if best.is_at_end and not is_joined:
+        return _Reading(expression, set(range(start, len(words))))
+    expression.is_certain = False
+    if not best.is_at_end:
+        return _Reading(expression, set(range(start, start + best.word_count)))
+    if before == "for":
+        return _Reading(expression, set(range(start - 1, len(words))))
+    # In "pay the rent by friday" the time belongs to the text.
+    return _Reading(expression, set())
+
+
+def _leaves_time(expression: TimeExpression, rest: str, today: date) -> bool:
+    """Whether the rest of the line also seems to name a time, such as "every third day" or "UTC".
+
+    If no hour was read, a number that may be an hour also counts: "25 tea", "um 18 Uhr".
+    """
+    words = rest.split()
+    has_hour = expression.has_clock or expression.span or not expression.has_day
+    if not has_hour and any(_HOUR.fullmatch(word) for word in words[:3]):
+        return True
+    if word_pattern("leftover").search(" ".join(map(normalize_word, words))):
+        return True
+    words = words[:MAX_MIDDLE_WORDS]
+    for index, word in enumerate(words):
+        # Words like "weekly" name a time only at the end of a line.
+        is_last = index + 1 == len(words)
+        if not is_last and normalize_word(word) in word_tables()["repeated"]:
+            continue
+        if read_time(words[index : index + MAX_END_WORDS], today, is_strict=True) is not None:
+            return True
+    return False
+
+
+# --- Other languages ---
+
+MAX_FOREIGN_WORDS = 8
+MAX_UNSPACED_CHARS = 14
+"""The longest time in a script without spaces, at the front of a line."""
+MAX_FOREIGN_CHARS = 60
+EDGE_CHARS = 200
+"""Only this many characters at the front and at the end of a line are searched for a time."""
+MAX_YEARS_AHEAD = 50
+_LETTER_OR_DIGIT = re.compile(r"\d|[^\W\d_]{4}|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+"""A digit, four letters, or a character of an East Asian script: every date has one of these."""
+_ONLY_NUMBERS = re.compile(r"[\d\s.,:;/+()-]{1,60}")
+
+
+def _parse_foreign(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
+    """Read a time at the front of a line, or else at its end.
+
+    Returns None if neither names a time in the future.
+    """
+    script = _script_of(line)
+    if script is None:
+        return None
+    here = now.astimezone(zone).replace(tzinfo=None, microsecond=0)
+    for piece, rest in _edge_pieces(line, script.get("is_unspaced", False)):
+        wall_time = _read_foreign(piece.strip().rstrip(".!?。 ").lower(), script, here)
+        moment = resolve_wall_time(wall_time, zone) if wall_time else None
+        if moment is not None and moment > now:
+            return ParsedSchedule(
+                schedule=Schedule(zone=zone.key, at=moment),
+                text=rest.strip(" \t\n,;:、，。").removeprefix("に"),
+                is_certain=False,
+            )
+    return None
+
+
+def _script_of(line: str) -> Mapping[str, Any] | None:
+    """The first script of the data file with a letter at the front of this line, or None."""
+    script: Mapping[str, Any]
+    for script in word_tables()["script"]:
+        if re.search(script["letters"], line[:EDGE_CHARS]):
+            return script
+    return None
+
+
+def _edge_pieces(line: str, is_unspaced: bool) -> Iterator[tuple[str, str]]:
+    """Pieces of the line that may be a time, each with the rest of the line.
+
+    The pieces at the front come first, the longest of them first.
+    """
+    words = list(re.finditer(r"\S+", line[:EDGE_CHARS]))[:MAX_FOREIGN_WORDS]
+    ends = [word.end() for word in reversed(words)]
+    if is_unspaced:
+        ends += range(min(MAX_UNSPACED_CHARS, len(line)), 1, -1)
+    for end in ends:
         yield line[:end], line[end:]
-    offset = max(len(line) - 200, 0)
-    for word in list(re.finditer(r"\S+", line[offset:]))[-_MOST_WORDS:]:
-        if word.start() + offset:
-            yield line[offset + word.start() :], line[: offset + word.start()]
+    offset = max(len(line) - EDGE_CHARS, 0)
+    for word in list(re.finditer(r"\S+", line[offset:]))[-MAX_FOREIGN_WORDS:]:
+        start = offset + word.start()
+        if start > 0:
+            yield line[start:], line[:start]
 
 
-def _meant(piece: str, script: Mapping[str, Any], here: datetime) -> datetime | None:
-    """The wall time that a piece means, if it is one as a whole."""
+def _read_foreign(piece: str, script: Mapping[str, Any], here: datetime) -> datetime | None:
+    """The wall time that a whole piece means, or None. A day without an hour means the morning."""
     first, _, rest = piece.partition(" ")
-    piece = rest if first in words()["day_leads"] else piece
+    if first in word_tables()["day_leads"]:
+        piece = rest
     for name in ("foreign_clock", "eastern_clock"):
-        if found := pattern(name).fullmatch(piece):
-            said = found.groupdict()
-            hour, minute = int(said["hour"]), 30 if said.get("half") else int(said["minute"] or 0)
-            hour += 12 * (bool(said.get("late")) and hour < 12)
-            day, has_hour = _guessed(said["day"], script, here)
-            if day is not None and not has_hour and hour <= 23 and minute <= 59:
-                return day.replace(hour=hour, minute=minute, second=0)
-    moment, has_hour = _guessed(piece, script, here)
-    return moment if moment is None or has_hour else moment.replace(hour=PARTS["morning"], minute=0, second=0)
+        match = word_pattern(name).fullmatch(piece)
+        wall_time = _read_day_and_clock(match.groupdict(), script, here) if match else None
+        if wall_time is not None:
+            return wall_time
+    guess = _guess_date(piece, script, here)
+    if guess is None:
+        return None
+    if guess.has_hour:
+        return guess.wall_time
+    return guess.wall_time.replace(hour=PART_OF_DAY_HOURS["morning"], minute=0, second=0)
 
 
-def _guessed(piece: str, script: Mapping[str, Any], here: datetime) -> tuple[datetime | None, bool]:
-    """The wall time that dateparser takes a piece for, seen from the wall time `here`, and whether it has an hour."""
-    if len(piece) > _MOST_CHARS or not _TELLING.search(piece) or _ONLY_NUMBERS.fullmatch(piece):
-        return None, False
-    # It takes a tenth of a second to load, for which no other command should wait.
+def _read_day_and_clock(
+    parts: Mapping[str, str | None], script: Mapping[str, Any], here: datetime
+) -> datetime | None:
+    """The wall time of a day with a clock time after it: "3 мая в 18:00", "明天下午3点半"."""
+    hour = int(parts["hour"] or 0)
+    minute = 30 if parts.get("half") else int(parts["minute"] or 0)
+    if parts.get("late") and hour < 12:
+        hour += 12
+    guess = _guess_date(parts["day"] or "", script, here)
+    if guess is None or guess.has_hour or hour > 23 or minute > 59:
+        return None
+    return guess.wall_time.replace(hour=hour, minute=minute, second=0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Guess:
+    """The date and time that dateparser reads in a text."""
+
+    wall_time: datetime
+    has_hour: bool
+
+
+def _guess_date(piece: str, script: Mapping[str, Any], here: datetime) -> _Guess | None:
+    """Read a date with dateparser, seen from the wall time `here`."""
+    if len(piece) > MAX_FOREIGN_CHARS or _ONLY_NUMBERS.fullmatch(piece):
+        return None
+    if not _LETTER_OR_DIGIT.search(piece):
+        return None
+    # The import takes a tenth of a second, so commands that don't need it shouldn't wait for it.
     from dateparser.date import DateDataParser
 
-    settings = {"RELATIVE_BASE": here, "PREFER_DATES_FROM": "future", "RETURN_TIME_AS_PERIOD": True}
-    settings["DATE_ORDER"] = script.get("order", "DMY")
+    settings = {
+        "RELATIVE_BASE": here,
+        "PREFER_DATES_FROM": "future",
+        "RETURN_TIME_AS_PERIOD": True,
+        "DATE_ORDER": script.get("order", "DMY"),
+    }
     try:
-        found = DateDataParser(languages=script["languages"], settings=settings).get_date_data(piece)
+        parser = DateDataParser(languages=script["languages"], settings=settings)
+        result = parser.get_date_data(piece)
     except (ValueError, OverflowError, TypeError, LookupError, AttributeError, RecursionError):
-        # What it cannot digest is no date; nothing a person types may become an error.
-        return None, False
-    moment = found.date_obj
-    # "3. Mai 18" is no day of the year 2118.
-    if moment is None or moment.year >= here.year + _YEARS_AHEAD:
-        return None, False
-    return moment.replace(tzinfo=None, microsecond=0), found.period == "time"
+        # dateparser fails on some texts. They are no dates.
+        return None
+    moment = result.date_obj
+    # "3. Mai 18" isn't a day of the year 2118.
+    if moment is None or moment.year >= here.year + MAX_YEARS_AHEAD:
+        return None
+    return _Guess(moment.replace(tzinfo=None, microsecond=0), result.period == "time")

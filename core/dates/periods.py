@@ -1,6 +1,7 @@
-"""Periods of the past as people name them alone: yesterday, last week, in May, 3 May 2025, 2026-05, vor zwei Wochen.
+"""Reads the name of a period: yesterday, last week, in May, 3 May 2025, 2026-05, vor zwei Wochen.
 
-Pure functions. What has no year is the latest such time that has begun; words that name no period give None, no error.
+A name without a year means the latest such period that has begun. Nothing here reads the clock; the
+present is a parameter.
 """
 
 from __future__ import annotations
@@ -8,53 +9,79 @@ from __future__ import annotations
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from core.dates.grammar import WEEKDAYS, Phrase, clean, words
-from core.dates.mentions import named
-from core.dates.schedule import calendar_day, existing
+from core.dates.cursor import WEEKDAYS, Day, WordCursor, normalize_word, word_tables
+from core.dates.mentions import parse_named_period
+from core.dates.schedule import date_if_valid, resolve_wall_time
 
-Period = tuple[datetime, datetime]
-"""From the first moment (UTC) until before the second; while it is read, as clocks show it, naive."""
+Interval = tuple[datetime, datetime]
+"""The first moment of a period, and the first moment after it."""
 
-WORDS = 7  # no period is named with more words
-_DAY = timedelta(days=1)
+MAX_PERIOD_WORDS = 7
+"""The name of a period has at most this many words."""
+LEAP_YEAR_SEARCH_YEARS = 9
+"""29 February is at most eight years ago."""
 
 
-def read(text: str, now: datetime, zone: ZoneInfo) -> Period | None:
-    """The period that `text` names as a whole, in the wall time of `zone`; None where it names none."""
-    typed = text.replace(",", " ").split(maxsplit=WORDS)
-    if not typed or len(typed) > WORDS:
+def read_period(text: str, now: datetime, zone: ZoneInfo) -> Interval | None:
+    """The period that the whole text names, in UTC, or None if it names none.
+
+    The days of the period are those of the wall time in `zone`.
+    """
+    words = text.replace(",", " ").split(maxsplit=MAX_PERIOD_WORDS)
+    if not words or len(words) > MAX_PERIOD_WORDS:
         return None
     today = now.astimezone(zone).date()
     try:
-        wall = _figures(Phrase(typed), today, zone) or _named(typed, today)
-        return (existing(wall[0], zone), existing(wall[1], zone)) if wall else None
+        wall_times = _read_figures(words, today, zone) or _read_words(words, today)
+        if wall_times is None:
+            return None
+        start, end = wall_times
+        return resolve_wall_time(start, zone), resolve_wall_time(end, zone)
     except (OverflowError, ValueError):
-        # Before the year 1, or behind the year 9999.
-        return None
+        return None  # before year 1 or after year 9999
 
 
-def _named(typed: list[str], today: date) -> Period | None:
-    """As sentences name times, and weekdays shortened."""
-    shortened = words()["weekdays"]
-    full = (WEEKDAYS[shortened[clean(word)]] if clean(word) in shortened else word for word in typed)
-    days = named(" ".join(full), today)
-    return _days(*days) if days else None
+def _read_figures(words: list[str], today: date, zone: ZoneInfo) -> Interval | None:
+    """``2026-05-01``, ``2026-05-01T10:30`` (that minute), ``1.5.2026``, ``1.5.``.
+
+    Returns naive wall times.
+    """
+    cursor = WordCursor(words)
+    cursor.take("in", "on", "since")
+    interval: Interval | None = None
+    if moment := cursor.read_instant():
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(zone).replace(tzinfo=None, fold=0)
+        interval = moment, moment + timedelta(minutes=1)
+    elif day := cursor.read_number_date():
+        latest = _latest_date(day, today)
+        interval = _whole_days(latest, latest) if latest else None
+    return interval if cursor.is_done else None
 
 
-def _figures(phrase: Phrase, today: date, zone: ZoneInfo) -> Period | None:
-    """``2026-05-01``, ``2026-05-01T10:30`` (that minute), ``1.5.2026``, ``1.5.``."""
-    phrase.take("in", "on", "since")
-    period: Period | None = None
-    if moment := phrase.instant():
-        wall = moment if moment.tzinfo is None else moment.astimezone(zone).replace(tzinfo=None, fold=0)
-        period = wall, wall + timedelta(minutes=1)
-    elif day := phrase.number_date():
-        years = (day.year,) if day.year else range(today.year, today.year - 9, -1)
-        found = (calendar_day(year, day.month, day.day) for year in years)
-        begun = next((one for one in found if one and (day.year or one <= today)), None)
-        period = _days(begun, begun) if begun else None
-    return period if phrase.is_done else None
+def _latest_date(day: Day, today: date) -> date | None:
+    """The date of a day; without a year, the latest that isn't in the future. None if invalid."""
+    if day.year:
+        return date_if_valid(day.year, day.month, day.day)
+    for year in range(today.year, today.year - LEAP_YEAR_SEARCH_YEARS, -1):
+        candidate = date_if_valid(year, day.month, day.day)
+        if candidate and candidate <= today:
+            return candidate
+    return None
 
 
-def _days(first: date, last: date) -> Period:
-    return datetime.combine(first, time()), datetime.combine(last + _DAY, time())
+def _read_words(words: list[str], today: date) -> Interval | None:
+    """A period as `mentions` reads it. Weekdays may be shortened. Returns naive wall times."""
+    weekdays = word_tables()["weekdays"]
+    full_words = []
+    for word in words:
+        weekday = weekdays.get(normalize_word(word))
+        full_words.append(word if weekday is None else WEEKDAYS[weekday])
+    days = parse_named_period(" ".join(full_words), today)
+    return _whole_days(*days) if days else None
+
+
+def _whole_days(first: date, last: date) -> Interval:
+    """From the beginning of the first day until the end of the last, in naive wall times."""
+    day_after = last + timedelta(days=1)
+    return datetime.combine(first, time()), datetime.combine(day_after, time())

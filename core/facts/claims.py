@@ -1,104 +1,147 @@
-"""What a sentence states, before it is a fact, and how it becomes one; what a person asks to be remembered.
+"""Reads by rules what people state about themselves, and turns it into facts.
 
-Read by rules, careful ones, because what is missed can be said again and what is wrong is believed: only plain
-statements of the present count, no question, no condition, no wish, no denial, nothing that somebody else has said,
-nothing in quotation marks or code. The patterns are in `data/patterns.toml`.
+The rules are careful: a statement that is missed can be said again, but a wrong one is believed.
+Only plain statements of the present count. Questions, conditions, wishes, denials, hearsay,
+quotations and code don't. The patterns are in `data/patterns.toml`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache, partial
-from typing import Literal
+from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
 from core.dates import periods
-from core.dates.grammar import MONTHS, WEEKDAYS, Phrase
-from core.dates.mentions import month_of
-from core.errors import Refused
-from core.review.pending import ANYWAY, insisting, typed
-from core.store.facts import CALLED, Fact, FactKind, FactOrigin, Facts, Grain
-from core.store.notes import Author, Operation, PendingNote
-from core.text.normalize import is_unspaced, language_data
-from core.text.terms import ME, attribute_of, entity_key, is_several, kin_words, names_in
-from core.types import Account, ErasureEpoch, Message, Scope, Sender
-
-LIMIT_CHARS = 2_000  # a longer message is most likely pasted
-CLAUSE_CHARS = 240
-THING_WORDS = 8
-NAME_CHARS_UNSPACED = 8
-LANGUAGES = ("english", "german", "french", "spanish", "portuguese", "russian", "chinese", "japanese")
-Shape = Literal["place", "name", "title", "thing", "date", "number", "free"]
-
-_PART = re.compile(r"\{([a-z_]+)\}")
-_EASTERN_DAY = re.compile(r"(?:(?P<year>(?:19|20)\d\d)年)?(?P<month>1[0-2]|0?[1-9])月(?P<day>\d{1,2})[日号號]?")
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
-_SENTENCE = re.compile(
-    r"(?<=[。！？；])\s*|(?<=[.!?;])(?<!\b\d\.)(?<!\b\d\d\.)(?<!\b(?:Dr|Mr|St)\.)(?<!\b(?:Mrs)\.)(?<!\bProf\.)"
-    r"(?<!\be\.g\.)(?<!\bi\.e\.)\s+|\n+"
+from core.dates.cursor import MONTHS, WEEKDAYS, WordCursor
+from core.dates.mentions import month_number
+from core.facts.patterns import (
+    ClaimPattern,
+    Shape,
+    claim_pattern,
+    compile_pattern,
+    load_english_words,
+    load_patterns,
+    load_words,
 )
-_data = partial(language_data, "patterns", "core.facts")
-_QUOTED = re.compile(r"[\"“”„«»‟]|(?:^|\s)['\u2018]\w[^'’]*['’](?:\s|[.,!?]|$)")
+from core.store.fact_rows import Fact, FactKind, FactOrigin, Grain
+from core.store.facts import ALIAS_ATTRIBUTE
+from core.text.normalize import is_unspaced
+from core.text.terms import (
+    ME,
+    attribute_key,
+    entity_key,
+    is_plural_relation,
+    names_in,
+    relation_words,
+)
+from core.types import Account, Message, Scope
 
+MAX_FACT_CHARS = 400
+MAX_MESSAGE_CHARS = 2_000
+"""A longer message is most likely pasted."""
+MAX_CLAUSE_CHARS = 240
+MIN_CLAUSE_CHARS = 3
+MAX_THING_WORDS = 8
+MAX_PLACE_WORDS = 5
+MAX_LOWERCASE_PLACE_WORDS = 2
+MAX_NAME_WORDS = 4
+MAX_UNSPACED_NAME_CHARS = 8
+MIN_YEAR_DAYS = 360
+MIN_MONTH_DAYS = 28
+TRUST_BY_ORIGIN: dict[FactOrigin, float] = {"person": 0.95, "rule": 0.7, "model": 0.6}
+REQUESTED_TRUST = 0.9
+"""Trust in a statement that the person asks to remember."""
 
-@cache
-def sign(name: str) -> re.Pattern[str]:
-    """A pattern of `data/patterns.toml`."""
-    return _compiled("".join(_data()["signs"][name]))
+SingleAttribute = Literal[
+    "home",
+    "work",
+    "profession",
+    "birthday",
+    "name",
+    "age",
+    "phone",
+    "email",
+    "partner",
+    "diet",
+    "deadline",
+]
+"""Attributes with one value at a time, among which a model chooses."""
+
+_EASTERN_DAY = re.compile(
+    r"(?:(?P<year>(?:19|20)\d\d)年)?(?P<month>1[0-2]|0?[1-9])月(?P<day>\d{1,2})[日号號]?"
+)
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+_SENTENCE_END = re.compile(
+    r"(?<=[。！？；])\s*"
+    r"|(?<=[.!?;])(?<!\b\d\.)(?<!\b\d\d\.)(?<!\b(?:Dr|Mr|St)\.)(?<!\b(?:Mrs)\.)(?<!\bProf\.)"
+    r"(?<!\be\.g\.)(?<!\bi\.e\.)\s+"
+    r"|\n+"
+)
+_SENTENCE_SIGNS = " .!;。！…"
+_QUESTION_ENDS = ("?", "？", "吗", "か")
+_NON_SENTENCE_STARTS = (">", "[", "|", "#", "¿", "- ", "* ", "• ")
+_QUOTATION_MARK = re.compile(
+    r"[\"“”„«»‟]"
+    r"|(?:^|\s)['\u2018]\w[^'’]*['’](?:\s|[.,!?]|$)"
+)
+_DATE_PARTICLES = frozenset({"de", "den", "der", "of", "the"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """`content`: the sentence. `attribute` begins with ``me|`` where it is about who speaks. The rest as in
-    `core.store.facts.Fact`."""
+    """What a sentence states, before it is a fact. The fields are those of `Fact`."""
 
+    # The sentence.
     content: str
     kind: FactKind
+    # Begins with ``me|`` if it is about the speaker.
     attribute: str | None = None
     value: str = ""
     entities: tuple[str, ...] = ()
     valid_from: datetime | None = None
     grain: Grain = "day"
-    is_asked: bool = False
+    # The person asked to remember it.
+    is_requested: bool = False
 
-    def laid_over(self, fact: Fact) -> Fact:
-        """The fact with attribute, value and, where given, time of this claim; as it is where it says none."""
+    def apply_to(self, fact: Fact) -> Fact:
+        """Return the fact with the attribute and value of this claim, and its time if it has one.
+
+        A claim without an attribute changes nothing.
+        """
         if self.attribute is None:
             return fact
-        since = (self.valid_from, self.grain) if self.valid_from else (fact.valid_from, fact.grain)
-        attribute = placed(self.attribute, fact.scope, fact.account)
-        return replace(fact, attribute=attribute, value=self.value, valid_from=since[0], grain=since[1])
+        attribute = qualify_attribute(self.attribute, fact.scope, fact.account)
+        new_fact = replace(fact, attribute=attribute, value=self.value)
+        if self.valid_from is None:
+            return new_fact
+        return replace(new_fact, valid_from=self.valid_from, grain=self.grain)
 
 
-SingleAttribute = Literal[
-    "home", "work", "profession", "birthday", "name", "age", "phone", "email", "partner", "diet", "deadline"
-]
-"""What has one value only, for the model."""
-TRUST: dict[FactOrigin, float] = {"person": 0.95, "rule": 0.7, "model": 0.6}
-ASKED = 0.9  # trust in what a person asks to be remembered
-FACT_CHARS = 400
-
-
-def placed(attribute: str | None, scope: Scope, account: Account | None) -> str | None:
-    """As it is kept: in a room "me" and "my" are an account's."""
-    if attribute and scope.is_room and account and sign("whose").match(attribute):
+def qualify_attribute(attribute: str | None, scope: Scope, account: Account | None) -> str | None:
+    """Return an attribute as it is stored: in a group, "me" and "my" belong to an account."""
+    if attribute and scope.is_group and account and claim_pattern("own_subject").match(attribute):
         return f"{account.key}|{attribute.removeprefix('me|')}"
     return attribute
 
 
-def fact_of(claim: Claim, origin: FactOrigin, scope: Scope, platform: str, source: Message) -> Fact:
-    account = None if source.sender is None else Account(platform=platform, user_id=source.sender.id)
+def fact_from_claim(
+    claim: Claim, origin: FactOrigin, scope: Scope, platform: str, source: Message
+) -> Fact:
+    """Build the fact of a claim that the sender of `source` makes."""
+    account = None
+    if source.sender is not None:
+        account = Account(platform=platform, user_id=source.sender.id)
     return Fact(
         scope=scope,
-        content=claim.content[:FACT_CHARS],
+        content=claim.content[:MAX_FACT_CHARS],
         kind=claim.kind,
         origin=origin,
         created_at=source.created_at,
-        trust=ASKED if claim.is_asked else TRUST[origin],
-        attribute=placed(claim.attribute, scope, account),
+        trust=REQUESTED_TRUST if claim.is_requested else TRUST_BY_ORIGIN[origin],
+        attribute=qualify_attribute(claim.attribute, scope, account),
         value=claim.value,
         entities=claim.entities,
         valid_from=claim.valid_from,
@@ -109,173 +152,178 @@ def fact_of(claim: Claim, origin: FactOrigin, scope: Scope, platform: str, sourc
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Pattern:
-    """See the head of `data/patterns.toml`."""
+def is_alias(claim: Claim) -> bool:
+    """Whether a claim names an alias: "call me Jo", "my sister is Ana"."""
+    subject, _, rest = (claim.attribute or "").partition("|")
+    if subject != ME or not rest:
+        return False
+    attribute = rest.split("|")[0]
+    return attribute == ALIAS_ATTRIBUTE or attribute in relation_words()
+
+
+class _Clause(NamedTuple):
+    """A plain statement without its full stop."""
 
     text: str
-    what: str
-    shape: Shape
-    kind: FactKind = "identity"
-    stance: str = ""
-    may_deny: bool = False
-    is_kin: bool = False
+    # The person asks to remember it.
+    is_requested: bool
 
 
-def _abroad(table: str) -> Mapping[str, Mapping[str, str]]:
-    """By language, the words for an English one."""
-    words: Mapping[str, Mapping[str, str]] = (
-        language_data("attributes")["kin_abroad"] if table == "kin" else _data()[table]
-    )
-    return words
+def extract_claims(
+    text: str, now: datetime, zone: ZoneInfo, *, is_request: bool = False
+) -> list[Claim]:
+    """Return what a message states, in its order.
+
+    `now` is the time of the message: "in May" is the last May that had begun by then. With
+    `is_request` the person asks to remember all of it.
+    """
+    claims: dict[tuple[str, str | None], Claim] = {}
+    for clause in _split_clauses(text, is_request):
+        clause_claims = list(_read_clause(clause.text, now, zone))
+        if not clause_claims and clause.is_requested:
+            sentence = _capitalize(clause.text)
+            clause_claims = [
+                Claim(content=sentence, kind="identity", entities=names_in(clause.text))
+            ]
+        for claim in clause_claims:
+            key = (claim.content, claim.attribute)
+            claims.setdefault(key, replace(claim, is_requested=clause.is_requested))
+    return list(claims.values())
 
 
-@cache
-def _parts() -> Mapping[str, str]:
-    parts = {name: "".join(text) for name, text in _data()["parts"].items()}
-    parts["kin"] = "|".join(sorted(kin_words(), key=len, reverse=True))
-    for table in ("kin", "things"):
-        for language, known in _abroad(table).items():
-            words = [word for text in known.values() for word in text.split()]
-            given = "|".join(sorted(words, key=len, reverse=True))
-            parts[f"{table}_{language}"] = given if table == "kin" else f"(?P<what>{given})"
-    return parts
+def _split_clauses(text: str, is_request: bool) -> Iterator[_Clause]:
+    """The plain statements of a message, without filler words.
 
-
-@cache
-def _patterns() -> tuple[_Pattern, ...]:
-    data = _data()
-    return tuple(
-        _Pattern(text=text, **data["meanings"][meaning])
-        for language in LANGUAGES
-        for meaning, texts in data[language].items()
-        for text in texts
-    )
-
-
-@cache
-def _compiled(text: str) -> re.Pattern[str]:
-    """With the parts that it names in braces."""
-    while _PART.search(text):
-        text = _PART.sub(lambda part: _parts()[part[1]], text)
-    return re.compile(text, re.IGNORECASE | re.DOTALL)
-
-
-@cache
-def _words(name: str) -> frozenset[str]:
-    return frozenset(_data()["words"][name].split())
-
-
-@cache
-def _english_of(table: Literal["kin", "things"]) -> Mapping[str, str]:
-    return {
-        word: english for known in _abroad(table).values() for english, words in known.items() for word in words.split()
-    }
-
-
-def claims(text: str, now: datetime, zone: ZoneInfo, *, is_dictated: bool = False) -> list[Claim]:
-    """In the order of the message, said at `now`: "in May" is the last May that had begun. `is_dictated`: all of it was
-    asked to be remembered."""
-    found: dict[tuple[str, str | None], Claim] = {}
-    for clause, is_asked in _clauses(text, is_dictated):
-        stated = list(_read(clause, now, zone))
-        if not stated and is_asked:
-            stated = [Claim(content=_sentence(clause), kind="identity", entities=names_in(clause))]
-        for claim in stated:
-            found.setdefault((claim.content, claim.attribute), replace(claim, is_asked=is_asked))
-    return list(found.values())
-
-
-def is_alias(claim: Claim) -> bool:
-    """Whether it says what somebody or something is called too."""
-    what = (claim.attribute or "").split("|")
-    return what[0] == ME and len(what) > 1 and (what[1] == CALLED or what[1] in kin_words())
-
-
-def value_of(attribute: str | None, value: str) -> str:
-    """As it is compared: "May 3" does not contradict "3 May"."""
-    return (_birthday(value) if attribute == "birthday" else None) or entity_key(value)
-
-
-def _clauses(text: str, is_dictated: bool) -> Iterator[tuple[str, bool]]:
-    """The plain statements, without full stops, and whether they are asked to be remembered."""
-    for said, is_asked in _sentences(text, is_dictated):
-        for part in _split(said):
-            if sign("posed").match(part.strip()):
+    The rest of a sentence is skipped once its speaker takes another role.
+    """
+    for sentence in _split_sentences(text, is_request):
+        for part in _split_statements(sentence.text):
+            statement = part.strip()
+            if claim_pattern("role_play").match(statement):
                 break
-            clause = sign("aside").sub("", sign("lead").sub("", part.strip()).strip(" ,"))
-            if 2 < len(clause) <= CLAUSE_CHARS:
-                yield clause, is_asked
+            statement = claim_pattern("opening_filler").sub("", statement).strip(" ,")
+            statement = claim_pattern("closing_filler").sub("", statement)
+            if MIN_CLAUSE_CHARS <= len(statement) <= MAX_CLAUSE_CHARS:
+                yield _Clause(statement, sentence.is_requested)
 
 
-def _sentences(text: str, is_dictated: bool) -> Iterator[tuple[str, bool]]:
-    if len(text) > LIMIT_CHARS or (not is_dictated and sign("feigned").search(text)):
+def _split_sentences(text: str, is_request: bool) -> Iterator[_Clause]:
+    """The sentences of a message that may state something.
+
+    Everything behind a sentence that hands a text over ("translate this:") may be someone else's,
+    so reading ends there, unless the person asks to remember all of it.
+    """
+    if len(text) > MAX_MESSAGE_CHARS:
         return
-    for sentence in _SENTENCE.split(_CODE.sub(" \n ", text)):
-        said = " ".join(sentence.split())
-        if not is_dictated and (sign("handed_over").match(said) or sign("opened").match(said)):
+    if not is_request and claim_pattern("playful").search(text):
+        return
+    for sentence in _SENTENCE_END.split(_CODE.sub(" \n ", text)):
+        line = " ".join(sentence.split())
+        if not is_request and _introduces_text(line):
             return
-        if not _is_stated(said):
+        if not _may_state(line):
             continue
-        said = said.rstrip(" .!;。！…")
-        asked = sign("remember").fullmatch(said)
-        if asked is not None:
-            yield (asked["what"] or asked["abroad"] or asked["unspaced"]).strip(), True
-        elif is_dictated or not (_QUOTED.search(said) or sign("unsure").search(said)):
-            yield said, is_dictated
+        line = line.rstrip(_SENTENCE_SIGNS)
+        request = claim_pattern("request").fullmatch(line)
+        if request is not None:
+            content = request["what"] or request["abroad"] or request["unspaced"]
+            yield _Clause(content.strip(), is_requested=True)
+        elif is_request or not _is_uncertain(line):
+            yield _Clause(line, is_request)
 
 
-def _is_stated(said: str) -> bool:
-    """No question, quotation, line of a list or table, nor a whole story."""
-    if not said or said.startswith((">", "[", "|", "#", "¿", "- ", "* ", "• ")) or len(said) > 2 * CLAUSE_CHARS:
+def _introduces_text(line: str) -> bool:
+    """Whether a line hands over the text behind it, such as "translate this:"."""
+    is_order = claim_pattern("handed_over").match(line) is not None
+    return is_order or claim_pattern("opening").match(line) is not None
+
+
+def _may_state(line: str) -> bool:
+    """Whether a line isn't a question, a quotation, a list item, a table row or a whole story."""
+    if not line or line.startswith(_NON_SENTENCE_STARTS) or len(line) > 2 * MAX_CLAUSE_CHARS:
         return False
-    return not said.endswith(("?", "？", "吗", "か")) and not sign("asked_back").search(said.rstrip(" .!;。！…"))
+    if line.endswith(_QUESTION_ENDS):
+        return False
+    return not claim_pattern("tag_question").search(line.rstrip(_SENTENCE_SIGNS))
 
 
-def _split(said: str, name: str | None = None) -> Iterator[str]:
-    """The statements of a sentence: "my sister Ana lives in Porto and her birthday is on 3 May" ends as "Ana's birthday
-    is on 3 May"; where nobody was named the second is left out."""
-    second = sign("same_subject").search(said)
-    first = said if second is None else said[: second.start()]
-    yield from sign("next_clause").split(first)
-    if (named := sign("apposition").search(first)) is not None:
-        name = named["value"]
-    if second is not None and name is not None:
-        owner = "'s" if second["who"].lower() in ("his", "her", "their") else ""
-        yield from _split(f"{name}{owner} {said[second.end() :].strip()}", name)
+def _is_uncertain(text: str) -> bool:
+    """Whether a text has a quotation, or words like "maybe"."""
+    has_quotation = _QUOTATION_MARK.search(text) is not None
+    return has_quotation or claim_pattern("uncertain").search(text) is not None
 
 
-def _read(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
-    is_denied = sign("denied").search(clause) is not None
-    if sign("unsure").search(clause) or _QUOTED.search(clause):
+def _split_statements(sentence: str, name: str | None = None) -> Iterator[str]:
+    """Split a sentence into statements, each with its subject.
+
+    "My sister Ana lives in Porto and her birthday is on 3 May" ends with "Ana's birthday is on 3
+    May". The part with the pronoun is left out if the sentence has no name for it.
+    """
+    pronoun = claim_pattern("same_subject").search(sentence)
+    first = sentence if pronoun is None else sentence[: pronoun.start()]
+    yield from claim_pattern("clause_separator").split(first)
+    apposition = claim_pattern("apposition").search(first)
+    if apposition is not None:
+        name = apposition["value"]
+    if pronoun is not None and name is not None:
+        is_possessive = pronoun["who"].lower() in ("his", "her", "their")
+        subject = f"{name}'s" if is_possessive else name
+        yield from _split_statements(f"{subject} {sentence[pronoun.end() :].strip()}", name)
+
+
+def _read_clause(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
+    """What a clause states: a relation with a name ("my sister Ana"), and one pattern's claim."""
+    if _is_uncertain(clause):
         return
-    if not is_denied and (apposed := sign("apposition").search(clause)):
-        what = apposed["what"].lower()
-        yield _kin_claim(f"My {what} is {apposed['value']}", what, apposed["value"])
-    for pattern in _patterns():
-        if is_denied and not pattern.may_deny:
+    has_denial = claim_pattern("denial").search(clause) is not None
+    apposition = claim_pattern("apposition").search(clause)
+    if apposition is not None and not has_denial:
+        relation = apposition["what"].lower()
+        name = apposition["value"]
+        yield _relation_claim(f"My {relation} is {name}", relation, name)
+    for pattern in load_patterns():
+        if has_denial and not pattern.may_deny:
             continue
-        match = _compiled(pattern.text).fullmatch(clause)
-        if match is not None and (claim := _claim(pattern, match, clause, now, zone)):
+        match = compile_pattern(pattern.text).fullmatch(clause)
+        if match is None:
+            continue
+        claim = _build_claim(pattern, match, clause, now, zone)
+        if claim is not None:
             yield claim
             return
 
 
-def _claim(pattern: _Pattern, match: re.Match[str], clause: str, now: datetime, zone: ZoneInfo) -> Claim | None:
+def _build_claim(
+    pattern: ClaimPattern, match: re.Match[str], clause: str, now: datetime, zone: ZoneInfo
+) -> Claim | None:
+    """The claim of a clause that matches a pattern.
+
+    None if the value doesn't have the pattern's shape, or if the clause is about the future or
+    about no particular person.
+    """
     groups = match.groupdict("")
-    value = sign("tail").sub("", groups.get("value", "").strip(" ,"))
-    since, grain = since_of(groups.get("when"), now, zone)
-    key = _value(pattern, value, clause)
-    who = groups.get("who", "").lower()
-    if key is None or (since is not None and since > now) or who in (*_words("nobody"), *WEEKDAYS, *MONTHS):
+    value = claim_pattern("value_tail").sub("", groups.get("value", "").strip(" ,"))
+    key = _value_key(pattern.shape, value, clause)
+    since, grain = parse_since(groups.get("when"), now, zone)
+    if key is None or (since is not None and since > now):
         return None
-    what = pattern.what.format(what=_english(groups.get("what", "").lower(), "kin" if pattern.is_kin else "things"))
-    if pattern.is_kin:
-        return _kin_claim(_sentence(clause), what, value)
-    attribute = attribute_of(_subject(groups.get("who", "")), what, key if pattern.stance else "") if what else None
-    names = [*names_in(clause), *([value] if pattern.shape in ("place", "name", "title") else [])]
+    who = groups.get("who", "")
+    if who.lower() in load_words("no_subject") or who.lower() in (*WEEKDAYS, *MONTHS):
+        return None
+
+    word = groups.get("what", "").lower()
+    english_words = load_english_words("relations" if pattern.is_relation else "things")
+    what = pattern.what.format(what=english_words.get(word.casefold(), word))
+    if pattern.is_relation:
+        return _relation_claim(_capitalize(clause), what, value)
+    attribute = None
+    if what:
+        attribute = attribute_key(_subject_key(who), what, key if pattern.stance else "")
+    names = list(names_in(clause))
+    if pattern.shape in ("place", "name", "title"):
+        names.append(value)
     return Claim(
-        content=_sentence(clause),
+        content=_capitalize(clause),
         kind=pattern.kind,
         attribute=attribute,
         value=pattern.stance or (key if attribute else ""),
@@ -285,161 +333,139 @@ def _claim(pattern: _Pattern, match: re.Match[str], clause: str, now: datetime, 
     )
 
 
-def _kin_claim(content: str, what: str, value: str) -> Claim:
-    key = entity_key(value)
-    attribute = attribute_of(ME, what, key if is_several(what) else "")
-    return Claim(content=content, kind="identity", attribute=attribute, value=key, entities=(value,))
+def _relation_claim(content: str, relation: str, name: str) -> Claim:
+    """The claim that someone of the speaker's has a name.
+
+    One may have several sisters, so their names don't contradict each other.
+    """
+    key = entity_key(name)
+    attribute = attribute_key(ME, relation, key if is_plural_relation(relation) else "")
+    return Claim(content=content, kind="identity", attribute=attribute, value=key, entities=(name,))
 
 
-def _subject(who: str) -> str:
-    """``me``, the key of a name, or ``my sister``."""
+def _subject_key(who: str) -> str:
+    """The subject of an attribute: ``me``, the key of a name, or ``my sister``."""
     words = who.split()
     if not words or who in ("my", "My"):
         return ME
     if words[0].lower() not in ("my", "our"):
         return entity_key(who)
-    named = [word for word in words[1:] if word[:1].isupper()]
-    return entity_key(" ".join(named or ("my", *words[1:])))
+    name_words = [word for word in words[1:] if word[:1].isupper()]
+    return entity_key(" ".join(name_words or ["my", *words[1:]]))
 
 
-def _value(pattern: _Pattern, value: str, clause: str) -> str | None:
-    """The folded value; None where it does not have the pattern's shape."""
+def _value_key(shape: Shape, value: str, clause: str) -> str | None:
+    """The value as it is compared; None if it doesn't have the shape."""
     if not value:
         return None
-    if pattern.shape == "date":
-        return _birthday(value)
-    if is_unspaced(value):
-        is_fit = _is_fit_unspaced(pattern.shape, value)
-    else:
-        is_lower = clause == clause.lower()
-        match pattern.shape:
-            case "place":
-                is_fit = _is_place(value, is_lower=is_lower)
-            case "name" | "title":
-                is_fit = _is_name(value, is_lower=pattern.shape == "name" and is_lower)
-            case "thing":
-                is_fit = not sign("no_thing").match(value) and len(value.split()) <= THING_WORDS and "," not in value
-            case _:
-                is_fit = pattern.shape == "free" or re.search(r"\d", value) is not None
-    return entity_key(value) if is_fit else None
+    if shape == "date":
+        return _parse_birthday(value)
+    has_shape = _has_unspaced_shape if is_unspaced(value) else _has_shape
+    is_lowercase = clause == clause.lower()
+    return entity_key(value) if has_shape(shape, value, is_lowercase) else None
 
 
-def _is_place(value: str, *, is_lower: bool) -> bool:
-    words = value.split()
-    is_named = value[:1].isupper() or (value[:4] == "the " and value[4:5].isupper())
-    is_one = is_lower or all(word[:1].isupper() or word.lower() in _words("particles") for word in words[1:])
-    is_long = len(words) > (5 if is_named else 2) or re.search(r"\d", value)
-    return is_one and (is_named or is_lower) and not is_long and not sign("no_place").match(value)
+def _has_shape(shape: Shape, value: str, is_lowercase: bool) -> bool:
+    """Whether a value fits; `is_lowercase`: the whole clause has no capital."""
+    match shape:
+        case "place":
+            return _is_place(value, is_lowercase=is_lowercase)
+        case "name":
+            return _is_name(value, may_be_lowercase=is_lowercase)
+        case "title":
+            return _is_name(value, may_be_lowercase=False)
+        case "thing":
+            is_short = len(value.split()) <= MAX_THING_WORDS and "," not in value
+            return is_short and not claim_pattern("no_thing").match(value)
+        case "number":
+            return re.search(r"\d", value) is not None
+        case _:
+            return True
 
 
-def _is_name(value: str, *, is_lower: bool) -> bool:
-    words = value.split()
-    if words[0].lower() in _words("no_name") or len(words) > 4 or sign("no_thing").match(value):
-        return False
-    return (words[0][:1].isupper() and words[-1][:1].isupper()) or (is_lower and len(words) == 1)
-
-
-def _is_fit_unspaced(shape: Shape, value: str) -> bool:
+def _has_unspaced_shape(shape: Shape, value: str, is_lowercase: bool) -> bool:
+    """Like `_has_shape`, for scripts without spaces, which have no capitals."""
     if shape == "free":
         return True
     if shape in ("name", "title"):
-        return len(value) <= NAME_CHARS_UNSPACED and not sign("no_unspaced_name").search(value)
-    if shape == "place" and sign("no_unspaced_place").search(value):
+        is_short = len(value) <= MAX_UNSPACED_NAME_CHARS
+        return is_short and not claim_pattern("no_unspaced_name").search(value)
+    if shape == "place" and claim_pattern("no_unspaced_place").search(value):
         return False
-    return not sign("no_unspaced").search(value)
+    return not claim_pattern("no_unspaced").search(value)
 
 
-def _birthday(value: str) -> str | None:
-    """A day of the year as ``3.5`` or ``3.5.1990``."""
-    if (eastern := _EASTERN_DAY.fullmatch(value)) is not None:
-        value = f"{int(eastern['day'])} {MONTHS[min(int(eastern['month']), 12) - 1]} {eastern['year'] or ''}"
-    words = [_english_month(word) for word in re.sub(r"[.,]", " ", value).split()]
-    phrase = Phrase([word for word in words if word not in ("de", "den", "der", "of", "the")])
-    found = phrase.month_day()
-    if found is None:
+def _is_place(value: str, *, is_lowercase: bool) -> bool:
+    """Whether a value looks like a place: capitals, except in a clause without any."""
+    words = value.split()
+    has_capital = value[:1].isupper() or (value[:4] == "the " and value[4:5].isupper())
+    if not has_capital and not is_lowercase:
+        return False
+    if not is_lowercase:
+        for word in words[1:]:
+            if not word[:1].isupper() and word.lower() not in load_words("particles"):
+                return False
+    max_words = MAX_PLACE_WORDS if has_capital else MAX_LOWERCASE_PLACE_WORDS
+    if len(words) > max_words or re.search(r"\d", value):
+        return False
+    return not claim_pattern("no_place").match(value)
+
+
+def _is_name(value: str, *, may_be_lowercase: bool) -> bool:
+    """Whether a value looks like a name: its first and last word have a capital."""
+    words = value.split()
+    if words[0].lower() in load_words("no_name") or len(words) > MAX_NAME_WORDS:
+        return False
+    if claim_pattern("no_thing").match(value):
+        return False
+    has_capitals = words[0][:1].isupper() and words[-1][:1].isupper()
+    return has_capitals or (may_be_lowercase and len(words) == 1)
+
+
+def comparable_value(attribute: str | None, value: str) -> str:
+    """Return a value in the form in which values are compared: "May 3" equals "3 May"."""
+    birthday = _parse_birthday(value) if attribute == "birthday" else None
+    return birthday or entity_key(value)
+
+
+def _parse_birthday(value: str) -> str | None:
+    """A day of the year as ``3.5`` or ``3.5.1990``; None if the value isn't one."""
+    eastern = _EASTERN_DAY.fullmatch(value)
+    if eastern is not None:
+        month = MONTHS[int(eastern["month"]) - 1]
+        value = f"{int(eastern['day'])} {month} {eastern['year'] or ''}"
+    words = []
+    for word in re.sub(r"[.,]", " ", value).split():
+        number = month_number(word)
+        english = MONTHS[number - 1] if number else word
+        if english not in _DATE_PARTICLES:
+            words.append(english)
+    cursor = WordCursor(words)
+    day = cursor.read_month_day()
+    if day is None or not cursor.is_done:
         return None
-    return f"{found.day}.{found.month}" + (f".{found.year}" if found.year else "") if phrase.is_done else None
+    birthday = f"{day.day}.{day.month}"
+    return f"{birthday}.{day.year}" if day.year else birthday
 
 
-def since_of(when: str | None, now: datetime, zone: ZoneInfo) -> tuple[datetime | None, Grain]:
-    """From ``2026-05-03``, ``2026-05``, ``2026``, or how it is said, as ``desde maio``; None for what is no time."""
-    period = periods.read((when or "").strip(" ,"), now, zone)
+def parse_since(when: str | None, now: datetime, zone: ZoneInfo) -> tuple[datetime | None, Grain]:
+    """Return the start of a period and how exact it is; None if `when` isn't a time.
+
+    `when` is a date (``2026-05-03``, ``2026-05``, ``2026``) or words such as ``desde maio``.
+    """
+    period = periods.read_period((when or "").strip(" ,"), now, zone)
     if period is None:
         return None, "day"
-    days = (period[1] - period[0]).days
-    return period[0].astimezone(UTC), "year" if days >= 360 else "month" if days >= 28 else "day"
+    start, end = period
+    days = (end - start).days
+    grain: Grain = "day"
+    if days >= MIN_YEAR_DAYS:
+        grain = "year"
+    elif days >= MIN_MONTH_DAYS:
+        grain = "month"
+    return start.astimezone(UTC), grain
 
 
-def _english(word: str, table: Literal["kin", "things"]) -> str:
-    return _english_of(table).get(word.casefold(), word)
-
-
-def _english_month(word: str) -> str:
-    month = month_of(word)
-    return MONTHS[month - 1] if month else word
-
-
-def _sentence(text: str) -> str:
+def _capitalize(text: str) -> str:
     text = text.strip()
     return text[:1].upper() + text[1:]
-
-
-@dataclass
-class Dictation:
-    """What a person asks to be remembered."""
-
-    facts: Facts
-    zone: ZoneInfo
-
-    async def take(self, said: Message, scope: Scope, platform: str, epoch: ErasureEpoch | None = None) -> list[Fact]:
-        """Keeps what `said` states, or all of it, as facts of its sender in `scope`. Raises Refused with what to do."""
-        text = self._checked(said.text)
-        whole = " ".join(text.split())
-        found = claims(text, said.created_at, self.zone, is_dictated=True) or [
-            Claim(content=whole, kind="identity", entities=names_in(whole), is_asked=True)
-        ]
-        facts = [fact_of(claim, "person", scope, platform, said) for claim in found]
-        return [await self.facts.learn(fact, epoch=epoch) for fact in facts]
-
-    async def correct(self, fact: Fact, text: str, scopes: frozenset[Scope], by: Author, at: datetime) -> Fact | None:
-        """Replaces what a fact says by `text`; None when the fact is gone. Raises Refused with what to do."""
-        text = self._checked(text)
-        read = claims(text, at, self.zone, is_dictated=True)
-        if len(read) != 1:
-            return await self.facts.correct(fact.id, scopes, text, by)
-        return await self.facts.correct(fact.id, scopes, read[0].content, by, read[0].laid_over)
-
-    async def approve(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> str:
-        """Keeps, changes or removes what the model wanted to and a person has approved."""
-        if note.operations[0].action != "add":
-            return await self._approve_change(note, note.operations[0], epoch)
-        account = note.account or Account(platform="terminal", user_id="local")
-        text, sender = f"{ANYWAY} {note.operations[0].content}", Sender(id=account.user_id, name="")
-        said = Message(role="user", text=text, session_id=0, created_at=note.at, sender=sender)
-        kept = await self.take(said, note.scope, account.platform, epoch)
-        return " ".join(f"Fact {fact.id} is kept: “{fact.content}”." for fact in kept)
-
-    async def _approve_change(self, note: PendingNote, change: Operation, epoch: ErasureEpoch | None) -> str:
-        by = Author(account=note.account, message_id=note.message_id, epoch=epoch)
-        number, scopes = int(change.path.removeprefix("f")), frozenset((note.scope,))
-        fact = await self.facts.find(number, scopes)
-        if fact is None or not fact.is_open or fact.content != change.old_text:
-            raise Refused(f"Fact {number} no longer says that: reject it.")
-        if change.action == "remove":
-            await self.facts.remove(number, scopes, by)
-            return f"Fact {number} is over: “{fact.content}”."
-        fixed = await self.correct(fact, f"{ANYWAY} {change.content}", scopes, by, note.at) or fact
-        return f"Fact {number} now says: “{fixed.content}”."
-
-    @staticmethod
-    def _checked(text: str) -> str:
-        lines = (line for line in text.splitlines() if not line.startswith("[attached "))
-        text, is_insisting = insisting("\n".join(lines).strip())
-        if not text:
-            raise Refused("Say what to remember: `/remember Ana's birthday is on 3 May`.")
-        if len(text) > FACT_CHARS:
-            raise Refused(
-                f"That is too long for a fact: {len(text):,} characters, and {FACT_CHARS} are the most. Say in a "
-                "sentence or two what to remember of it."
-            )
-        return typed(text, FACT_CHARS, is_insisting=is_insisting)[0]

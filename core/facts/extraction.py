@@ -1,8 +1,8 @@
-"""From people's own messages, each once, to facts: what a model tells is looked up in what they typed; without a model
-the rules read.
+"""Reads facts from the messages of people, each message once, with a model or by rules.
 
-What nobody has typed is dropped, or waits for a yes where the model can quote what it means. Of an answer each item
-that can be read is kept; for the rest it is asked once more, and then the rules read.
+Each fact that the model reports is looked up in the typed messages. A fact that no message supports
+is dropped, or waits for approval if the model can quote the words it means. If an answer can't be
+read completely, the model is asked once more. The rules read the messages that are still missing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
 
@@ -22,28 +22,64 @@ import structlog
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from core.errors import LimitReached, ModelError, Refused
-from core.facts.claims import FACT_CHARS, Claim, SingleAttribute, claims, fact_of, is_alias, since_of, value_of
-from core.facts.evidence import Evidence, own_words, subject_of
-from core.guard.fence import said as typed
-from core.guard.fence import typed_part
-from core.guard.guard import Arguments, suspicion
-from core.models.wrappers import ask
+from core.facts.assertions import resolve_subject
+from core.facts.claims import (
+    MAX_FACT_CHARS,
+    Claim,
+    SingleAttribute,
+    comparable_value,
+    extract_claims,
+    fact_from_claim,
+    is_alias,
+    parse_since,
+)
+from core.facts.evidence import Evidence
+from core.facts.wording import extract_own_words
+from core.guard.guard import ToolArguments, find_suspicion
+from core.guard.origin_and_fence import typed_part, typed_text
+from core.models.metering import ask_model
 from core.ports import Clock, Model
 from core.review.pending import Review
-from core.store.facts import Fact, FactKind, FactOrigin, Facts
+from core.store.fact_rows import Fact, FactKind, FactOrigin
+from core.store.facts import Facts
 from core.store.notes import FACT, Author, Operation
 from core.text.normalize import language_data
-from core.text.terms import ME, attribute_of, names_in, terms_of
-from core.types import Account, ErasureEpoch, Message, Payer, Session
+from core.text.terms import ME, attribute_key, names_in, terms_of
+from core.types import Account, BillingScope, ErasureEpoch, Message, Session
 
-MAX_TOKENS = 2_000
-MOST_FACTS = 24
+MAX_ANSWER_TOKENS = 2_000
+MAX_REPORTED_FACTS = 24
+MAX_ANSWERS = 2
+MIN_MESSAGE_TERMS = 2
+"""A message with fewer different terms states nothing, so the model doesn't get it."""
+MAX_INLINE_CHARS = 1_000
+"""Up to this length the rules run on the event loop.
+
+They take 0.1 ms for a sentence and at most 4 ms for a text of this length, which is less than a
+thread costs. The first time they take 60 ms more, to compile the patterns.
+"""
+MODEL_PAUSE = timedelta(minutes=2)
+"""A model that is out of reach isn't asked for this long."""
+_REFUSED_STATUSES = (400, 413, 422)
+"""HTTP statuses with which a service refuses the messages themselves, this time and the next."""
+_OBJECT = re.compile(r"\{[^{}]*\}")
+_log = structlog.get_logger("facts")
+T = TypeVar("T", bound=BaseModel)
 
 
-# A fact as a model tells it; a docstring would be told to it.
-class ToldFact(Arguments):
+class Support(NamedTuple):
+    """A message that supports a reported fact."""
+
+    message: Message
+    # The message also says since when.
+    is_dated: bool
+
+
+# A fact as a model reports it, and the arguments of the tool `remember_this`. A docstring would
+# become part of the schema that the model gets.
+class ReportedFact(ToolArguments):
     content: Annotated[str, AfterValidator(lambda text: " ".join(text.split()))] = Field(
-        min_length=3, max_length=FACT_CHARS
+        min_length=3, max_length=MAX_FACT_CHARS
     )
     kind: FactKind = "identity"
     about: str = Field(default=ME, max_length=80)
@@ -53,214 +89,302 @@ class ToldFact(Arguments):
     names: list[str] = Field(default=[], max_length=10)
 
     @property
-    def is_own_affair(self) -> bool:
+    def is_about_speaker(self) -> bool:
         return self.about.casefold() == ME
 
     @property
-    def must_be_said(self) -> list[str]:
-        """The names (with a capital or figures, or of another script) and values that somebody must have typed."""
-        proper = [name for name in self.names if not name.isascii() or re.search(r"[A-Z0-9]", name)]
-        return [*proper, self.value or "", *([] if self.is_own_affair else names_in(self.about))]
+    def required_names(self) -> list[str]:
+        """Names and the value, which someone must have typed.
 
-    def source(self, evidence: Evidence, row: Message | None = None) -> tuple[Message, bool] | None:
-        """The message that bears it out, `row` or any, and whether that says since when too."""
-        for dates in ([self.since], []) if self.since else ([],):
-            names = [*self.must_be_said, *dates]
-            found = evidence.support(self.content, names, is_own_affair=self.is_own_affair, row=row)
-            if found is not None:
-                return found, bool(dates)
-        return None
+        A name has a capital, a figure or letters of another script.
+        """
+        names = [name for name in self.names if not name.isascii() or re.search(r"[A-Z0-9]", name)]
+        names.append(self.value or "")
+        if not self.is_about_speaker:
+            names += names_in(self.about)
+        return names
 
-    def claim(self, row: Message, zone: ZoneInfo, *, is_dated: bool) -> Claim:
-        since, grain = since_of(self.since if is_dated else None, row.created_at, zone)
-        if since is not None and since > row.created_at:
-            since, grain = None, "day"
-        subject = subject_of(self.about, self.content, row)
-        value = value_of(self.attribute, self.value or "")
-        attribute = attribute_of(subject, self.attribute) if subject and self.attribute and value else None
-        names = [*(self.names or names_in(self.content)), *([] if self.is_own_affair else [self.about])]
+    def find_support(self, evidence: Evidence, message: Message | None = None) -> Support | None:
+        """Return the message that supports the fact, with its date if possible.
+
+        With `message`, only this message is considered.
+        """
+        if self.since:
+            message_with_date = self._find_message(
+                evidence, [*self.required_names, self.since], message
+            )
+            if message_with_date is not None:
+                return Support(message_with_date, is_dated=True)
+        message_without_date = self._find_message(evidence, self.required_names, message)
+        return (
+            None if message_without_date is None else Support(message_without_date, is_dated=False)
+        )
+
+    def _find_message(
+        self, evidence: Evidence, names: Sequence[str], message: Message | None
+    ) -> Message | None:
+        return evidence.find_support(
+            self.content, names, is_about_speaker=self.is_about_speaker, message=message
+        )
+
+    def to_claim(self, message: Message, zone: ZoneInfo, *, is_dated: bool) -> Claim:
+        """Return the fact as a claim of the message's sender; `is_dated`: with its date."""
+        valid_from, grain = parse_since(self.since if is_dated else None, message.created_at, zone)
+        if valid_from is not None and valid_from > message.created_at:
+            valid_from, grain = None, "day"
+        subject = resolve_subject(self.about, self.content, message)
+        value = comparable_value(self.attribute, self.value or "")
+        attribute = None
+        if subject and self.attribute and value:
+            attribute = attribute_key(subject, self.attribute)
+        names = list(self.names or names_in(self.content))
+        if not self.is_about_speaker:
+            names.append(self.about)
         return Claim(
             content=self.content,
             kind=self.kind,
             attribute=attribute,
             value=value if attribute else "",
             entities=tuple(dict.fromkeys(names)),
-            valid_from=since,
+            valid_from=valid_from,
             grain=grain,
         )
 
 
-class _Item(ToldFact):
-    """What is told of the message with this number."""
+class _MessageFact(ReportedFact):
+    """A fact from the message with this number, and the words that state it."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
     message: int
     quote: str | None = None
 
-    def quotes(self, row: Message) -> bool:
-        words = (self.quote or "").casefold().split()
-        return bool(words) and " ".join(words) in " ".join(own_words(row.text).casefold().split())
+    def quotes(self, message: Message) -> bool:
+        """Whether the quote is in what the sender typed."""
+        quote = " ".join((self.quote or "").casefold().split())
+        own_words = " ".join(extract_own_words(message.text).casefold().split())
+        return bool(quote) and quote in own_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A claim out of a message, and what has read it. `doubt`: why it waits for a yes, as a clause."""
+    """A claim from a message, before it is a fact."""
 
     source: Message
     claim: Claim
+    # A model or a rule has read the claim.
     origin: FactOrigin
+    # Why the claim needs approval, as a clause; empty if it doesn't.
     doubt: str = ""
-
-
-_UNREADABLE = (400, 413, 422)
-"""HTTP statuses that refuse the messages themselves, also the next time: the rules read them."""
-_OBJECT = re.compile(r"\{[^{}]*\}")
-_log = structlog.get_logger("facts")
-T = TypeVar("T", bound=BaseModel)
-LOOP_CHARS = 1_000
-"""The rules take 0.1 ms for a sentence and 4 ms for the worst text of this length: less than a thread is worth, once
-their patterns are compiled, which takes 60 ms."""
-PATIENCE = timedelta(minutes=2)
-"""How long a model that was out of reach is left alone."""
 
 
 @dataclass
 class FactReader:
-    """Reads by `model`, under its `name`; without one by the rules. What nobody has typed as the model tells it waits
-    in `review`."""
+    """Reads facts with a model, or by rules if there is none."""
 
     facts: Facts
+    # Where facts wait for approval.
     review: Review
     clock: Clock
     zone: ZoneInfo
     model: Model | None = None
-    name: str = ""
+    model_name: str = ""
 
     def __post_init__(self) -> None:
-        self._asks_at = self.clock.now()
+        self._model_paused_until = self.clock.now()
+        # Each session is read by one task at a time.
         self._locks = WeakValueDictionary[int, asyncio.Lock]()
-        self._are_rules_read = False
+        self._are_rules_compiled = False
 
     async def catch_up(self) -> None:
-        """All that is due. While the model is out of reach it is asked now and then."""
-        if self.clock.now() < self._asks_at:
+        """Read all sessions that are due. Pauses while the model is out of reach."""
+        if self.clock.now() < self._model_paused_until:
             return
-        for session in await self.facts.due():
-            if not await self.read(session):
-                self._asks_at = self.clock.now() + PATIENCE
+        for session in await self.facts.list_due_sessions():
+            if not await self.read_session(session):
+                self._model_paused_until = self.clock.now() + MODEL_PAUSE
                 return
 
-    async def read(self, session: Session) -> bool:
-        """All of a session that was not read yet; False where the model cannot be asked now, and it stays unread."""
+    async def read_session(self, session: Session) -> bool:
+        """Read all unread messages of a session.
+
+        Returns False if the model is out of reach; the messages then stay unread.
+        """
         if not session.is_remembered:
             return True
         async with self._locks.setdefault(session.id, asyncio.Lock()):
-            epoch, rows = await self.facts.unread(session)
-            while rows:
+            epoch, messages = await self.facts.load_unread(session)
+            while messages:
                 try:
-                    found = await self.candidates(rows)
+                    candidates = await self.find_candidates(messages)
                 except ModelError as error:
-                    _log.info("no facts were read", why=error.logged)
+                    _log.info("no facts were read", why=error.log_message)
                     return False
-                rows = await self.facts.keep(rows, await self._certain(session, found, epoch))
+                facts = await self._accept(session, candidates, epoch)
+                messages = await self.facts.learn_from_messages(messages, facts)
         return True
 
-    async def _certain(
-        self, session: Session, found: Sequence[Candidate], epoch: ErasureEpoch | None
+    async def _accept(
+        self, session: Session, candidates: Sequence[Candidate], epoch: ErasureEpoch | None
     ) -> list[tuple[Fact, str]]:
-        """Those to keep, with what was heard; what waits for a yes is put aside."""
+        """Return the facts to store, each with the text of its message.
+
+        Suspicious claims are dropped. Doubtful ones wait for approval, except in a group: there
+        the owner would be asked about what others say.
+        """
+        platform = session.address.platform
         facts = []
-        for one in found:
-            if (reason := suspicion(one.claim.content)) is not None:
-                _log.info("a fact was not kept", reason=reason, message=one.source.id)
-            elif not one.doubt:
-                fact = fact_of(one.claim, one.origin, session.scope, session.address.platform, one.source)
-                facts.append((fact, one.source.text))
-            # In a room the owner would be asked about what others say.
-            elif one.source.sender is not None and not session.scope.is_room:
-                account = Account(platform=session.address.platform, user_id=one.source.sender.id)
-                author = Author(account=account, message_id=one.source.id, epoch=epoch)
+        for candidate in candidates:
+            source = candidate.source
+            suspicion = find_suspicion(candidate.claim.content)
+            if suspicion is not None:
+                _log.info("a fact was not kept", reason=suspicion, message=source.id)
+            elif not candidate.doubt:
+                fact = fact_from_claim(
+                    candidate.claim, candidate.origin, session.scope, platform, source
+                )
+                facts.append((fact, source.text))
+            elif source.sender is not None and not session.scope.is_group:
+                account = Account(platform=platform, user_id=source.sender.id)
+                author = Author(account=account, message_id=source.id, epoch=epoch)
+                operations = [Operation(action="add", content=candidate.claim.content)]
                 with contextlib.suppress(Refused):
-                    operations = [Operation(action="add", content=one.claim.content)]
-                    await self.review.put_aside(session.scope, FACT, operations, author, one.doubt)
+                    await self.review.put_aside(
+                        session.scope, FACT, operations, author, candidate.doubt
+                    )
         return facts
 
-    async def candidates(self, messages: Sequence[Message]) -> list[Candidate]:
-        """What messages state. Raises ModelError where the model cannot be asked now."""
-        said = [row for row in messages if typed(row)]
+    async def find_candidates(self, messages: Sequence[Message]) -> list[Candidate]:
+        """Return what the typed messages state. Raises ModelError if the model is out of reach."""
+        typed_messages = [message for message in messages if typed_text(message)]
         if self.model is None:
-            return await self._by_rules_beside(said)
-        said = [row for row in said if len(set(terms_of(own_words(row.text)))) > 1]
-        if not said:
-            return []
-        told, is_whole = await self._asked(self.model, said)
-        found = self._looked_up(told, said)
-        if is_whole:
-            # Who is meant by "my sister", which a model is not asked for, before what it told in the same words.
-            return [one for one in await self._by_rules_beside(said) if is_alias(one.claim)] + found
-        named = {one.message for one in told}
-        return found + await self._by_rules_beside([row for number, row in enumerate(said, 1) if number not in named])
-
-    async def _by_rules_beside(self, said: Sequence[Message]) -> list[Candidate]:
-        if self._are_rules_read and sum(len(row.text) for row in said) <= LOOP_CHARS:
-            return self._by_rules(said)
-        found = await asyncio.to_thread(self._by_rules, said)
-        self._are_rules_read = self._are_rules_read or bool(said)
-        return found
-
-    def _by_rules(self, said: Sequence[Message]) -> list[Candidate]:
-        return [
-            Candidate(source=row, claim=claim, origin="rule")
-            for row in said
-            for claim in claims(typed_part(row.text), row.created_at, self.zone)
+            return await self._read_by_rules(typed_messages)
+        typed_messages = [
+            message
+            for message in typed_messages
+            if len(set(terms_of(extract_own_words(message.text)))) >= MIN_MESSAGE_TERMS
         ]
+        if not typed_messages:
+            return []
+        reports, is_complete = await self._ask_model(self.model, typed_messages)
+        candidates = self._check_reports(reports, typed_messages)
+        if not is_complete:
+            answered_numbers = {report.message for report in reports}
+            missing = [
+                message
+                for number, message in enumerate(typed_messages, 1)
+                if number not in answered_numbers
+            ]
+            return candidates + await self._read_by_rules(missing)
+        # The model isn't asked for aliases such as "my sister is Ana". They come first, because
+        # the model may report the same words.
+        by_rules = await self._read_by_rules(typed_messages)
+        return [candidate for candidate in by_rules if is_alias(candidate.claim)] + candidates
 
-    async def _asked(self, model: Model, said: Sequence[Message]) -> tuple[list[_Item], bool]:
-        """Every readable item, of two answers where the first is broken; whether all of the last was readable. Raises
-        ModelError where it cannot be asked now."""
-        told, is_whole, shown = list[_Item](), False, list[str]()
-        for number, row in enumerate(said, 1):
-            who, day = row.sender.name if row.sender else "the person", row.created_at.astimezone(self.zone)
-            text = {"message": number, "from": who, "on": f"{day:%A} {day:%Y-%m-%d}", "text": own_words(row.text)}
-            shown.append(json.dumps(text, ensure_ascii=False))
-        texts, asker = ("\n".join(shown),), said[-1].sender
-        payer = Payer(session_id=said[0].session_id, user_id=asker.id if asker else "")
-        order = language_data("prompts", "core.facts")["order"]
+    async def _read_by_rules(self, messages: Sequence[Message]) -> list[Candidate]:
+        """Read messages by rules; long ones, and the first ones, in a thread."""
+        length_chars = sum(len(message.text) for message in messages)
+        if self._are_rules_compiled and length_chars <= MAX_INLINE_CHARS:
+            return self._apply_rules(messages)
+        candidates = await asyncio.to_thread(self._apply_rules, messages)
+        self._are_rules_compiled = self._are_rules_compiled or bool(messages)
+        return candidates
+
+    def _apply_rules(self, messages: Sequence[Message]) -> list[Candidate]:
+        candidates: list[Candidate] = []
+        for message in messages:
+            claims = extract_claims(typed_part(message.text), message.created_at, self.zone)
+            candidates += [
+                Candidate(source=message, claim=claim, origin="rule") for claim in claims
+            ]
+        return candidates
+
+    async def _ask_model(
+        self, model: Model, messages: Sequence[Message]
+    ) -> tuple[list[_MessageFact], bool]:
+        """Return what the model reports, and whether its last answer could be read completely.
+
+        After an incomplete answer the model is asked once more, and the reports of both count.
+        Raises ModelError if the model is out of reach.
+        """
+        lines = [self._render_message(number, row) for number, row in enumerate(messages, 1)]
+        sender = messages[-1].sender
+        billing = BillingScope(
+            session_id=messages[0].session_id, user_id=sender.id if sender else ""
+        )
+        prompt = language_data("prompts", "core.facts")["order"]
+        reports: list[_MessageFact] = []
+        is_complete = False
         try:
-            for _ in range(2):
-                completion = await ask(model, self.name, "facts", order, texts, max_tokens=MAX_TOKENS, payer=payer)
-                found, is_whole = read_items(completion.text, _Item)
-                told += [one for one in found if one not in told]
-                if is_whole:
+            for _ in range(MAX_ANSWERS):
+                completion = await ask_model(
+                    model,
+                    self.model_name,
+                    "facts",
+                    prompt,
+                    ("\n".join(lines),),
+                    max_tokens=MAX_ANSWER_TOKENS,
+                    billing=billing,
+                )
+                items, is_complete = parse_items(completion.text, _MessageFact)
+                reports += [item for item in items if item not in reports]
+                if is_complete:
                     break
-                _log.info("a part of an answer cannot be read", read=len(found))
+                _log.info("a part of an answer cannot be read", read=len(items))
         except ModelError as error:
-            if error.status not in _UNREADABLE and not isinstance(error, LimitReached):
+            if error.status not in _REFUSED_STATUSES and not isinstance(error, LimitReached):
                 raise
-        return told, is_whole
+        return reports, is_complete
 
-    def _looked_up(self, told: Sequence[_Item], said: Sequence[Message]) -> list[Candidate]:
-        evidence = Evidence(said)
-        found = []
-        for one in told[:MOST_FACTS]:
-            row = said[one.message - 1] if 1 <= one.message <= len(said) else None
-            source = None if row is None else one.source(evidence, row)
-            if row is None or (source is None and not one.quotes(row)):
+    def _render_message(self, number: int, message: Message) -> str:
+        """A message as the JSON object that the model gets."""
+        at = message.created_at.astimezone(self.zone)
+        fields = {
+            "message": number,
+            "from": message.sender.name if message.sender else "the person",
+            "on": f"{at:%A} {at:%Y-%m-%d}",
+            "text": extract_own_words(message.text),
+        }
+        return json.dumps(fields, ensure_ascii=False)
+
+    def _check_reports(
+        self, reports: Sequence[_MessageFact], messages: Sequence[Message]
+    ) -> list[Candidate]:
+        """Look up what the model reports in what people typed.
+
+        A report without support is dropped, unless it quotes its message: then it needs approval.
+        """
+        evidence = Evidence(messages)
+        candidates = []
+        for report in reports[:MAX_REPORTED_FACTS]:
+            if not 1 <= report.message <= len(messages):
                 _log.info("a fact that nobody has said was dropped")
                 continue
-            claim = one.claim(row, self.zone, is_dated=source is not None and source[1])
-            doubt = "" if source else evidence.missing(one.content, one.must_be_said)
-            found.append(Candidate(source=row, claim=claim, origin="model", doubt=doubt))
-        return found
+            message = messages[report.message - 1]
+            support = report.find_support(evidence, message)
+            if support is None and not report.quotes(message):
+                _log.info("a fact that nobody has said was dropped")
+                continue
+            is_dated = support is not None and support.is_dated
+            claim = report.to_claim(message, self.zone, is_dated=is_dated)
+            doubt = ""
+            if support is None:
+                doubt = evidence.describe_missing(report.content, report.required_names)
+            candidates.append(Candidate(source=message, claim=claim, origin="model", doubt=doubt))
+        return candidates
 
 
-def read_items(answer: str, kind: type[T]) -> tuple[list[T], bool]:
-    """The items of an answer, and whether that is all of it. A list that was cut off is read up to there."""
-    begin, end = answer.find("["), answer.rfind("]")
-    found = []
-    for text in _OBJECT.findall(answer, max(begin, 0)):
+def parse_items(answer: str, kind: type[T]) -> tuple[list[T], bool]:
+    """Read the JSON objects of a list, and say whether the answer has nothing else.
+
+    Objects that aren't valid are skipped, and a list that was cut off is read up to there.
+    """
+    start = answer.find("[")
+    end = answer.rfind("]")
+    items = []
+    for text in _OBJECT.findall(answer, max(start, 0)):
         with contextlib.suppress(ValidationError):
-            found.append(kind.model_validate_json(text))
-    shape = "".join(_OBJECT.sub("#", answer[begin : end + 1]).split())
-    return found, shape == f"[{','.join('#' * len(found))}]"
+            items.append(kind.model_validate_json(text))
+    # The list with each object replaced by one sign: "[#,#,#]" if it is complete.
+    outline = "".join(_OBJECT.sub("#", answer[start : end + 1]).split())
+    return items, outline == f"[{','.join('#' * len(items))}]"

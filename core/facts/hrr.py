@@ -1,9 +1,8 @@
-"""Holographic reduced representations: a fact as one vector of phases, like whatever shares terms and names with it.
+"""Holographic reduced representations (T. A. Plate, IEEE Trans. on Neural Networks 6, 1995).
 
-After T. A. Plate, "Holographic Reduced Representations" (IEEE Transactions on Neural Networks 6, 1995), in the circular
-form: a symbol is a vector of random phases, binding adds phases, bundling is the phase of the sum of unit phasors.
-Symbols come from a hash of their name, so that every process makes the same ones. A part of a fact is found only by a
-query bound to the same role; unbound it is noise.
+A fact is one vector, which is similar to the vectors of questions with the same terms and names.
+In the circular form used here a symbol is a vector of random phases, binding adds phases, and a
+bundle is the phase of the sum of unit phasors.
 """
 
 from __future__ import annotations
@@ -16,54 +15,73 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from core.store.facts import Fact
+from core.store.fact_rows import Fact
 from core.text.terms import entity_key, terms_of
 
 PHASES = 1024
-TERM, NAME = "role:term", "role:name"
-_BLOCKS = 2 * PHASES // hashlib.sha256().digest_size  # two bytes of a hash a phase
+TERM_ROLE = "role:term"
+NAME_ROLE = "role:name"
+BYTES_PER_PHASE = 2
+_HASH_BLOCKS = BYTES_PER_PHASE * PHASES // hashlib.sha256().digest_size
 
 Phasors: TypeAlias = npt.NDArray[np.complex64]
-"""PHASES complex numbers of length 1."""
+"""`PHASES` complex numbers of length 1."""
 
 
 @lru_cache(maxsize=4096)
-def symbol(name: str) -> Phasors:
+def make_symbol(name: str) -> Phasors:
+    """Return the symbol of a name, made from its hash: every process makes the same one."""
     text = name.encode("utf-8", "replace")
-    hashed = b"".join(hashlib.sha256(text + block.to_bytes(4, "big")).digest() for block in range(_BLOCKS))
-    phases = np.frombuffer(hashed, ">u2") * (2 * np.pi / 2**16)
-    made: Phasors = np.exp(1j * phases).astype(np.complex64)
-    made.flags.writeable = False
-    return made
+    hashes = [
+        hashlib.sha256(text + block.to_bytes(4, "big")).digest() for block in range(_HASH_BLOCKS)
+    ]
+    phases = np.frombuffer(b"".join(hashes), ">u2") * (2 * np.pi / 2**16)
+    symbol: Phasors = np.exp(1j * phases).astype(np.complex64)
+    symbol.flags.writeable = False
+    return symbol
 
 
 def bundle(parts: Iterable[Phasors]) -> Phasors | None:
-    """Like each of the parts, up to about 32 well, up to 64 mostly; None of nothing."""
-    together = list(parts)
-    if not together:
+    """Return a vector that is similar to each part; None without parts.
+
+    The similarity is clear for up to about 32 parts, and mostly for up to 64.
+    """
+    vectors = list(parts)
+    if not vectors:
         return None
-    total = np.sum(together, axis=0)
+    total = np.sum(vectors, axis=0)
     length = np.abs(total)
-    made: Phasors = (total / np.where(length > 0, length, 1)).astype(np.complex64)
-    return made
+    phasors: Phasors = (total / np.where(length > 0, length, 1)).astype(np.complex64)
+    return phasors
 
 
 def similarity(one: Phasors, other: Phasors) -> float:
-    """The mean cosine of the differences of phases: 1 for the same, about 0 for strangers."""
+    """Return the mean cosine of the phase differences: 1 if equal, about 0 if unrelated."""
     return float(np.mean((one * np.conj(other)).real))
 
 
-def encoded(terms: Sequence[str], names: Sequence[str]) -> Phasors | None:
-    """A fact or a question: each of its terms and each of its names in its role, bundled."""
-    return bundle(symbol(role) * symbol(one) for role, held in ((TERM, terms), (NAME, names)) for one in held)
+def encode(terms: Sequence[str], names: Sequence[str]) -> Phasors | None:
+    """Return the vector of a fact or a question: its terms and names, each bound to its role."""
+    parts = [make_symbol(TERM_ROLE) * make_symbol(term) for term in terms]
+    parts += [make_symbol(NAME_ROLE) * make_symbol(name) for name in names]
+    return bundle(parts)
 
 
-def nearness(terms: Sequence[str], keys: Sequence[str], facts: Sequence[Fact]) -> Mapping[int, float]:
-    """By the id of each fact how like a question it is, from 0 to 1; of its `keys` those count that any fact names."""
+def compute_similarities(
+    terms: Sequence[str], keys: Sequence[str], facts: Sequence[Fact]
+) -> Mapping[int, float]:
+    """Return how similar each fact is to a question, from 0 to 1, by the ids of the facts.
+
+    `keys` are the names in the question. Those that no fact has are ignored.
+    """
     names = {fact.id: [entity_key(name) for name in fact.entities] for fact in facts}
-    known = {name for held in names.values() for name in held}
-    asked = encoded(terms, sorted(known.intersection(keys)))
-    if asked is None:
+    known_names = {name for fact_names in names.values() for name in fact_names}
+    question = encode(terms, sorted(known_names.intersection(keys)))
+    if question is None:
         return {}
-    told = ((fact.id, encoded(terms_of(fact.content), names[fact.id])) for fact in facts)
-    return {fact_id: max(0.0, similarity(asked, one)) for fact_id, one in told if one is not None}
+    similarities: dict[int, float] = {}
+    for fact in facts:
+        vector = encode(terms_of(fact.content), names[fact.id])
+        if vector is not None:
+            similarities[fact.id] = max(0.0, similarity(question, vector))
+    return similarities

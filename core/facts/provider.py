@@ -1,8 +1,8 @@
-"""The built-in long-term memory: facts that people have stated, each with since when it holds and how sure it is.
+"""The built-in long-term memory: facts that people have stated, with their period and trust.
 
-Learns after a turn from the people's own messages, recalls before the next. What is over stays, as what was so before.
-By its tools the model asks what is known, says which facts were right or wrong, and changes them (`facts`), and keeps a
-fact that the person has stated (`remember_this`).
+It learns after a turn from what people typed, and recalls facts before the next turn. A fact that
+is over is kept as one of the past. The model has two tools: `facts` searches, judges and changes
+facts, and `remember_this` stores one that the person has stated.
 """
 
 from __future__ import annotations
@@ -20,356 +20,532 @@ from zoneinfo import ZoneInfo
 from pydantic import Field
 
 from core.errors import ToolError
-from core.facts.claims import FACT_CHARS, TRUST, fact_of, sign
+from core.facts.claims import MAX_FACT_CHARS, TRUST_BY_ORIGIN, fact_from_claim
 from core.facts.evidence import EvidenceSearch
-from core.facts.extraction import FactReader, ToldFact
-from core.guard.guard import parsed, suspicion, tool_of
+from core.facts.extraction import FactReader, ReportedFact, Support
+from core.facts.patterns import claim_pattern
+from core.guard.guard import build_tool, find_suspicion, parse_arguments
 from core.memory.provider import MemoryProvider
-from core.review.pending import foreign
-from core.store.facts import Candidates, Fact, FactKind, Facts, Grain, OtherName
+from core.review.pending import find_foreign_source
+from core.store.fact_rows import Fact, FactKind, Grain
+from core.store.facts import Alias, Candidates, Facts
 from core.store.notes import FACT, Author, Operation
-from core.text.terms import ME, entity_key, hints_of, keys_in, query_terms, terms_of
+from core.text.terms import ME, entity_key, entity_keys_in, hint_terms, query_terms, terms_of
 from core.types import Account, Message, Scope, Session, Tool, ToolContext
 
-_SCHEDULED = "Nobody has said anything here that could be kept: this was scheduled. Go on without it."
+_SCHEDULED = (
+    "Nobody has said anything here that could be kept: this was scheduled. Go on without it."
+)
 _GONE = "The message that says so has just been changed or deleted. Do not keep it."
-_OWN_TOOLS = ("facts", "remember_this", "memory", "reminder")  # they tell only what the person has typed or confirmed
-LINES = 6
-"""How many facts a turn is given at most."""
-MOST = 30
+_OWN_TOOLS = ("facts", "remember_this", "memory", "reminder")
+"""Tools whose results have only what the person typed or confirmed."""
+MAX_PREFETCHED = 6
+"""A turn gets at most this many facts."""
+MAX_LISTED = 30
 QUESTION_CHARS = 2_000
+FORMER_WEIGHT = 0.3
+"""Weight of a fact that is over."""
+ALIAS_WEIGHT = 0.8
+"""Weight of a fact that was found by an alias."""
+MIN_SCORE_SHARE = 0.35
+"""A fact that scores less than this share of the best is left out."""
 
 
 class Question:
-    """`is_own`: about who asks, `asker` (None: nobody in particular, as at the command line)."""
+    """A question about facts.
 
-    def __init__(self, text: str, scopes: frozenset[Scope], now: datetime, asker: Account | None = None) -> None:
-        asked = text[:QUESTION_CHARS]
-        self.terms, self.keys = tuple(query_terms(asked)), keys_in(asked)
-        self.is_own = sign("first_person").search(asked) is not None
-        self.is_past = sign("past").search(asked) is not None
-        self.text, self.scopes, self.now, self.asker = asked, scopes, now, asker
+    `asker` is the account that asks, or None at the command line.
+    """
 
-    def named(self, other: OtherName | None) -> Question:
-        """The same question by another name."""
-        asked = copy(self)
-        if other is not None:
-            asked.terms, asked.keys = other.replaced(self.terms), (*self.keys, other.name, f"my {other.name}")
-        return asked
+    def __init__(
+        self, text: str, scopes: frozenset[Scope], now: datetime, asker: Account | None = None
+    ) -> None:
+        self.text = text[:QUESTION_CHARS]
+        self.scopes = scopes
+        self.now = now
+        self.asker = asker
+        self.terms = tuple(query_terms(self.text))
+        # The keys of names in the text.
+        self.keys = entity_keys_in(self.text)
+        self.is_about_asker = claim_pattern("first_person").search(self.text) is not None
+        self.is_about_past = claim_pattern("past").search(self.text) is not None
+
+    def with_alias(self, alias: Alias) -> Question:
+        """Return the same question with an alias in place of the name that it has."""
+        question = copy(self)
+        question.terms = alias.substitute_terms(self.terms)
+        question.keys = (*self.keys, alias.name, f"my {alias.name}")
+        return question
 
     def wants(self, fact: Fact) -> bool:
-        """Whether a fact is worth telling: it is current, its value is named, or the question is about the past."""
-        return fact.is_open or self.is_past or not set(self.terms).isdisjoint(terms_of(fact.value))
+        """Whether a fact that may be over is worth telling.
 
-    def aims_at(self, fact: Fact) -> bool:
-        """Whether the fact is about who asks, or somebody whom the question names."""
-        subject, _, what = (fact.attribute or "").partition("|")
-        if what and subject in self.keys:
+        A current fact is. A former one is worth it if the question is about the past or has its
+        value.
+        """
+        if fact.is_open or self.is_about_past:
             return True
-        if not self.is_own:
+        return not set(self.terms).isdisjoint(terms_of(fact.value))
+
+    def is_about(self, fact: Fact) -> bool:
+        """Whether the fact is about the asker, or about someone whom the question names."""
+        subject, _, attribute = (fact.attribute or "").partition("|")
+        if attribute and subject in self.keys:
+            return True
+        if not self.is_about_asker:
             return False
-        is_me = subject == ME if what else sign("first_person").search(fact.content) is not None
-        if fact.scope.is_room:
-            is_by_asker = fact.account is not None and fact.account == self.asker
-            is_me = is_by_asker and (is_me or (bool(what) and ":" in subject))
-        return is_me
-
-
-CLOSED = 0.3
-"""What is over counts so much."""
-OTHERWISE = 0.8
-"""What is found by another name counts so much."""
+        if attribute:
+            is_about_speaker = subject == ME
+        else:
+            is_about_speaker = claim_pattern("first_person").search(fact.content) is not None
+        if not fact.scope.is_group:
+            return is_about_speaker
+        # In a group, the subject of such a fact is an account: "telegram:42".
+        if fact.account is None or fact.account != self.asker:
+            return False
+        return is_about_speaker or (bool(attribute) and ":" in subject)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactRanking:
-    """Weights of bm25, shared words, shared names, `Question.aims_at` and, where there is one, the similarity of
-    holographic vectors; `half_life_days` by kind, for kinds that age (a pinned fact does not)."""
+    """The weights by which facts are ranked."""
 
+    # BM25 of the content.
     text: float = 0.5
+    # Share of common terms.
     jaccard: float = 0.15
+    # Number of names in common.
     names: float = 0.15
-    aim: float = 0.2
+    # The fact is about whom the question is about.
+    subject: float = 0.2
+    # Similarity of holographic vectors (see `core/facts/hrr.py`).
     hrr: float = 0.0
+    # For each kind of fact that ages: the time in which its score is halved.
     half_life_days: Mapping[FactKind, float] = field(default_factory=dict)
 
-    def best(
-        self, found: Sequence[tuple[OtherName | None, Candidates]], question: Question
+    def rank_by_aliases(
+        self, candidates_by_alias: Sequence[tuple[Alias | None, Candidates]], question: Question
     ) -> list[tuple[Fact, float]]:
-        """What `Facts.candidates` gives, best first: each by the name that it fits best."""
-        scored: dict[int, tuple[Fact, float]] = {}
-        for other, candidates in found:
-            for fact, score in self.ranked(_held(candidates), question.named(other)):
-                weighed = score if other is None else OTHERWISE * score
-                if fact.id not in scored or weighed > scored[fact.id][1]:
-                    scored[fact.id] = fact, weighed
-        return sorted(scored.values(), key=lambda item: (-item[1], -item[0].id))
+        """Rank candidates, best first; each counts by the alias that suits it best.
 
-    def ranked(self, found: Candidates, question: Question) -> list[tuple[Fact, float]]:
-        """Candidates, best first, with scores from 0 to 1."""
-        best = max((text for _, text, _ in found), default=0.0) or 1.0
-        most = max((names for _, _, names in found), default=0) or 1
-        near: Mapping[int, float] = {}
+        `candidates_by_alias` is what `Facts.find_candidates` returns.
+        """
+        best: dict[int, tuple[Fact, float]] = {}
+        for alias, candidates in candidates_by_alias:
+            alias_question = question if alias is None else question.with_alias(alias)
+            weight = 1.0 if alias is None else ALIAS_WEIGHT
+            for fact, score in self.rank(_drop_contradicted(candidates), alias_question):
+                weighted_score = weight * score
+                if fact.id not in best or weighted_score > best[fact.id][1]:
+                    best[fact.id] = fact, weighted_score
+        return sorted(best.values(), key=lambda item: (-item[1], -item[0].id))
+
+    def rank(self, candidates: Candidates, question: Question) -> list[tuple[Fact, float]]:
+        """Return candidates with scores from 0 to 1, best first."""
+        best_text = max((candidate.text_score for candidate in candidates), default=0.0) or 1.0
+        best_names = max((candidate.name_count for candidate in candidates), default=0) or 1
+        similarities: Mapping[int, float] = {}
         if self.hrr:
-            # With numpy, which is loaded only where the vectors count.
-            from core.facts.hrr import nearness
+            # Imported here because it loads numpy, and few use it.
+            from core.facts.hrr import compute_similarities
 
-            near = nearness(question.terms, question.keys, [fact for fact, _, _ in found])
-        scored = []
-        for fact, text, names in found:
-            fit = self.fit(fact, text / best, names / most, question) + self.hrr * near.get(fact.id, 0.0)
-            scored.append((fact, fit * fact.trust * self.freshness(fact, question.now)))
-        return sorted(scored, key=lambda item: (-item[1], -item[0].id))
+            facts = [candidate.fact for candidate in candidates]
+            similarities = compute_similarities(question.terms, question.keys, facts)
+        scores = []
+        for fact, text, names in candidates:
+            fit = self.score_fit(fact, text / best_text, names / best_names, question)
+            fit += self.hrr * similarities.get(fact.id, 0.0)
+            score = fit * fact.trust * self.freshness(fact, question.now)
+            scores.append((fact, score))
+        return sorted(scores, key=lambda item: (-item[1], -item[0].id))
 
-    def fit(self, fact: Fact, text: float, names: float, question: Question) -> float:
-        """How well a fact fits the question, where `text` and `names` are 1 for the best of all."""
-        asked, held = set(question.terms), set(terms_of(fact.content))
-        # Jaccard similarity of terms; the fact's include the words its attribute is asked by.
-        shared = len(asked & (held | set(hints_of(fact.attribute)))) / len(asked | held) if asked else 0.0
-        fit = self.text * text + self.names * names
-        return fit + self.jaccard * shared + self.aim * question.aims_at(fact)
+    def score_fit(self, fact: Fact, text: float, names: float, question: Question) -> float:
+        """Return how well a fact fits the question.
+
+        `text` and `names` are its BM25 and common names, as shares of the best candidate's.
+        """
+        question_terms = set(question.terms)
+        fact_terms = set(terms_of(fact.content))
+        jaccard = 0.0
+        if question_terms:
+            # Words by which people ask for the fact's attribute count as common, too.
+            common = question_terms & (fact_terms | set(hint_terms(fact.attribute)))
+            jaccard = len(common) / len(question_terms | fact_terms)
+        fit = self.text * text + self.names * names + self.jaccard * jaccard
+        if question.is_about(fact):
+            fit += self.subject
+        return fit
 
     def freshness(self, fact: Fact, now: datetime) -> float:
-        """From 1 to 0: halves with each half-life since it was last said; times `CLOSED` for what is over."""
-        life_days = None if fact.is_pinned else self.half_life_days.get(fact.kind)
-        age_days = max(0.0, (now - fact.said_at) / timedelta(days=1))
-        fresh = 1.0 if life_days is None else 0.5 ** (age_days / life_days)
+        """Return a factor from 1 to 0 for the age of a fact and for whether it is over.
+
+        A fact ages from when it was last said. Pinned facts don't age.
+        """
+        freshness = 1.0
+        half_life_days = None if fact.is_pinned else self.half_life_days.get(fact.kind)
+        if half_life_days is not None:
+            age_days = max(0.0, (now - fact.last_said_at) / timedelta(days=1))
+            freshness = 0.5 ** (age_days / half_life_days)
         is_over = not fact.is_open or (fact.valid_to is not None and fact.valid_to <= now)
-        return fresh * (CLOSED if is_over else 1.0)
+        return freshness * FORMER_WEIGHT if is_over else freshness
 
 
-WORTH = 0.35
-"""A fact that scores less than this part of the best is left out."""
+def _drop_contradicted(candidates: Candidates) -> Candidates:
+    """Drop open facts that the same person contradicts later in another private scope."""
+    latest: dict[str, Fact] = {}
+    for candidate in candidates:
+        fact = candidate.fact
+        if not _can_be_contradicted(fact) or fact.attribute is None:
+            continue
+        other = latest.get(fact.attribute)
+        if other is None or fact.last_said_at >= other.last_said_at:
+            latest[fact.attribute] = fact
+    return [
+        candidate
+        for candidate in candidates
+        if not _can_be_contradicted(candidate.fact)
+        or candidate.fact.value == latest[candidate.fact.attribute or ""].value
+    ]
+
+
+def _can_be_contradicted(fact: Fact) -> bool:
+    return bool(fact.attribute) and fact.is_open and not fact.scope.is_group
 
 
 @dataclass
-class KnownFacts:
-    """Ranked search; `zone`: for dates."""
+class FactSearch:
+    """Searches facts and words them."""
 
     facts: Facts
-    blend: FactRanking
+    ranking: FactRanking
+    # The time zone of dates in the texts.
     zone: ZoneInfo
 
     async def search(self, question: Question, limit: int = 10) -> list[Fact]:
-        """Best first; none where no word and no name of the question is known."""
-        found = await self.facts.candidates(
+        """Return facts that have a word or a name of the question, best first.
+
+        A former fact is left out if a current one has the same attribute, unless the question
+        wants it.
+        """
+        candidates = await self.facts.find_candidates(
             question.terms, question.keys, question.scopes, question.text, question.asker
         )
-        ranked = self.blend.best(found, question)
-        best = ranked[0][1] if ranked else 0.0
-        worth = [fact for fact, score in ranked if score >= WORTH * best]
-        current = {fact.attribute for fact in worth if fact.attribute and fact.is_open}
-        return [fact for fact in worth if fact.attribute not in current or question.wants(fact)][:limit]
+        ranking = self.ranking.rank_by_aliases(candidates, question)
+        best_score = ranking[0][1] if ranking else 0.0
+        facts = [fact for fact, score in ranking if score >= MIN_SCORE_SHARE * best_score]
+        current = {fact.attribute for fact in facts if fact.attribute and fact.is_open}
+        useful_facts = [
+            fact for fact in facts if fact.attribute not in current or question.wants(fact)
+        ]
+        return useful_facts[:limit]
 
-    def line_of(self, fact: Fact) -> str:
+    def render_line(self, fact: Fact) -> str:
+        """Word a fact with its speaker (in a group), its period and when it was last said."""
+        speaker = f"{fact.speaker}: " if fact.scope.is_group and fact.speaker else ""
         content = fact.content.rstrip(" .")
-        who = f"{fact.speaker}: " if fact.scope.is_room and fact.speaker else ""
-        return f"{who}{content} ({'; '.join((*self.span(fact), f'said on {self.day(fact.said_at)}'))})"
+        times = [*self.describe_span(fact), f"said on {self.format_day(fact.last_said_at)}"]
+        return f"{speaker}{content} ({'; '.join(times)})"
 
-    def span(self, fact: Fact) -> tuple[str, ...]:
-        """``since May 2026``, ``until May 2026, no longer so``."""
-        since = () if fact.valid_from is None else (f"since {self.day(fact.valid_from, fact.grain)}",)
-        if fact.is_open:
-            return since
-        until = f"until {self.day(fact.valid_to, 'month')}, no longer so" if fact.valid_to else ""
-        return (*since, until or "said again in other words")
+    def describe_span(self, fact: Fact) -> tuple[str, ...]:
+        """Return ``since May 2026`` and ``until May 2027, no longer so``, as far as known."""
+        parts = []
+        if fact.valid_from is not None:
+            parts.append(f"since {self.format_day(fact.valid_from, fact.grain)}")
+        if not fact.is_open:
+            end = "said again in other words"
+            if fact.valid_to:
+                end = f"until {self.format_day(fact.valid_to, 'month')}, no longer so"
+            parts.append(end)
+        return tuple(parts)
 
-    def day(self, at: datetime, grain: Grain = "day") -> str:
-        """``3 May 2026``, ``May 2026`` or ``2026``."""
+    def format_day(self, at: datetime, grain: Grain = "day") -> str:
+        """Return ``3 May 2026``, ``May 2026`` or ``2026``."""
         local = at.astimezone(self.zone)
         if grain == "year":
             return f"{local:%Y}"
-        return f"{local:%B %Y}" if grain == "month" else f"{local.day} {local:%B %Y}"
+        if grain == "month":
+            return f"{local:%B %Y}"
+        return f"{local.day} {local:%B %Y}"
 
 
-def _held(found: Candidates) -> Candidates:
-    """Without open facts that a later one of the same attribute contradicts in another scope of the same person."""
-    own = {fact.id: fact for fact, _, _ in found if fact.attribute and fact.is_open and not fact.scope.is_room}
-    latest = {fact.attribute: fact.value for fact in sorted(own.values(), key=lambda fact: fact.said_at)}
-    return [item for item in found if item[0].id not in own or item[0].value == latest[item[0].attribute]]
-
-
-class _Arguments(ToldFact):
+# The model reads about these arguments in `data/prompts.toml`. A docstring would become part of
+# the schema that it gets.
+class _Arguments(ReportedFact):
     mode: Literal[
-        "search", "probe", "related", "reason", "contradict", "list", "add", "update", "remove", "feedback"
+        "search",
+        "probe",
+        "related",
+        "reason",
+        "contradict",
+        "list",
+        "add",
+        "update",
+        "remove",
+        "feedback",
     ] = "search"
     query: str = Field(default="", max_length=2000)
-    content: str = Field(default="", max_length=FACT_CHARS)
+    content: str = Field(default="", max_length=MAX_FACT_CHARS)
     fact_id: int = 0
     is_right: bool | None = None
-    limit: int = Field(default=10, ge=1, le=MOST)
+    limit: int = Field(default=10, ge=1, le=MAX_LISTED)
     offset: int = Field(default=0, ge=0)
 
-    def told(self) -> ToldFact:
-        """What to keep. Raises ToolError where that is not said."""
-        return parsed(ToldFact, self.model_dump(include=set(ToldFact.model_fields)))
+    def to_reported_fact(self) -> ReportedFact:
+        """Return the fact to store. Raises ToolError if the arguments don't describe one."""
+        values = self.model_dump(include=set(ReportedFact.model_fields))
+        return parse_arguments(ReportedFact, values)
 
 
 @dataclass(eq=False)
 class FactsProvider(MemoryProvider):
+    """Fills the role `MemoryProvider` with the facts of state.db."""
+
     facts: Facts
-    knowledge: KnownFacts
+    fact_search: FactSearch
     reader: FactReader
     evidence: EvidenceSearch
 
     name = "facts"
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        found = await self.knowledge.search(Question(text, context.scopes, context.now, context.account), LINES)
-        return [
-            f"{_token(fact)} {self.knowledge.line_of(fact)}"
-            for fact in found
-            # The model reads the messages of the window themselves.
-            if not any(first <= (fact.message_id or -1) <= last for _, first, last in context.window)
-        ]
+        """Return one line for each fact that bears on the text and isn't in the model's window."""
+        question = Question(text, context.scopes, context.now, context.account)
+        lines = []
+        for fact in await self.fact_search.search(question, MAX_PREFETCHED):
+            is_in_window = any(
+                first <= (fact.message_id or -1) <= last for _, first, last in context.window
+            )
+            if not is_in_window:
+                lines.append(f"{_line_key(fact)} {self.fact_search.render_line(fact)}")
+        return lines
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
-        # A model, whose every call costs, reads several messages together; what no rule finds now waits for `catch_up`.
-        if self.reader.model is None and await self.reader.candidates(messages):
-            await self.reader.read(session)
+        # Each call of a model costs, so it reads several messages together later (`catch_up`). So
+        # do the rules if they find nothing now.
+        if self.reader.model is None and await self.reader.find_candidates(messages):
+            await self.reader.read_session(session)
 
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
-        await self.reader.read(session)
+        await self.reader.read_session(session)
 
     async def catch_up(self) -> None:
         await self.reader.catch_up()
 
     async def tools(self) -> Sequence[Tool]:
-        kept = tool_of("remember_this", ToldFact, self._keep, "core.facts", is_quote=True)
-        return [tool_of("facts", _Arguments, self._answer, "core.facts", is_quote=True), kept]
+        facts = build_tool("facts", _Arguments, self._run, "core.facts", is_quote=True)
+        remember = build_tool(
+            "remember_this", ReportedFact, self._store, "core.facts", is_quote=True
+        )
+        return [facts, remember]
 
-    async def _answer(self, asked: _Arguments, context: ToolContext) -> str:
-        """JSON: facts, or names, or groups."""
+    async def _run(self, arguments: _Arguments, context: ToolContext) -> str:
+        """Run the tool `facts` in its mode. Returns JSON, or a sentence about a change."""
         result: dict[str, object]
-        match asked.mode:
+        match arguments.mode:
             case "search":
-                if not asked.query.strip():
+                if not arguments.query.strip():
                     raise ToolError("query: say what to look for.")
-                question = Question(asked.query, context.scopes, context.now, context.account)
-                found = await self.knowledge.search(question, asked.limit)
-                result = {"facts": list(map(self._shown, found))}
+                question = Question(arguments.query, context.scopes, context.now, context.account)
+                facts = await self.fact_search.search(question, arguments.limit)
+                result = {"facts": list(map(self._to_json, facts))}
             case "contradict":
-                groups = await self.facts.conflicts(context.scopes, asked.limit)
-                result = {"groups": [list(map(self._shown, group)) for group in groups]}
+                groups = await self.facts.list_conflicts(context.scopes, arguments.limit)
+                result = {"groups": [list(map(self._to_json, group)) for group in groups]}
             case "list":
-                found = await self.facts.page(context.scopes, asked.offset, asked.limit)
-                result = {"facts": list(map(self._shown, found))}
+                facts = await self.facts.list_page(
+                    context.scopes, arguments.offset, arguments.limit
+                )
+                result = {"facts": list(map(self._to_json, facts))}
             case "add":
-                return await self._keep(asked.told(), context)
+                return await self._store(arguments.to_reported_fact(), context)
             case "update" | "remove":
-                return await self._change(asked, context)
+                return await self._change(arguments, context)
             case "feedback":
-                result = await self._feedback(asked, context)
+                result = await self._record_feedback(arguments, context)
             case _:
-                result = await self._about(asked, context)
+                result = await self._find_by_names(arguments, context)
         return json.dumps(result, ensure_ascii=False)
 
-    async def _about(self, asked: _Arguments, context: ToolContext) -> dict[str, object]:
-        keys = [key for name in (asked.names or [asked.query]) if (key := entity_key(name))]
+    async def _find_by_names(
+        self, arguments: _Arguments, context: ToolContext
+    ) -> dict[str, object]:
+        """Facts about one name ("probe") or several ("reason"), or related names ("related")."""
+        names = arguments.names or [arguments.query]
+        keys = [key for key in map(entity_key, names) if key]
         if not keys:
             raise ToolError("names: say whom or what it is about.")
-        if asked.mode == "related":
-            near = await self.facts.related(keys, context.scopes, asked.limit)
-            return {"names": [{"name": name, "facts": count} for name, count in near]}
-        keys = keys if asked.mode == "reason" else keys[:1]
-        return {"facts": list(map(self._shown, await self.facts.of_entities(keys, context.scopes, asked.limit)))}
+        if arguments.mode == "related":
+            related_names = await self.facts.list_related_names(
+                keys, context.scopes, arguments.limit
+            )
+            return {"names": [{"name": name, "facts": count} for name, count in related_names]}
+        if arguments.mode != "reason":
+            keys = keys[:1]
+        facts = await self.facts.find_by_entities(keys, context.scopes, arguments.limit)
+        return {"facts": list(map(self._to_json, facts))}
 
-    async def _feedback(self, asked: _Arguments, context: ToolContext) -> dict[str, object]:
-        if asked.is_right is None:
+    async def _record_feedback(
+        self, arguments: _Arguments, context: ToolContext
+    ) -> dict[str, object]:
+        """Raise or lower the trust in a fact."""
+        if arguments.is_right is None:
             raise ToolError("is_right: say true or false.")
         by = Author(account=context.account, message_id=context.message_id)
-        fact = await self._own(asked.fact_id, context)
-        fact = await self.facts.feedback(fact.id, context.scopes, asked.is_right, by) or fact
+        fact = await self._load_own_fact(arguments.fact_id, context)
+        judged_fact = await self.facts.record_feedback(
+            fact.id, context.scopes, arguments.is_right, by
+        )
+        fact = judged_fact or fact
         return {"fact_id": fact.id, "trust": round(fact.trust, 2)}
 
-    async def _own(self, fact_id: int, context: ToolContext) -> Fact:
-        """The fact, where it is for who speaks to judge and change it."""
+    async def _load_own_fact(self, fact_id: int, context: ToolContext) -> Fact:
+        """Load a fact that the person may judge and change. Raises ToolError if they may not."""
         fact = await self.facts.find(fact_id, context.scopes)
         if fact is None:
             raise ToolError(f"fact_id: there is no fact {fact_id}.")
-        if fact.scope.is_room and fact.account != context.account:
-            raise ToolError("fact_id: in a room only who said it judges a fact; the owner does with `/memory wrong`.")
+        if fact.scope.is_group and fact.account != context.account:
+            raise ToolError(
+                "fact_id: in a room only who said it judges a fact; "
+                "the owner does with `/memory wrong`."
+            )
         return fact
 
-    async def _change(self, asked: _Arguments, context: ToolContext) -> str:
-        """Updates or removes a fact; what a person has worded or pinned, and what nobody has typed, waits for a yes."""
+    async def _change(self, arguments: _Arguments, context: ToolContext) -> str:
+        """Update or remove a fact.
+
+        The change waits for approval if a person worded or pinned the fact, or if no message
+        supports the new text.
+        """
         if not context.session.is_remembered:
             raise ToolError(_SCHEDULED)
-        told = asked.told() if asked.mode == "update" else None
-        fact = await self._own(asked.fact_id, context)
+        report = arguments.to_reported_fact() if arguments.mode == "update" else None
+        fact = await self._load_own_fact(arguments.fact_id, context)
         if not fact.is_open:
             raise ToolError(f"fact_id: fact {fact.id} is over already.")
-        by, reason = Author(account=context.account, message_id=context.message_id, epoch=context.epoch), None
+
+        reason: str | None = None
         if fact.origin == "person" or fact.is_pinned:
             reason = "the person has worded or pinned that fact"
-        elif told is not None:
-            found, reason = await self._source(told, context)
-            if found is not None and fact.scope.is_room and found[0].sender != context.sender:
+        elif report is not None:
+            support, reason = await self._find_support(report, context)
+            is_typed_by_other = (
+                support is not None
+                and fact.scope.is_group
+                and support.message.sender != context.sender
+            )
+            if is_typed_by_other:
                 reason = "somebody else has typed that"
-            elif found is not None:
-                return await self._update(fact, told, found, context)
+            elif support is not None:
+                return await self._update(fact, report, support, context)
         else:
-            rows = await self.evidence.conversations.history(context.session, context.scopes)
-            reason = foreign(rows, context.sender, _OWN_TOOLS)
+            messages = await self.evidence.conversations.load_history(
+                context.session, context.scopes
+            )
+            reason = find_foreign_source(messages, context.sender, _OWN_TOOLS)
         if reason is not None:
-            change = Operation(action="remove", old_text=fact.content, path=f"f{fact.id}")
-            change = change if told is None else replace(change, action="replace", content=told.content)
-            return await self.reader.review.put_aside(fact.scope, FACT, [change], by, reason)
-        await self.facts.remove(fact.id, context.scopes, by)
-        return f"Fact {fact.id} is over: “{fact.content}”. The person takes that back with `/memory undo f{fact.id}`."
+            return await self._ask_for_approval(fact, report, reason, context)
 
-    async def _update(self, fact: Fact, told: ToldFact, found: tuple[Message, bool], context: ToolContext) -> str:
-        source, is_dated = found
-        claim = told.claim(source, self.knowledge.zone, is_dated=is_dated)
-        by = Author(account=context.account, message_id=source.id, epoch=context.epoch)
+        await self.facts.remove(fact.id, context.scopes, _author(context))
+        return (
+            f"Fact {fact.id} is over: “{fact.content}”. "
+            f"The person takes that back with `/memory undo f{fact.id}`."
+        )
 
-        def reading(worded: Fact) -> Fact:
-            read = replace(worded, origin="model", trust=TRUST["model"], entities=claim.entities)
-            return claim.laid_over(replace(read, last_at=source.created_at))
+    async def _ask_for_approval(
+        self, fact: Fact, report: ReportedFact | None, reason: str, context: ToolContext
+    ) -> str:
+        """Put a change aside until the person approves it; without a report it is a removal."""
+        path = f"f{fact.id}"
+        change = Operation(action="remove", old_text=fact.content, path=path)
+        if report is not None:
+            change = replace(change, action="replace", content=report.content)
+        return await self.reader.review.put_aside(
+            fact.scope, FACT, [change], _author(context), reason
+        )
 
-        updated = await self.facts.correct(fact.id, context.scopes, told.content, by, reading, source.text)
-        if updated is None:
+    async def _update(
+        self, fact: Fact, report: ReportedFact, support: Support, context: ToolContext
+    ) -> str:
+        """Replace a fact by what the person has typed."""
+        message = support.message
+        claim = report.to_claim(message, self.fact_search.zone, is_dated=support.is_dated)
+        by = Author(account=context.account, message_id=message.id, epoch=context.epoch)
+
+        def apply_report(reworded: Fact) -> Fact:
+            """Take over what the report says besides the text."""
+            new_fact = replace(
+                reworded,
+                origin="model",
+                trust=TRUST_BY_ORIGIN["model"],
+                entities=claim.entities,
+                last_at=message.created_at,
+            )
+            return claim.apply_to(new_fact)
+
+        new_fact = await self.facts.correct(
+            fact.id, context.scopes, report.content, by, apply_report, message.text
+        )
+        if new_fact is None:
             raise ToolError(_GONE)
-        return f"Fact {fact.id} now says: “{updated.content}”."
+        return f"Fact {fact.id} now says: “{new_fact.content}”."
 
-    def _shown(self, fact: Fact) -> dict[str, object]:
-        shown: dict[str, object] = {
-            "fact_id": fact.id,
-            "content": fact.content,
-            "is_current": fact.is_open,
-            "when": ", ".join(self.knowledge.span(fact)),
-            "said_on": self.knowledge.day(fact.said_at),
-            "trust": round(fact.trust, 2),
-        }
-        return shown | ({"who": fact.speaker} if fact.scope.is_room and fact.speaker else {})
-
-    async def _source(self, told: ToldFact, context: ToolContext) -> tuple[tuple[Message, bool] | None, str]:
-        """The message that bears out what is to be kept, and whether it says since when; or why it waits for a yes."""
-        evidence, wrong = await self.evidence.evidence(context), suspicion(told.content)
-        found = await asyncio.to_thread(told.source, evidence) if wrong is None else None
-        if found is not None:
-            return found, ""
-        return None, f"it contains {wrong}" if wrong else evidence.missing(told.content, told.must_be_said)
-
-    async def _keep(self, told: ToldFact, context: ToolContext) -> str:
-        """Learns it, or lets it wait for a yes where nobody has typed it."""
+    async def _store(self, report: ReportedFact, context: ToolContext) -> str:
+        """Store a fact, or put it aside for approval if no message supports it."""
         if not context.session.is_remembered:
             raise ToolError(_SCHEDULED)
-        found, reason = await self._source(told, context)
-        if found is None:
-            author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
-            operations = [Operation(action="add", content=told.content)]
-            return await self.reader.review.put_aside(context.scope, FACT, operations, author, reason)
-        source, is_dated = found
-        claim = told.claim(source, self.knowledge.zone, is_dated=is_dated)
-        fact = fact_of(claim, "model", *await self.evidence.place(source, context), source)
-        fact = await self.facts.learn(fact, source.text, context.epoch)
+        support, reason = await self._find_support(report, context)
+        if support is None:
+            operations = [Operation(action="add", content=report.content)]
+            return await self.reader.review.put_aside(
+                context.scope, FACT, operations, _author(context), reason
+            )
+        message = support.message
+        claim = report.to_claim(message, self.fact_search.zone, is_dated=support.is_dated)
+        scope, platform = await self.evidence.locate_source(message, context)
+        fact = fact_from_claim(claim, "model", scope, platform, message)
+        fact = await self.facts.learn(fact, message.text, context.epoch)
         if not fact.id:
             raise ToolError(_GONE)
         return f"Fact {fact.id} is kept: “{fact.content}”."
 
+    async def _find_support(
+        self, report: ReportedFact, context: ToolContext
+    ) -> tuple[Support | None, str]:
+        """Return the message that supports a report, or why it needs approval, as a clause."""
+        evidence = await self.evidence.load_evidence(context)
+        suspicion = find_suspicion(report.content)
+        if suspicion is not None:
+            return None, f"it contains {suspicion}"
+        support = await asyncio.to_thread(report.find_support, evidence)
+        if support is None:
+            return None, evidence.describe_missing(report.content, report.required_names)
+        return support, ""
 
-def _token(fact: Fact) -> str:
-    """Names a line, so that it is given once; changes where a person has reworded the fact."""
-    words = f"-{zlib.crc32(fact.content.encode()) & 0xFFFF:04x}" if fact.origin == "person" else ""
-    return f"f{fact.id}{words}"
+    def _to_json(self, fact: Fact) -> dict[str, object]:
+        """The fields of a fact that the model gets."""
+        fields: dict[str, object] = {
+            "fact_id": fact.id,
+            "content": fact.content,
+            "is_current": fact.is_open,
+            "when": ", ".join(self.fact_search.describe_span(fact)),
+            "said_on": self.fact_search.format_day(fact.last_said_at),
+            "trust": round(fact.trust, 2),
+        }
+        if fact.scope.is_group and fact.speaker:
+            fields["who"] = fact.speaker
+        return fields
+
+
+def _author(context: ToolContext) -> Author:
+    return Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
+
+
+def _line_key(fact: Fact) -> str:
+    """Identifies a line, so that a conversation gets it once.
+
+    A fact that a person has reworded gets another key, so that the model sees it again.
+    """
+    if fact.origin != "person":
+        return f"f{fact.id}"
+    checksum = zlib.crc32(fact.content.encode()) & 0xFFFF
+    return f"f{fact.id}-{checksum:04x}"

@@ -1,6 +1,7 @@
-"""Runs what the owner has put into the home as Python: a file, or a folder with `__init__.py` as a package.
+"""Runs Python code that the owner has put into the home: one file, or a folder with `__init__.py`.
 
-What is run is what was looked at: nothing that others on the machine can write, nor what lies compiled beside it.
+A file that other users of the machine can write is refused. Compiled files next to the source are
+ignored, so the code that runs is the source that was checked.
 """
 
 from __future__ import annotations
@@ -12,55 +13,85 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from config.files import others_can_write
+from config.files import describe_unsafe_permissions
 from core.errors import ConfigError
 
 PREFIX = "mneme_plugin_"
 
 
 def run_file(name: str, path: Path) -> ModuleType:
-    """The module, made anew. Raises ConfigError for what others can write, and what the code raises."""
-    is_folder = path.name == "__init__.py"
-    for part in (path, *(_parts(path.parent) if is_folder else ())):
-        if reason := others_can_write(part):
+    """Run a file, even if it has run before, and return its module.
+
+    Raises ConfigError if other users can write the file or anything in its package. Errors of the
+    code itself are passed on.
+    """
+    is_package = path.name == "__init__.py"
+    for checked_path in (path, *(_walk(path.parent) if is_package else ())):
+        if reason := describe_unsafe_permissions(checked_path):
             raise ConfigError(reason)
-    full = PREFIX + name
-    for known in [one for one in sys.modules if f"{one}.".startswith(f"{full}.")]:
-        del sys.modules[known]
+    module_name = PREFIX + name
+    _unload(module_name)
     if _Finder not in sys.meta_path:
         sys.meta_path.insert(0, _Finder)
-    loader = _Source(full, str(path))
-    places = [str(path.parent)] if is_folder else None
-    spec = spec_from_file_location(full, path, loader=loader, submodule_search_locations=places)
+    loader = _SourceLoader(module_name, str(path))
+    spec = spec_from_file_location(
+        module_name,
+        path,
+        loader=loader,
+        submodule_search_locations=[str(path.parent)] if is_package else None,
+    )
     assert spec is not None
-    # A dataclass looks up the module that it stands in.
-    sys.modules[full] = module = module_from_spec(spec)
+    module = module_from_spec(spec)
+    # Dataclasses look up their module in `sys.modules` while it runs.
+    sys.modules[module_name] = module
     loader.exec_module(module)
     return module
 
 
-class _Source(SourceFileLoader):
+def _unload(module_name: str) -> None:
+    """Remove a module and its submodules from `sys.modules`."""
+    for name in list(sys.modules):
+        if name == module_name or name.startswith(f"{module_name}."):
+            del sys.modules[name]
+
+
+class _SourceLoader(SourceFileLoader):
+    """Always compiles the source. It neither reads nor writes compiled files."""
+
     def get_code(self, fullname: str) -> CodeType:
         return self.source_to_code(self.get_data(self.path), self.path)
 
 
 class _Finder:
-    """Of the modules of a folder, also when they are imported later."""
+    """Finds the submodules of a package from the home, even if they are imported later."""
 
     @staticmethod
-    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        places = path or () if name.startswith(PREFIX) else ()
-        found = (FileFinder(place, (_Source, [".py"])).find_spec(name) for place in places)
-        return next((spec for spec in found if spec is not None), None)
+    def find_spec(
+        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec of a submodule, loaded from its source; None for all other modules."""
+        if not name.startswith(PREFIX):
+            return None
+        for folder in path or ():
+            spec = FileFinder(folder, (_SourceLoader, [".py"])).find_spec(name)
+            if spec is not None:
+                return spec
+        return None
 
 
-def _parts(folder: Path) -> Iterator[Path]:
-    """All that lies in it, also behind links, but for what is hidden and what Python has compiled."""
-    seen, waiting = set[Path](), [folder]
+def _walk(folder: Path) -> Iterator[Path]:
+    """Everything in a folder and in linked folders, except hidden files and compiled Python."""
+    real_paths: set[Path] = set()
+    waiting = [folder]
     while waiting:
-        place = waiting.pop()
-        if place.resolve() not in seen:
-            seen.add(place.resolve())
-            parts = [one for one in sorted(place.iterdir()) if one.name[0] != "." and one.name != "__pycache__"]
-            yield from parts
-            waiting += filter(Path.is_dir, parts)
+        current = waiting.pop()
+        real_path = current.resolve()
+        if real_path in real_paths:
+            continue
+        real_paths.add(real_path)
+        for child in sorted(current.iterdir()):
+            if child.name.startswith(".") or child.name == "__pycache__":
+                continue
+            yield child
+            if child.is_dir():
+                waiting.append(child)

@@ -1,9 +1,13 @@
-"""Looks at text that is about to become durable for what no honest text has; wordings of attacks are not chased.
+"""The guard: checks of text that is about to be stored, and of tools from outside.
 
-Who said a thing decides what becomes of it (see `core.types.Origin`); this is the look at how it is made. Says what is
-wrong in a phrase that follows "it contains"; decides nothing. Patterns are in `data/patterns.toml`. Of characters it
-finds what the eye does not see or takes for something else; joiners of Persian, Indic scripts and emoji, marks of
-Arabic and Hebrew, flags and soft hyphens are left alone. Every check is linear in the length of the text.
+The guard finds things that honest text doesn't contain: hidden characters, forged words, imitations
+of our own markup, and patterns of `data/patterns.toml` such as secrets. It doesn't look for the
+wording of attacks. It only reports what it finds, as a phrase that can follow "it contains". The
+origin of a text (`core.types.Origin`) decides what happens to it.
+
+A hidden character is one that a reader doesn't see or mistakes for another one. The joiners of
+Persian, Indic scripts and emoji, the marks of Arabic and Hebrew, flags and soft hyphens are
+allowed. Every check takes linear time.
 """
 
 from __future__ import annotations
@@ -21,58 +25,79 @@ from typing import Any, TypeVar
 import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from config.masking import masked
+from config.masking import mask_secrets
 from core.errors import ToolError
-from core.guard.fence import neutralise
-from core.text.normalize import language_data, on_one_line
+from core.guard.origin_and_fence import neutralise
+from core.text.normalize import language_data, to_single_line
 from core.types import Json, Tool, ToolContext
 
 _DATA = language_data("patterns", "core.guard")
+# A longer text is suspicious because of its length, and isn't checked any further.
 LIMIT_CHARS = 50_000
-"""Longer text is not looked at: that is a finding by itself."""
 RIGHT_TO_LEFT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
-JOINING = f"{RIGHT_TO_LEFT}\u0900-\u0dff\u0e00-\u109f\u1780-\u18af\u1950-\u19df\u1a00-\u1aaf\u1b00-\u1c4f\ua800-\ua9ff"
-"""Scripts whose letters join: Arabic, Syriac, N'Ko, those of India, Tibetan, Khmer, Mongolian and their neighbours."""
+# Scripts whose letters join: Arabic, Syriac, N'Ko, the scripts of India, Tibetan, Khmer, Mongolian
+# and their neighbours.
+JOINING = (
+    f"{RIGHT_TO_LEFT}\u0900-\u0dff\u0e00-\u109f\u1780-\u18af\u1950-\u19df\u1a00-\u1aaf"
+    "\u1b00-\u1c4f\ua800-\ua9ff"
+)
+# Thai, Lao, Burmese, Khmer and Tai, in which a zero-width space marks where a line may break.
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df"
-"""Thai, Lao, Burmese, Khmer, Tai: a zero-width space is where a line may break."""
 EMOJI = "\u00a9\u00ae\u200d\u203c-\u3299\ufe0f\U0001f000-\U0001faff\U000e007f"
 
-_TURNING = "\u202a\u202b\u202d\u202e\u2066-\u2068"
+# Characters that change the direction of reading.
+_DIRECTION = "\u202a\u202b\u202d\u202e\u2066-\u2068"
 _LETTER = "A-Za-z\u00c0-\u052f\u1e00-\u1fff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+# Letters and symbols that look like a space.
 _BLANK = "\u115f\u1160\u2800\u3164\uffa0"
-_ALWAYS = (
-    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u17b4\u17b5\u180e\u202a\u202b\u202d\u202e\u2060-\u2068\u206a-\u206f"
+# Characters that no text needs.
+_ALWAYS_HIDDEN = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u17b4\u17b5\u180e"
+    "\u202a\u202b\u202d\u202e\u2060-\u2068\u206a-\u206f"
     "\ufff9-\ufffb\U000e0000-\U000e01ef"
 )
 _HIDDEN = re.compile(
-    # The class stands first, so that the search skips over plain text; what follows looks back at it.
-    f"[{_ALWAYS}{_BLANK}\u061c\u200b-\u200f\ufe00-\ufe0f\ufeff](?:(?<=[{_ALWAYS}])"
-    # joiners that neither a letter beside them nor an emoji needs
-    f"|(?<=[\u200c\u200d])(?<![{JOINING}].)(?<![{JOINING}][\u200c\u200d].)(?![\u200c\u200d]?[{JOINING}])"
-    f"(?!(?<=[{EMOJI}].)[{EMOJI}])"
+    # One class of all these characters comes first, so that the search skips plain text quickly.
+    # Each condition after it looks back at the character that matched.
+    f"[{_ALWAYS_HIDDEN}{_BLANK}\u061c\u200b-\u200f\ufe00-\ufe0f\ufeff]"
+    f"(?:(?<=[{_ALWAYS_HIDDEN}])"
+    # A joiner that isn't needed by a letter or an emoji next to it.
+    f"|(?<=[\u200c\u200d])(?<![{JOINING}].)(?<![{JOINING}][\u200c\u200d].)"
+    f"(?![\u200c\u200d]?[{JOINING}])(?!(?<=[{EMOJI}].)[{EMOJI}])"
+    # A zero-width space outside of scripts without spaces.
     f"|(?<=\u200b)(?<![{UNSPACED}].)(?![{UNSPACED}])"
-    f"|(?<=[\u061c\u200e\u200f])(?:(?<=[{_LETTER}].)(?=[{_LETTER}])|(?=[\u061c\u200e\u200f]{{2}}))"
+    # A direction mark between two letters that read from left to right, or two marks in a row.
+    f"|(?<=[\u061c\u200e\u200f])"
+    f"(?:(?<=[{_LETTER}].)(?=[{_LETTER}])|(?=[\u061c\u200e\u200f]{{2}}))"
+    # Two variation selectors or two blanks in a row, or a byte order mark after another character.
     f"|(?<=[\ufe00-\ufe0f])(?=[\ufe00-\ufe0f])|(?<=[{_BLANK}])(?=[{_BLANK}])|(?<=.\ufeff))",
     re.DOTALL,
 )
-_NEEDED = (
-    # the flags of Scotland and its like
+# Sequences whose hidden characters are needed.
+_ALLOWED_SEQUENCES = (
+    # Flags such as Scotland's.
     re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"),
-    # the one sign that chooses among the printed forms of a Han character
+    # The selector that chooses among the printed forms of a Han character.
     re.compile("(?<=[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])[\U000e0100-\U000e01ef]"),
-    # a phone number that address books keep from turning in right-to-left text
-    re.compile(f"[{_TURNING}]{{1,4}}[0-9 +()./\u00a0\u2011-]{{3,24}}[\u202c\u2069]{{1,4}}"),
+    # The marks that an address book puts around a phone number to keep its direction in
+    # right-to-left text.
+    re.compile(f"[{_DIRECTION}]{{1,4}}[0-9 +()./\u00a0\u2011-]{{3,24}}[\u202c\u2069]{{1,4}}"),
 )
-_BALANCED = re.compile(
+# A passage with a direction of its own, from the character that opens it to the one that closes it.
+# Right-to-left text needs such passages. Only the opening character is allowed by this.
+_BALANCED_DIRECTION = re.compile(
     "([\u2066-\u2068])[^\u2066-\u2069\u202a-\u202e\n]{0,200}\u2069"
     "|([\u202a\u202b])[^\u2066-\u2069\u202a-\u202e\n]{0,200}\u202c"
 )
-"""A piece that is read in a direction of its own, as right-to-left text needs it; its first sign."""
 _RIGHT_TO_LEFT = re.compile(f"[{RIGHT_TO_LEFT}]")
 
+# Letters of Cyrillic, Greek, Armenian and Cherokee that are drawn like Latin ones.
 LATIN_LIKE = frozenset(_DATA["latin_like"])
-"""Letters of Cyrillic, Greek, Armenian and Cherokee that are drawn like Latin ones."""
-_LATIN_TWINS = LATIN_LIKE - set("\u0433\u043a\u043f\u0438\u0432\u043c\u0442\u03b1\u03b9\u03ba\u03c1\u03c4\u03c7")
+# The letters above that are drawn exactly like Latin ones.
+_LATIN_TWINS = LATIN_LIKE - set(
+    "\u0433\u043a\u043f\u0438\u0432\u043c\u0442\u03b1\u03b9\u03ba\u03c1\u03c4\u03c7"
+)
+# Latin letters that are drawn like Cyrillic ones.
 _CYRILLIC_LIKE = frozenset("aceopxyikmtbhnurABCEHKMOPTXY")
 _WORD = re.compile(r"[^\W\d_]{3,100}")
 _MIXED = re.compile("[A-Za-z][\u0370-\u058f\u13a0-\u13f5]|[\u0370-\u058f\u13a0-\u13f5][A-Za-z]")
@@ -80,65 +105,111 @@ _WORD_END = re.compile(r"[)\s]")
 
 REASONS: Mapping[str, str] = _DATA["reasons"]
 
-NAME_CHARS, MARKS_MOST = 64, 3
-"""Of a name; on one letter of it: as many as Hebrew, Arabic and Burmese need."""
-_UNSEEN = f"[{_BLANK}\u00ad\u034f\u180b\u180c\u180d\u180f\ufeff]|(?<=[^\\W\\d])[\ufe00-\ufe0f]"
-_TURNS = "|[\u061c\u200e\u200f]"
-"""What a text may have and a name does not need; the latter where nothing is read from right to left."""
-_EAST_ASIAN = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HALFWIDTH", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC"}
-_BESIDE = _EAST_ASIAN | {"MODIFIER", "FEMININE", "MASCULINE"}
-"""How the names of letters begin that stand beside those of another alphabet in an honest name, and look like none."""
+NAME_CHARS = 64
+# The most marks on one letter of a name. Hebrew, Arabic and Burmese need this many.
+MAX_MARKS = 3
+# Characters that a text may contain but a name doesn't need.
+_UNSEEN_IN_NAMES = (
+    f"[{_BLANK}\u00ad\u034f\u180b\u180c\u180d\u180f\ufeff]|(?<=[^\\W\\d])[\ufe00-\ufe0f]"
+)
+# The same, for names without right-to-left letters. They don't need direction marks either.
+_UNSEEN_IN_LTR_NAMES = f"{_UNSEEN_IN_NAMES}|[\u061c\u200e\u200f]"
+_EAST_ASIAN_ALPHABETS = {
+    "CJK",
+    "HIRAGANA",
+    "KATAKANA",
+    "KATAKANA-HIRAGANA",
+    "HALFWIDTH",
+    "HANGUL",
+    "BOPOMOFO",
+    "IDEOGRAPHIC",
+}
+# An honest name may mix these letters with another alphabet, because they don't look like letters
+# of that alphabet. Each item is the first word of their Unicode names.
+_MIXABLE_ALPHABETS = _EAST_ASIAN_ALPHABETS | {"MODIFIER", "FEMININE", "MASCULINE"}
 
 
 class Pattern:
-    """Found where `then` matches behind a match of `first`, in the same line or, where `is_word`, word: two searches
-    that take turns keep the time linear. `needs`: without one of these (in small letters) nothing is searched."""
+    """A pattern of `data/patterns.toml`.
+
+    A text contains the pattern if it has a match of `first` and, if there is a `then`, a match of
+    `then` after it in the same line. With `is_word`, both must be in the same word. Two searches in
+    turn keep the time linear. A text is searched only if its lower-case form contains one of
+    `needs`.
+    """
 
     def __init__(self, table: Mapping[str, Any]) -> None:
-        flags = re.MULTILINE if table.get("is_case_sensitive") else re.MULTILINE | re.IGNORECASE
-        self.name, self.needs = table["name"], table["needs"]
+        """Compile the pattern from a table of the file."""
+        flags = re.MULTILINE
+        if not table.get("is_case_sensitive"):
+            flags |= re.IGNORECASE
+        self.name = table["name"]
+        self.needs = table["needs"]
         self.first = re.compile(table["first"], flags)
         self.then = re.compile(table["then"], flags) if "then" in table else None
         self.is_word = table.get("is_word", False)
 
     def is_in(self, text: str) -> bool:
-        found = self.first.search(text)
-        while found is not None and self.then is not None:
-            begin = found.end()
-            line_end = text.find("\n", begin)
-            end = line_end if line_end >= 0 else len(text)
-            if self.is_word and (word_end := _WORD_END.search(text, begin, end)):
-                end = word_end.start()
-            if self.then.search(text, begin, end):
+        """Whether the pattern matches anywhere in a text."""
+        match = self.first.search(text)
+        if self.then is None:
+            return match is not None
+        while match is not None:
+            start = match.end()
+            end = self._end_of_context(text, start)
+            if self.then.search(text, start, end):
                 return True
-            found = self.first.search(text, end)
-        return found is not None
+            match = self.first.search(text, end)
+        return False
+
+    def _end_of_context(self, text: str, start: int) -> int:
+        """The end of the line or word in which `then` is searched."""
+        end = text.find("\n", start)
+        if end < 0:
+            end = len(text)
+        if self.is_word:
+            word_end = _WORD_END.search(text, start, end)
+            if word_end:
+                end = word_end.start()
+        return end
 
 
-def suspicion(text: str) -> str | None:
-    """The first thing in `text` that no honest text has, as a noun phrase; None when there is nothing."""
+def find_suspicion(text: str) -> str | None:
+    """The first thing in `text` that honest text doesn't contain, as a noun phrase, or None."""
     if len(text) > LIMIT_CHARS:
         return REASONS["length"].format(most=LIMIT_CHARS)
-    if (place := next(_places(text), None)) is not None:
-        sign = text[place]
-        kind = "direction" if re.match(f"[{_TURNING}]", sign) else "invisible"
-        return f"{REASONS['control' if unicodedata.category(sign) == 'Cc' else kind]} (U+{ord(sign):04X})"
+    hidden_at = next(_find_hidden(text), None)
+    if hidden_at is not None:
+        return _describe_hidden(text[hidden_at])
     if neutralise(text) != text:
         return REASONS["forgery"]
-    if word := mixed_word(text):
+    if word := find_mixed_word(text):
         return f"{REASONS['lookalike']} (“{word[:40]}”)"
-    lowered = text.lower()
+    lower_text = text.lower()
     for pattern in _patterns():
-        if any(one in lowered for one in pattern.needs) and pattern.is_in(text):
+        if any(need in lower_text for need in pattern.needs) and pattern.is_in(text):
             return REASONS[pattern.name]
     return None
 
 
-def cleaned(text: str) -> str:
-    """`text` without hidden characters (what scripts and emoji need stays), and with round brackets around what looks
-    like a fence of ours."""
-    hidden = set(_places(text))
-    return neutralise("".join(sign for place, sign in enumerate(text) if place not in hidden) if hidden else text)
+def _describe_hidden(character: str) -> str:
+    if unicodedata.category(character) == "Cc":
+        reason = REASONS["control"]
+    elif re.match(f"[{_DIRECTION}]", character):
+        reason = REASONS["direction"]
+    else:
+        reason = REASONS["invisible"]
+    return f"{reason} (U+{ord(character):04X})"
+
+
+def clean_text(text: str) -> str:
+    """`text` without hidden characters and without imitations of our markup (`neutralise`)."""
+    hidden_positions = set(_find_hidden(text))
+    if hidden_positions:
+        text = "".join(
+            character for index, character in enumerate(text) if index not in hidden_positions
+        )
+    return neutralise(text)
 
 
 @cache
@@ -146,75 +217,134 @@ def _patterns() -> tuple[Pattern, ...]:
     return tuple(map(Pattern, _DATA["pattern"]))
 
 
-def mixed_word(text: str) -> str | None:
-    """The first word in which letters of one alphabet stand for those of another that look the same, as in a forged
-    name; None when there is none. An ending in the alphabet of the sentence (Telegram + Cyrillic) is no such word."""
+def find_mixed_word(text: str) -> str | None:
+    """The first word that imitates another word by mixing two alphabets, or None.
+
+    A foreign word with an ending in the alphabet of the sentence isn't an imitation, for example
+    "Telegram" with a Cyrillic ending.
+    """
     if text.isascii() or _MIXED.search(text) is None:
         return None
-    for found in _WORD.finditer(text):
-        if not found[0].isascii() and _is_forged([(run[0], "".join(run[1])) for run in groupby(found[0], _alphabet)]):
-            return found[0]
+    for match in _WORD.finditer(text):
+        word = match[0]
+        if word.isascii():
+            continue
+        runs = [(alphabet, "".join(letters)) for alphabet, letters in groupby(word, _alphabet)]
+        if _is_imitation(runs):
+            return word
     return None
 
 
-def marked_name(name: str) -> tuple[str, list[str]]:
-    """A name as it is shown where something is decided about who has it: on one short line, with what nobody sees as
-    its code point; and, as phrases, why it may be mistaken for another one."""
-    whole = unicodedata.normalize("NFC", " ".join(name[: 4 * NAME_CHARS].split()))
-    plain, marks = "", 0
-    for sign in whole:
-        marks = marks + 1 if unicodedata.category(sign) in ("Mn", "Me") else 0
-        plain += sign * (marks <= MARKS_MOST)
-    unseen = _UNSEEN if _RIGHT_TO_LEFT.search(plain) else _UNSEEN + _TURNS
-    hidden = {*_places(plain), *(found.start() for found in re.finditer(unseen, plain))}
-    letters = {sign for sign in plain if sign.isalpha()}
-    findings = {
-        "letters of two alphabets": len(_alphabets(plain)) > 1,
-        "letters that look like Latin ones": bool(letters) and letters <= _LATIN_TWINS,
-        "invisible characters": bool(hidden),
-        "stacked signs": plain != whole,
-        "cut": len(plain) > NAME_CHARS or len(name) > 4 * NAME_CHARS,
+def inspect_name(name: str) -> tuple[str, list[str]]:
+    """Return a name as it is shown to someone who decides about its owner, and its dangers.
+
+    The name is on one short line, and hidden characters appear as their code points. The dangers
+    are phrases that say why the name may be mistaken for another one.
+    """
+    normal_name = unicodedata.normalize("NFC", " ".join(name[: 4 * NAME_CHARS].split()))
+    plain_name = _limit_marks(normal_name)
+    is_rtl = _RIGHT_TO_LEFT.search(plain_name) is not None
+    unseen = _UNSEEN_IN_NAMES if is_rtl else _UNSEEN_IN_LTR_NAMES
+    hidden_positions = {*_find_hidden(plain_name)}
+    hidden_positions |= {match.start() for match in re.finditer(unseen, plain_name)}
+    letters = {character for character in plain_name if character.isalpha()}
+    is_cut = len(plain_name) > NAME_CHARS or len(name) > 4 * NAME_CHARS
+
+    reasons: list[str] = []
+    if len(_list_alphabets(plain_name)) > 1:
+        reasons.append("letters of two alphabets")
+    if letters and letters <= _LATIN_TWINS:
+        reasons.append("letters that look like Latin ones")
+    if hidden_positions:
+        reasons.append("invisible characters")
+    if plain_name != normal_name:
+        reasons.append("stacked signs")
+    if is_cut:
+        reasons.append("cut")
+
+    signs: list[str] = []
+    for index, character in enumerate(plain_name):
+        signs.append(
+            f"\u2039U+{ord(character):04X}\u203a" if index in hidden_positions else character
+        )
+    shown_name = "".join(signs[:NAME_CHARS])
+    return (f"{shown_name}…" if is_cut else shown_name), reasons
+
+
+def _limit_marks(name: str) -> str:
+    """The name with at most `MAX_MARKS` combining marks on each letter."""
+    characters: list[str] = []
+    marks = 0
+    for character in name:
+        if unicodedata.category(character) in ("Mn", "Me"):
+            marks += 1
+        else:
+            marks = 0
+        if marks <= MAX_MARKS:
+            characters.append(character)
+    return "".join(characters)
+
+
+def _list_alphabets(name: str) -> set[str]:
+    """The alphabets of a name's letters, as their Unicode names begin.
+
+    Bold, wide and other special forms of a letter also count as the ordinary letter.
+    """
+    characters = {*name, *unicodedata.normalize("NFKC", name)}
+    alphabets = {
+        unicodedata.name(character, "").split(" ")[0]
+        for character in characters
+        if character.isalpha()
     }
-    signs = [f"\u2039U+{ord(sign):04X}\u203a" if place in hidden else sign for place, sign in enumerate(plain)]
-    return "".join(signs[:NAME_CHARS]) + "…" * findings["cut"], [one for one, is_so in findings.items() if is_so]
+    return alphabets - _MIXABLE_ALPHABETS
 
 
-def _alphabets(name: str) -> set[str]:
-    """Of the letters of a name, and of those that they are drawn like where Unicode says so (bold ones, wide ones)."""
-    letters = {*name, *unicodedata.normalize("NFKC", name)}
-    return {unicodedata.name(one, "").split(" ")[0] for one in letters if one.isalpha()} - _BESIDE
-
-
-def _places(text: str) -> Iterator[int]:
-    """Where the characters stand that hide something or turn the text around."""
+def _find_hidden(text: str) -> Iterator[int]:
+    """The positions of characters that hide something or change the direction of reading."""
     if text.isascii() and text.isprintable():
         return
-    needed: set[int] | None = None
-    for found in _HIDDEN.finditer(text):
-        if needed is None:
-            needed = {place for pattern in _NEEDED for one in pattern.finditer(text) for place in range(*one.span())}
-            if _RIGHT_TO_LEFT.search(text):
-                needed |= {one.start() for one in _BALANCED.finditer(text)}
-        if found.start() not in needed:
-            yield found.start()
+    allowed_positions: set[int] | None = None
+    for match in _HIDDEN.finditer(text):
+        if allowed_positions is None:
+            allowed_positions = _find_allowed(text)
+        if match.start() not in allowed_positions:
+            yield match.start()
+
+
+def _find_allowed(text: str) -> set[int]:
+    """The positions of characters that are needed although they look hidden."""
+    allowed_positions: set[int] = set()
+    for pattern in _ALLOWED_SEQUENCES:
+        for match in pattern.finditer(text):
+            allowed_positions.update(range(match.start(), match.end()))
+    if _RIGHT_TO_LEFT.search(text):
+        allowed_positions.update(match.start() for match in _BALANCED_DIRECTION.finditer(text))
+    return allowed_positions
 
 
 def _alphabet(letter: str) -> str:
+    """ "latin", "other" for an alphabet with letters like Latin ones, or "" for all others."""
     if letter < "\u0370":
         return "latin"
     return "other" if letter < "\u0590" or "\u13a0" <= letter <= "\u13f5" else ""
 
 
-def _is_forged(runs: list[tuple[str, str]]) -> bool:
-    if "" in dict(runs) or len(runs) == 1:
+def _is_imitation(runs: list[tuple[str, str]]) -> bool:
+    """Whether a word imitates another one.
+
+    `runs` are the parts of the word that are in one alphabet: the alphabet and the letters of each.
+    """
+    if len(runs) == 1 or any(not alphabet for alphabet, _ in runs):
         return False
-    like = {"latin": _CYRILLIC_LIKE, "other": LATIN_LIKE}
-    # Of each run, whether all its letters are drawn like some of the other alphabet.
-    imitations = [like[alphabet].issuperset(letters) for alphabet, letters in runs]
+    lookalikes = {"latin": _CYRILLIC_LIKE, "other": LATIN_LIKE}
+    # For each run: whether all of its letters are drawn like letters of the other alphabet.
+    could_imitate = [lookalikes[alphabet].issuperset(letters) for alphabet, letters in runs]
     if len(runs) > 2:
-        return any(imitations)
-    # One change only: a foreign beginning is forged ("p" of "paypal"), a foreign ending is grammar.
-    return imitations[0] and runs[1][1].islower() and len(runs[1][1]) > 2
+        return any(could_imitate)
+    # With one change of alphabet, a foreign beginning is an imitation ("p" of "paypal"), but a
+    # foreign ending is grammar.
+    _, ending = runs[1]
+    return could_imitate[0] and ending.islower() and len(ending) > 2
 
 
 SERVICE_LINES = 12
@@ -224,90 +354,129 @@ _TOKEN = re.compile(r"\S*\d\S* ")
 _log = structlog.get_logger("memory")
 
 
-def service_lines(name: str, found: Any) -> list[str]:
-    """Lines of an external provider, cut, without suspicious ones, each with its name before its token."""
-    taken = []
-    for given in found[:SERVICE_LINES] if isinstance(found, (list, tuple)) else [[found]]:
-        if line := " ".join(service_text(name, given, SERVICE_LINE_CHARS).split()):
-            # Without a token of its own, its text is: two that begin alike are not the same.
+def clean_service_lines(name: str, result: Any) -> list[str]:
+    """The lines that an external memory provider returned, without suspicious ones.
+
+    Long lines are cut. Each line begins with the provider's name and a token. If the provider gave
+    no token, the token is a checksum, because lines with the same token count as the same.
+    """
+    texts = result[:SERVICE_LINES] if isinstance(result, (list, tuple)) else [[result]]
+    lines: list[str] = []
+    for text in texts:
+        line = " ".join(clean_service_text(name, text, SERVICE_LINE_CHARS).split())
+        if line:
             token = "" if _TOKEN.match(line) else f"{zlib.crc32(line.encode()):08x} "
-            taken.append(f"{name}:{token}{line}")
-    return taken
+            lines.append(f"{name}:{token}{line}")
+    return lines
 
 
-def service_text(name: str, given: Any, limit_chars: int = SERVICE_TEXT_CHARS) -> str:
-    """The beginning of a text of an external provider, without lone surrogates, which cannot be sent; empty for what is
-    suspicious or none."""
-    text = given if isinstance(given, str) else ""
-    text = text[:limit_chars].encode("utf-8", "replace").decode("utf-8").replace("\0", "")
-    reason = suspicion(text) if given is None or isinstance(given, str) else f"it is no text but {type(given).__name__}"
+def clean_service_text(name: str, value: Any, limit_chars: int = SERVICE_TEXT_CHARS) -> str:
+    """The beginning of a text from an external memory provider; empty if it is suspicious.
+
+    Lone surrogates are replaced, because they can't be sent. A value that is neither text nor None
+    gives an empty text and is logged.
+    """
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        reason: str | None = f"it is no text but {type(value).__name__}"
+        text = ""
+    else:
+        text = value[:limit_chars].encode("utf-8", "replace").decode("utf-8").replace("\0", "")
+        reason = find_suspicion(text)
     if reason is not None:
         _log.warning("what a memory says was left out", provider=name, reason=reason)
         return ""
     return neutralise(text.strip())
 
 
+# Every request contains the definition of each tool.
 TOOL_BYTES = 20_000
-"""A tool stands in every request."""
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-def tool_fault(tool: object, taken: Collection[str] = ()) -> str | None:
-    """Why something cannot be offered to a model beside tools of the names `taken`; None when it can."""
+def find_tool_fault(tool: object, other_names: Collection[str] = ()) -> str | None:
+    """Why an object can't be offered to a model as a tool, as a clause; None if it can.
+
+    `other_names` are the names of the tools that are already offered.
+    """
     if not isinstance(tool, Tool):
         return "it is no Tool"
     schema = tool.schema if isinstance(tool.schema, dict) else {}
     if not isinstance(tool.name, str) or _TOOL_NAME.fullmatch(tool.name) is None:
         return "its name should be letters, digits, _ and -"
-    if tool.name in taken:
+    if tool.name in other_names:
         return "the name is taken"
     if not isinstance(tool.description, str) or schema.get("type") != "object":
         return "it should have a description, and a schema of the type object"
     try:
         size = len(json.dumps([tool.description, tool.schema], ensure_ascii=False).encode())
     except (TypeError, ValueError) as error:
-        return f"its description or schema cannot be sent: {on_one_line(masked(str(error)))[:200]}"
-    return f"it takes {size:,} bytes, more than {TOOL_BYTES:,}" if size > TOOL_BYTES else None
+        reason = to_single_line(mask_secrets(str(error)))[:200]
+        return f"its description or schema cannot be sent: {reason}"
+    if size > TOOL_BYTES:
+        return f"it takes {size:,} bytes, more than {TOOL_BYTES:,}"
+    return None
 
 
-class Arguments(BaseModel):
-    """Of a tool."""
+class ToolArguments(BaseModel):
+    """The base of all models of tool arguments. Unknown arguments are errors."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-M = TypeVar("M", bound=Arguments)
+M = TypeVar("M", bound=ToolArguments)
 
 
-def parsed(model: type[M], arguments: Json) -> M:
-    """The arguments of a tool as a value of `model`; null means not given. Raises ToolError that names the field."""
+def parse_arguments(model: type[M], arguments: Json) -> M:
+    """Validate the arguments of a tool. An argument that is null counts as missing.
+
+    Raises a ToolError that names the invalid argument.
+    """
+    values = {name: value for name, value in arguments.items() if value is not None}
     try:
-        return model.model_validate({name: value for name, value in arguments.items() if value is not None})
+        return model.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
-        raise ToolError(f"{'.'.join(map(str, first['loc'])) or 'arguments'}: {first['msg']}") from error
+        field = ".".join(map(str, first["loc"])) or "arguments"
+        raise ToolError(f"{field}: {first['msg']}") from error
 
 
-def tool_of(
-    name: str, arguments: type[M], run: Callable[[M, ToolContext], Awaitable[str]], package: str, **marks: Any
+def build_tool(
+    name: str,
+    arguments: type[M],
+    run: Callable[[M, ToolContext], Awaitable[str]],
+    package: str,
+    **marks: Any,
 ) -> Tool:
-    """The tool that is described in `data/prompts.toml` of a package, with the arguments of all of its tools and with
-    its own; `marks`: the other fields of Tool."""
-    description, schema = _told(name, arguments, package)
-    schema = deepcopy(schema)  # Who asks for a tool may write into it.
+    """Build a tool whose texts are in `data/prompts.toml` of a package.
 
-    async def read(given: Json, context: ToolContext) -> str:
-        return await run(parsed(arguments, given), context)
+    The file contains the descriptions of the tool and of its arguments. `marks` are further fields
+    of Tool.
+    """
+    description, schema = _describe_tool(name, arguments, package)
 
-    return Tool(name=name, description=description, schema=schema, run=read, **marks)
+    async def run_validated(values: Json, context: ToolContext) -> str:
+        return await run(parse_arguments(arguments, values), context)
+
+    # The schema is copied, because callers may change it.
+    return Tool(
+        name=name, description=description, schema=deepcopy(schema), run=run_validated, **marks
+    )
 
 
 @cache
-def _told(name: str, arguments: type[BaseModel], package: str) -> tuple[str, Json]:
-    told = language_data("prompts", package)
+def _describe_tool(name: str, arguments: type[BaseModel], package: str) -> tuple[str, Json]:
+    """The description of a tool and the JSON schema of its arguments.
+
+    The texts under ``[arguments]`` describe arguments of all tools of the package. The texts under
+    ``[arguments.<tool>]`` describe arguments of one tool.
+    """
+    texts = language_data("prompts", package)
     schema = arguments.model_json_schema()
-    arguments_told = told.get("arguments", {})
-    for key, about in {**arguments_told, **arguments_told.get(name, {})}.items():
-        if key in schema["properties"]:
-            schema["properties"][key] = dict(sorted({**schema["properties"][key], "description": about}.items()))
-    return told[name], schema
+    shared_texts = texts.get("arguments", {})
+    for argument, text in {**shared_texts, **shared_texts.get(name, {})}.items():
+        if argument in schema["properties"]:
+            description = {**schema["properties"][argument], "description": text}
+            schema["properties"][argument] = dict(sorted(description.items()))
+    return texts[name], schema

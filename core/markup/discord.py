@@ -1,4 +1,7 @@
-"""Writes a rendered text as Discord's own Markdown: its marks are escaped in text, nobody is mentioned."""
+"""Writes rendered text in Discord's own Markdown.
+
+Marks and mentions in the text itself are escaped, so they have no effect.
+"""
 
 from __future__ import annotations
 
@@ -6,95 +9,120 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from core.markup.markdown import StyledText, TextEntity, addresses
+from core.markup.markdown import StyledText, TextEntity, split_addresses
 
 _MARKS = {"bold": "**", "italic": "*", "strikethrough": "~~"}
-_MARK = re.compile(r"[*~`|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|\\(?![A-Za-z0-9\s])|<(?=\S)|(?<=@)(?=everyone|here)")
-"""What Discord reads as a mark of its own. To its patterns a letter with an accent is no letter."""
+# Everything that Discord reads as a mark. Discord's patterns treat only ASCII letters as letters.
+_MARK = re.compile(
+    r"[*~`|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|\\(?![A-Za-z0-9\s])|<(?=\S)|(?<=@)(?=everyone|here)"
+)
 _LINE_MARK = re.compile(r"(?<=\n)([^\S\n]*)(?:([0-9]+)(?=[.)])|(?=[#>+-]))")
-_GAP = "\u200b"
-_DEEPEST_HEADING = 3
+_ZERO_WIDTH_SPACE = "\u200b"
+_MAX_HEADING_LEVEL = 3
 
 
 def to_discord(styled: StyledText) -> str:
-    """The text to send. Nothing that a person typed is read as a mark of Discord's."""
-    return _written(styled.text, 0, len(styled.text), styled.entities)
+    """The text to send. Discord doesn't read any part of the text itself as a mark."""
+    return _write_range(styled.text, 0, len(styled.text), styled.entities)
 
 
-def _written(text: str, start: int, end: int, entities: Sequence[TextEntity], *, is_heading: bool = False) -> str:
-    """The text between two positions; `entities` are those that lie there."""
+def _write_range(
+    text: str, start: int, end: int, entities: Sequence[TextEntity], *, is_heading: bool = False
+) -> str:
+    """The text from `start` to `end` with its `entities`. In a heading, bold needs no marks."""
     pieces: list[str] = []
     index = 0
     while index < len(entities):
-        entity, first = entities[index], index + 1
-        index = bisect_left(entities, entity.end, first, key=lambda other: other.offset)
-        inner = entities[first:index]
-        pieces.append(_plain(text, start, entity.offset))
+        entity = entities[index]
+        # The entities inside of this one follow it.
+        next_index = bisect_left(entities, entity.end, index + 1, key=lambda other: other.offset)
+        inner = entities[index + 1 : next_index]
+        pieces.append(_write_plain(text, start, entity.offset))
         if entity.kind == "bold" and is_heading:
-            pieces.append(_written(text, entity.offset, entity.end, inner))
+            pieces.append(_write_range(text, entity.offset, entity.end, inner))
         else:
-            pieces.append(_entity(text, entity, inner))
+            pieces.append(_write_entity(text, entity, inner))
         start = entity.end
-    return "".join([*pieces, _plain(text, start, end)])
+        index = next_index
+    pieces.append(_write_plain(text, start, end))
+    return "".join(pieces)
 
 
-def _entity(text: str, entity: TextEntity, inner: Sequence[TextEntity]) -> str:
-    said = text[entity.offset : entity.end]
-    is_large = entity.kind == "heading" and entity.level <= _DEEPEST_HEADING
-    written = _written(text, entity.offset, entity.end, inner, is_heading=is_large)
+def _write_entity(text: str, entity: TextEntity, inner: Sequence[TextEntity]) -> str:
+    """One entity with its marks and with the entities inside of it."""
+    raw = text[entity.offset : entity.end]
     match entity.kind:
         case "code":
-            return _code_span(said)
+            return _write_code_span(raw)
         case "pre":
-            return _code(said, entity.language or "")
+            return _write_code_block(raw, entity.language or "")
         case "list_marker":
-            return said.replace("•", "-")
+            return raw.replace("•", "-")
+
+    has_heading_mark = entity.kind == "heading" and entity.level <= _MAX_HEADING_LEVEL
+    content = _write_range(text, entity.offset, entity.end, inner, is_heading=has_heading_mark)
+    match entity.kind:
         case "heading":
-            return (f"{'#' * entity.level} " if is_large else "") + written.replace("\n", " ")
+            mark = f"{'#' * entity.level} " if has_heading_mark else ""
+            return mark + content.replace("\n", " ")
         case "blockquote":
-            return "\n".join(f"> {line}" for line in written.split("\n"))
+            return "\n".join(f"> {line}" for line in content.split("\n"))
         case "text_link":
-            return _link(written, entity.url or "")
+            return _write_link(content, entity.url or "")
         case _:
-            styled, mark = written.strip(), _MARKS[entity.kind]
-            # Marks with white space inside them are none.
-            return written.replace(styled, f"{mark}{styled}{mark}") if styled else written
+            return _put_marks_around(content, _MARKS[entity.kind])
 
 
-def _code(text: str, language: str) -> str:
-    language = language if language.replace("+", "").replace("-", "").replace("#", "").isalnum() else ""
-    return f"```{language}\n{text.replace('```', f'`{_GAP}`{_GAP}`')}\n```"
+def _put_marks_around(content: str, mark: str) -> str:
+    """Discord ignores marks with white space inside of them, so the white space stays outside."""
+    words = content.strip()
+    return content.replace(words, f"{mark}{words}{mark}") if words else content
 
 
-def _code_span(text: str) -> str:
+def _write_code_block(text: str, language: str) -> str:
+    is_language = language.replace("+", "").replace("-", "").replace("#", "").isalnum()
+    text = text.replace("```", f"`{_ZERO_WIDTH_SPACE}`{_ZERO_WIDTH_SPACE}`")
+    return f"```{language if is_language else ''}\n{text}\n```"
+
+
+def _write_code_span(text: str) -> str:
     if "`" not in text:
         return f"`{text}`"
-    pad = "" if text.strip("`") == text else " "
-    return f"``{pad}{text.replace('``', f'`{_GAP}`')}{pad}``"
+    padding = "" if text.strip("`") == text else " "
+    return f"``{padding}{text.replace('``', f'`{_ZERO_WIDTH_SPACE}`')}{padding}``"
 
 
-def _link(label: str, url: str) -> str:
-    """A masked link where Discord draws one (web addresses under a text that is none), else text and address."""
+def _write_link(label: str, url: str) -> str:
+    """A masked link if Discord would show it, otherwise the label and the address.
+
+    Discord shows a masked link for a web address, unless the label is an address itself.
+    """
     if url.lower().startswith(("http://", "https://")) and "://" not in label:
         return f"[{label}](<{url}>)".replace("\n", " ")
     return f"{label} ({url.removeprefix('mailto:').removeprefix('tel:')})"
 
 
-def _plain(text: str, start: int, end: int) -> str:
-    """Text without entities: escaped, web addresses as they are, and no line of it a heading, list, quote or small
-    print."""
-    escaped = "".join(piece if is_url else _escaped(piece) for piece, is_url in addresses(text[start:end]))
+def _write_plain(text: str, start: int, end: int) -> str:
+    """Text without entities, with all marks escaped except in web addresses.
+
+    No line of it becomes a heading, list, quote or small print.
+    """
+    pieces = [
+        piece if is_url else _escape_marks(piece)
+        for piece, is_url in split_addresses(text[start:end])
+    ]
+    escaped_text = "".join(pieces)
     if start > 0 and text[start - 1] not in "\n ":
-        return _LINE_MARK.sub(r"\1\2\\", escaped)
-    return _LINE_MARK.sub(r"\1\2\\", f"\n{escaped}")[1:]
+        return _LINE_MARK.sub(r"\1\2\\", escaped_text)
+    return _LINE_MARK.sub(r"\1\2\\", f"\n{escaped_text}")[1:]
 
 
-def _escaped(text: str) -> str:
-    """A bracket is a mark only where a link could end behind it."""
-    begin, middle, end = text.rpartition("](")
-    begin = _MARK.sub(_escape, begin).replace("[", "\\[")
-    return begin + _MARK.sub(_escape, middle + end)
+def _escape_marks(text: str) -> str:
+    """Escape the marks in a text. A square bracket is one only if a link could end after it."""
+    before, bracket, after = text.rpartition("](")
+    before = _MARK.sub(_escape_match, before).replace("[", "\\[")
+    return before + _MARK.sub(_escape_match, bracket + after)
 
 
-def _escape(found: re.Match[str]) -> str:
-    return f"\\{found[0]}" if found[0] else _GAP
+def _escape_match(match: re.Match[str]) -> str:
+    return f"\\{match[0]}" if match[0] else _ZERO_WIDTH_SPACE

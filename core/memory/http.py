@@ -1,17 +1,21 @@
-"""How memory services are asked over HTTP; the only module that knows httpx.
+"""JSON over HTTP for memory services. Only this module imports httpx for them.
 
-A service is one file in `core/memory/services/`: a `RemoteService` (`core/memory/service.py`, which says what all of
-them share) over one `JsonService` of this module. What that sees to, so that no service has to:
+A service is one file in `core/memory/services/`: a `RemoteService` (`core/memory/service.py`) that
+makes its calls through one `JsonService`. `JsonService` takes care of the following:
 
-* an address without a key in it; redirects are followed on the same host only, and no proxy stands before loopback;
-* JSON in both directions, each body bounded (`REQUEST_BYTES`, `ANSWER_BYTES`);
-* a time limit for each kind of call: `SEARCH` while a turn waits, `WRITE` for what comes from the outbox;
-* one second try where the connection broke and the call can be repeated (`is_repeatable`; by itself GET, PUT, DELETE);
-* errors of ours, with no word of the service, the person or the key in them: Refused for what is final (a 4xx),
-  DeliveryError, permanent for a key that is not accepted, and for all else, which is tried again; no call is made
-  before the time that a Retry-After names.
+* The URL must not contain a key. Redirects are followed on the same host only. Loopback addresses
+  are reached without a proxy.
+* Requests and answers are JSON of limited size (`REQUEST_BYTES`, `ANSWER_BYTES`).
+* Each call has a timeout: `SEARCH` for calls that a turn waits for, `WRITE` for calls from the
+  outbox.
+* If the connection breaks, a repeatable call is tried a second time. GET, PUT and DELETE are
+  repeatable unless `is_repeatable` says otherwise.
+* Errors contain no text of the service or the person, and no key. A 4xx status becomes `Refused`,
+  which is final. A rejected key becomes a permanent `DeliveryError`. Other errors become a
+  `DeliveryError` that can be retried. After a Retry-After header, calls fail until that time.
 
-What is decoded is a stranger's word: `objects` and `text_of` read it, and raise DeliveryError for another shape.
+Answers are untrusted. Read them with `objects`, `text_of` and `number_of`. `objects` raises
+DeliveryError if the answer has another shape.
 """
 
 from __future__ import annotations
@@ -37,38 +41,46 @@ from core.types import Json
 
 REQUEST_BYTES = 500_000
 ANSWER_BYTES = 4_000_000
-LONGEST_WAIT_S = 3600.0
-REDIRECTS = 2
-REPEATABLE = ("GET", "PUT", "DELETE")
-LATER = (408, 425, 429)
-"""Of the 4xx, those that may be otherwise the next time."""
+MAX_RETRY_AFTER_S = 3600.0
+MAX_REDIRECTS = 2
+REPEATABLE_METHODS = ("GET", "PUT", "DELETE")
+# 4xx statuses after which a later try may succeed: request timeout, too early, too many requests.
+RETRYABLE_STATUSES = (408, 425, 429)
 _SEGMENT = re.compile(r"[\w.~:@+=-]{1,300}")
+# The default of `missing`: a 404 is an error.
 _RAISE: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How long a call may take: until there is a connection, and as a whole."""
+class CallTimeout:
+    """How long a call may take to connect, and in total."""
 
     connect_s: float
     total_s: float
 
 
-SEARCH = Patience(2.0, 8.0)
-WRITE = Patience(5.0, 25.0)
-"""Within the limits of the manager, which knows less of what went wrong."""
+SEARCH = CallTimeout(2.0, 8.0)
+# Shorter than the timeouts of the manager, whose error messages are less precise.
+WRITE = CallTimeout(5.0, 25.0)
 
 
 @dataclass(slots=True)
-class _State:
+class _Connection:
+    """The state that a service shares with its copies from `with_headers`."""
+
     client: httpx.AsyncClient | None = None
-    waits_until: float = 0.0
+    # Calls fail until this time, on the clock of `monotonic`.
+    rests_until: float = 0.0
 
 
 class JsonService:
-    """A service at `url` that speaks JSON; `headers` may hold a key. Raises ConfigError for what is no address."""
+    """A service at `url` that speaks JSON. `headers` may contain a key.
+
+    Raises ConfigError if the URL is invalid or contains a key.
+    """
 
     def __init__(self, name: str, url: str, headers: Mapping[str, str] | None = None) -> None:
+        """Check the URL. The connection is opened by the first call."""
         self.name = name
         try:
             self.url = httpx.URL(url.strip().rstrip("/"))
@@ -76,16 +88,23 @@ class JsonService:
         except httpx.InvalidURL:
             is_address = False
         if not is_address or self.url.userinfo or self.url.query or self.url.fragment:
-            raise ConfigError(f"The url of the memory {name} should be an address like https://host, without a key.")
-        # Without compression, which could make a short answer a long one.
-        self._headers = {"Accept": "application/json", "Accept-Encoding": "identity", **(headers or {})}
-        self._state = _State()
+            raise ConfigError(
+                f"The url of the memory {name} should be an address like https://host, without a "
+                "key."
+            )
+        self._headers = {
+            "Accept": "application/json",
+            # Compression could hide a very large answer in a small one.
+            "Accept-Encoding": "identity",
+            **(headers or {}),
+        }
+        self._connection = _Connection()
 
-    def named(self, headers: Mapping[str, str]) -> JsonService:
-        """The same service, asked with these headers too."""
-        other = copy(self)
-        other._headers = {**self._headers, **headers}
-        return other
+    def with_headers(self, headers: Mapping[str, str]) -> JsonService:
+        """Return a copy of the service with additional headers. It uses the same connection."""
+        service = copy(self)
+        service._headers = {**self._headers, **headers}
+        return service
 
     @property
     def is_loopback(self) -> bool:
@@ -101,96 +120,131 @@ class JsonService:
         body: object = None,
         *,
         params: Mapping[str, str | int] | None = None,
-        patience: Patience | None = None,
+        call_timeout: CallTimeout | None = None,
         is_repeatable: bool | None = None,
         missing: Any = _RAISE,
     ) -> Any:
-        """What it answers, decoded; None for an empty answer, and `missing`, if given, for a 404. `patience`: WRITE, if
-        not said. Raises Refused and DeliveryError."""
-        patience = patience or WRITE
-        if (rest_s := self._state.waits_until - monotonic()) > 0:
-            raise DeliveryError(f"{self.name} has asked to be left alone for a while", retry_after_s=rest_s)
-        content = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        if content and len(content) > REQUEST_BYTES:
-            raise Refused(f"what {self.name} is to be sent is over {REQUEST_BYTES:,} bytes long")
-        headers = self._headers if content is None else {**self._headers, "Content-Type": "application/json"}
-        timeout = httpx.Timeout(patience.total_s, connect=patience.connect_s)
-        tries = 2 if (method in REPEATABLE if is_repeatable is None else is_repeatable) else 1
+        """Call the service and return the decoded answer, or None if the answer is empty.
+
+        `call_timeout` is `WRITE` by default. If `missing` is given, a 404 returns it instead of
+        raising. Raises Refused if the service rejects the call, and DeliveryError for all other
+        errors.
+        """
+        limit = call_timeout or WRITE
+        if (rest_s := self._connection.rests_until - monotonic()) > 0:
+            raise DeliveryError(
+                f"{self.name} has asked to be left alone for a while", retry_after_s=rest_s
+            )
+        if is_repeatable is None:
+            is_repeatable = method in REPEATABLE_METHODS
+        headers, content = self._headers, None
+        if body is not None:
+            headers = {**headers, "Content-Type": "application/json"}
+            content = self._encode(body)
+
+        def build_request() -> httpx.Request:
+            """Build a new request for each try."""
+            return self._client.build_request(
+                method,
+                path,
+                content=content,
+                params=params,
+                headers=headers,
+                timeout=httpx.Timeout(limit.total_s, connect=limit.connect_s),
+            )
+
         try:
-            async with asyncio.timeout(patience.total_s):
-                while True:
-                    tries -= 1
-                    request = self._client.build_request(
-                        method, path, content=content, params=params, headers=headers, timeout=timeout
-                    )
-                    try:
-                        return await self._answered(request, missing)
-                    except (httpx.NetworkError, httpx.RemoteProtocolError):
-                        if not tries:
-                            raise
+            async with asyncio.timeout(limit.total_s):
+                try:
+                    return await self._send(build_request(), missing)
+                except (httpx.NetworkError, httpx.RemoteProtocolError):
+                    if not is_repeatable:
+                        raise
+                return await self._send(build_request(), missing)
         except (TimeoutError, httpx.TimeoutException) as error:
-            raise DeliveryError(f"{self.name} gave no answer within {patience.total_s:g} s") from error
+            raise DeliveryError(f"{self.name} gave no answer within {limit.total_s:g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            # What it says may hold the address that was called, and what stands in that.
-            more = ": does it run, and is its url right?" if isinstance(error, httpx.ConnectError) else ""
-            raise DeliveryError(f"{self.name} cannot be reached ({type(error).__name__}){more}") from error
+            # The message of httpx may contain the address with its ids, so it isn't repeated.
+            problem = f"{self.name} cannot be reached ({type(error).__name__})"
+            if isinstance(error, httpx.ConnectError):
+                problem += ": does it run, and is its url right?"
+            raise DeliveryError(problem) from error
 
     async def close(self) -> None:
-        if self._state.client is not None:
-            await self._state.client.aclose()
-            self._state.client = None
+        """Close the connection. A later call opens a new one."""
+        if self._connection.client is not None:
+            await self._connection.client.aclose()
+            self._connection.client = None
 
     @property
     def _client(self) -> httpx.AsyncClient:
-        """Made where it is used: it belongs to one event loop."""
-        if self._state.client is None:
-            # To read all certificates takes 20 ms, and nothing on this machine is asked for its own without TLS.
-            is_plain = self.is_loopback and _origin(self.url)[0] == "http"
-            self._state.client = httpx.AsyncClient(
+        """The HTTP client. It belongs to one event loop, so the first call creates it."""
+        if self._connection.client is None:
+            # Loading the certificates takes 20 ms, and a loopback address without TLS needs none.
+            is_plain = self.is_loopback and self.url.scheme == "http"
+            self._connection.client = httpx.AsyncClient(
                 base_url=self.url, trust_env=not self.is_loopback, verify=not is_plain
             )
-        return self._state.client
+        return self._connection.client
 
-    async def _answered(self, request: httpx.Request, missing: Any) -> Any:
-        for _ in range(REDIRECTS + 1):
+    def _encode(self, body: object) -> bytes:
+        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        if len(content) > REQUEST_BYTES:
+            raise Refused(f"what {self.name} is to be sent is over {REQUEST_BYTES:,} bytes long")
+        return content
+
+    async def _send(self, request: httpx.Request, missing: Any) -> Any:
+        """Send a request, follow redirects on the same host, and return the decoded answer."""
+        for _ in range(MAX_REDIRECTS + 1):
             response = await self._client.send(request, stream=True)
             try:
                 if response.next_request is None:
-                    is_missing = response.status_code == 404 and missing is not _RAISE
-                    if not is_missing:
-                        self._check(response)
-                    content = await self._content(response)
-                    return missing if is_missing else self._decoded(response, content)
+                    return await self._read_answer(response, missing)
             finally:
                 await response.aclose()
             request = response.next_request
             if _origin(request.url) != _origin(self.url):
-                raise DeliveryError(f"{self.name} sends its callers on to another host: set its url to what answers")
+                raise DeliveryError(
+                    f"{self.name} sends its callers on to another host: set its url to what answers"
+                )
         raise DeliveryError(f"{self.name} sends its callers around in a circle")
 
-    def _check(self, response: httpx.Response) -> None:
+    async def _read_answer(self, response: httpx.Response, missing: Any) -> Any:
+        is_missing = response.status_code == 404 and missing is not _RAISE
+        if not is_missing:
+            self._check_status(response)
+        # The body is read even if it isn't needed, so that the connection can be used again.
+        content = await self._read_body(response)
+        return missing if is_missing else self._decode(response, content)
+
+    def _check_status(self, response: httpx.Response) -> None:
+        """Raise Refused or DeliveryError unless the call succeeded."""
         status = response.status_code
         if response.is_success:
             return
         if status == 401:
             raise DeliveryError(f"{self.name}: the key is not accepted", is_permanent=True)
-        if 400 <= status < 500 and status not in LATER:
-            more = ": is its url right?" if status == 404 else ""
-            raise Refused(f"{self.name} refuses it (HTTP status {status}){more}")
-        wait_s = _wait_s(response.headers.get("retry-after", ""))
-        self._state.waits_until = monotonic() + wait_s
-        why = "is asked too much" if status == 429 else "is out of order"
-        raise DeliveryError(f"{self.name} {why} (HTTP status {status})", retry_after_s=wait_s or None)
+        if 400 <= status < 500 and status not in RETRYABLE_STATUSES:
+            hint = ": is its url right?" if status == 404 else ""
+            raise Refused(f"{self.name} refuses it (HTTP status {status}){hint}")
 
-    async def _content(self, response: httpx.Response) -> bytes:
+        wait_s = _parse_retry_after(response.headers.get("retry-after", ""))
+        self._connection.rests_until = monotonic() + wait_s
+        problem = "is asked too much" if status == 429 else "is out of order"
+        raise DeliveryError(
+            f"{self.name} {problem} (HTTP status {status})", retry_after_s=wait_s or None
+        )
+
+    async def _read_body(self, response: httpx.Response) -> bytes:
         content = bytearray()
-        async for piece in response.aiter_raw():
-            content += piece
+        async for chunk in response.aiter_raw():
+            content += chunk
             if len(content) > ANSWER_BYTES:
                 raise DeliveryError(f"{self.name} answers with over {ANSWER_BYTES:,} bytes")
         return bytes(content)
 
-    def _decoded(self, response: httpx.Response, content: bytes) -> Any:
+    def _decode(self, response: httpx.Response, content: bytes) -> Any:
+        """Parse the body of an answer. Raises DeliveryError if it isn't JSON."""
         if not content.strip():
             return None
         try:
@@ -198,48 +252,65 @@ class JsonService:
                 raise ValueError
             return json.loads(content)
         except (ValueError, RecursionError) as error:
-            raise DeliveryError(f"{self.name} answers with something else than JSON: is its url right?") from error
+            raise DeliveryError(
+                f"{self.name} answers with something else than JSON: is its url right?"
+            ) from error
 
 
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
 
 
-def _wait_s(said: str) -> float:
-    """Of a Retry-After: seconds, or a date; 0 for none."""
+def _parse_retry_after(value: str) -> float:
+    """Return the seconds to wait by a Retry-After header, which contains seconds or a date.
+
+    Returns 0 if the value is neither. The result is at most `MAX_RETRY_AFTER_S`.
+    """
     try:
-        wait_s = float(said)
+        wait_s = float(value)
     except ValueError:
         try:
-            wait_s = (parsedate_to_datetime(said) - datetime.now(UTC)).total_seconds()
+            wait_s = (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds()
         except (ValueError, TypeError):
-            wait_s = 0.0
-    return min(max(wait_s, 0.0), LONGEST_WAIT_S) if math.isfinite(wait_s) else 0.0
+            return 0.0
+    if not math.isfinite(wait_s):
+        return 0.0
+    return min(max(wait_s, 0.0), MAX_RETRY_AFTER_S)
 
 
 def segment(name: str) -> str:
-    """An id, which may be a stranger's, as one part of a path. Raises DeliveryError for what is none."""
+    """Return an id, which may be untrusted, encoded as one segment of a path.
+
+    Raises DeliveryError if the text can't be an id.
+    """
     if _SEGMENT.fullmatch(name) is None or not name.strip("."):
         raise DeliveryError("a service gave something an id that cannot be one")
     return quote(name, safe="")
 
 
 def objects(answer: Any, *path: str) -> list[Json]:
-    """The list of objects at the end of `path` in an answer, `path` being names of fields. Raises DeliveryError."""
+    """Return the list of objects in an answer, at the end of a path of field names.
+
+    Raises DeliveryError if there is no such list.
+    """
     for name in path:
         answer = answer.get(name) if isinstance(answer, dict) else None
-    if not isinstance(answer, list) or not all(isinstance(one, dict) for one in answer):
+    if not isinstance(answer, list) or not all(isinstance(item, dict) for item in answer):
         raise DeliveryError(f"the answer of a service has no list {'.'.join(path) or 'of objects'}")
     return answer
 
 
 def text_of(thing: Any, *names: str) -> str:
-    """The first of these fields that holds a text; empty where none does."""
-    found = (thing.get(name) for name in names) if isinstance(thing, dict) else ()
-    return next((one for one in found if isinstance(one, str) and one), "")
+    """Return the first non-empty text in these fields, or an empty string."""
+    if isinstance(thing, dict):
+        for name in names:
+            value = thing.get(name)
+            if isinstance(value, str) and value:
+                return value
+    return ""
 
 
 def number_of(thing: Json, name: str) -> float:
-    """What this field holds; 0 where it is no number."""
+    """Return the number in this field, or 0."""
     value = thing.get(name)
     return float(value) if isinstance(value, int | float) else 0.0

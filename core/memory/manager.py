@@ -1,8 +1,10 @@
-"""All memory providers as one: asks them side by side, and joins what is not empty.
+"""All memory providers behind one interface.
 
-Every call is behind a time limit and a circuit breaker; one that fails or hangs is skipped, and what comes too late for
-a turn is kept for the next one. Built-in providers come first; an external one runs in its own thread and is synced
-through the outbox; what it says is cut, and left out where it looks wrong.
+The manager asks the providers concurrently and joins their answers. A provider that fails or takes
+too long is skipped. Lines that come too late for a turn are kept for the next one.
+
+Built-in providers come first. External ones (services and plugins) get everything they store
+through the outbox. Their answers are shortened, and left out if they look malicious.
 """
 
 from __future__ import annotations
@@ -21,395 +23,202 @@ from weakref import WeakSet
 
 import structlog
 
-from config.masking import masked
+from config.masking import mask_secrets
 from core.errors import ConfigError, DeliveryError, MnemeError, Refused, StoreError, ToolError
-from core.guard.guard import service_lines, service_text, tool_fault
-from core.memory.provider import MemoryProvider, awaited
+from core.guard.guard import clean_service_lines, clean_service_text, find_tool_fault
+from core.memory.provider import MemoryProvider, await_result
 from core.ports import Clock
-from core.store.rows import turns
+from core.store.rows import split_turns
 from core.store.sync import HOOKS, Hook, SyncQueue, SyncTask
-from core.text.normalize import on_one_line
+from core.text.normalize import to_single_line
 from core.text.terms import is_smalltalk
 from core.types import Json, Message, Scope, Session, Tool, ToolContext
 
 T = TypeVar("T")
-MemoryNotice = Literal["down", "keeps"]
-"""It is out of order; it did not erase what it was asked to."""
 log = structlog.get_logger("memory")
 
-WORK_S = 600.0
-"""Limit of the work of built-in ones beside the turns, which may be that of some days."""
-OWN_BLOCK_TIMEOUTS = 5
-"""A built-in block may take so many times longer: a whole session without its notes is worse than to wait."""
-FAILURES = 3
-"""In a row, that open the circuit breaker."""
-SHORTEST_REST = timedelta(seconds=30)
-LONGEST_REST = timedelta(hours=1)
-DELIVERY_S = 30.0
-"""Limit of an external call: a delivery from the outbox, a tool, the start."""
-SEARCH_S = 20.0
-"""Limit of a search; what comes too late for its turn serves the next one."""
-CLOSING_S = 1.0
+# The timeout of calls that no turn waits for: deliveries from the outbox, tools, the start.
+DELIVERY_TIMEOUT_S = 30.0
+CLOSE_TIMEOUT_S = 1.0
+# This many failures in a row open the circuit breaker.
+FAILURES_TO_OPEN = 3
+MIN_REST = timedelta(seconds=30)
+MAX_REST = timedelta(hours=1)
 REASON_CHARS = 120
 
 
-class MemoryManager:
-    """Over `builtins`, then `externals`, which `queue` tells, with folders under `home`. `timeout_s`: of each call that
-    a turn waits for. `notify` tells the owner of a provider, with a reason. Its methods are hooks of `MemoryProvider`,
-    or say what they are."""
-
-    def __init__(
-        self,
-        builtins: Sequence[MemoryProvider],
-        clock: Clock,
-        timeout_s: float = 2.0,
-        queue: SyncQueue | None = None,
-        externals: Sequence[MemoryProvider] = (),
-        home: Path = Path(),
-        notify: Callable[[MemoryNotice, str, str], Awaitable[None]] | None = None,
-    ) -> None:
-        self._timeout_s = timeout_s
-        self._queue = queue if externals else None
-        self._notify_owner = notify
-        self._own = [GuardedProvider(one, None, clock, self._opened) for one in builtins]
-        folder = home / "providers"
-        self.externals = {one.name: GuardedProvider(one, folder / one.name, clock, self._opened) for one in externals}
-        self._all = [*self._own, *self.externals.values()]
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._searches: WeakSet[asyncio.Task[None]] = WeakSet()
-        self._found: dict[tuple[str, int, frozenset[Scope]], list[str]] = {}
-        """By provider, session and what may be seen: for the next turn, what earlier ones did not wait for."""
-        self.warnings: list[str] = []
-        """What is wrong with the settings, as sentences for the owner."""
-
-    @property
-    def states(self) -> Mapping[str, str]:
-        return {one.name: one.breaker.state + (f" ({one.about})" if one.about else "") for one in self._all}
-
-    @property
-    def outages(self) -> Mapping[str, str]:
-        """The states of those that are out of order."""
-        return {name: one.breaker.state for name, one in self.externals.items() if one.breaker.is_open}
-
-    async def start(self) -> None:
-        """Initializes the providers, and queues what an earlier process did not tell them."""
-        await self._tell(lambda queue: queue.catch_up())
-        await asyncio.gather(*(one.tried(DELIVERY_S, "is_available") for one in self._all))
-        for one in self._all:
-            self._spawn(one.introduce())
-
-    async def tend(self) -> bool:
-        """As a chore of the maintenance."""
-        await self._ask(self._own, WORK_S, "catch_up")
-        return False
-
-    async def system_prompt_block(self, context: ToolContext) -> str:
-        async def block(one: GuardedProvider) -> str:
-            limit_s = self._timeout_s * (1 if one.is_external else OWN_BLOCK_TIMEOUTS)
-            text = (await one.ask(limit_s, "system_prompt_block", context) or "").strip()
-            return f"## {one.name.upper()}\n{text}" if text and one.is_external else text
-
-        return "\n\n".join(filter(None, await asyncio.gather(*map(block, self._asked(context)))))
-
-    async def prefetch(self, text: str, context: ToolContext, typed: str | None = None) -> Sequence[str]:
-        """Also what was found for this session since its last turn. `typed`: the part of `text` that services get."""
-        asked = self._about(text, typed, context)
-        if searches := [self._search(one, "prefetch", said, context) for one, said in asked.items() if said.strip()]:
-            _, late = await asyncio.wait(searches, timeout=self._timeout_s)
-            for search in late:
-                log.warning("a memory took too long and was skipped", provider=search.get_name())
-        found = {one: self._found.pop((one.name, context.session.id, context.scopes), []) for one in asked}
-        first = [found[one] for one in asked if not one.provider.is_searching]
-        others = [found[one] for one in asked if one.provider.is_searching]
-        # The turn's budget cuts off the end: the best of each comes before the second best of any.
-        lines = chain(*first, *zip_longest(*others, fillvalue=""))
-        return list(dict.fromkeys(line for line in lines if line.strip()))
-
-    async def queue_prefetch(self, text: str, context: ToolContext) -> None:
-        if context.session.is_remembered and not is_smalltalk(text):
-            for one in self._asked(context):
-                if one.provider.is_reflecting and implements(one.provider, "queue_prefetch"):
-                    self._search(one, "queue_prefetch", text, context)
-
-    async def turn_over(self, session: Session, rows: Sequence[Message]) -> None:
-        """`rows`: those of the whole session, with those that it carries on."""
-        if session.is_remembered:
-            last = turns(rows)[-1:]
-            # Where it was asked: a compression may have come before the answer.
-            session_id = last[0][0].session_id if last else session.id
-            await self._tell(lambda queue: queue.tell(session_id))
-            for turn in last:
-                await self._ask(self._own, WORK_S, "sync_turn", session, turn, f"turn:{session_id}:{turn[0].id}")
-
-    async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
-        if session.is_remembered:
-            own = [row for row in messages if row.session_id == session.id]
-            await self._tell(lambda queue: queue.tell(session.id))
-            # A new session does not wait for this.
-            self._spawn(self._ask(self._own, WORK_S, "on_session_end", session, own))
-
-    async def on_session_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
-        await self._tell(lambda queue: queue.tell_switch(new_id, parent_id, reason))
-
-    async def on_delegation(self, session: Session) -> None:
-        await self._tell(lambda queue: queue.tell_delegation(session.id))
-
-    async def on_pre_compress(self, session: Session, messages: Sequence[Message]) -> str:
-        asked = self._all if session.is_remembered else ()
-        return "\n\n".join(await self._ask(asked, self._timeout_s, "on_pre_compress", session, messages))
-
-    async def on_memory_write(self) -> None:
-        """Also by another process."""
-        await self._tell(lambda queue: queue.tell_notes())
-
-    async def amended(self, *message_ids: int) -> None:
-        await self._tell(lambda queue: queue.amended(*message_ids))
-
-    async def tools(self, reserved: Collection[str] = ()) -> Sequence[Tool]:
-        """Without external ones that are malformed (a model server would refuse them) or whose name is taken."""
-        tools: list[Tool] = []
-        for one in self._all:
-            if not implements(one.provider, "tools") or (one.is_external and one.provider.mode == "context"):
-                continue
-            try:
-                offered = await one.call(self._timeout_s, "tools")
-            except MnemeError as error:
-                self.warn(f"The memory {one.name} has no tools: they cannot be asked for: {error}.")
-                continue
-            for tool in offered if isinstance(offered, (list, tuple)) else [offered]:
-                if not one.is_external:
-                    tools.append(tool)
-                elif why := tool_fault(tool, {*reserved, *(known.name for known in tools)}):
-                    is_named = isinstance(tool, Tool) and isinstance(tool.name, str)
-                    called = on_one_line(tool.name)[:64] if is_named else "without a name"
-                    self.warn(f"The tool {called} of the memory {one.name} is left out: {why}.")
-                else:
-                    run = partial(one.call_tool, tool.name)
-                    tools.append(replace(tool, run=run, is_reading=False, is_outside=True))
-        return tools
-
-    def warn(self, sentence: str) -> None:
-        if sentence not in self.warnings:
-            log.warning("a memory is not as the settings want it", problem=sentence)
-            self.warnings.append(sentence)
-
-    async def deliver(self, task: SyncTask) -> None:
-        """Raises DeliveryError, permanent when the provider refuses for good, cannot erase or is gone; StoreError."""
-        one = self.externals.get(task.provider)
-        if one is None or self._queue is None:
-            raise DeliveryError(f"there is no memory {task.provider} any more", is_permanent=True)
-        has_all = not implements(one.provider, "on_forget")
-        if has_all and task.hook == "on_forget":
-            raise DeliveryError(f"{one.name} has no way to erase what it was told", is_permanent=True)
-        # What forgets nothing is told no turn anew, which its mark tells.
-        is_anew = task.hook == "sync_turn" and "." in task.turn
-        arguments = None if has_all and is_anew else await self._queue.arguments(task)
-        if arguments is None:
-            return
-        try:
-            if task.hook == "on_forget" and implements(one.provider, "goes_along"):
-                await self._queue.tell_anew(task, await one.call(DELIVERY_S, "goes_along", *arguments))
-            await one.call(DELIVERY_S, task.hook, *arguments)
-        except (Refused, ToolError) as error:
-            raise DeliveryError(f"{one.name} refused", words=str(error), is_permanent=True) from error
-
-    async def given_up(self, key: str) -> None:
-        """A task is not tried again; the owner is told where that was to erase something."""
-        if (task := SyncTask.parse(key)) and task.hook == "on_forget":
-            await self._notify("keeps", task.provider)
-
-    def invalidate(self) -> None:
-        """Drops what was or is being found for turns to come."""
-        for search in self._searches:
-            search.cancel()
-        self._found = {}
-
-    async def shutdown(self) -> None:
-        """Cancels what still runs and closes the providers, the last first."""
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=CLOSING_S)
-        for one in reversed(self._all):
-            await one.close(self._timeout_s)
-
-    def _asked(self, context: ToolContext) -> list[GuardedProvider]:
-        """Before a turn: external ones not incognito, nor those that have tools only."""
-        asked = [one for one in self.externals.values() if one.provider.mode != "tools"]
-        return self._own if context.session.is_incognito else [*self._own, *asked]
-
-    def _about(self, text: str, typed: str | None, context: ToolContext) -> dict[GuardedProvider, str]:
-        """With what each is asked before a turn."""
-        is_small = is_smalltalk(text)
-        asked = [one for one in self._asked(context) if not (is_small and one.provider.is_searching)]
-        return {one: text if typed is None or not one.is_external else typed for one in asked}
-
-    def _search(self, one: GuardedProvider, hook: str, text: str, context: ToolContext) -> asyncio.Task[None]:
-        async def search() -> None:
-            if found := await one.ask(SEARCH_S, hook, text, context):
-                key = one.name, context.session.id, context.scopes
-                self._found[key] = [*found, *self._found.get(key, ())]
-
-        task = self._spawn(search(), one.name)
-        self._searches.add(task)
-        return task
-
-    def _spawn(self, work: Coroutine[Any, Any, T], name: str | None = None) -> asyncio.Task[T]:
-        task = asyncio.create_task(work, name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
-    def _opened(self, name: str, reason: str) -> None:
-        log.error("a memory is out of order", provider=name)
-        self._spawn(self._notify("down", name, reason))
-
-    async def _notify(self, kind: MemoryNotice, name: str, reason: str = "") -> None:
-        try:
-            if self._notify_owner is not None:
-                await self._notify_owner(kind, name, reason)
-        except MnemeError as error:
-            log.error("the owner was not told", error=str(error))
-
-    async def _tell(self, work: Callable[[SyncQueue], Awaitable[object]]) -> None:
-        """What cannot be queued now is found missing, and queued, by a later catch-up."""
-        try:
-            if self._queue is not None:
-                await work(self._queue)
-        except MnemeError as error:
-            log.error("a memory cannot be told now", error=str(error))
-
-    @staticmethod
-    async def _ask(asked: Sequence[GuardedProvider], limit_s: float, hook: str, *arguments: object) -> list[Any]:
-        """What they answer side by side, in their order, without those that failed."""
-        return list(filter(None, await asyncio.gather(*(one.ask(limit_s, hook, *arguments) for one in asked))))
-
-
 class CircuitBreaker:
-    """Open after `FAILURES` in a row; calls are tried again when its rest is over, which doubles if they fail. A call
-    that ends while it rests began before that, and tells nothing new. `on_open` gets the reason."""
+    """Stops calls to a provider that keeps failing.
+
+    The breaker opens after `FAILURES_TO_OPEN` failures in a row, and `on_open` gets the reason.
+    Calls are then blocked for a rest of `MIN_REST`. When the rest is over, a call may try again. If
+    that call fails, the next rest is twice as long, up to `MAX_REST`. The result of a call that
+    ends during a rest doesn't count, because the call began before the rest.
+    """
 
     def __init__(self, clock: Clock, on_open: Callable[[str], None]) -> None:
         self._clock = clock
         self._on_open = on_open
         self._failures = 0
-        self._until = clock.now()
+        self._rests_until = clock.now()
+        # Why the last failed call failed.
         self.reason = ""
 
     @property
     def is_open(self) -> bool:
-        """Also while calls are tried again."""
-        return self._failures >= FAILURES
+        """Whether the provider is out of order. Stays true after a rest, until a call succeeds."""
+        return self._failures >= FAILURES_TO_OPEN
 
     @property
     def state(self) -> str:
-        """``works``, ``failed 2 times in a row: …`` or ``out of order: …``."""
+        """``works``, ``failed 2 times in a row: …`` or ``out of order, …: …``."""
         if self.is_open:
             return f"out of order, tried again now and then: {self.reason}"
+        if self._failures == 1:
+            return f"failed once: {self.reason}"
         if self._failures:
-            return f"failed {'once' if self._failures == 1 else f'{self._failures} times in a row'}: {self.reason}"
+            return f"failed {self._failures} times in a row: {self.reason}"
         return "works"
 
     @property
     def rest_s(self) -> float:
-        """0 when a call may be made."""
-        return max(0.0, (self._until - self._clock.now()).total_seconds()) if self.is_open else 0.0
+        """Seconds until the next call may be made; 0 if it may be made now."""
+        if not self.is_open:
+            return 0.0
+        return max(0.0, (self._rests_until - self._clock.now()).total_seconds())
 
     def succeed(self) -> None:
+        """Count a call that succeeded."""
         if not self.rest_s:
             self._failures = 0
 
     def fail(self, reason: str) -> None:
+        """Count a call that failed. Start a rest after too many failures."""
         self.reason = reason
-        if not self.rest_s:
-            self._failures += 1
-            self._until = self._clock.now() + min(SHORTEST_REST * 2 ** min(self._failures - FAILURES, 10), LONGEST_REST)
-            if self._failures == FAILURES:
-                self._on_open(reason)
+        if self.rest_s:
+            return
+        self._failures += 1
+        doublings = min(self._failures - FAILURES_TO_OPEN, 10)
+        self._rests_until = self._clock.now() + min(MIN_REST * 2**doublings, MAX_REST)
+        if self._failures == FAILURES_TO_OPEN:
+            self._on_open(reason)
 
 
 class GuardedProvider:
-    """`provider`, external where it has a `folder`. `on_open` is called with name and reason when the circuit breaker
-    opens."""
+    """Calls the hooks of `provider`.
+
+    External providers have a `folder` for their files and run in a thread of their own. `on_open`
+    gets the name and the reason when the circuit breaker opens.
+    """
 
     def __init__(
-        self, provider: MemoryProvider, folder: Path | None, clock: Clock, on_open: Callable[[str, str], None]
+        self,
+        provider: MemoryProvider,
+        folder: Path | None,
+        clock: Clock,
+        on_open: Callable[[str, str], None],
     ) -> None:
+        """Prepare the breaker and the thread. The provider itself starts with its first call."""
         self.provider = provider
         self.name = provider.name
         self.is_external = folder is not None
         self.breaker = CircuitBreaker(clock, partial(on_open, self.name))
-        self.about = ""
+        # The provider's description of itself (`MemoryProvider.probe`).
+        self.description = ""
         self._folder = folder or Path()
         self._thread = ProviderThread(self.name) if self.is_external else None
-        self._starting = asyncio.Lock()
+        self._start_lock = asyncio.Lock()
         self._is_ready = False
 
-    async def ask(self, limit_s: float, hook: str, *arguments: object) -> Any:
-        """What a hook returns, of an external one as it may be sent; None where there is no answer. While the breaker
-        is open, only a search tries whether it works again."""
-        is_search = hook in ("prefetch", "queue_prefetch")
-        is_resting = self.breaker.rest_s > 0 if is_search else self.breaker.is_open
-        if is_resting or not implements(self.provider, hook):
+    async def ask(self, timeout_s: float, hook: str, *arguments: object) -> Any:
+        """Call a hook and return its answer, or None if it fails or isn't implemented.
+
+        Answers of external providers are cleaned for the model. While the breaker is open, only
+        searches are called, to find out whether the provider works again.
+        """
+        if not implements(self.provider, hook):
             return None
-        answer = await self.tried(limit_s, hook, *arguments)
+        is_search = hook in ("prefetch", "queue_prefetch")
+        is_blocked = self.breaker.rest_s > 0 if is_search else self.breaker.is_open
+        if is_blocked:
+            return None
+        answer = await self.try_call(timeout_s, hook, *arguments)
         if answer is None or not self.is_external:
             return answer
-        return service_lines(self.name, answer) if is_search else service_text(self.name, answer)
+        if is_search:
+            return clean_service_lines(self.name, answer)
+        return clean_service_text(self.name, answer)
 
-    async def introduce(self) -> None:
-        if said := await self.ask(DELIVERY_S, "probe"):
-            self.about = on_one_line(said)[:REASON_CHARS]
+    async def load_description(self) -> None:
+        """Ask the provider what it's connected to."""
+        if text := await self.ask(DELIVERY_TIMEOUT_S, "probe"):
+            self.description = to_single_line(text)[:REASON_CHARS]
 
-    async def close(self, limit_s: float) -> None:
+    async def close(self, timeout_s: float) -> None:
+        """Shut the provider down and end its thread."""
         if self._is_ready:
-            await self.tried(limit_s, "shutdown")
+            await self.try_call(timeout_s, "shutdown")
         if self._thread is not None:
             await self._thread.close()
 
-    async def tried(self, limit_s: float, hook: str, *arguments: object) -> Any:
-        """None where it fails."""
+    async def try_call(self, timeout_s: float, hook: str, *arguments: object) -> Any:
+        """Call a hook and return its answer, or None if it fails."""
         try:
-            return await self.call(limit_s, hook, *arguments)
+            return await self.call(timeout_s, hook, *arguments)
         except MnemeError as error:
-            log.warning("a memory failed and was skipped", provider=self.name, hook=hook, error=error.logged)
+            log.warning(
+                "a memory failed and was skipped",
+                provider=self.name,
+                hook=hook,
+                error=error.log_message,
+            )
 
-    async def call(self, limit_s: float, hook: str, *arguments: object) -> Any:
-        """Raises Refused, ToolError and StoreError as they are, DeliveryError for everything else, at once while the
-        breaker rests."""
+    async def call(self, timeout_s: float, hook: str, *arguments: object) -> Any:
+        """Call a hook and return its answer.
+
+        Refused, ToolError and StoreError are raised unchanged and don't count as failures. Every
+        other error becomes a DeliveryError. While the breaker rests, DeliveryError is raised at
+        once, except for `tools` and `shutdown`.
+        """
         if hook not in ("tools", "shutdown") and (rest_s := self.breaker.rest_s):
-            raise DeliveryError(f"{self.name} is out of order", words=self.breaker.reason, retry_after_s=rest_s)
+            raise DeliveryError(
+                f"{self.name} is out of order", words=self.breaker.reason, retry_after_s=rest_s
+            )
         try:
-            async with asyncio.timeout(limit_s) as limit:
+            async with asyncio.timeout(timeout_s) as timeout:
                 if hook != "tools":
-                    await self._assert_ready()
+                    await self._initialize_once()
                 answer = await self._run(getattr(self.provider, hook), *arguments)
         except (Refused, ToolError, StoreError):
-            # It works, it says no; or it is our store that does not.
+            # The provider works: it rejects this call, or our own store failed.
             self.breaker.succeed()
             raise
         except DeliveryError as error:
             self.breaker.fail(str(error))
             raise
         except Exception as error:
-            said = f"{type(error).__name__} {on_one_line(masked(str(error)))[:REASON_CHARS]}".strip()
-            reason = f"no answer within {limit_s:g} s" if limit.expired() else said
+            if timeout.expired():
+                reason = f"no answer within {timeout_s:g} s"
+            else:
+                reason = _describe_error(error, REASON_CHARS)
             self.breaker.fail(reason)
             raise DeliveryError(f"{self.name} failed", words=reason) from error
         self.breaker.succeed()
         return answer
 
     async def call_tool(self, name: str, arguments: Json, context: ToolContext) -> str:
+        """Run a tool of the provider. Raises ToolError for the model if that fails."""
         try:
-            answer = await self.call(DELIVERY_S, "call_tool", name, arguments, context)
+            answer = await self.call(DELIVERY_TIMEOUT_S, "call_tool", name, arguments, context)
         except (Refused, DeliveryError) as error:
             raise ToolError(f"{name} failed: {error} Go on without it.") from error
         if not isinstance(answer, str):
             raise ToolError(f"{name} gave no text. Go on without it.")
         return answer
 
-    async def _assert_ready(self) -> None:
-        async with self._starting:
+    async def _initialize_once(self) -> None:
+        """Initialize the provider before its first hook. After a failure, the next call retries."""
+        async with self._start_lock:
             if self._is_ready:
                 return
             if not await self._run(self.provider.is_available):
@@ -421,73 +230,466 @@ class GuardedProvider:
 
     async def _run(self, hook: Callable[..., Awaitable[T]], *arguments: object) -> T:
         call = partial(hook, *arguments)
-        return await (call() if self._thread is None else self._thread.run(call))
-
-
-def implements(provider: MemoryProvider, hook: str) -> bool:
-    """Whether the provider overrides this hook."""
-    return getattr(type(provider), hook) is not getattr(MemoryProvider, hook)
-
-
-def hooks_of(provider: MemoryProvider) -> frozenset[Hook]:
-    """Those by which it is told what to keep, or to erase."""
-    return frozenset(hook for hook in HOOKS if implements(provider, hook))
+        if self._thread is None:
+            return await call()
+        return await self._thread.run(call)
 
 
 class ProviderThread:
-    """A thread with an event loop for one provider: what blocks there holds up nobody else. Started when needed."""
+    """A thread with an event loop for one provider, so that its blocking code delays nothing else.
+
+    The first call starts the thread.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def run(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Calls it there, async or not; cancellation goes along. Raises DeliveryError for SystemExit and its like."""
+        """Call a function in the thread, async or not, and return its result.
+
+        Cancelling this also cancels the function. Raises DeliveryError if the function raises
+        SystemExit or another exception that isn't an `Exception`.
+        """
 
         async def work() -> T:
+            """Await the call, and turn exceptions that would end the loop into ours."""
             try:
-                return await awaited(call())
+                return await await_result(call())
             except Exception:
                 raise
             except BaseException as error:
-                task = asyncio.current_task()
-                if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
                     raise
-                # It would end the loop of this thread, or pass for a cancellation of the turn.
+                # Such an exception would end the loop of this thread, or look like a cancellation
+                # of the turn.
                 raise DeliveryError(f"{self._name} raised {type(error).__name__}") from error
 
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
-            self._thread = Thread(target=_run_loop, args=(self._loop,), name=f"memory {self._name}", daemon=True)
+            self._thread = Thread(
+                target=_run_loop, args=(self._loop,), name=f"memory {self._name}", daemon=True
+            )
             self._thread.start()
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), self._loop))
 
     async def close(self) -> None:
-        """A thread that does not end is given up: it cannot keep the process alive."""
+        """Cancel running calls and end the thread.
+
+        A thread that doesn't end in time is abandoned. It doesn't keep the process alive.
+        """
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._loop = None
-            await asyncio.to_thread(self._thread.join, CLOSING_S)
+            await asyncio.to_thread(self._thread.join, CLOSE_TIMEOUT_S)
+
+
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
-    # At its end the runner cancels what is left and closes the loop.
+    """Run an event loop until it's stopped, then cancel its tasks and close it."""
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
         runner.get_loop().run_forever()
         if running := asyncio.all_tasks(loop):
             for task in running:
-                # After its first step: a connection that is cancelled before that is reported as never awaited.
+                # `call_soon` lets each task take its first step before it's cancelled. Otherwise
+                # its coroutine would be reported as never awaited.
                 loop.call_soon(task.cancel)
             loop.run_until_complete(asyncio.wait(running))
 
 
+def implements(provider: MemoryProvider, hook: str) -> bool:
+    """Return whether the provider overrides this hook."""
+    return getattr(type(provider), hook) is not getattr(MemoryProvider, hook)
+
+
 @contextmanager
-def foreign(what: str) -> Iterator[None]:
-    """Turns what foreign code raises into a ConfigError about `what`."""
+def translate_foreign_errors(what: str) -> Iterator[None]:
+    """Turn errors of foreign code into a ConfigError about `what`. Our errors pass unchanged."""
     try:
         yield
     except MnemeError:
         raise
     except (Exception, SystemExit) as error:
-        said = f"{type(error).__name__} {on_one_line(masked(str(error)))[:300]}"
-        raise ConfigError(f"{what} cannot be used: {said}") from error
+        raise ConfigError(f"{what} cannot be used: {_describe_error(error, 300)}") from error
+
+
+def _describe_error(error: BaseException, limit_chars: int) -> str:
+    message = to_single_line(mask_secrets(str(error)))[:limit_chars]
+    return f"{type(error).__name__} {message}".strip()
+
+
+# down: the provider is out of order. keeps: the provider didn't erase what it was asked to erase.
+MemoryNotice = Literal["down", "keeps"]
+log = structlog.get_logger("memory")
+
+# The timeout of background work of built-in providers, which may have to catch up on days.
+BACKGROUND_TIMEOUT_S = 600.0
+# The timeout of a search. If the search ends after its turn, the next turn gets its lines.
+SEARCH_TIMEOUT_S = 20.0
+# Built-in prompt blocks get this many times the timeout of a turn. Waiting is better than a whole
+# session without notes.
+BUILT_IN_BLOCK_TIMEOUTS = 5
+TOOL_NAME_CHARS = 64
+
+
+class MemoryManager:
+    """The providers `builtins` and `externals`.
+
+    `timeout_s` limits each call that a turn waits for. `queue` holds the work of the external
+    providers, whose files are in folders of `home`. `notify` tells the owner about a provider, by
+    its name and a reason.
+
+    Methods that are named like a hook call this hook of every provider to which it applies.
+    """
+
+    def __init__(
+        self,
+        builtins: Sequence[MemoryProvider],
+        clock: Clock,
+        timeout_s: float = 2.0,
+        queue: SyncQueue | None = None,
+        externals: Sequence[MemoryProvider] = (),
+        home: Path = Path(),
+        notify: Callable[[MemoryNotice, str, str], Awaitable[None]] | None = None,
+    ) -> None:
+        """Wrap each provider in a `GuardedProvider`. Nothing is called before `start`."""
+        self._timeout_s = timeout_s
+        self._queue = queue if externals else None
+        self._notify_owner = notify
+        self._builtins = [
+            GuardedProvider(provider, None, clock, self._handle_outage) for provider in builtins
+        ]
+        self.externals = {
+            provider.name: GuardedProvider(
+                provider, home / "providers" / provider.name, clock, self._handle_outage
+            )
+            for provider in externals
+        }
+        self._providers = [*self._builtins, *self.externals.values()]
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._searches: WeakSet[asyncio.Task[None]] = WeakSet()
+        # Lines for the next turn, by provider, session and visible scopes.
+        self._prefetched: dict[tuple[str, int, frozenset[Scope]], list[str]] = {}
+        # Problems with the settings, as sentences for the owner.
+        self.warnings: list[str] = []
+
+    @property
+    def states(self) -> Mapping[str, str]:
+        """Whether each provider works, and its description of itself."""
+        states = {}
+        for provider in self._providers:
+            about = f" ({provider.description})" if provider.description else ""
+            states[provider.name] = provider.breaker.state + about
+        return states
+
+    @property
+    def outages(self) -> Mapping[str, str]:
+        """The states of external providers that are out of order."""
+        return {
+            name: provider.breaker.state
+            for name, provider in self.externals.items()
+            if provider.breaker.is_open
+        }
+
+    async def start(self) -> None:
+        """Initialize the providers, and queue what an earlier process didn't queue for them."""
+        await self._try_queue(lambda queue: queue.catch_up())
+        await asyncio.gather(
+            *(provider.try_call(DELIVERY_TIMEOUT_S, "is_available") for provider in self._providers)
+        )
+        for provider in self._providers:
+            self._spawn(provider.load_description())
+
+    async def tend(self) -> bool:
+        """Let built-in providers do their background work. Returns False, since none is left."""
+        await self._ask_all(self._builtins, BACKGROUND_TIMEOUT_S, "catch_up")
+        return False
+
+    async def system_prompt_block(self, context: ToolContext) -> str:
+        """Join the blocks of all providers. Blocks of external ones get a heading."""
+        blocks = await asyncio.gather(
+            *(
+                self._load_prompt_block(provider, context)
+                for provider in self._providers_for(context)
+            )
+        )
+        return "\n\n".join(filter(None, blocks))
+
+    async def _load_prompt_block(self, provider: GuardedProvider, context: ToolContext) -> str:
+        timeout_s = self._timeout_s
+        if not provider.is_external:
+            timeout_s *= BUILT_IN_BLOCK_TIMEOUTS
+        text = (await provider.ask(timeout_s, "system_prompt_block", context) or "").strip()
+        if text and provider.is_external:
+            return f"## {provider.name.upper()}\n{text}"
+        return text
+
+    async def prefetch(
+        self, text: str, context: ToolContext, typed: str | None = None
+    ) -> Sequence[str]:
+        """Return the lines of all providers about `text`, and lines found since the last turn.
+
+        If `typed`, the typed part of `text`, is given, external providers get only that part. A
+        search that takes too long continues, and the next turn gets its lines.
+        """
+        providers = self._providers_for(context)
+        if is_smalltalk(text):
+            providers = [item for item in providers if not item.provider.is_searching]
+        searches = []
+        for provider in providers:
+            query = text if typed is None or not provider.is_external else typed
+            if query.strip():
+                searches.append(self._start_search(provider, "prefetch", query, context))
+        if searches:
+            _, late = await asyncio.wait(searches, timeout=self._timeout_s)
+            for search in late:
+                log.warning("a memory took too long and was skipped", provider=search.get_name())
+        return self._pop_prefetched(providers, context)
+
+    def _pop_prefetched(
+        self, providers: Sequence[GuardedProvider], context: ToolContext
+    ) -> Sequence[str]:
+        """Take the lines that the searches of the providers have found so far.
+
+        The budget of a turn cuts off the end of the list. So lines of providers that don't search
+        come first. After them come the best line of each other provider, then the second best
+        lines, and so on.
+        """
+        unranked_lists: list[list[str]] = []
+        ranked_lists: list[list[str]] = []
+        for provider in providers:
+            key = (provider.name, context.session.id, context.scopes)
+            lines = self._prefetched.pop(key, [])
+            if provider.provider.is_searching:
+                ranked_lists.append(lines)
+            else:
+                unranked_lists.append(lines)
+        all_lines = chain(*unranked_lists, *zip_longest(*ranked_lists, fillvalue=""))
+        return list(dict.fromkeys(line for line in all_lines if line.strip()))
+
+    async def queue_prefetch(self, text: str, context: ToolContext) -> None:
+        """Start searches for the next turn, in the background."""
+        if not context.session.is_remembered or is_smalltalk(text):
+            return
+        for provider in self._providers_for(context):
+            is_reflecting = provider.provider.is_reflecting
+            if is_reflecting and implements(provider.provider, "queue_prefetch"):
+                self._start_search(provider, "queue_prefetch", text, context)
+
+    async def on_turn_end(self, session: Session, rows: Sequence[Message]) -> None:
+        """Sync the last turn. `rows` are from the session and the sessions that it continues."""
+        if not session.is_remembered:
+            return
+        turns = split_turns(rows)
+        # If the session was compressed before the answer, the turn started in its parent.
+        session_id = turns[-1][0].session_id if turns else session.id
+        await self._try_queue(lambda queue: queue.queue_turns(session_id))
+        if turns:
+            key = f"turn:{session_id}:{turns[-1][0].id}"
+            await self._ask_all(
+                self._builtins, BACKGROUND_TIMEOUT_S, "sync_turn", session, turns[-1], key
+            )
+
+    async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
+        """Sync the rest of the session, then tell the built-in providers that it ended."""
+        if not session.is_remembered:
+            return
+        own = [row for row in messages if row.session_id == session.id]
+        await self._try_queue(lambda queue: queue.queue_turns(session.id))
+        # In the background, so that a new session doesn't have to wait.
+        self._spawn(
+            self._ask_all(self._builtins, BACKGROUND_TIMEOUT_S, "on_session_end", session, own)
+        )
+
+    async def on_session_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
+        await self._try_queue(lambda queue: queue.queue_switch(new_id, parent_id, reason))
+
+    async def on_delegation(self, session: Session) -> None:
+        await self._try_queue(lambda queue: queue.queue_delegation(session.id))
+
+    async def on_pre_compress(self, session: Session, messages: Sequence[Message]) -> str:
+        if not session.is_remembered:
+            return ""
+        answers = await self._ask_all(
+            self._providers, self._timeout_s, "on_pre_compress", session, messages
+        )
+        return "\n\n".join(answers)
+
+    async def on_memory_write(self) -> None:
+        """Queue changes of notes, including changes by other processes."""
+        await self._try_queue(lambda queue: queue.queue_notes())
+
+    async def resync_messages(self, *message_ids: int) -> None:
+        """Let services replace messages that were edited, deleted, undone or restored."""
+        await self._try_queue(lambda queue: queue.queue_amended(*message_ids))
+
+    async def tools(self, reserved: Collection[str] = ()) -> Sequence[Tool]:
+        """Return the tools of all providers.
+
+        An external tool is left out with a warning if its name is in `reserved` or already used, or
+        if the tool is malformed, because a model server would reject a request with such a tool.
+        """
+        tools: list[Tool] = []
+        for provider in self._providers:
+            if not implements(provider.provider, "tools"):
+                continue
+            if provider.is_external and provider.provider.mode == "context":
+                continue
+            try:
+                provider_tools = await provider.call(self._timeout_s, "tools")
+            except MnemeError as error:
+                self.warn(
+                    f"The memory {provider.name} has no tools: they cannot be asked for: {error}."
+                )
+                continue
+            for tool in (
+                provider_tools if isinstance(provider_tools, (list, tuple)) else [provider_tools]
+            ):
+                if not provider.is_external:
+                    tools.append(tool)
+                elif fault := find_tool_fault(tool, {*reserved, *(each.name for each in tools)}):
+                    self.warn(
+                        f"The tool {_label_tool(tool)} of the memory {provider.name} is left out: "
+                        f"{fault}."
+                    )
+                else:
+                    run = partial(provider.call_tool, tool.name)
+                    tools.append(replace(tool, run=run, is_read_only=False, is_external=True))
+        return tools
+
+    def warn(self, sentence: str) -> None:
+        """Add a sentence to `warnings` and to the log, once."""
+        if sentence not in self.warnings:
+            log.warning("a memory is not as the settings want it", problem=sentence)
+            self.warnings.append(sentence)
+
+    async def deliver(self, task: SyncTask) -> None:
+        """Call the hook of a task from the outbox.
+
+        Raises DeliveryError if that fails. The error is permanent if the provider is gone, refuses,
+        or can't erase.
+        Raises StoreError if the rows of the task can't be read.
+        """
+        provider = self.externals.get(task.provider)
+        if provider is None or self._queue is None:
+            raise DeliveryError(f"there is no memory {task.provider} any more", is_permanent=True)
+        if not implements(provider.provider, "on_forget"):
+            if task.hook == "on_forget":
+                raise DeliveryError(
+                    f"{provider.name} has no way to erase what it was told", is_permanent=True
+                )
+            # A dot in `turn` marks a turn that is sent again. Without `on_forget` a provider can't
+            # replace its copy of a turn.
+            if task.hook == "sync_turn" and "." in task.turn:
+                return
+        arguments = await self._queue.load_arguments(task)
+        if arguments is None:
+            return
+        try:
+            if task.hook == "on_forget" and implements(provider.provider, "goes_along"):
+                message_ids = await provider.call(DELIVERY_TIMEOUT_S, "goes_along", *arguments)
+                await self._queue.queue_resync(task, message_ids)
+            await provider.call(DELIVERY_TIMEOUT_S, task.hook, *arguments)
+        except (Refused, ToolError) as error:
+            raise DeliveryError(
+                f"{provider.name} refused", words=str(error), is_permanent=True
+            ) from error
+
+    async def report_abandoned_task(self, key: str) -> None:
+        """Tell the owner if a task that won't be tried again was meant to erase something."""
+        task = SyncTask.parse(key)
+        if task is not None and task.hook == "on_forget":
+            await self._notify("keeps", task.provider)
+
+    def invalidate(self) -> None:
+        """Drop the lines that were found for later turns, and cancel running searches."""
+        for search in self._searches:
+            search.cancel()
+        self._prefetched = {}
+
+    async def shutdown(self) -> None:
+        """Cancel running work and close the providers, the last one first."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=CLOSE_TIMEOUT_S)
+        for provider in reversed(self._providers):
+            await provider.close(self._timeout_s)
+
+    def _providers_for(self, context: ToolContext) -> list[GuardedProvider]:
+        """Return the providers to ask before a turn.
+
+        External providers are left out in incognito sessions, and if their mode is "tools".
+        """
+        if context.session.is_incognito:
+            return self._builtins
+        externals = [item for item in self.externals.values() if item.provider.mode != "tools"]
+        return [*self._builtins, *externals]
+
+    def _start_search(
+        self, provider: GuardedProvider, hook: str, text: str, context: ToolContext
+    ) -> asyncio.Task[None]:
+        """Call a searching hook in the background, and keep its lines for `_pop_prefetched`."""
+
+        async def search() -> None:
+            if lines := await provider.ask(SEARCH_TIMEOUT_S, hook, text, context):
+                key = (provider.name, context.session.id, context.scopes)
+                self._prefetched[key] = [*lines, *self._prefetched.get(key, ())]
+
+        task = self._spawn(search(), provider.name)
+        self._searches.add(task)
+        return task
+
+    def _spawn(self, work: Coroutine[Any, Any, T], name: str | None = None) -> asyncio.Task[T]:
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _handle_outage(self, name: str, reason: str) -> None:
+        log.error("a memory is out of order", provider=name)
+        self._spawn(self._notify("down", name, reason))
+
+    async def _notify(self, notice: MemoryNotice, name: str, reason: str = "") -> None:
+        try:
+            if self._notify_owner is not None:
+                await self._notify_owner(notice, name, reason)
+        except MnemeError as error:
+            log.error("the owner was not told", error=str(error))
+
+    async def _try_queue(self, work: Callable[[SyncQueue], Awaitable[object]]) -> None:
+        """Queue work for external providers. If that fails, a later `catch_up` of the queue
+        repeats it."""
+        if self._queue is None:
+            return
+        try:
+            await work(self._queue)
+        except MnemeError as error:
+            log.error("a memory cannot be told now", error=str(error))
+
+    @staticmethod
+    async def _ask_all(
+        providers: Sequence[GuardedProvider], timeout_s: float, hook: str, *arguments: object
+    ) -> list[Any]:
+        """Call a hook of all providers concurrently and return the non-empty answers in their
+        order."""
+        answers = await asyncio.gather(
+            *(provider.ask(timeout_s, hook, *arguments) for provider in providers)
+        )
+        return [answer for answer in answers if answer]
+
+
+def sync_hooks_of(provider: MemoryProvider) -> frozenset[Hook]:
+    """Return the hooks that the provider implements and that are called through the outbox."""
+    return frozenset(hook for hook in HOOKS if implements(provider, hook))
+
+
+def _label_tool(tool: object) -> str:
+    """Return the name of a tool that may be malformed, for a warning."""
+    if isinstance(tool, Tool) and isinstance(tool.name, str):
+        return to_single_line(tool.name)[:TOOL_NAME_CHARS]
+    return "without a name"

@@ -1,7 +1,10 @@
-"""Finds memory providers by name, in the package as core/memory/services/NAME.py and in the home as plugins/NAME.py or
-plugins/NAME/, and makes them of their options.
+"""Finds memory providers by name and creates them from their options.
 
-A broken plugin, and one that others can write, is a ConfigError, never a crash. It runs with all our rights.
+A service of the package is the file core/memory/services/NAME.py. A plugin is the file
+plugins/NAME.py in the home, or the folder plugins/NAME/.
+
+A plugin runs with all rights of Mneme. A plugin that is broken, or that other users can write to,
+raises ConfigError and never crashes Mneme.
 """
 
 import importlib
@@ -15,74 +18,117 @@ from typing import Any
 from config.files import OptionForm
 from core.errors import ConfigError
 from core.guard.foreign_code import run_file
-from core.memory.manager import foreign
+from core.memory.manager import translate_foreign_errors
 from core.memory.provider import MemoryProvider
 
-PACKAGE = Path(__file__).with_name("services")
+SERVICES_FOLDER = Path(__file__).with_name("services")
 BUILT_IN = ("notes", "history", "facts")
-TAKEN = (*BUILT_IN, "memory")
+RESERVED_NAMES = (*BUILT_IN, "memory")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+# Modules that plugins of earlier versions import, and the modules that hold their classes now.
 _OLD_MODULES = {
     "core.memory.forgotten": "core.memory.provider",
     "core.memory.secret": "core.memory.provider",
     "core.memory.options": "core.memory.provider",
     "core.records": "core.store.notes",
 }
-"""Modules that plugins of earlier versions import, and where their classes are now."""
 
 
 class Plugins:
-    """Providers under `home`/plugins, and the services of the package."""
+    """The providers in `home`/plugins and the services of the package."""
 
     def __init__(self, home: Path) -> None:
         self._folder = home / "plugins"
 
     def names(self) -> list[str]:
-        """Sorted; nothing is run for it."""
-        found = {path.stem for folder in (self._folder, PACKAGE) for path in folder.glob("*.py")}
-        found |= {path.parent.name for path in self._folder.glob("*/__init__.py")}
-        return sorted(name for name in found if _NAME.fullmatch(name) and name not in TAKEN)
+        """The names of all providers, sorted. No code of a plugin is run."""
+        names = {path.stem for path in self._folder.glob("*.py")}
+        names |= {path.parent.name for path in self._folder.glob("*/__init__.py")}
+        names |= {path.stem for path in SERVICES_FOLDER.glob("*.py")}
+        return sorted(
+            name for name in names if _NAME.fullmatch(name) and name not in RESERVED_NAMES
+        )
 
-    def form(self, name: str) -> OptionForm:
-        """Raises ConfigError."""
-        return self._loaded(name)[1]
+    def load_form(self, name: str) -> OptionForm:
+        """Return the options that a provider takes. Raises ConfigError if it can't be loaded."""
+        _, form = self._load(name)
+        return form
 
-    def made(self, name: str, table: Mapping[str, Any], variables: Mapping[str, str]) -> MemoryProvider:
-        """Raises ConfigError."""
-        kind, form = self._loaded(name)
-        with foreign(f"The memory {name}"):
+    def create_provider(
+        self, name: str, table: Mapping[str, Any], variables: Mapping[str, str]
+    ) -> MemoryProvider:
+        """Create a provider from its settings table and the environment variables.
+
+        Raises ConfigError if it can't be loaded or its settings are invalid.
+        """
+        provider_class, form = self._load(name)
+        with translate_foreign_errors(f"The memory {name}"):
             try:
-                options = form.filled(table, variables)
+                options = form.build_options(table, variables)
             except ValueError as error:
                 remedy = f"`mneme memory setup {name}` sets it up"
                 raise ConfigError(f"The memory {name} is off: {error}. {remedy}.") from error
-            provider = kind() if kind.options is None else kind(options)  # type: ignore[call-arg]
+            if provider_class.options is None:
+                provider = provider_class()
+            else:
+                provider = provider_class(options)  # type: ignore[call-arg]
             if provider.name != name:
-                raise ConfigError(f"The name of {kind.__name__} should be “{name}”, like its file.")
+                raise ConfigError(
+                    f"The name of {provider_class.__name__} should be “{name}”, like its file."
+                )
         return provider
 
-    def _loaded(self, name: str) -> tuple[type[MemoryProvider], OptionForm]:
-        """The provider class in the file or folder of this name, which is run for it, and its options. Raises
-        ConfigError."""
-        if name in TAKEN:
-            raise ConfigError(f"The memory {name} is built in: it is always on and has no table of its own.")
-        places = (self._folder / f"{name}.py", self._folder / name / "__init__.py", PACKAGE / f"{name}.py")
-        path = next(filter(Path.is_file, places), None) if _NAME.fullmatch(name) else None
-        if path is None:
-            place = f"{self._folder}/NAME.py or {self._folder}/NAME/__init__.py, in small letters, digits and _"
-            raise ConfigError(f"There is no memory provider {name[:40]}; put it into {place}.")
-        with foreign(f"The memory provider {path}"):
-            module = _module(name, path)
-            classes = {one for one in vars(module).values() if isinstance(one, type)}
-            own = [one for one in classes if f"{one.__module__}.".startswith(f"{module.__name__}.")]
-            kinds = [one for one in own if issubclass(one, MemoryProvider)]
-            if len(kinds) != 1:
-                raise ConfigError(f"{path} should have one class of MemoryProvider; it has {len(kinds)}.")
-            return kinds[0], OptionForm(kinds[0].options)
+    def _load(self, name: str) -> tuple[type[MemoryProvider], OptionForm]:
+        """Run the file of this name and return its provider class and that class's options.
+
+        Raises ConfigError if there is no such file, its code fails, or it doesn't define exactly
+        one provider.
+        """
+        path = self._find_file(name)
+        with translate_foreign_errors(f"The memory provider {path}"):
+            module = _import_file(name, path)
+            classes = _provider_classes_in(module)
+            if len(classes) != 1:
+                raise ConfigError(
+                    f"{path} should have one class of MemoryProvider; it has {len(classes)}."
+                )
+            provider_class = classes.pop()
+            return provider_class, OptionForm(provider_class.options)
+
+    def _find_file(self, name: str) -> Path:
+        """Return the file of a provider. A plugin hides a service of the same name."""
+        if name in RESERVED_NAMES:
+            raise ConfigError(
+                f"The memory {name} is built in: it is always on and has no table of its own."
+            )
+        if _NAME.fullmatch(name):
+            for path in (
+                self._folder / f"{name}.py",
+                self._folder / name / "__init__.py",
+                SERVICES_FOLDER / f"{name}.py",
+            ):
+                if path.is_file():
+                    return path
+        raise ConfigError(
+            f"There is no memory provider {name[:40]}; put it into {self._folder}/NAME.py or "
+            f"{self._folder}/NAME/__init__.py, in small letters, digits and _."
+        )
 
 
-def _module(name: str, path: Path) -> ModuleType:
-    if path.parent == PACKAGE:
+def _import_file(name: str, path: Path) -> ModuleType:
+    if path.parent == SERVICES_FOLDER:
         return importlib.import_module(f"core.memory.services.{name}")
-    sys.modules |= {old: importlib.import_module(new) for old, new in _OLD_MODULES.items()}
+    for old, new in _OLD_MODULES.items():
+        sys.modules[old] = importlib.import_module(new)
     return run_file(name, path)
+
+
+def _provider_classes_in(module: ModuleType) -> set[type[MemoryProvider]]:
+    """Return the providers that a module or its submodules define, but not imported ones."""
+    classes = set()
+    for value in vars(module).values():
+        if not isinstance(value, type) or not issubclass(value, MemoryProvider):
+            continue
+        if f"{value.__module__}.".startswith(f"{module.__name__}."):
+            classes.add(value)
+    return classes

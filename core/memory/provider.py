@@ -1,6 +1,7 @@
-"""The interface of everything that remembers beyond the conversation.
+"""The interface that every memory implements: the built-in notes, history and facts, the services
+in `core/memory/services/` and plugins.
 
-`name` and `prefetch` must be written; every other hook does nothing until it is needed.
+A provider must define `name` and `prefetch`. Every other hook has a default that does nothing.
 """
 
 import inspect
@@ -11,122 +12,174 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from config.files import Secret as Secret
 from core.errors import ToolError
-from core.guard.guard import parsed as parsed
+from core.guard.guard import parse_arguments as parse_arguments
 from core.store.notes import NoteChange
 from core.store.sync import Forgotten as Forgotten
 from core.types import Json, Message, Session, Tool, ToolContext
 
 T = TypeVar("T")
+# context: prefetched before each turn. tools: used through its tools only. hybrid: both.
 Mode = Literal["hybrid", "context", "tools"]
-"""context: it is asked before a turn. tools: the model has its tools. hybrid: both."""
 
 
 class MemoryProvider(ABC):
-    """Hooks are awaited within a time limit; what they raise is logged and never reaches the turn.
+    """A memory that Mneme asks before a turn and keeps up to date afterwards.
 
-    An external one is made as ``Provider(options)``, without `options` as ``Provider()``; its hooks, which may be plain
-    functions, run in a thread with an event loop of its own. `sync_turn`, `on_memory_write`, `on_session_end`,
-    `on_session_switch`, `on_delegation` and `on_forget` reach it through the outbox, in the order of its chat, with
-    retries until the hook returns: at least once, and exactly once where the service takes the `key` of a turn. Refused
-    is final; any other error is tried again. In cron sessions only `prefetch` and `system_prompt_block` are called:
-    nothing is given to it to keep, and it has no tools.
+    Each hook has a time limit. An error in a hook is logged and never reaches the turn.
+
+    External providers are services and plugins. Mneme creates one as ``Provider(options)``, or as
+    ``Provider()`` if `options` is None. Its hooks run in a thread with an event loop of its own
+    and may be plain functions.
+
+    These hooks of an external provider are called through the outbox: `sync_turn`,
+    `on_memory_write`, `on_session_end`, `on_session_switch`, `on_delegation` and `on_forget`. The
+    calls for a chat keep their order, and each is repeated until the hook returns. So a turn
+    arrives at least once, and exactly once if the service deduplicates by its `key`. `Refused` ends
+    the retries; any other error is retried.
+
+    In scheduled (cron) sessions Mneme calls only `prefetch` and `system_prompt_block`. It sends
+    nothing to be stored and offers no tools of the provider.
     """
 
+    # Set from the settings before `initialize`.
     mode: Mode = "hybrid"
-    """Set from the settings before `initialize`."""
+    # A frozen dataclass with fields of type str, int, float, bool or `Secret`. `mneme memory setup
+    # NAME` asks for the fields without a default. Field metadata may contain a ``help`` text.
     options: ClassVar[type[Any] | None] = None
-    """A frozen dataclass of str, int, float, bool and `Secret`; `mneme memory setup NAME` asks for those without
-    a default; the metadata of a field may have a ``help``."""
+    # Whether `prefetch` searches for the text. If so, Mneme skips it for small talk.
     is_searching: bool = True
-    """Whether `prefetch` searches for the text, so that small talk can be skipped."""
+    # Whether Mneme calls `queue_prefetch`, if the provider implements it.
     is_reflecting: bool = True
-    """Whether `queue_prefetch`, where there is one, is called."""
+    # How many turns one `sync_turn` contains. A call may contain fewer when a session ends and when
+    # Mneme starts.
     every_turns: int = 1
-    """So many turns are told by one `sync_turn`; fewer as their session ends, and at a start of the process."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """In settings and reports; a class attribute will do. Small letters, digits, ``_``."""
+        """The name in settings and reports, in lowercase letters, digits and ``_``. A provider may
+        define it as a class attribute."""
 
     async def is_available(self) -> bool:
-        """Whether it has what it needs (options, a library), without asking a service."""
+        """Return whether its requirements (options, a library) are met, without calling a
+        service."""
         return True
 
     async def initialize(self, folder: Path) -> None:
-        """Called before all other hooks but `tools` and `probe`, again when it has failed. `folder`: for its files."""
+        """Prepare the provider, which may keep its files in `folder`.
+
+        Called once, before all hooks except `is_available`, `tools` and `probe`. If it fails, it is
+        called again before the next hook.
+        """
 
     async def probe(self) -> str:
-        """Asks what is at the other end: its version, its kind and what it can do, as a clause for the owner."""
+        """Contact the service and describe it for the owner in one clause: version, kind and
+        abilities."""
         return ""
 
     @abstractmethod
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        """What is worth knowing before answering `text`: one line a memory, best first.
+        """Return memories that help to answer `text`, one line each, best first.
 
-        A line starts with a token that names the memory for ever, such as ``m123``, and a space: a memory whose token
-        the session's prefix already holds is not sent again. Only what belongs to `context.scopes` may be returned.
+        A line starts with a token that always names the same memory, such as ``m123``, and a space.
+        Mneme doesn't send a memory again while its token is in the prefix of the session. Return
+        only memories that belong to `context.scopes`.
         """
 
     async def queue_prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        """After the turn about `text`, while nobody waits: lines as of `prefetch` for the next one."""
+        """Return lines for the next turn, in the format of `prefetch`.
+
+        Called in the background after the turn about `text`.
+        """
         return ()
 
     async def system_prompt_block(self, context: ToolContext) -> str:
-        """For the frozen system prompt of a new session."""
+        """Return a text for the system prompt of a new session. The prompt never changes later."""
         return ""
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
-        """`messages`: the rows of a finished turn, or of `every_turns`, that are not erased, the person's first, the
-        answer last, of `session.scope`. `key` names session and turn for ever: what comes twice has it twice."""
+        """Store a finished turn, or as many turns as `every_turns` says.
+
+        `messages` begin with a person's message and end with the answer. They all belong to
+        `session.scope`, and erased ones are left out. `key` identifies the session and the turn, so
+        a repeated call has the same `key`.
+        """
 
     async def tools(self) -> Sequence[Tool]:
-        """For the model; the same ones in the same order at every start. Asked once, before `initialize`."""
+        """Return the tools for the model, the same ones in the same order at every start.
+
+        Called once, before `initialize`.
+        """
         return ()
 
     async def call_tool(self, name: str, arguments: Json, context: ToolContext) -> str:
-        """Raises ToolError with a sentence the model can act on."""
-        for tool in await awaited(self.tools()):
+        """Run one of `tools` and return its result.
+
+        Raises ToolError with a sentence that the model can act on.
+        """
+        for tool in await await_result(self.tools()):
             if tool.name == name:
-                return await awaited(tool.run(arguments, context))
+                return await await_result(tool.run(arguments, context))
         raise ToolError(f"There is no tool {name}.")
 
     async def catch_up(self) -> None:
-        """Does what waits; called every few seconds. Of built-in ones only: others have the outbox."""
+        """Do pending background work.
+
+        Called every few seconds, for built-in providers only. External providers get their work
+        through the outbox.
+        """
 
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
-        """`messages`: its own rows that are not erased, oldest first."""
+        """Handle the end of a session. `messages` are its own rows, oldest first, without erased
+        ones."""
 
     async def on_session_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
-        """The conversation goes on in session `new_id`. `reason`: new, compression (of `parent_id`, which was too
-        long), idle, daily (of `parent_id`, which rested), branch (of `parent_id`), resume (of `parent_id`, or of
-        itself), rights (less may be seen than before)."""
+        """Handle a conversation that continues in the session `new_id`.
+
+        `reason` is one of: new; compression (`parent_id` became too long); idle or daily
+        (`parent_id` was inactive); branch (of `parent_id`); resume (of `parent_id` or of the
+        session itself); rights (the conversation may now see less than before).
+        """
 
     async def on_pre_compress(self, session: Session, messages: Sequence[Message]) -> str:
-        """The session goes on in a child without its earlier turns: what of `messages` must survive, for the summary
-        that the child begins with."""
+        """Return the parts of `messages` that a compression of the session must keep.
+
+        The session continues in a child without its earlier turns. The returned text becomes part
+        of the summary that the child starts with.
+        """
         return ""
 
     async def on_delegation(self, session: Session, task: str, result: str) -> None:
-        """The model has handed `task` to `session`, a child of the conversation, and what came of it."""
+        """Handle a `task` that the model delegated to `session`, a child of the conversation, and
+        its `result`."""
 
     async def on_memory_write(self, change: NoteChange) -> None:
-        """`change.action`: add, replace, remove, consolidate, edited (by hand) or undo; for these three, see which of
-        `before` and `after` is None. `change.id` names the change for ever."""
+        """Handle a change of a note. `change.id` always names the same change.
+
+        `change.action` is add, replace, remove, consolidate, edited (by hand) or undo. For the last
+        three, `before` is None if the note is new and `after` is None if the note was removed.
+        """
 
     async def on_forget(self, forgotten: Forgotten) -> None:
-        """Something was erased, or deleted or edited on its platform: every copy is to go. What was edited comes again
-        by `sync_turn`, under another key. Without this hook the provider keeps its copies, and the person is told."""
+        """Delete every copy of messages and notes that were erased.
+
+        Messages that were deleted or edited on their platform count as erased. An edited message
+        arrives again through `sync_turn`, under another key. A provider without this hook keeps its
+        copies, and Mneme tells the person that it does.
+        """
 
     async def goes_along(self, forgotten: Forgotten) -> Sequence[int]:
-        """Asked before `on_forget`: the other messages of which there is one copy with these. They come again by
-        `sync_turn` when it is done, turn by turn."""
+        """Return the ids of other messages that share a copy with the forgotten ones.
+
+        Called before `on_forget`. After `on_forget`, Mneme sends these messages again through
+        `sync_turn`, turn by turn.
+        """
         return ()
 
     async def shutdown(self) -> None:
-        """Closes what is open."""
+        """Close open resources."""
 
 
-async def awaited(answer: Awaitable[T]) -> T:
-    """What a hook answers, whether it is async or a plain function."""
+async def await_result(answer: Awaitable[T]) -> T:
+    """Return the result of a hook that is either async or, despite its type, a plain function."""
     return await answer if inspect.isawaitable(answer) else answer

@@ -1,8 +1,9 @@
-"""The one door to the Anthropic SDK: one request in, one completion out, whatever happens on the way.
+"""The client of the Messages API, and the only module that imports the Anthropic SDK.
 
-Streams, tries again as the server asks, and turns every failure into a ModelError with a sentence of its own. Any
-server that speaks the Messages API can stand behind it, and whatever it makes of its answer, what leaves here is
-accepted as input by a strict one. Knows nothing of sessions, tools or people.
+A call streams its answer, and is repeated after failures that can pass. Every failure becomes a
+ModelError with a sentence for the person. Any server with a Messages API can be used. The blocks of
+an answer are always returned in a form that a strict server accepts as input. Nothing here knows
+about sessions, tools or people.
 """
 
 from __future__ import annotations
@@ -23,361 +24,540 @@ import httpx2
 import structlog
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from config.masking import MASK, masked
+from config.masking import MASK, mask_secrets
 from core.errors import ModelError
-from core.ports import Clock, Tell
+from core.ports import Clock, TextCallback
 from core.text.normalize import language_data
 from core.types import Completion, Json, Request, Usage
 
 OFFICIAL_URL = "https://api.anthropic.com"
-CONNECT_S = 10.0
-WINDOW_S = 5.0
-LONGEST_PAUSE_S = 30.0  # between two tries, unless the server asks for more
-SHORTEST_PAUSE_S = 0.5  # after the first try, also where the server asks for less; it doubles with each
-FIRST_SHARE = 1 / 3  # of the patience, for the first try: one that hangs leaves the better part to a second
-_NO_KEY = "no-key"  # local servers ask for none, but without one the SDK would search the disk for credentials
-_KEPT_OPEN = httpx2.Limits(max_connections=100, keepalive_expiry=60.0)
-"""A minute spares a conversation a handshake a turn."""
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+CONNECT_TIMEOUT_S = 10.0
+WINDOW_TIMEOUT_S = 5.0
+# The longest pause between two attempts, unless the server asks for a longer one.
+MAX_PAUSE_S = 30.0
+# The shortest pause after the first attempt, even if the server asks for a shorter one. It doubles
+# with each attempt.
+MIN_PAUSE_S = 0.5
+# The share of the timeout for the first attempt, so that most of it is left if the attempt hangs.
+FIRST_ATTEMPT_SHARE = 1 / 3
+# Local servers need no key, but without one the SDK would search the disk for credentials.
+_NO_KEY = "no-key"
+# Connections stay open for a minute, which saves a handshake per turn in a conversation.
+_CONNECTION_LIMITS = httpx2.Limits(max_connections=100, keepalive_expiry=60.0)
+_LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-WORDS_CHARS = 300  # of a server's own explanation
-_RETRYABLE = (408, 409, 429)
+# At most this much of the server's explanation of an error is shown.
+MAX_EXPLANATION_CHARS = 300
+_RETRYABLE_STATUSES = (408, 409, 429)
 _FAILURES = language_data("failures", "core.models")
 _TOO_LONG = re.compile(_FAILURES["too_long"])
-_BROKEN: Sequence[tuple[str, tuple[type[Exception], ...]]] = (
-    ("unreached", (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError, httpx2.UnsupportedProtocol)),
+# The kind of failure in `data/failures.toml` by exception. The first match counts, and anything
+# else is a lost connection.
+_EXCEPTION_KINDS: Sequence[tuple[str, tuple[type[Exception], ...]]] = (
+    (
+        "unreached",
+        (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError, httpx2.UnsupportedProtocol),
+    ),
     ("late", (httpx2.TimeoutException,)),
     ("foreign", (anthropic.APIResponseValidationError,)),
     ("unreadable", (ValueError,)),
 )
-"""What a call may break with, by what it means; the first that fits. With all else the connection is lost."""
-_GROWING = {f"{name}_delta": name for name in ("text", "thinking", "signature")} | {"input_json_delta": "partial_json"}
-"""By the kind of a delta, the field of its block that it adds to."""
+# The field of a content block that each type of delta extends.
+_DELTA_FIELDS = {
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+    "signature_delta": "signature",
+    "input_json_delta": "partial_json",
+}
 
 
 @dataclass(eq=False)
 class Claude:
-    """Fills the role Model. `patience_s`: the time within which a call is tried again, and the longest silence of the
-    server; of a first try a third of it. `api_key` None: for servers that need no key."""
+    """A Model behind a server with the Messages API."""
 
+    # None for a server that needs no key.
     api_key: InitVar[str | None]
     base_url: InitVar[str | None]
     clock: Clock
+    # How often a call is attempted.
     tries: int = 5
-    patience_s: float = 120.0
+    # No new attempt starts later than this after the first one. It is also the longest silence of
+    # the server in an attempt. In the first attempt, a third of it is.
+    timeout_s: float = 120.0
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     def __post_init__(self, api_key: str | None, base_url: str | None) -> None:
-        # People copy addresses with the version, which the SDK adds itself.
+        """Set up the SDK's client. It never retries, because `complete` does."""
+        # People copy URLs with the version, which the SDK adds itself.
         self.url = (base_url or OFFICIAL_URL).rstrip("/").removesuffix("/v1")
         host = urlsplit(self.url).hostname or ""
         self._is_official = host == "api.anthropic.com"
-        self._takes_marks = True
+        self._accepts_cache_marks = True
         self._key = (api_key or "").strip() or _NO_KEY
-        self._first_silence_s = self.patience_s * FIRST_SHARE if self.tries > 1 else self.patience_s
+        self._first_silence_s = self.timeout_s
+        if self.tries > 1:
+            self._first_silence_s = self.timeout_s * FIRST_ATTEMPT_SHARE
         self._log = structlog.get_logger("model")
         self._client = anthropic.AsyncAnthropic(
             api_key=self._key,
             base_url=self.url,
             max_retries=0,
-            timeout=anthropic.Timeout(self.patience_s, connect=min(CONNECT_S, self.patience_s)),
+            timeout=_sdk_timeout(self.timeout_s),
             open_telemetry=False,
-            # A proxy from the environment leads out of this machine, where a server on it cannot be found.
-            http_client=anthropic.DefaultAioHttpClient(limits=_KEPT_OPEN, trust_env=host not in _LOOPBACK),
+            # A proxy from the environment can't reach a server on this machine.
+            http_client=anthropic.DefaultAioHttpClient(
+                limits=_CONNECTION_LIMITS, trust_env=host not in _LOOPBACK_HOSTS
+            ),
         )
 
     async def close(self) -> None:
         await self._client.close()
 
-    async def complete(self, request: Request, on_text: Tell, on_wait: Tell) -> Completion:
-        """Raises ModelError."""
-        ends_at = self.clock.now() + timedelta(seconds=self.patience_s)
-        breaks = tries = 0
-        most = 1 if request.is_trial else self.tries
+    async def complete(
+        self, request: Request, on_text: TextCallback, on_wait: TextCallback
+    ) -> Completion:
+        """Ask the model, with further attempts after failures that can pass.
+
+        After an answer that breaks off, there is only one more attempt. Raises ModelError if the
+        last attempt fails.
+        """
+        ends_at = self.clock.now() + timedelta(seconds=self.timeout_s)
+        max_attempts = 1 if request.is_single_attempt else self.tries
+        attempts = 0
+        broken_answers = 0
+        silence_s = self._first_silence_s
         while True:
-            tries += 1
-            left_s = (ends_at - self.clock.now()).total_seconds() if tries > 1 else 0.0
+            attempts += 1
+            if attempts > 1:
+                remaining_s = (ends_at - self.clock.now()).total_seconds()
+                silence_s = max(self._first_silence_s, remaining_s)
             answer = StreamedAnswer()
             try:
-                return await self._attempt(request, answer, on_text, max(self._first_silence_s, left_s))
+                return await self._attempt(request, answer, on_text, silence_s)
             except ModelFailure as failure:
-                breaks += bool(answer.blocks)
-                pause_s = _pause_s(tries, failure.retry_after_s)
-                is_late = self.clock.now() + timedelta(seconds=pause_s) > ends_at
-                if not failure.is_retryable or breaks > 1 or tries >= most or is_late:
+                if answer.blocks:
+                    broken_answers += 1
+                pause_s = _pause_after(attempts, failure.retry_after_s)
+                is_too_late = self.clock.now() + timedelta(seconds=pause_s) > ends_at
+                if not failure.is_retryable or attempts >= max_attempts or is_too_late:
+                    raise
+                if broken_answers > 1:
                     raise
                 shown_s = max(1, math.ceil(pause_s))
-                self._log.info("the model is asked again", why=failure.logged, pause_s=shown_s, tried=tries)
-                on_wait(f"{failure.clause}; trying again in {shown_s} s ({tries + 1} of {most}).")
+                self._log.info(
+                    "the model is asked again",
+                    why=failure.log_message,
+                    pause_s=shown_s,
+                    tried=attempts,
+                )
+                on_wait(
+                    f"{failure.clause}; trying again in {shown_s} s "
+                    f"({attempts + 1} of {max_attempts})."
+                )
             await self.sleep(pause_s)
 
-    async def reach(self, model: str) -> str:
-        """Asks the model for one token, which proves key, credit and name; returns a sentence. Raises ModelError."""
-        hello = {"role": "user", "content": [{"type": "text", "text": "Hello"}]}
-        request = Request(system=(), messages=(hello,), model=model, max_tokens=1)
+    async def probe(self, model: str) -> str:
+        """Ask the model for one token, and return a sentence that says that it answers.
+
+        An answer proves that the key, the credit and the model's name are right. Raises ModelError
+        if the model doesn't answer.
+        """
+        message = {"role": "user", "content": [{"type": "text", "text": "Hello"}]}
+        request = Request(system=(), messages=(message,), model=model, max_tokens=1)
         await self._attempt(request, StreamedAnswer(), lambda _: None, self._first_silence_s)
         return f"{model} answers at {self.url}."
 
-    async def window(self, model: str) -> int | None:
-        """How many tokens a model reads, as the server lists it; None where it does not say."""
+    async def fetch_window_tokens(self, model: str) -> int | None:
+        """How many tokens a model reads according to the server; None if it doesn't say."""
         try:
-            return (await self._client.models.retrieve(model, timeout=WINDOW_S)).max_input_tokens
+            info = await self._client.models.retrieve(model, timeout=WINDOW_TIMEOUT_S)
+            return info.max_input_tokens
         except (anthropic.AnthropicError, httpx2.HTTPError, ValueError, AttributeError):
             return None
 
-    async def _attempt(self, request: Request, answer: StreamedAnswer, on_text: Tell, silence_s: float) -> Completion:
-        """A server that does not take cache marks gets the same request once more without them."""
-        if self._takes_marks:
-            try:
-                return await self._stream(request, answer, on_text, silence_s)
-            except ModelFailure as failure:
-                is_of_marks = failure.status in (400, 422) and not answer.blocks and not self._is_official
-                if not is_of_marks or unmarked(request) == request:
-                    raise
-        completion = await self._stream(unmarked(request), answer, on_text, silence_s)
-        if self._takes_marks:
-            self._takes_marks = False
+    async def _attempt(
+        self, request: Request, answer: StreamedAnswer, on_text: TextCallback, silence_s: float
+    ) -> Completion:
+        """Send a request. If the server rejects cache marks, send it once more without them.
+
+        From then on no request to this server has cache marks.
+        """
+        if not self._accepts_cache_marks:
+            return await self._stream(strip_cache_marks(request), answer, on_text, silence_s)
+        try:
+            return await self._stream(request, answer, on_text, silence_s)
+        except ModelFailure as failure:
+            may_be_marks = (
+                failure.status in (400, 422) and not answer.blocks and not self._is_official
+            )
+            plain_request = strip_cache_marks(request)
+            if not may_be_marks or plain_request == request:
+                raise
+        completion = await self._stream(plain_request, answer, on_text, silence_s)
+        if self._accepts_cache_marks:
+            self._accepts_cache_marks = False
             self._log.warning("the model's server takes no cache marks", url=self.url)
         return completion
 
-    async def _stream(self, request: Request, answer: StreamedAnswer, on_text: Tell, silence_s: float) -> Completion:
+    async def _stream(
+        self, request: Request, answer: StreamedAnswer, on_text: TextCallback, silence_s: float
+    ) -> Completion:
+        """Send a request once and read its events into `answer`. Raises ModelFailure."""
         try:
-            async with await self._opened(request, silence_s) as events:
+            async with await self._open_stream(request, silence_s) as events:
                 async for event in events:
-                    if text := answer.take(event):
+                    if text := answer.add_event(event):
                         on_text(text)
-            return answer.completion(request.model)
+            return answer.build_completion(request.model)
         except anthropic.APIStatusError as error:
-            # Its body would stand in a log, and may repeat what was sent.
-            raise self._refused(error, request.model) from None
+            # The response body must not reach a log: it may repeat the request.
+            raise self._refusal(error, request.model) from None
         except (anthropic.AnthropicError, httpx2.HTTPError, ValueError) as error:
-            cause = error.__cause__ or error if isinstance(error, anthropic.APIConnectionError) else error
-            raise ModelFailure(next((kind for kind, errors in _BROKEN if isinstance(cause, errors)), "lost")) from error
+            raise ModelFailure(_exception_kind(error)) from error
 
-    async def _opened(self, request: Request, silence_s: float) -> anthropic.AsyncStream[Any]:
-        """The events as plain JSON: to the SDK's own method a long conversation costs four times as much."""
+    async def _open_stream(self, request: Request, silence_s: float) -> anthropic.AsyncStream[Any]:
+        """Send a request, and return the events of its answer as plain JSON.
+
+        The SDK's own method for messages takes four times as long for a long conversation.
+        """
         if not (self._key.isascii() and self._key.isprintable()):
             raise ModelFailure("illegal_key")
-        body: dict[str, Any] = {"model": request.model, "max_tokens": request.max_tokens, "stream": True}
-        blocks = {"system": request.system, "messages": request.messages, "tools": request.tools}
-        body |= {name: given for name, given in blocks.items() if given}
-        # As json.dumps would, in a fifth of the time.
+        body: dict[str, Any] = {
+            "model": request.model,
+            "max_tokens": request.max_tokens,
+            "stream": True,
+        }
+        if request.system:
+            body["system"] = request.system
+        if request.messages:
+            body["messages"] = request.messages
+        if request.tools:
+            body["tools"] = request.tools
+        # Gives the same bytes as json.dumps in a fifth of the time.
         try:
             content = to_json(body)
-        except PydanticSerializationError:  # half a character
-            content = to_json(sound(body))
+        except PydanticSerializationError:
+            # A text has half a surrogate pair.
+            content = to_json(make_json_safe(body))
         return await self._client.post(
             "/v1/messages",
             cast_to=object,
             content=content,
-            options={"timeout": anthropic.Timeout(silence_s, connect=min(CONNECT_S, silence_s))},
+            options={"timeout": _sdk_timeout(silence_s)},
             stream=True,
             stream_cls=anthropic.AsyncStream[object],
         )
 
-    def _refused(self, error: anthropic.APIStatusError, model: str) -> ModelFailure:
-        """Never with the key in the words. An error event in a stream that began with 200 has a type only."""
+    def _refusal(self, error: anthropic.APIStatusError, model: str) -> ModelFailure:
+        """The failure for an error response. Its message never contains the key.
+
+        The error may also come as an event in a stream that began with status 200. Its type then
+        decides the status.
+        """
         status = error.status_code
         if status < 400:
             status = _FAILURES["status_of_type"].get(error.type or "", 500)
-        words = " ".join(masked(_words(error)).replace(self._key, MASK).split())[:WORDS_CHARS].rstrip(". ")
-        kind, status = _judged(status, words, model, error.error_code or "")
-        is_retryable = kind != "spend_limit" and (status in _RETRYABLE or status >= 500)
-        words = words or "it does not say why"
-        failure = ModelFailure(kind, status=status, is_retryable=is_retryable, model=model, words=words, number=status)
+        explanation = mask_secrets(_explanation(error)).replace(self._key, MASK)
+        explanation = " ".join(explanation.split())[:MAX_EXPLANATION_CHARS].rstrip(". ")
+        kind, status = _classify_refusal(status, explanation, model, error.error_code or "")
+        is_retryable = kind != "spend_limit" and (status in _RETRYABLE_STATUSES or status >= 500)
+        failure = ModelFailure(
+            kind,
+            status=status,
+            is_retryable=is_retryable,
+            model=model,
+            words=explanation or "it does not say why",
+            number=status,
+        )
         if error.status_code >= 400:
             headers = error.response.headers
-            failure.retry_after_s = _asked_pause_s(headers)
+            failure.retry_after_s = _retry_after_s(headers)
             if headers.get("x-should-retry") in ("true", "false"):
                 failure.is_retryable = headers["x-should-retry"] == "true"
         return failure
 
 
-def _words(error: anthropic.APIStatusError) -> str:
-    said: Any = error.body
-    while isinstance(said, Mapping):
-        said = next((said[name] for name in ("error", "message", "detail") if said.get(name)), str(said))
-    return "" if said is None or str(said).lstrip().startswith("<") else str(said)
+def _sdk_timeout(silence_s: float) -> anthropic.Timeout:
+    return anthropic.Timeout(silence_s, connect=min(CONNECT_TIMEOUT_S, silence_s))
 
 
-def _pause_s(tries: int, asked_s: float | None) -> float:
-    """Before the next try after so many."""
-    growing_s = 2.0 ** (tries - 1)
-    if asked_s is not None:
-        return max(asked_s, SHORTEST_PAUSE_S * growing_s)
-    return min(growing_s + random(), LONGEST_PAUSE_S)
+def _exception_kind(error: Exception) -> str:
+    """The kind of failure for an exception of the SDK, by its cause if there is one."""
+    cause: BaseException = error
+    if isinstance(error, anthropic.APIConnectionError):
+        cause = error.__cause__ or error
+    for kind, exception_types in _EXCEPTION_KINDS:
+        if isinstance(cause, exception_types):
+            return kind
+    return "lost"
 
 
-def _asked_pause_s(headers: Mapping[str, str]) -> float | None:
-    """``retry-after-ms``, else ``retry-after`` in seconds."""
+def _explanation(error: anthropic.APIStatusError) -> str:
+    """The server's explanation of an error; empty for an HTML page."""
+    value: Any = error.body
+    while isinstance(value, Mapping):
+        for name in ("error", "message", "detail"):
+            if value.get(name):
+                value = value[name]
+                break
+        else:
+            value = str(value)
+    if value is None or str(value).lstrip().startswith("<"):
+        return ""
+    return str(value)
+
+
+def _pause_after(attempts: int, requested_s: float | None) -> float:
+    """How long to wait after this many attempts. `requested_s` is what the server asked for."""
+    backoff_s: float = 2.0 ** (attempts - 1)
+    if requested_s is not None:
+        return max(requested_s, MIN_PAUSE_S * backoff_s)
+    return min(backoff_s + random(), MAX_PAUSE_S)
+
+
+def _retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """The pause that the server asks for, from ``retry-after-ms`` or ``retry-after``."""
     milliseconds = headers.get("retry-after-ms")
     try:
-        pause_s = float(milliseconds) / 1000 if milliseconds else float(headers.get("retry-after", ""))
+        if milliseconds:
+            pause_s = float(milliseconds) / 1000
+        else:
+            pause_s = float(headers.get("retry-after", ""))
     except ValueError:
         return None
     return max(0.0, pause_s) if math.isfinite(pause_s) else None
 
 
 class StreamedAnswer:
-    """An answer as its events come, plain JSON as the Messages API documents them. `blocks`: its content so far."""
+    """Builds an answer from the stream events of the Messages API."""
 
     def __init__(self) -> None:
+        # The content blocks so far.
+        self.blocks: list[dict[str, Any]] = []
         self._message: dict[str, Any] = {}
         self._usage: dict[str, Any] = {}
-        self.blocks: list[dict[str, Any]] = []
         self._has_stopped = False
 
-    def take(self, event: Any) -> str:
-        """The text so far, which only grows; empty where the event adds none. Raises ModelError for one that cannot be
-        read."""
+    def add_event(self, event: Any) -> str:
+        """Add an event, and return the whole text so far, or "" if the event adds no text.
+
+        Raises ModelError if the event can't be read.
+        """
         try:
-            text = joined(self.blocks) if self._is_text_added(event) else ""
+            text = join_text(self.blocks) if self._apply_event(event) else ""
         except (ValueError, LookupError, AttributeError, TypeError) as error:
             raise ModelFailure("unreadable") from error
-        # Where half a character came, its other half is on its way.
-        text = text[:-1] if "\ud800" <= text[-1:] <= "\udbff" else text
-        return str(sound(text)) if text.strip() else ""
+        if "\ud800" <= text[-1:] <= "\udbff":
+            # The other half of this surrogate pair comes with the next event.
+            text = text[:-1]
+        return str(make_json_safe(text)) if text.strip() else ""
 
-    def _is_text_added(self, event: Json) -> bool:
-        kind = event["type"]
-        if kind == "message_start":
-            self._message = dict(event["message"])
-            self.blocks = [dict(block) for block in self._message.get("content") or ()]
-            self._usage = dict(self._message.get("usage") or {})
-        elif kind == "content_block_start":
-            self.blocks.append(dict(event["content_block"]))
-        elif kind == "content_block_delta":
-            block, delta = self.blocks[event["index"]], event["delta"]
-            field = _GROWING.get(delta["type"])
-            if field is not None:
-                block[field] = (block.get(field) or "") + delta[field]
-            return field == "text"
-        elif kind == "message_delta":
-            self._message["stop_reason"] = event["delta"].get("stop_reason") or self._message.get("stop_reason")
-            # Totals; what is left out stands as it was.
-            told = event.get("usage") or {}
-            self._usage |= {name: count for name, count in told.items() if count is not None}
-        self._has_stopped = self._has_stopped or kind == "message_stop"
-        return bool(kind == "content_block_start")
+    def _apply_event(self, event: Json) -> bool:
+        """Apply an event to the answer. Returns whether it may have added text."""
+        may_add_text = False
+        match event["type"]:
+            case "message_start":
+                self._message = dict(event["message"])
+                self.blocks = [dict(block) for block in self._message.get("content") or ()]
+                self._usage = dict(self._message.get("usage") or {})
+            case "content_block_start":
+                self.blocks.append(dict(event["content_block"]))
+                may_add_text = True
+            case "content_block_delta":
+                may_add_text = self._apply_delta(self.blocks[event["index"]], event["delta"])
+            case "message_delta":
+                stop_reason = event["delta"].get("stop_reason")
+                self._message["stop_reason"] = stop_reason or self._message.get("stop_reason")
+                # Counts are totals. A count that is missing stays as it was.
+                usage = event.get("usage") or {}
+                self._usage |= {name: count for name, count in usage.items() if count is not None}
+            case "message_stop":
+                self._has_stopped = True
+        return may_add_text
 
-    def completion(self, model: str) -> Completion:
-        """The whole answer, of `model` where it does not name its own. Raises ModelError for a part of one."""
+    def _apply_delta(self, block: dict[str, Any], delta: Json) -> bool:
+        field = _DELTA_FIELDS.get(delta["type"])
+        if field is not None:
+            block[field] = (block.get(field) or "") + delta[field]
+        return field == "text"
+
+    def build_completion(self, model: str) -> Completion:
+        """The whole answer. `model` is used if the answer doesn't name its model.
+
+        Raises ModelError if the answer is incomplete.
+        """
         if not self._message:
             raise ModelFailure("foreign")
         stop_reason = self._message.get("stop_reason")
         if not stop_reason and not self._has_stopped:
             raise ModelFailure("unreadable")
-        blocks = kept(self.blocks)
-        has_calls = any(block["type"] == "tool_use" for block in blocks)
+        blocks = build_input_blocks(self.blocks)
+        if not stop_reason:
+            has_calls = any(block["type"] == "tool_use" for block in blocks)
+            stop_reason = "tool_use" if has_calls else "end_turn"
         return Completion(
             blocks=blocks,
-            text=joined(blocks),
-            stop_reason=stop_reason or ("tool_use" if has_calls else "end_turn"),
+            text=join_text(blocks),
+            stop_reason=stop_reason,
             usage=Usage(
-                input=_count(self._usage, "input_tokens"),
-                output=_count(self._usage, "output_tokens"),
-                cache_read=_count(self._usage, "cache_read_input_tokens"),
-                cache_write=_count(self._usage, "cache_creation_input_tokens"),
-                cache_write_hour=_count(self._usage.get("cache_creation"), "ephemeral_1h_input_tokens"),
+                input=_token_count(self._usage, "input_tokens"),
+                output=_token_count(self._usage, "output_tokens"),
+                cache_read=_token_count(self._usage, "cache_read_input_tokens"),
+                cache_write=_token_count(self._usage, "cache_creation_input_tokens"),
+                cache_write_hour=_token_count(
+                    self._usage.get("cache_creation"), "ephemeral_1h_input_tokens"
+                ),
             ),
             model=self._message.get("model") or model,
         )
 
 
-def _count(usage: Any, name: str) -> int:
-    """Local servers leave out what they do not count."""
+def _token_count(usage: Any, name: str) -> int:
+    """A count from the usage report; 0 if it is missing, as with many local servers."""
     value = usage.get(name) if isinstance(usage, Mapping) else None
     return value if isinstance(value, int) else 0
 
 
-def kept(blocks: Sequence[Json]) -> tuple[Json, ...]:
-    """The blocks of an answer as they can be sent back: without answer-only fields, empty text, unsigned thinking and
-    trailing space. Raises ModelError for a kind of block that was never asked for."""
-    whole = [form for block in blocks if (form := _form(block)) is not None]
-    if whole and whole[-1]["type"] == "text":
-        whole[-1]["text"] = whole[-1]["text"].rstrip()
-    return tuple(whole)
+def build_input_blocks(blocks: Sequence[Json]) -> tuple[Json, ...]:
+    """The blocks of an answer in a form that can be sent back.
+
+    Fields that only answers may have, empty texts, unsigned thinking and white space at the end
+    are removed. Raises ModelError for an unknown type of block.
+    """
+    input_blocks: list[dict[str, Any]] = []
+    for block in blocks:
+        input_block = _build_input_block(block)
+        if input_block is not None:
+            input_blocks.append(input_block)
+    if input_blocks and input_blocks[-1]["type"] == "text":
+        input_blocks[-1]["text"] = input_blocks[-1]["text"].rstrip()
+    return tuple(input_blocks)
 
 
-def joined(blocks: Sequence[Json]) -> str:
-    """The text of blocks; what other blocks stand between becomes a paragraph's end."""
+def join_text(blocks: Sequence[Json]) -> str:
+    """The text of the blocks. Other blocks between two texts become a paragraph break."""
     groups = groupby(blocks, lambda block: block["type"] == "text")
-    texts = ("".join(block["text"] for block in group) for is_text, group in groups if is_text)
+    texts = ["".join(block["text"] for block in group) for is_text, group in groups if is_text]
     return "\n\n".join(text for text in texts if text)
 
 
-def unmarked(request: Request) -> Request:
-    """The request without cache marks, which stand on blocks of the system prompt and of messages only."""
+def strip_cache_marks(request: Request) -> Request:
+    """The request without cache marks, which only system and message blocks have."""
 
-    def bare(blocks: Iterable[Json]) -> list[Json]:
-        return [{name: value for name, value in block.items() if name != "cache_control"} for block in blocks]
+    def strip(blocks: Iterable[Json]) -> list[Json]:
+        return [
+            {name: value for name, value in block.items() if name != "cache_control"}
+            for block in blocks
+        ]
 
-    messages = tuple({**turn, "content": bare(turn["content"])} for turn in request.messages)
-    return replace(request, system=tuple(bare(request.system)), messages=messages)
+    messages = tuple({**turn, "content": strip(turn["content"])} for turn in request.messages)
+    return replace(request, system=tuple(strip(request.system)), messages=messages)
 
 
-def sound(value: Any) -> Any:
-    """A JSON value that every parser takes: half characters are joined or replaced, numbers are finite."""
+def make_json_safe(value: Any) -> Any:
+    """A JSON value that every parser accepts.
+
+    Halves of surrogate pairs are joined or replaced, and numbers that aren't finite become null.
+    """
     if isinstance(value, str):
         if value.isascii() or not _SURROGATE.search(value):
             return value
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, Mapping):
-        return {sound(key): sound(item) for key, item in value.items()}
+        return {make_json_safe(key): make_json_safe(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [sound(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return [make_json_safe(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
-def _form(block: Json) -> dict[str, Any] | None:
-    kind = str(block.get("type"))
-    if kind == "text":
-        text = sound(block.get("text") or "")
-        return {"type": kind, "text": text} if text.strip() else None
-    if kind == "thinking":
-        form = {"type": kind, "thinking": block.get("thinking") or "", "signature": block.get("signature")}
-        return form if form["signature"] else None
-    if kind == "redacted_thinking":
-        return {"type": kind, "data": block["data"]} if block.get("data") else None
-    if kind == "tool_use":
-        # A call may be cut off where the answer is.
-        arguments = block.get("partial_json")
-        given = from_json(arguments, allow_partial=True) if arguments else block.get("input")
-        call = {"type": kind, "id": block.get("id"), "name": block.get("name"), "input": sound(given)}
-        if not call["id"] or not call["name"] or not isinstance(call["input"], dict):
-            raise ModelFailure("unreadable")
-        return call
-    raise ModelFailure("unknown_block", block=kind[:40])
+def _build_input_block(block: Json) -> dict[str, Any] | None:
+    """One block as it can be sent back; None if it is empty or unsigned."""
+    block_type = str(block.get("type"))
+    match block_type:
+        case "text":
+            text = make_json_safe(block.get("text") or "")
+            return {"type": "text", "text": text} if text.strip() else None
+        case "thinking":
+            if not block.get("signature"):
+                return None
+            thinking = block.get("thinking") or ""
+            return {"type": "thinking", "thinking": thinking, "signature": block["signature"]}
+        case "redacted_thinking":
+            if not block.get("data"):
+                return None
+            return {"type": "redacted_thinking", "data": block["data"]}
+        case "tool_use":
+            return _build_tool_call(block)
+    raise ModelFailure("unknown_block", block=block_type[:40])
+
+
+def _build_tool_call(block: Json) -> dict[str, Any]:
+    """A tool call in a form that can be sent back. If the answer was cut off, arguments may be too.
+
+    Raises ModelError if the call can't be read.
+    """
+    arguments = block.get("input")
+    if partial_json := block.get("partial_json"):
+        arguments = from_json(partial_json, allow_partial=True)
+    call = {
+        "type": "tool_use",
+        "id": block.get("id"),
+        "name": block.get("name"),
+        "input": make_json_safe(arguments),
+    }
+    if not call["id"] or not call["name"] or not isinstance(call["input"], dict):
+        raise ModelFailure("unreadable")
+    return call
 
 
 class ModelFailure(ModelError):
-    """`kind` as in `data/failures.toml`, whose words are filled with `details`. `clause`: the reason without a full
-    stop, so that ``; trying again in 4 s`` can follow it."""
+    """A failed call, of a kind in `data/failures.toml`.
+
+    `details` fill the placeholders of its text. `clause` is the reason without a full stop, so that
+    ``; trying again in 4 s`` can follow it.
+    """
 
     def __init__(
-        self, kind: str, *, status: int | None = None, is_retryable: bool | None = None, **details: object
+        self,
+        kind: str,
+        *,
+        status: int | None = None,
+        is_retryable: bool | None = None,
+        **details: object,
     ) -> None:
+        """Compose the message. If `is_retryable` is None, the kind decides it."""
         texts = _FAILURES["kind"][kind]
         self.clause: str = texts["clause"].format(**details)
+        if is_retryable is None:
+            is_retryable = texts.get("is_retryable", True)
         super().__init__(
             f"{self.clause}. {texts.get('advice', '')}".rstrip(),
-            is_retryable=texts.get("is_retryable", True) if is_retryable is None else is_retryable,
+            is_retryable=is_retryable,
             status=status,
         )
         if "words" in details:
-            self.logged = str(self).replace(str(details["words"]), "…")
+            # A log gets no words of the server, which may repeat what people said.
+            self.log_message = str(self).replace(str(details["words"]), "…")
 
 
-def _judged(status: int, words: str, model: str, code: str) -> tuple[str, int]:
-    """The kind of a refusal and the status that fits it best; `words` are the server's own, `code` its error code."""
-    if code.endswith("_spend_limit_reached"):
+def _classify_refusal(
+    status: int, explanation: str, model: str, error_code: str
+) -> tuple[str, int]:
+    """The kind of an error response, and the status that fits it best.
+
+    The status is corrected because servers report missing credit and too long requests with 400.
+    """
+    if error_code.endswith("_spend_limit_reached"):
         return "spend_limit", status
-    if status == 400 and "credit balance" in words:
+    if status == 400 and "credit balance" in explanation:
         status = 402
-    if status in (400, 422) and _TOO_LONG.search(words.casefold()):
+    if status in (400, 422) and _TOO_LONG.search(explanation.casefold()):
         status = 413
     if status == 404:
-        return "no_model" if "model" in words.casefold() or model in words else "no_api", status
+        is_about_model = "model" in explanation.casefold() or model in explanation
+        return "no_model" if is_about_model else "no_api", status
     if str(status) in _FAILURES["kind"]:
         return str(status), status
     return "internal" if status >= 500 else "refused", status

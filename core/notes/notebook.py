@@ -1,496 +1,526 @@
-"""The curated notes: a MEMORY.md and a USER.md for each scope, small enough to stand in every system prompt, and an
-INSTRUCTIONS.md, which stands in those of this scope alone.
+"""The curated notes: a MEMORY.md and a USER.md for each scope, and an INSTRUCTIONS.md.
 
-A write is durable when it returns and is logged with what stood there before, also when whoever asked for it is
-cancelled. Files are read anew each time and replaced atomically; what was edited by hand stands, and is logged as well;
-one that cannot be read as notes is left alone. Nothing here decides who may see which scope.
+MEMORY.md and USER.md are short enough to be part of every system prompt that may see the scope.
+INSTRUCTIONS.md is part of the prompts of its own scope only.
+
+* A write is on disk when it returns, and is logged with the previous text. It finishes even if its
+  caller is cancelled.
+* Files are read each time and replaced atomically.
+* Edits by hand are accepted and logged.
+* A file that can't be read as notes is never written.
+
+The callers decide who may see which scope.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
-from itertools import chain, zip_longest
+from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
-from filelock import FileLock, Timeout
-
-from config.files import leftovers, replace_file
+from config.files import find_leftovers, replace_file
 from core.errors import Refused
-from core.guard.guard import LIMIT_CHARS, suspicion
+from core.guard.guard import LIMIT_CHARS, find_suspicion
+from core.notes.edits import (
+    EntriesByScope,
+    NoteEdit,
+    find_entry,
+    format_entries,
+    list_sizes,
+    measure,
+    merge_entries,
+    parse_entries,
+)
+from core.notes.locking import FolderLock, run_to_completion
 from core.ports import Clock
-from core.review.pending import Review, reason_to_wait, typed
-from core.store.notes import INSTRUCTIONS, Author, NoteChange, Notes, NoteVersion, Operation, PendingNote
+from core.review.pending import Review, clean_typed_text, reason_to_wait
+from core.store.notes import (
+    INSTRUCTIONS,
+    Author,
+    NoteChange,
+    Notes,
+    NoteVersion,
+    Operation,
+    PendingNote,
+)
 from core.types import ErasureEpoch, Scope, Scopes, Session
 
+# Targets and their files.
 FILES = {"memory": "MEMORY.md", "user": "USER.md"}
 ALL_FILES = {**FILES, INSTRUCTIONS: "INSTRUCTIONS.md"}
 INSTRUCTIONS_CHARS = 4_000
-SEPARATOR = "\n§\n"
-_SEPARATORS = re.compile(r"^[^\S\n]*§[^\S\n]*$", re.MULTILINE)
-"""As a person may write them by hand, with blanks that nobody sees."""
+# A longer file isn't read as notes.
 LIMIT_BYTES = 200_000
-"""A longer file is no file of notes."""
-PATHS = 1_000
-"""Of files that each turn looks at."""
-_LOCK_TIMEOUT_S = 10.0
+# How many paths of files are cached, because each turn needs them.
+MAX_CACHED_PATHS = 1_000
+# Above this share of the limit, answers ask the reader to shorten the notes.
 NEARLY_FULL = 0.8
-"""From this part of the limit on the answer asks to shorten."""
 
 TYPED = Author(origin="typed")
-Held = dict[Scope, list[str]]
-"""The entries of one target, by the scope of their file."""
 T = TypeVar("T")
 
 
-def entries_of(text: str) -> list[str]:
-    """The notes in the text of a file, each once."""
-    entries = map(str.strip, _SEPARATORS.split(with_plain_lines(text)))
-    return list(dict.fromkeys(filter(None, entries)))
-
-
 def folder_of(memories: Path, scope: Scope) -> Path:
-    """Where the notes of a scope lie, and what else belongs to it."""
+    """Return the folder for the notes and skills of a scope."""
     return memories / quote(scope.key, safe="")
 
 
-@dataclass
-class FolderLock:
-    """Over a folder, for all processes. `things`: what people call what is in it."""
+class NoteFile(NamedTuple):
+    """The content of a note file."""
 
-    folder: Path
-    things: str
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    @asynccontextmanager
-    async def hold(self) -> AsyncIterator[None]:
-        """Raises Refused when it cannot be had."""
-        # First among ourselves: who waits for a file lock holds a thread, which its holder needs to go on.
-        async with self._turn:
-            lock = FileLock(self.folder / ".lock", timeout=_LOCK_TIMEOUT_S, thread_local=False)
-            try:
-                await asyncio.to_thread(self.folder.mkdir, parents=True, exist_ok=True, mode=0o700)
-                await asyncio.to_thread(lock.acquire)
-            except Timeout as error:
-                busy = f"The {self.things} are being changed by another program; try again in a moment."
-                raise Refused(busy) from error
-            except OSError as error:
-                raise Refused(f"The folder {self.folder.name}/ cannot be used ({error.strerror or error}).") from error
-            try:
-                yield
-            finally:
-                lock.release()
+    entries: list[str]
+    # Why the file can't be read, as a sentence.
+    problem: str | None
 
 
 class NoteFiles:
-    """All methods but `lock` and `state` block: they are called in a thread."""
+    """The note files below a folder. All methods except `lock` and `stat_fingerprint` block, so
+    they are called in a thread."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = lru_cache(PATHS)(lambda scope, target: folder_of(folder, scope) / ALL_FILES[target])
-        # One lock over all scopes, because limits count them together.
+        self._path = lru_cache(MAX_CACHED_PATHS)(
+            lambda scope, target: folder_of(folder, scope) / ALL_FILES[target]
+        )
+        # One lock for all scopes, since the limits count their notes together.
         self.lock = FolderLock(folder, "notes").hold
 
-    def keep(self, scope: Scope, target: str, entries: Sequence[str]) -> None:
-        """Replaces all entries. Raises Refused where they cannot be written."""
+    def write(self, scope: Scope, target: str, entries: Sequence[str]) -> None:
+        """Replace all notes of a file. Raises Refused if it can't be written."""
         path = self._path(scope, target)
         try:
             path.parent.mkdir(exist_ok=True, mode=0o700)
             self.sweep(scope, target)
-            replace_file(path, (SEPARATOR.join(entries) + "\n" if entries else "").encode())
+            replace_file(path, format_entries(entries).encode())
         except OSError as error:
-            raise Refused(f"{_place(path)} cannot be written ({error.strerror or error}); it is as it was.") from error
+            raise Refused(
+                f"{_label(path)} cannot be written ({error.strerror or error}); it is as it was."
+            ) from error
 
     def sweep(self, scope: Scope, target: str) -> None:
-        """Removes what a killed process left beside the file. Called under the lock."""
-        for left in leftovers(self._path(scope, target)):
-            left.unlink(missing_ok=True)
+        """Delete temporary files of a process that was killed. Call this under the lock."""
+        for leftover in find_leftovers(self._path(scope, target)):
+            leftover.unlink(missing_ok=True)
 
-    def state(self, scope: Scope, target: str) -> tuple[int, ...] | None:
-        """Differs whenever the file does; None when it is not there. As short as the way to a thread."""
+    def stat_fingerprint(self, scope: Scope, target: str) -> tuple[int, ...] | None:
+        """Return a value that changes whenever the file does, or None if there is no file.
+
+        This is called without a thread, because it is as quick as starting one.
+        """
         try:
-            found = self._path(scope, target).stat()
+            status = self._path(scope, target).stat()
         except OSError:
             return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
+        return status.st_mtime_ns, status.st_size, status.st_ino
 
-    def read(self, scope: Scope, target: str) -> tuple[list[str], str | None]:
-        """The entries, each once, and why the file cannot be read, as a sentence; neither where there is no file."""
-        path, reason = self._path(scope, target), ""
+    def read(self, scope: Scope, target: str) -> NoteFile:
+        """Read a file, each note once. A missing file has no notes and no problem."""
+        path = self._path(scope, target)
         try:
             content = path.read_bytes()
-            # Editors on Windows open a file with a byte order mark, which is no part of the first note.
+            # Editors on Windows start a file with a byte order mark.
             text = content.decode("utf-8-sig")
-            reason = f"it is over {LIMIT_BYTES:,} bytes long" if len(content) > LIMIT_BYTES else ""
         except FileNotFoundError:
-            return [], None
+            return NoteFile([], None)
         except OSError as error:
-            return [], f"{_place(path)} cannot be read ({error.strerror or error}); nothing is written there."
+            reason = error.strerror or error
+            return NoteFile(
+                [], f"{_label(path)} cannot be read ({reason}); nothing is written there."
+            )
         except UnicodeDecodeError as error:
-            reason = f"it is not UTF-8 text (byte {error.start + 1:,})"
-        if reason:
-            mend = "I leave it alone. Mend or remove the file; until then nothing is noted in it."
-            return [], f"{_place(path)} cannot be read: {reason}. {mend}"
-        return entries_of(text), None
+            return _unreadable(path, f"it is not UTF-8 text (byte {error.start + 1:,})")
+        if len(content) > LIMIT_BYTES:
+            return _unreadable(path, f"it is over {LIMIT_BYTES:,} bytes long")
+        return NoteFile(parse_entries(text), None)
 
 
-class NoteEdit:
-    """What becomes of one target, worked out without touching a file; new entries go to the scope of `template`.
-    Raises Refused with what to do."""
-
-    def __init__(self, held: Held, template: NoteChange) -> None:
-        self.held = dict(held)
-        self.changes: list[NoteChange] = []
-        self._template = template
-        self._size_before = _size(_shown(held))
-
-    def do(self, operation: Operation) -> None:
-        scope = self._template.scope
-        shelves = self.held[scope], _shown(self.held)
-        before = None if operation.action == "add" else _only(operation.old_text, *shelves)
-        after = None if operation.action == "remove" else _note(operation.content)
-        self.swap(operation.action, before, after, scope)
-
-    def consolidate(self, operations: Sequence[Operation]) -> None:
-        """Of whole notes only: a note that has changed since is not there any more."""
-        for one in operations:
-            if one.old_text not in _shown(self.held):
-                raise Refused(f"“{one.old_text}” is not noted any more.")
-            after = _note(one.content) if one.action == "replace" else None
-            self.swap("consolidate", one.old_text, after, self._template.scope)
-
-    def undo(self, change: NoteChange) -> None:
-        if change.after is not None and change.after not in _shown(self.held):
-            raise Refused(f"“{change.after}” is not noted any more, so change {change.id} cannot be undone.")
-        self.swap("undo", change.after, change.before, change.scope, change.id)
-
-    def swap(self, action: str, before: str | None, after: str | None, scope: Scope, undoes: int | None = None) -> None:
-        """`before` goes from every scope that has it, since it is shown once; what is only added goes to `scope`."""
-        if before is None and after in _shown(self.held):
-            raise Refused(f"That is noted already: “{after}”.")
-        scopes = [scope] if before is None else [place for place, entries in self.held.items() if before in entries]
-        made = replace(self._template, action=action, before=before, after=after, undoes=undoes)
-        for place in scopes:
-            entries = self.held[place]
-            changed = [*entries, after] if before is None else [after if one == before else one for one in entries]
-            self.held[place] = list(dict.fromkeys(entry for entry in changed if entry is not None))
-            self.changes.append(replace(made, scope=place))
-
-    def fit(self, limit: int) -> None:
-        """Only the final size counts; what was too long already may get shorter."""
-        shown = _shown(self.held)
-        used = _size(shown)
-        if used <= limit or used < self._size_before:
-            return
-        new = {change.after for change in self.changes}
-        others = [entry for entry in shown if entry not in new]
-        left = max(0, limit - _size(others) - (len(SEPARATOR) if others else 0))
-        raise Refused(
-            f"That would make {ALL_FILES[self._template.target]} {used:,} characters, over its limit of {limit:,}; "
-            f"{left:,} would fit. Shorten, replace or remove entries first:\n{_sizes(others)}"
-        )
+def _unreadable(path: Path, reason: str) -> NoteFile:
+    return NoteFile(
+        [],
+        f"{_label(path)} cannot be read: {reason}. I leave it alone. Mend or remove the file; "
+        "until then nothing is noted in it.",
+    )
 
 
 class Notebook:
-    """Notes under `home`/memories. `limits`: characters for each target, over all entries shown together."""
+    """The notes in `home`/memories.
 
-    def __init__(self, home: Path, notes: Notes, clock: Clock, limits: dict[str, int]) -> None:
+    `limits` are the maximum characters of each target, for all notes that are shown together.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        notes: Notes,
+        clock: Clock,
+        limits: dict[str, int],
+        review: Review | None = None,
+        on_change: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """`on_change` is called after changes were logged."""
         self._files = NoteFiles(home / "memories")
         self._notes = notes
         self._clock = clock
         self._limits = {INSTRUCTIONS: INSTRUCTIONS_CHARS, **limits}
-        self.review = Review(notes, clock)
-        self.on_change: Callable[[], Awaitable[None]] | None = None
-        """Called when changes were stored."""
-        self._seen: dict[tuple[Scope, str], tuple[int, ...] | None] = {}
-        """The state of the file of a scope and target when its edits by hand were last looked for."""
+        self.review = review or Review(notes, clock)
+        self._on_change = on_change
+        # The fingerprint of each file, by scope and target, when its edits by hand were last
+        # logged.
+        self._logged: dict[tuple[Scope, str], tuple[int, ...] | None] = {}
 
     async def entries(self, scopes: Scopes, target: str) -> list[str]:
-        """Each once, by the scopes' keys and in the order of the files."""
-        return await asyncio.to_thread(lambda: _shown(self._read(scopes, target)))
+        """Return the notes, each once, by scope and in the order of the files."""
+        return await asyncio.to_thread(lambda: merge_entries(self._read(scopes, target)))
 
     def is_nearly_full(self, target: str, entries: Sequence[str]) -> bool:
-        return _size(entries) > NEARLY_FULL * self._limits[target]
+        return measure(entries) > NEARLY_FULL * self._limits[target]
 
     def heading(self, target: str, entries: Sequence[str]) -> str:
         """``37 % full, 814/2,200 characters``."""
-        used, limit = _size(entries), self._limits[target]
-        return f"{round(100 * used / limit)} % full, {used:,}/{limit:,} characters"
+        size = measure(entries)
+        limit = self._limits[target]
+        return f"{round(100 * size / limit)} % full, {size:,}/{limit:,} characters"
 
-    async def troubles(self, scopes: Scopes) -> list[str]:
-        """A sentence on each file of these scopes that cannot be read as notes."""
-        found = (self._files.read(scope, target)[1] for scope in sorted(scopes) for target in ALL_FILES)
-        return await asyncio.to_thread(lambda: [sentence for sentence in found if sentence])
+    async def list_problems(self, scopes: Scopes) -> list[str]:
+        """Return a sentence about each file that can't be read as notes."""
+
+        def read_problems() -> list[str]:
+            problems = []
+            for scope in sorted(scopes):
+                for target in ALL_FILES:
+                    if problem := self._files.read(scope, target).problem:
+                        problems.append(problem)
+            return problems
+
+        return await asyncio.to_thread(read_problems)
 
     async def apply(
-        self, scope: Scope, scopes: Scopes, target: str, operations: Sequence[Operation], author: Author = TYPED
+        self,
+        scope: Scope,
+        scopes: Scopes,
+        target: str,
+        operations: Sequence[Operation],
+        author: Author = TYPED,
     ) -> str:
-        """Does all of `operations` in order or none; only the final size must fit. What the author has not typed waits
-        for a yes. Returns what was done, with the live state; raises Refused with what to do."""
+        """Apply all operations in order, or none of them.
+
+        Only the size after the last operation is limited. Operations that the author didn't type
+        wait for a yes. Returns a report of the changes and of the size of the file. Raises Refused,
+        which says what to do, if an operation isn't possible.
+        """
         if author.origin != "typed":
-            longest = max((len(one.content) for one in operations), default=0)
-            if longest > self._limits[target]:
-                raise Refused(f"That is too long: {longest:,} characters, over its limit of {self._limits[target]:,}.")
-            reason = reason_to_wait(operations) or author.reason
-            return await self.review.put_aside(scope, target, operations, author, reason)
-        contents = [typed(one.content, LIMIT_CHARS, is_insisting=author.is_insisting) for one in operations]
-
-        def work(edit: NoteEdit) -> None:
-            for number, (operation, (content, _)) in enumerate(zip(operations, contents, strict=True), 1):
-                try:
-                    edit.do(replace(operation, content=content))
-                except Refused as refusal:
-                    if len(operations) == 1:
-                        raise
-                    raise Refused(f"Nothing was changed. Operation {number}: {refusal}") from refusal
-
-        done = await self._write(scope, scopes, target, work, author)
-        left_out = next((f"{sentence} " for _, sentence in contents if sentence), "")
-        return left_out + done
-
-    async def approve(self, note: PendingNote, scopes: Scopes, epoch: ErasureEpoch | None = None) -> str:
-        """Applies it for its author. Raises Refused when it does not fit any more."""
-        author = Author(**note.source, origin="typed", is_insisting=True, epoch=epoch)
-        if note.is_draft:
-            return await self._write(
-                note.scope, scopes | {note.scope}, note.target, lambda edit: edit.consolidate(note.operations), author
+            return await self._put_aside(scope, target, operations, author)
+        clean_operations: list[Operation] = []
+        notices: list[str] = []
+        for operation in operations:
+            content, notice = clean_typed_text(
+                operation.content, LIMIT_CHARS, has_anyway=author.is_insisting
             )
-        return await self.apply(note.scope, scopes, note.target, note.operations, author)
+            clean_operations.append(replace(operation, content=content))
+            if notice:
+                notices.append(notice)
+        report = await self._write(
+            scope, scopes, target, lambda edit: _apply_all(edit, clean_operations), author
+        )
+        return " ".join([*notices[:1], report])
 
-    async def done(self, author: Author, scopes: Scopes) -> str | None:
-        """What this command did before a crash or retry, with the state of now; None when it has changed nothing."""
-        made = await self._notes.made(scopes, author)
-        if not made:
+    async def _put_aside(
+        self, scope: Scope, target: str, operations: Sequence[Operation], author: Author
+    ) -> str:
+        """Let operations wait for a yes. Raises Refused if one is too long."""
+        limit = self._limits[target]
+        longest = max((len(operation.content) for operation in operations), default=0)
+        if longest > limit:
+            raise Refused(f"That is too long: {longest:,} characters, over its limit of {limit:,}.")
+        reason = reason_to_wait(operations) or author.reason
+        return await self.review.put_aside(scope, target, operations, author, reason)
+
+    async def approve(
+        self, note: PendingNote, scopes: Scopes, epoch: ErasureEpoch | None = None
+    ) -> str:
+        """Apply operations that waited for a yes, on behalf of their author.
+
+        Raises Refused if they no longer fit.
+        """
+        author = Author(**note.source_values, origin="typed", is_insisting=True, epoch=epoch)
+        if not note.is_draft:
+            return await self.apply(note.scope, scopes, note.target, note.operations, author)
+        return await self._write(
+            note.scope,
+            scopes | {note.scope},
+            note.target,
+            lambda edit: edit.consolidate(note.operations),
+            author,
+        )
+
+    async def describe_applied(self, author: Author, scopes: Scopes) -> str | None:
+        """Describe the changes that the author's message has already made, before a crash or retry.
+
+        Returns None if it has made none.
+        """
+        changes = await self._notes.list_changes_by(scopes, author)
+        if not changes:
             return None
-        said = dict.fromkeys(map(_sentence, made))
-        undone = [f"Undone: change {change.undoes}." for change in made[:1] if change.undoes is not None]
-        return " ".join([*undone, *said, await self._state(scopes, made[0].target)])
+        sentences = [_describe(change) for change in changes]
+        if changes[0].undoes is not None:
+            sentences.insert(0, f"Undone: change {changes[0].undoes}.")
+        usage = await self._describe_usage(scopes, changes[0].target)
+        return " ".join([*dict.fromkeys(sentences), usage])
 
-    async def undo(self, change: NoteChange, scope: Scope, scopes: Scopes, author: Author = TYPED) -> str:
-        """With all that were one with it. Raises Refused when what the change wrote is not there any more."""
-        scope = change.scope if change.target == INSTRUCTIONS else scope
+    async def undo(
+        self, change: NoteChange, scope: Scope, scopes: Scopes, author: Author = TYPED
+    ) -> str:
+        """Undo a change and all changes that were made together with it.
+
+        Raises Refused if a note that the change wrote no longer exists.
+        """
+        if change.target == INSTRUCTIONS:
+            scope = change.scope
         scopes = scopes | {change.scope}
-        # What stood in several files is shown, and undone, once.
-        made = {(one.before, one.after): one for one in await self._notes.together(scopes, change)}
+        group = await self._notes.list_group(scopes, change)
+        # A note in several files is shown once, so its change is undone once.
+        changes = list({(each.before, each.after): each for each in group}.values())
 
-        def work(edit: NoteEdit) -> None:
-            for one in reversed(made.values()):
-                edit.undo(one)
+        def undo_all(edit: NoteEdit) -> None:
+            for each in reversed(changes):
+                edit.undo(each)
 
-        said = await self._write(scope, scopes, change.target, work, author)
-        return f"Undone: change {', '.join(str(one.id) for one in made.values())}. {said}"
+        report = await self._write(scope, scopes, change.target, undo_all, author)
+        numbers = ", ".join(str(each.id) for each in changes)
+        return f"Undone: change {numbers}. {report}"
 
     async def versions(self, scopes: Scopes, target: str) -> list[NoteVersion]:
-        """The notes as they stand, the latest last, each with what made it."""
-        await self.notice(scopes)
-        known = await self._notes.current(scopes, target)
-        found = (known.get(entry) for entry in await self.entries(scopes, target))
-        return sorted(filter(None, found), key=lambda version: version.id)
+        """Return the current notes with the change that made each, latest last."""
+        await self.log_hand_edits(scopes)
+        by_entry = await self._notes.load_versions(scopes, target)
+        entries = await self.entries(scopes, target)
+        versions = [by_entry[entry] for entry in entries if entry in by_entry]
+        return sorted(versions, key=lambda version: version.id)
 
     async def is_stale(self, draft: PendingNote, scopes: Scopes) -> bool:
-        """Whether a note that it would change is another one since, or was pinned."""
-        free = {one.after for one in await self.versions(scopes, draft.target) if not one.is_pinned}
-        return not free.issuperset(one.old_text for one in draft.operations)
+        """Return whether a note in the draft was changed or pinned after the draft was made."""
+        versions = await self.versions(scopes, draft.target)
+        changeable = {version.after for version in versions if not version.is_pinned}
+        return any(operation.old_text not in changeable for operation in draft.operations)
 
     async def pin(self, scopes: Scopes, text: str, *, is_pinned: bool) -> str:
-        """The one note with `text` in it is left alone by the curator, or no longer; returns it. Raises Refused."""
-        target, entry, _ = await self.find(scopes, text)
+        """Pin or unpin the note that contains `text`, and return it.
+
+        The curator never changes a pinned note. Raises Refused if there isn't exactly one note.
+        """
+        target, entry, _ = await self.find_note(scopes, text)
         await self._notes.pin(scopes, target, entry, is_pinned=is_pinned)
         return entry
 
     async def history(self, scopes: Scopes, limit: int = 20, offset: int = 0) -> list[NoteChange]:
-        """The latest changes, newest first, also those made by hand."""
-        await self.notice(scopes)
-        return await self._notes.changes(scopes, limit, offset)
+        """Return the latest changes, newest first, including edits by hand."""
+        await self.log_hand_edits(scopes)
+        return await self._notes.list_changes(scopes, limit, offset)
 
-    async def change(self, scopes: Scopes, number: int | None = None) -> NoteChange:
-        """By number, else the last that can be undone. Raises Refused when there is none."""
-        await self.notice(scopes)
+    async def find_change(self, scopes: Scopes, number: int | None = None) -> NoteChange:
+        """Return the change with this number, or without a number the last that can be undone.
+
+        A change whose note was changed again can't be undone. Raises Refused if there is no such
+        change.
+        """
+        await self.log_hand_edits(scopes)
         if number is not None:
-            if (found := await self._notes.find(scopes, number)) is not None:
-                return found
+            if (change := await self._notes.find(scopes, number)) is not None:
+                return change
             raise Refused(f"There is no change {number} here. `/memory history` lists them.")
-        # One that was overtaken by others does not bar those before it.
-        shown = {target: await self.entries(scopes, target) for target in ALL_FILES}
-        for change in await self._notes.undoable(scopes):
-            there = shown[change.target]
-            if change.after in there if change.after is not None else change.before not in there:
+        entries = {target: await self.entries(scopes, target) for target in ALL_FILES}
+        for change in await self._notes.list_undoable(scopes):
+            current = entries[change.target]
+            if change.after is not None:
+                can_undo = change.after in current
+            else:
+                can_undo = change.before not in current
+            if can_undo:
                 return change
         raise Refused("There is nothing to undo.")
 
-    async def find(
+    async def find_note(
         self, scopes: Scopes, text: str, targets: Iterable[str] = FILES
     ) -> tuple[str, str, NoteChange | None]:
-        """The one note of these targets with `text` in it: its target, all of it, and what made it, where known. Raises
-        Refused, with the candidates."""
-        await self.notice(scopes)
-        entries = {target: await self.entries(scopes, target) for target in targets}
-        entry = _only(text, list(chain.from_iterable(entries.values())))
-        target = next(target for target, held in entries.items() if entry in held)
-        return target, entry, await self._notes.origin(scopes, entry)
+        """Return the target and the text of the note that contains `text`, and the change that made
+        it, if that is known.
 
-    async def news(self, scopes: Scopes, session: Session) -> Sequence[NoteChange]:
-        """Changes since the session started, oldest first, without its own."""
-        await self.notice(scopes)
-        return await self._notes.since(scopes, session.id, session.started_at)
+        Raises Refused, with the candidates, if there isn't exactly one such note.
+        """
+        await self.log_hand_edits(scopes)
+        by_target = {target: await self.entries(scopes, target) for target in targets}
+        entry = find_entry(text, list(chain.from_iterable(by_target.values())))
+        target = next(target for target, entries in by_target.items() if entry in entries)
+        return target, entry, await self._notes.find_origin(scopes, entry)
 
-    async def notice(self, scopes: Scopes) -> None:
-        """Logs what was edited by hand since the last look; nothing while the folder or its lock cannot be had."""
+    async def list_news(self, scopes: Scopes, session: Session) -> Sequence[NoteChange]:
+        """Return the changes that others made since the session started, oldest first."""
+        await self.log_hand_edits(scopes)
+        return await self._notes.list_changes_since(scopes, session.id, session.started_at)
 
-        async def look() -> None:
+    async def log_hand_edits(self, scopes: Scopes) -> None:
+        """Log edits by hand since the last call, unless the files can't be locked."""
+
+        async def log_all() -> None:
             async with self._files.lock():
                 for target in ALL_FILES:
-                    await self._log_edits(scopes, target)
+                    await self._log_hand_edits_of(scopes, target)
 
-        places = ((scope, target) for scope in scopes for target in ALL_FILES)
-        is_new = (self._seen.get(place, ()) != self._files.state(*place) for place in places)
-        if any(is_new):
+        if self._has_changed_files(scopes):
             with contextlib.suppress(Refused):
-                await self._finish(look())
+                await self._finish(log_all())
 
-    async def settle(self) -> None:
-        """Waits for writes under way."""
+    def _has_changed_files(self, scopes: Scopes) -> bool:
+        for scope in scopes:
+            for target in ALL_FILES:
+                fingerprint = self._files.stat_fingerprint(scope, target)
+                if self._logged.get((scope, target), ()) != fingerprint:
+                    return True
+        return False
+
+    async def wait_for_writes(self) -> None:
+        """Wait until running writes have finished."""
         async with self._files.lock():
             return
 
     async def _write(
-        self, scope: Scope, scopes: Scopes, target: str, work: Callable[[NoteEdit], None], author: Author
+        self,
+        scope: Scope,
+        scopes: Scopes,
+        target: str,
+        change_notes: Callable[[NoteEdit], None],
+        author: Author,
     ) -> str:
-        scopes = frozenset((scope,)) if target == INSTRUCTIONS else scopes | {scope}
-        # One moment for all: what is changed in several files is one change.
-        template = self._change(scope, target, author)
+        """Change notes, write the files and log the changes.
 
-        def write_files() -> NoteEdit:
+        Returns a report on the changes and on the size of the file.
+        """
+        scopes = frozenset((scope,)) if target == INSTRUCTIONS else scopes | {scope}
+        # All changes have the time of the template, which makes them one change for `undo`.
+        template = self._build_change(scope, target, author)
+
+        def write_files() -> Sequence[NoteChange]:
+            """Change the notes in memory, check them, and write the files that changed."""
             edit = NoteEdit(self._read(scopes, target), template)
-            work(edit)
-            edit.fit(self._limits[target])
-            changed = dict.fromkeys(change.scope for change in edit.changes)
-            for place in changed:
-                if sentence := self._files.read(place, target)[1]:
-                    raise Refused(sentence)
-            for place in changed:
-                self._files.keep(place, target, edit.held[place])
-            return edit
+            change_notes(edit)
+            edit.check_size(self._limits[target], ALL_FILES[target])
+            places = dict.fromkeys(change.scope for change in edit.changes)
+            for place in places:
+                if problem := self._files.read(place, target).problem:
+                    raise Refused(problem)
+            for place in places:
+                self._files.write(place, target, edit.entries[place])
+            return edit.changes
 
         async def write() -> Sequence[NoteChange]:
             async with self._files.lock():
-                await self._notes.check(author.epoch)
-                await self._log_edits(scopes, target)
-                changes = (await asyncio.to_thread(write_files)).changes
-                await self._notes.log(*changes)
+                await self._notes.check_epoch(author.epoch)
+                await self._log_hand_edits_of(scopes, target)
+                changes = await asyncio.to_thread(write_files)
+                await self._notes.log_changes(*changes)
                 return changes
 
         changes = await self._finish(write())
-        return " ".join([*dict.fromkeys(map(_sentence, changes)), await self._state(scopes, target)])
+        sentences = dict.fromkeys(_describe(change) for change in changes)
+        return " ".join([*sentences, await self._describe_usage(scopes, target)])
 
-    async def _log_edits(self, scopes: Scopes, target: str) -> None:
-        """What was edited by hand, as changes by nobody; nothing of a file that cannot be read."""
+    async def _log_hand_edits_of(self, scopes: Scopes, target: str) -> None:
+        """Log edits by hand of one target, as changes without an author. Call this under the lock.
+
+        A file that can't be read is skipped. A suspicious note causes a warning, but it stays.
+        """
         for scope in sorted(scopes):
-            state = await asyncio.to_thread(self._files.state, scope, target)
-            if self._seen.get((scope, target), ()) == state:
+            fingerprint = await asyncio.to_thread(self._files.stat_fingerprint, scope, target)
+            if self._logged.get((scope, target), ()) == fingerprint:
                 continue
             await asyncio.to_thread(self._files.sweep, scope, target)
-            there, trouble = await asyncio.to_thread(self._files.read, scope, target)
-            if trouble is None:
-                template = self._change(scope, target, Author())
-                known = await self._notes.standing(scope, target)
-                gone, new = [one for one in known if one not in there], [one for one in there if one not in known]
-                # As many gone as came: notes that were reworded, in their order.
-                is_reworded = len(gone) == len(new)
-                pairs = zip_longest(gone, new) if is_reworded else [*zip_longest(gone, ()), *zip_longest((), new)]
-                await self._notes.log(*(replace(template, before=old, after=entry) for old, entry in pairs))
-                for entry in new:
-                    # Of what looks wrong a warning is given; it stands all the same.
-                    if self.review.on_warning is not None and (reason := suspicion(entry)):
-                        await self.review.on_warning(scope, target, reason, entry)
-                self._seen[scope, target] = state
+            entries, problem = await asyncio.to_thread(self._files.read, scope, target)
+            if problem is not None:
+                continue
+            logged_entries = await self._notes.list_entries(scope, target)
+            old_entries = [entry for entry in logged_entries if entry not in entries]
+            new_entries = [entry for entry in entries if entry not in logged_entries]
+            await self._notes.log_changes(
+                *self._build_hand_edits(scope, target, old_entries, new_entries)
+            )
+            warn = self.review.on_warning
+            for entry in new_entries:
+                if warn is not None and (reason := find_suspicion(entry)):
+                    await warn(scope, target, reason, entry)
+            self._logged[scope, target] = fingerprint
 
-    def _change(self, scope: Scope, target: str, author: Author) -> NoteChange:
-        source, at, is_insisted = author.source, self._clock.now(), author.is_insisting
-        return NoteChange(**source, scope=scope, target=target, action="edited", at=at, is_insisted=is_insisted)
+    def _build_hand_edits(
+        self, scope: Scope, target: str, old_entries: Sequence[str], new_entries: Sequence[str]
+    ) -> list[NoteChange]:
+        """Return the changes for notes that were removed and added by hand.
+
+        If as many notes were added as removed, they were probably reworded. So each removed note is
+        paired with the added note at the same place.
+        """
+        template = self._build_change(scope, target, Author())
+        if len(old_entries) == len(new_entries):
+            return [
+                replace(template, before=before, after=after)
+                for before, after in zip(old_entries, new_entries, strict=True)
+            ]
+        removals = [replace(template, before=before) for before in old_entries]
+        additions = [replace(template, after=after) for after in new_entries]
+        return [*removals, *additions]
+
+    def _build_change(self, scope: Scope, target: str, author: Author) -> NoteChange:
+        """Return a change with its author and the current time, as a template for the log."""
+        return NoteChange(
+            **author.source_values,
+            scope=scope,
+            target=target,
+            action="edited",
+            at=self._clock.now(),
+            is_insisted=author.is_insisting,
+        )
 
     async def _finish(self, write: Coroutine[Any, Any, T]) -> T:
-        done = await finished(write)
-        if self.on_change is not None:
-            await self.on_change()
-        return done
+        result = await run_to_completion(write)
+        if self._on_change is not None:
+            await self._on_change()
+        return result
 
-    async def _state(self, scopes: Scopes, target: str) -> str:
+    async def _describe_usage(self, scopes: Scopes, target: str) -> str:
+        """Return how full a file is, and the problems with files, for the model and for people."""
         entries = await self.entries(scopes, target)
-        said = f"{ALL_FILES[target]} is {self.heading(target, entries)}."
+        usage = f"{ALL_FILES[target]} is {self.heading(target, entries)}."
         if self.is_nearly_full(target, entries):
-            said = f"{said} It is nearly full: merge, shorten or remove entries now.\n{_sizes(entries)}"
-        return "\n".join([said, *await self.troubles(scopes)])
+            usage += " It is nearly full: merge, shorten or remove entries now.\n"
+            usage += list_sizes(entries)
+        return "\n".join([usage, *await self.list_problems(scopes)])
 
-    def _read(self, scopes: Scopes, target: str) -> Held:
-        return {scope: self._files.read(scope, target)[0] for scope in sorted(scopes)}
-
-
-async def finished(write: Coroutine[Any, Any, T]) -> T:
-    """Runs `write` to its end also when the caller is cancelled: a file that was replaced must be logged too."""
-    task = asyncio.create_task(write, name="note")
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.gather(task, return_exceptions=True)
-        raise
+    def _read(self, scopes: Scopes, target: str) -> EntriesByScope:
+        return {scope: self._files.read(scope, target).entries for scope in sorted(scopes)}
 
 
-def _shown(held: Held) -> list[str]:
-    return list(dict.fromkeys(chain.from_iterable(held.values())))
+def _apply_all(edit: NoteEdit, operations: Sequence[Operation]) -> None:
+    """Apply operations in order. If one of several is refused, the error names its number."""
+    for number, operation in enumerate(operations, 1):
+        try:
+            edit.apply(operation)
+        except Refused as refusal:
+            if len(operations) == 1:
+                raise
+            raise Refused(f"Nothing was changed. Operation {number}: {refusal}") from refusal
 
 
-def _sizes(entries: Sequence[str]) -> str:
-    return "\n".join(f"- {len(entry)} characters: {entry}" for entry in entries)
-
-
-def _sentence(change: NoteChange) -> str:
+def _describe(change: NoteChange) -> str:
     if change.after is None:
         return f"Removed: “{change.before}”."
-    return f"Noted: “{change.after}”." if change.before is None else f"Now noted: “{change.after}”."
+    if change.before is None:
+        return f"Noted: “{change.after}”."
+    return f"Now noted: “{change.after}”."
 
 
-def _note(content: str) -> str:
-    content = with_plain_lines(content.encode("utf-8", "replace").decode("utf-8")).replace("\0", "").strip()
-    if not content:
-        raise Refused("There is nothing to note: give the text.")
-    if _SEPARATORS.search(content):
-        raise Refused("A note cannot contain a line with § alone: that is what separates the notes.")
-    return content
-
-
-def _only(text: str, *shelves: Sequence[str]) -> str:
-    """The entry that is exactly `text`, else the only one with it in the first of the lists that has any: as written,
-    or else in any case. Raises Refused, with the candidates, when there is not exactly one."""
-    wanted, shown = text.strip(), list(dict.fromkeys(chain.from_iterable(shelves)))
-    if not wanted:
-        raise Refused("Say which note: give a part of its text that no other note has.")
-    if wanted in shown:
-        return wanted
-    found: list[str] = []
-    for entries in shelves:
-        found = found or [entry for entry in entries if wanted in entry]
-        found = found or [entry for entry in entries if wanted.casefold() in entry.casefold()]
-    if len(found) == 1:
-        return found[0]
-    listed = "\n".join(f"- {entry}" for entry in found or shown) or "(there are no notes yet)"
-    reason = f"{len(found)} notes contain" if found else "No note contains"
-    raise Refused(f"{reason} “{wanted}”. The notes are:\n{listed}")
-
-
-def _size(entries: Sequence[str]) -> int:
-    return len(SEPARATOR.join(entries))
-
-
-def with_plain_lines(text: str) -> str:
-    return re.sub(r"\r\n?", "\n", text)
-
-
-def _place(path: Path) -> str:
+def _label(path: Path) -> str:
+    """Return the path of a file as people see it, below the home."""
     return f"memories/{path.parent.name}/{path.name}"

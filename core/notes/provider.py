@@ -1,7 +1,7 @@
-"""The built-in memory of curated notes: their blocks in the frozen system prompt, and the tool that changes them.
+"""The built-in memory of curated notes: their blocks in the system prompt, and the tool `memory`.
 
-What others change while a session goes on is told with the next message, once, and never touches its prompt.
-What nobody can see in a note is left out of the prompt.
+The system prompt of a session never changes. If others change notes during a session, the model is
+told once, with the next message. Invisible characters in notes are left out of the prompt.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from pydantic import BaseModel, Field
 
 from core.errors import Refused, ToolError
 from core.facts.evidence import EvidenceSearch
-from core.guard.guard import Arguments, cleaned, suspicion, tool_of
+from core.guard.guard import ToolArguments, build_tool, clean_text, find_suspicion
 from core.memory.provider import MemoryProvider
 from core.notes.curator import Curator
 from core.notes.notebook import FILES, Notebook
-from core.review.pending import quoted, reason_to_wait
+from core.review.pending import quote_operations, reason_to_wait
 from core.store.notes import Author, NoteChange, Operation
-from core.text.normalize import language_data, shortened
+from core.text.normalize import language_data, shorten
 from core.types import Message, Scope, Session, Tool, ToolContext
 
 _TITLES = {"memory": "MEMORY (your notes)", "user": "USER (who you are talking to)"}
+# Longer notes are cut in the news. The prompt of the next session has the whole note.
 LINE_CHARS = 500
-"""A longer note is cut where it is only shown as news: the next prompt has all of it."""
 
 
 class _Edit(BaseModel):
@@ -38,7 +38,7 @@ class _Edit(BaseModel):
     old_text: str = ""
 
 
-class _Arguments(Arguments):
+class _Arguments(ToolArguments):
     target: Literal["memory", "user"]
     action: Literal["add", "replace", "remove", "list"] | None = None
     content: str = ""
@@ -56,101 +56,175 @@ class NotesProvider(MemoryProvider):
     curator: Curator | None = None
 
     def __post_init__(self) -> None:
-        self._talks: dict[Scope, ToolContext] = {}
-        """The last turn of each scope that is remembered."""
-        self._due: dict[Scope, ToolContext] = {}
+        # The context of the turn that is running in each scope.
+        self._running: dict[Scope, ToolContext] = {}
+        # The contexts of finished turns, for the curator.
+        self._finished: dict[Scope, ToolContext] = {}
 
     async def initialize(self, folder: Path) -> None:
-        # Loading the guard's patterns takes a second: not while somebody waits.
-        await asyncio.to_thread(suspicion, language_data("prompts", "core.notes")["memory"])
+        # Loading the patterns takes a second, so this call loads them before anyone waits.
+        await asyncio.to_thread(find_suspicion, language_data("prompts", "core.notes")["memory"])
 
     async def system_prompt_block(self, context: ToolContext) -> str:
-        # While another program keeps the files, what was edited by hand is logged later, and the notes are shown.
+        """Return the notes with how full each file is, and then the problems with files."""
+        # If another program holds the lock, edits by hand are shown now and logged later.
         with contextlib.suppress(Refused):
-            await self.notebook.notice(context.scopes)
-        await self.notebook.review.remind(context.scopes)
+            await self.notebook.log_hand_edits(context.scopes)
+        await self.notebook.review.announce_pending(context.scopes)
         blocks = []
         for target, title in _TITLES.items():
             entries = await self.notebook.entries(context.scopes, target)
-            shown = "\n".join(map(_line, entries)) or "(nothing noted yet)"
-            blocks.append(f"## {title}: {self.notebook.heading(target, entries)}\n{shown}")
-        return "\n\n".join([*blocks, *(f"({trouble})" for trouble in await self.notebook.troubles(context.scopes))])
+            text = "\n".join(map(_format_entry, entries)) or "(nothing noted yet)"
+            blocks.append(f"## {title}: {self.notebook.heading(target, entries)}\n{text}")
+        for problem in await self.notebook.list_problems(context.scopes):
+            blocks.append(f"({problem})")
+        return "\n\n".join(blocks)
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        lines, gone, prompt = [], set(), context.session.system_prompt
+        """Return the changes by others that the prompt of the session doesn't show."""
         if context.session.is_remembered:
-            self._talks[context.scope] = context
-        for change in await self.notebook.news(context.scopes, context.session):
+            self._running[context.scope] = context
+        lines = []
+        removed_entries = set()
+        for change in await self.notebook.list_news(context.scopes, context.session):
             if change.target not in FILES:
                 continue
-            gone.add(change.before)
-            # What was noted before the prompt was written stands in it, unless it went meanwhile and came back: whole,
-            # not only as the beginning of another entry.
-            entry = rf"^{re.escape(_line(change.after or ''))}$(?!\n  )"
-            if change.after is None or change.after in gone or not re.search(entry, prompt, re.MULTILINE):
-                lines.append(f"n{change.id} {_news(change)}")
+            removed_entries.add(change.before)
+            # The prompt may be newer than the start of the session, and already show the note. But
+            # a note that was removed after that and added again counts as news.
+            is_shown = (
+                change.after is not None
+                and change.after not in removed_entries
+                and _has_entry(context.session.prompt.text, change.after)
+            )
+            if not is_shown:
+                lines.append(f"n{change.id} {_describe_news(change)}")
         return lines
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
-        if (context := self._talks.pop(session.scope, None)) is not None:
-            self._due[session.scope] = context
+        if (context := self._running.pop(session.scope, None)) is not None:
+            self._finished[session.scope] = context
 
     async def catch_up(self) -> None:
-        """The curator looks at what was talked about."""
-        while self._due and self.curator is not None:
-            await self.curator.look(self._due.popitem()[1])
+        """Let the curator review the notes of finished turns."""
+        while self._finished and self.curator is not None:
+            _, context = self._finished.popitem()
+            await self.curator.review_notes(context)
 
     async def tools(self) -> Sequence[Tool]:
-        return (tool_of("memory", _Arguments, self._answer, "core.notes", is_quote=True),)
+        return (build_tool("memory", _Arguments, self._run_tool, "core.notes", is_quote=True),)
 
-    async def _answer(self, asked: _Arguments, context: ToolContext) -> str:
-        if bool(asked.operations) == (asked.action is not None):
+    async def _run_tool(self, arguments: _Arguments, context: ToolContext) -> str:
+        """List the notes or change them, as the model asks."""
+        if bool(arguments.operations) == (arguments.action is not None):
             raise ToolError("Say what to do: either an action, or several operations.")
-        if asked.action == "list":
-            entries = await self.notebook.entries(context.scopes, asked.target)
-            listed = [self.notebook.heading(asked.target, entries), *(f"- {entry}" for entry in entries)]
-            return "\n".join([*listed, *await self.notebook.troubles(context.scopes)])
-        wanted = [Operation(**one.model_dump()) for one in asked.operations]
-        if asked.action is not None:
-            wanted = [Operation(action=asked.action, content=asked.content, old_text=asked.old_text)]
-        return await self._apply(asked.target, wanted, context)
-
-    async def _apply(self, target: str, operations: Sequence[Operation], context: ToolContext) -> str:
-        """In the scope of the conversation; what nobody has typed waits for a yes."""
+        if arguments.action == "list":
+            return await self._list_entries(arguments.target, context)
+        if arguments.action is not None:
+            operations = [
+                Operation(
+                    action=arguments.action,
+                    content=arguments.content,
+                    old_text=arguments.old_text,
+                )
+            ]
+        else:
+            operations = [Operation(**edit.model_dump()) for edit in arguments.operations]
         if not context.session.is_remembered:
             raise ToolError("Nothing is noted in this conversation; look things up only.")
-        author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
-        if context.scope.is_room and context.scopes == {context.scope}:
-            for one in operations:
-                if one.action == "add":
-                    continue
-                change = (await self.notebook.find(context.scopes, one.old_text, [target]))[2]
-                if change is None or change.account != context.account:
-                    raise ToolError("In a room only who had something noted, or the owner with /memory, changes it.")
-            if any(one.content for one in operations):
-                operations = quoted(context.sender.name, context.account, operations)
-                author = replace(author, origin="member", reason="in a room the owner decides what stands in its notes")
-                return await self.notebook.apply(context.scope, context.scopes, target, operations, author)
-        reason = reason_to_wait(operations) or await self._unsaid(target, operations, context)
-        author = replace(author, origin="typed") if reason is None else replace(author, reason=reason)
+        if context.scope.is_group and context.scopes == {context.scope}:
+            return await self._apply_in_group(arguments.target, operations, context)
+        return await self._apply(arguments.target, operations, context)
+
+    async def _list_entries(self, target: str, context: ToolContext) -> str:
+        entries = await self.notebook.entries(context.scopes, target)
+        lines = [self.notebook.heading(target, entries), *(f"- {entry}" for entry in entries)]
+        return "\n".join([*lines, *await self.notebook.list_problems(context.scopes)])
+
+    async def _apply_in_group(
+        self, target: str, operations: Sequence[Operation], context: ToolContext
+    ) -> str:
+        """Apply operations of a group member.
+
+        Members may change only notes that they added. New text waits for the owner's yes, and is
+        noted as a quotation with the name of the member.
+        """
+        for operation in operations:
+            if operation.action == "add":
+                continue
+            _, _, change = await self.notebook.find_note(
+                context.scopes, operation.old_text, [target]
+            )
+            if change is None or change.account != context.account:
+                raise ToolError(
+                    "In a room only who had something noted, or the owner with /memory, changes it."
+                )
+        if not any(operation.content for operation in operations):
+            return await self._apply(target, operations, context)
+        quotations = quote_operations(context.sender.name, context.account, operations)
+        author = replace(
+            _author_of(context),
+            origin="member",
+            reason="in a room the owner decides what stands in its notes",
+        )
+        return await self.notebook.apply(context.scope, context.scopes, target, quotations, author)
+
+    async def _apply(
+        self, target: str, operations: Sequence[Operation], context: ToolContext
+    ) -> str:
+        """Apply operations if the person typed their content. Otherwise they wait for a yes."""
+        reason = reason_to_wait(operations)
+        if not reason:
+            reason = await self._explain_untyped(target, operations, context)
+        author = _author_of(context)
+        if reason is None:
+            author = replace(author, origin="typed")
+        else:
+            author = replace(author, reason=reason)
         return await self.notebook.apply(context.scope, context.scopes, target, operations, author)
 
-    async def _unsaid(self, target: str, operations: Sequence[Operation], context: ToolContext) -> str | None:
-        """Why people have not typed the new contents, as a clause. Notes that are replaced count as said."""
-        parts = [part for one in operations if (part := one.old_text.strip())]
+    async def _explain_untyped(
+        self, target: str, operations: Sequence[Operation], context: ToolContext
+    ) -> str | None:
+        """Return why the new content isn't what the person typed, as a clause, or None if it is.
+
+        The words of notes that are replaced count as typed.
+        """
+        old_texts = [text for operation in operations if (text := operation.old_text.strip())]
         entries = await self.notebook.entries(context.scopes, target)
-        replaced = [entry for entry in entries if any(part in entry for part in parts)]
-        contents = [one.content for one in operations if one.content.strip()]
-        return await self.evidence.unsaid(contents, context, beside=replaced)
+        replaced_entries = [entry for entry in entries if any(text in entry for text in old_texts)]
+        contents = [operation.content for operation in operations if operation.content.strip()]
+        return await self.evidence.explain_missing(
+            contents, context, accepted_notes=replaced_entries
+        )
 
 
-def _line(entry: str) -> str:
-    # Later lines are indented, so that none passes for a heading of ours.
-    return "- " + cleaned(entry).replace("\n", "\n  ")
+def _author_of(context: ToolContext) -> Author:
+    return Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
 
 
-def _news(change: NoteChange) -> str:
-    before, after = (f"“{shortened(cleaned(text or ''), LINE_CHARS)}”" for text in (change.before, change.after))
+def _format_entry(entry: str) -> str:
+    """Return a note as an item of a list.
+
+    Its later lines are indented, so that none of them looks like a heading of ours.
+    """
+    return "- " + clean_text(entry).replace("\n", "\n  ")
+
+
+def _has_entry(prompt: str, entry: str) -> bool:
+    """Return whether a prompt shows this whole note, and not a longer one that starts with it."""
+    pattern = rf"^{re.escape(_format_entry(entry))}$(?!\n  )"
+    return re.search(pattern, prompt, re.MULTILINE) is not None
+
+
+def _describe_news(change: NoteChange) -> str:
+    file = FILES[change.target]
     if change.after is None:
-        return f"{FILES[change.target]} no longer says: {before}."
-    return f"{FILES[change.target]} now says: {after}{f', no longer: {before}' if change.before else ''}."
+        return f"{file} no longer says: {_quote(change.before)}."
+    if change.before:
+        return f"{file} now says: {_quote(change.after)}, no longer: {_quote(change.before)}."
+    return f"{file} now says: {_quote(change.after)}."
+
+
+def _quote(text: str | None) -> str:
+    return f"“{shorten(clean_text(text or ''), LINE_CHARS)}”"

@@ -1,5 +1,7 @@
-"""The files of the home beside state.db: what was typed in the terminal and the log lose what is forgotten; all of them
-are looked through for a phrase. Beside the home stands the journal, by which a backup learns what was erased since.
+"""Erases texts from files in Mneme's home folder, and keeps the journal of erasures next to it.
+
+Texts are erased from the terminal history and the log. All other files are only searched for a
+phrase. The journal tells a restored backup about later erasures.
 """
 
 from __future__ import annotations
@@ -12,115 +14,196 @@ import re
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 
-from core.types import LOCAL, Scope
+from core.privacy.quotes import QuoteMatcher
+from core.types import LOCAL_SCOPE, Scope
 
-if TYPE_CHECKING:
-    from core.privacy.forgetting import Quoting
-
-HISTORY, LOG = "terminal_history", "mneme.log"
-CHUNK_BYTES = 1 << 20
-_ENTRY = re.compile(r"(?m)^(?=\n# )")
+HISTORY_FILE = "terminal_history"
+LOG_FILE = "mneme.log"
+READ_BYTES = 1 << 20
+# Suffixes of the files that people write. These files are also searched by words.
+_TEXT_SUFFIXES = (".md", ".py", ".toml")
+# An entry of the history begins with a blank line, followed by "#" and the time.
+_ENTRY_START = re.compile(r"(?m)^(?=\n# )")
 
 
 class HomeFiles:
-    """`home`: an existing folder."""
+    """The files of an existing home folder."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
         self._journal = home.with_name(f"{home.name}.erasures")
 
-    def typed(self, scopes: frozenset[Scope]) -> list[str]:
-        """What was typed in the terminal, if that is of these scopes."""
-        return list(filter(None, map(_typed, self._entries()))) if LOCAL in scopes else []
+    def list_typed_entries(self, scopes: frozenset[Scope]) -> list[str]:
+        """Return the texts that were typed in the terminal; none if the scopes don't include it."""
+        if LOCAL_SCOPE not in scopes:
+            return []
+        texts = [_typed_text(entry) for entry in self._read_history()]
+        return [text for text in texts if text]
 
-    def erase(self, scopes: frozenset[Scope], quoting: Quoting) -> list[str]:
-        """Erases what repeats what was said, or was typed with the words; the names of files that cannot be written."""
-        kept: dict[Path, list[str]] = {}
-        is_owners = LOCAL in scopes
-        for path in self._home.glob(f"{LOG}*"):
-            # Words of people are logged by mistake only, and a single one may be one of ours.
-            lines = _text_of(path).splitlines(keepends=True)
-            kept[path] = [one for one in lines if not (quoting.repeats(one) or (is_owners and quoting.has_words(one)))]
-        if is_owners:
-            entries = [(entry, _typed(entry)) for entry in self._entries()]
-            kept[self._home / HISTORY] = [
-                entry for entry, typed in entries if not (quoting.has_words(typed) or quoting.copies(typed))
-            ]
-        return [path.name for path, parts in sorted(kept.items()) if not _is_rewritten(path, "".join(parts))]
+    def erase(self, scopes: frozenset[Scope], matcher: QuoteMatcher) -> list[str]:
+        """Erase matching lines of the log and, if the scopes include it, of the terminal history.
 
-    def having(self, phrase: str, has_words: Callable[[str], bool]) -> list[str]:
-        """The files, by their place in the home, in whose bytes a phrase stands in any of its usual encodings, or that
-        people write and that have a paragraph with the words; the log of a database counts as that."""
-        wanted = encodings(phrase)
-        installed = self._home / "engines" / "hindsight" / "environment"
-        paths = [path for path in sorted(self._home.rglob("*")) if wanted and not path.is_relative_to(installed)]
-        names = [_place(path.relative_to(self._home)) for path in paths if _has(path, wanted, has_words)]
-        return list(dict.fromkeys(name.removesuffix("-wal") for name in names))
+        Returns the names of files that can't be written.
+        """
+        is_owner = LOCAL_SCOPE in scopes
+        contents: dict[Path, str] = {}
+        for path in self._home.glob(f"{LOG_FILE}*"):
+            lines = _read_text(path).splitlines(keepends=True)
+            contents[path] = "".join(
+                line for line in lines if not _is_log_line_erased(line, matcher, is_owner)
+            )
+        if is_owner:
+            remaining_entries = []
+            for entry in self._read_history():
+                text = _typed_text(entry)
+                if not (matcher.has_words(text) or matcher.has_copy(text)):
+                    remaining_entries.append(entry)
+            contents[self._home / HISTORY_FILE] = "".join(remaining_entries)
 
-    def note(self, line: str) -> bool:
-        """Puts a line into the journal; False where that cannot be written."""
+        unwritable_names = []
+        for path, content in sorted(contents.items()):
+            if not _try_rewrite(path, content):
+                unwritable_names.append(path.name)
+        return unwritable_names
+
+    def find_files_containing(self, phrase: str, has_words: Callable[[str], bool]) -> list[str]:
+        """Return the paths, relative to the home, of files that contain the phrase.
+
+        The bytes of all files are searched for the phrase in its usual encodings. A file that
+        people write is also returned if `has_words` is true for one of its paragraphs. The
+        write-ahead log of a database is reported as the database.
+        """
+        encodings = encode_phrase(phrase)
+        if not encodings:
+            return []
+        installed_programs = self._home / "engines" / "hindsight" / "environment"
+        names = []
+        for path in sorted(self._home.rglob("*")):
+            if path.is_relative_to(installed_programs):
+                continue
+            if _contains(path, encodings, has_words):
+                name = _public_path(path.relative_to(self._home))
+                names.append(name.removesuffix("-wal"))
+        # Without duplicates, in the same order.
+        return list(dict.fromkeys(names))
+
+    def append_to_journal(self, line: str) -> bool:
+        """Append a line to the journal and wait until it is on the disk.
+
+        Returns False if it can't be written.
+        """
         with contextlib.suppress(OSError):
             self._journal.touch(0o600)
             with self._journal.open("a", encoding="utf-8") as file:
-                # What broke off before, on a full disk, must not take this along.
+                # If an earlier write was cut off by a full disk, the first line break ends its
+                # line.
                 file.write(f"\n{line}\n")
                 file.flush()
                 os.fsync(file.fileno())
             return True
         return False
 
-    def noted(self) -> str:
-        return _text_of(self._journal)
+    def read_journal(self) -> str:
+        return _read_text(self._journal)
 
-    def _entries(self) -> list[str]:
-        """Of the history (prompt_toolkit: a blank line, the time behind #, the text behind +)."""
-        return _ENTRY.split(_text_of(self._home / HISTORY))
+    def _read_history(self) -> list[str]:
+        """Return the entries of the terminal history in the format of prompt_toolkit.
 
-
-def _place(path: Path) -> str:
-    """Without what people have named, who may be others than the one who reads it: their skills."""
-    is_of_skill = path.parts[:1] == ("memories",) and path.parts[2:3] == ("skills",)
-    return "/".join(path.parts[:3] if is_of_skill else path.parts)
+        An entry consists of a blank line, a line with "#" and the time, and the lines of the text,
+        each after a "+".
+        """
+        return _ENTRY_START.split(_read_text(self._home / HISTORY_FILE))
 
 
-def encodings(phrase: str) -> frozenset[bytes]:
-    """How a phrase may stand in a file whose ASCII letters are all small: composed or not, in JSON, HTML and URLs."""
-    cased = {case(phrase.strip()) for case in (str, str.casefold, str.lower, str.upper, str.title)} - {""}
-    forms = {unicodedata.normalize(form, one) for one in cased for form in ("NFC", "NFD")} | cased
-    coded = {code(one) for one in forms for code in (str, html.escape, quote, quote_plus, json.dumps)}
-    coded |= {one.encode("ascii", "xmlcharrefreplace").decode() for one in forms}
-    return frozenset(one.strip('"').encode("utf-8", "replace").lower() for one in coded)
+def encode_phrase(phrase: str) -> frozenset[bytes]:
+    """Return the encodings of a phrase, to search for them in bytes.
+
+    The ASCII letters of those bytes must be lower case. The encodings cover upper and lower case,
+    the Unicode normal forms, and the ways in which text, JSON, HTML and URLs write the phrase.
+    """
+    phrase = phrase.strip()
+    variants = set()
+    for change_case in (str, str.casefold, str.lower, str.upper, str.title):
+        variant = change_case(phrase)
+        if variant:
+            variants |= {
+                variant,
+                unicodedata.normalize("NFC", variant),
+                unicodedata.normalize("NFD", variant),
+            }
+    encodings = set()
+    for variant in variants:
+        encodings |= {encode(variant) for encode in (str, html.escape, quote, quote_plus)}
+        encodings.add(json.dumps(variant))
+        encodings.add(variant.encode("ascii", "xmlcharrefreplace").decode())
+    return frozenset(
+        encoding.strip('"').encode("utf-8", "replace").lower() for encoding in encodings
+    )
 
 
-def _has(path: Path, wanted: frozenset[bytes], has_words: Callable[[str], bool]) -> bool:
-    """Inside of longer words too: in the rows of a database nothing stands between one text and the next."""
-    longest, tail = max(map(len, wanted)), b""
-    # What is no file may be waited for in vain.
-    with contextlib.suppress(OSError), (path if path.is_file() else Path(os.devnull)).open("rb") as file:
-        if path.suffix in (".md", ".py", ".toml") and any(map(has_words, _text_of(path).split("\n\n"))):
-            return True
-        while chunk := file.read(CHUNK_BYTES):
-            tail = tail[-longest:] + chunk.lower()
-            if any(one in tail for one in wanted):
-                return True
+def _is_log_line_erased(line: str, matcher: QuoteMatcher, is_owner: bool) -> bool:
+    """Whether a line of the log repeats a passage or, if the owner asks, contains the words.
+
+    For others the words aren't enough, because a single word may be part of a log message. The log
+    contains people's words only by mistake.
+    """
+    return matcher.has_passage(line) or (is_owner and matcher.has_words(line))
+
+
+def _public_path(path: Path) -> str:
+    """Return a path without the names that people gave to their skills.
+
+    The path is relative to the home.
+    """
+    is_in_skill = path.parts[:1] == ("memories",) and path.parts[2:3] == ("skills",)
+    return "/".join(path.parts[:3] if is_in_skill else path.parts)
+
+
+def _contains(path: Path, encodings: frozenset[bytes], has_words: Callable[[str], bool]) -> bool:
+    """Whether a file contains one of the encodings, or a paragraph for which `has_words` is true.
+
+    Encodings also match inside longer words, because a database doesn't separate its texts.
+    Paragraphs are checked only in files that people write. The result is False if the file can't
+    be read.
+    """
+    overlap_bytes = max(map(len, encodings))
+    tail = b""
+    with contextlib.suppress(OSError):
+        # Reading a pipe could wait for ever.
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            if path.suffix in _TEXT_SUFFIXES:
+                paragraphs = _read_text(path).split("\n\n")
+                if any(has_words(paragraph) for paragraph in paragraphs):
+                    return True
+            while chunk := file.read(READ_BYTES):
+                tail = tail[-overlap_bytes:] + chunk.lower()
+                if any(encoding in tail for encoding in encodings):
+                    return True
     return False
 
 
-def _typed(entry: str) -> str:
-    return "".join(line[1:] for line in entry.splitlines(keepends=True) if line.startswith("+")).strip()
+def _typed_text(entry: str) -> str:
+    """Return the text of an entry of the history."""
+    lines = entry.splitlines(keepends=True)
+    return "".join(line[1:] for line in lines if line.startswith("+")).strip()
 
 
-def _text_of(path: Path) -> str:
+def _read_text(path: Path) -> str:
+    """Return the content of a file; an empty text if it can't be read."""
     with contextlib.suppress(OSError):
         return path.read_text(encoding="utf-8", errors="replace")
     return ""
 
 
-def _is_rewritten(path: Path, text: str) -> bool:
-    """In place, so that a process with the file open goes on appending to it; False where it cannot be."""
+def _try_rewrite(path: Path, text: str) -> bool:
+    """Replace the content of a file in place. Returns False if the file can't be written.
+
+    No new file takes its place, because another process may have this one open to append to it.
+    """
     content = text.encode("utf-8", "replace")
     with contextlib.suppress(OSError):
         if path.is_file() and path.stat().st_size != len(content):

@@ -1,7 +1,9 @@
-"""Decides what becomes of something that is to be kept, by who said it: kept, asked about, or put aside for a yes.
+"""Decides whether a text is stored at once, after a question, or after a review.
 
-Typed by whoever may decide: kept as it stands, without what nobody can see; what may be a secret or an address for data
-is asked about. All else waits, is listed, and is done only after the yes of its scope's owner. Never touches a file.
+The decision depends on who wrote the text. If the responsible person typed it, it is stored without
+invisible characters, but they are asked first if it looks like a secret or an address for data.
+Any other text is put aside and listed. It is stored only after the person who decides for its scope
+says yes. This module never touches a file.
 """
 
 from __future__ import annotations
@@ -12,117 +14,189 @@ from dataclasses import replace
 
 from core.errors import Refused
 from core.guard import guard
-from core.guard.fence import mark, told
+from core.guard.origin_and_fence import account_mark, origin_label
 from core.ports import Clock
 from core.store.notes import Author, Notes, Operation, PendingNote
 from core.types import Account, ErasureEpoch, Message, Scope, Sender
 
+# A person writes this before a text that should be stored even if it looks suspicious.
 ANYWAY = "--anyway"
-"""Before a text that a person means as it stands."""
-_ANYWAYS = (ANYWAY, "\N{EM DASH}anyway")
-"""Telephones make one dash of two."""
-_RECALLED = re.compile(r"- (?![nf]\d)")
-
-
-async def _nobody(note: PendingNote) -> None:
-    return None
+# Phones turn two hyphens into a dash.
+_ANYWAY_SPELLINGS = (ANYWAY, "\N{EM DASH}anyway")
+# A line of recalled background that is neither a note (n1) nor a fact (f1).
+_RECALLED_LINE = re.compile(r"- (?![nf]\d)")
+MAX_NAME_CHARS = 80
 
 
 class Review:
-    """What waits in `notes` for a yes."""
+    """Stores, lists and announces the changes that wait for a yes."""
 
-    def __init__(self, notes: Notes, clock: Clock) -> None:
+    def __init__(
+        self,
+        notes: Notes,
+        clock: Clock,
+        on_pending: Callable[[PendingNote], Awaitable[None]] | None = None,
+        on_warning: Callable[[Scope, str, str, str], Awaitable[None]] | None = None,
+    ) -> None:
         self._notes = notes
         self._clock = clock
-        self.on_pending: Callable[[PendingNote], Awaitable[None]] = _nobody
-        """Called with what was put aside."""
-        self.on_warning: Callable[[Scope, str, str, str], Awaitable[None]] | None = None
-        """Called for what was written into a file by hand: whose, which target, what it contains, and the text."""
+        # Called with each change that was put aside.
+        self._on_pending = on_pending
+        # Called with scope, target, suspicion and text if a file was edited by hand.
+        self.on_warning = on_warning
 
     async def put_aside(
-        self, scope: Scope, target: str, operations: Sequence[Operation], author: Author, reason: str
+        self,
+        scope: Scope,
+        target: str,
+        operations: Sequence[Operation],
+        author: Author,
+        reason: str,
     ) -> str:
-        """Lets it wait for a yes; returns a sentence for the model. `reason` is a clause. Raises Refused where too much
-        waits already."""
-        done, now = tuple(operations), self._clock.now()
-        note = PendingNote(**author.source, scope=scope, target=target, operations=done, reason=reason, at=now)
-        if not await self.offer(note, author.epoch):
-            raise Refused(f"Not kept: {reason}, and too much waits to be looked at already (/memory pending).")
+        """Let a change wait for a yes, and return a sentence for the model.
+
+        `reason` is a clause. Raises Refused if too many changes are waiting already.
+        """
+        note = PendingNote(
+            **author.source_values,
+            scope=scope,
+            target=target,
+            operations=tuple(operations),
+            reason=reason,
+            at=self._clock.now(),
+        )
+        if not await self.add_pending(note, author.epoch):
+            raise Refused(
+                f"Not kept: {reason}, and too much waits to be looked at already (/memory pending)."
+            )
+        decider = "the owner" if scope.is_group else "the person"
         return (
-            f"Not kept yet: {reason}. It waits for {'the owner' if scope.is_room else 'the person'} to say yes "
+            f"Not kept yet: {reason}. It waits for {decider} to say yes "
             "(/memory pending). Do not try it again in other words."
         )
 
-    async def offer(self, note: PendingNote, epoch: ErasureEpoch | None) -> bool:
-        """Lets it wait and tells of it; False where there is no room for it."""
-        aside = await self._notes.put_aside(note, epoch)
-        if aside is not None:
-            await self.on_pending(aside)
-        return aside is not None
+    async def add_pending(self, note: PendingNote, epoch: ErasureEpoch | None) -> bool:
+        """Store a waiting change and announce it. Returns False if too many are waiting."""
+        stored_note = await self._notes.put_aside(note, epoch)
+        if stored_note is None:
+            return False
+        if self._on_pending is not None:
+            await self._on_pending(stored_note)
+        return True
 
-    async def waiting(self, scopes: frozenset[Scope]) -> Sequence[PendingNote]:
-        """Oldest first."""
-        return await self._notes.waiting(scopes)
+    async def list_pending(self, scopes: frozenset[Scope]) -> Sequence[PendingNote]:
+        """Return the waiting changes, oldest first."""
+        return await self._notes.list_pending(scopes)
 
-    async def remind(self, scopes: frozenset[Scope]) -> None:
-        """Calls `on_pending` again for what waits: there may have been no chat to tell it in before."""
-        oldest = {(note.scope, note.is_draft): note for note in reversed(await self.waiting(scopes))}
-        for note in oldest.values():
-            await self.on_pending(note)
+    async def announce_pending(self, scopes: frozenset[Scope]) -> None:
+        """Announce the oldest waiting change of each scope and kind again.
+
+        There may have been no chat for the first announcement.
+        """
+        if self._on_pending is None:
+            return
+        oldest_notes: dict[tuple[Scope, bool], PendingNote] = {}
+        for note in reversed(await self.list_pending(scopes)):
+            oldest_notes[note.scope, note.is_draft] = note
+        for note in oldest_notes.values():
+            await self._on_pending(note)
 
 
-def typed(content: str, limit_chars: int, *, is_insisting: bool) -> tuple[str, str]:
-    """Typed text as it is kept, and a sentence on what was left out, empty where nothing was. Raises Refused where it
-    is too long (looked at first), or suspicious and nobody insists."""
+def clean_typed_text(content: str, limit_chars: int, *, has_anyway: bool) -> tuple[str, str]:
+    """Return a typed text as it is kept, and a sentence about removed parts, if any.
+
+    Raises Refused if the text is too long, or suspicious without `has_anyway`.
+    """
     if len(content) > limit_chars:
-        raise Refused(f"That is too long: {len(content):,} characters, over its limit of {limit_chars:,}.")
-    text = guard.cleaned(content)
-    if not is_insisting and (reason := guard.suspicion(text)):
-        raise Refused(doubt(reason))
-    found = guard.suspicion(content) if text != content else None
-    return text, f"I left out of it what nobody can see or only I may write: {found}." if found else ""
+        raise Refused(
+            f"That is too long: {len(content):,} characters, over its limit of {limit_chars:,}."
+        )
+    text = guard.clean_text(content)
+    if not has_anyway:
+        suspicion = guard.find_suspicion(text)
+        if suspicion:
+            raise Refused(ask_to_reword(suspicion))
+    removed_part = guard.find_suspicion(content) if text != content else None
+    if not removed_part:
+        return text, ""
+    return text, f"I left out of it what nobody can see or only I may write: {removed_part}."
 
 
 def reason_to_wait(operations: Sequence[Operation]) -> str | None:
-    """What in the contents needs a yes whoever said it, as a clause."""
-    found = (guard.suspicion(one.content) for one in operations)
-    return next((f"it contains {reason}" for reason in found if reason), None)
+    """Return the reason why the contents need a yes, whoever wrote them, as a clause, or None."""
+    for operation in operations:
+        suspicion = guard.find_suspicion(operation.content)
+        if suspicion:
+            return f"it contains {suspicion}"
+    return None
 
 
-def doubt(reason: str) -> str:
-    return f"Not kept yet: it contains {reason}. Reword it, or say it again with {ANYWAY} before it."
+def ask_to_reword(suspicion: str) -> str:
+    return (
+        f"Not kept yet: it contains {suspicion}. "
+        f"Reword it, or say it again with {ANYWAY} before it."
+    )
 
 
-def insisting(text: str) -> tuple[str, bool]:
+def split_anyway(text: str) -> tuple[str, bool]:
+    """Return the text without a leading --anyway, and whether it had one."""
     word, _, rest = text.partition(" ")
-    return (rest.strip(), True) if word in _ANYWAYS else (text, False)
+    if word in _ANYWAY_SPELLINGS:
+        return rest.strip(), True
+    return text, False
 
 
 def is_foreign(row: Message, asker: Sender, own_tools: Sequence[str]) -> bool:
-    """Whether the model has read something there that its asker has not typed: a result of other tools than those, a
-    forward, a quote, a paste, a file, another member."""
-    if row.role == "user":
-        is_quoting = row.quoted is not None and not row.quoted.is_ours and row.quoted.user_id != asker.id
-        return is_quoting or bool(told(row)) or (row.sender is not None and row.sender.id != asker.id)
-    return row.role == "tool" and row.tool_name not in own_tools
+    """Whether this message contains something that the asker didn't type.
+
+    This can be a result of a tool other than `own_tools`, a forward, a quote of another person, a
+    paste, a file, or a message of another member.
+    """
+    if row.role != "user":
+        return row.role == "tool" and row.tool_name not in own_tools
+    quotes_other = row.quote is not None and not row.quote.is_ours and row.quote.user_id != asker.id
+    is_from_other = row.sender is not None and row.sender.id != asker.id
+    return quotes_other or bool(origin_label(row)) or is_from_other
 
 
-def foreign(rows: Sequence[Message], asker: Sender, own_tools: Sequence[str]) -> str | None:
-    """Why what a model wants may be somebody else's, as a clause: what it has read that is foreign, or recalled."""
-    others = (row for row in rows if _is_recalled(row) or is_foreign(row, asker, own_tools))
-    if (found := next(others, None)) is None:
-        return None
-    which = f"what {found.tool_name} has found" if found.role == "tool" else "what nobody has typed in it"
-    return f"this conversation has {which}, which may be where it comes from"
+def find_foreign_source(
+    rows: Sequence[Message], asker: Sender, own_tools: Sequence[str]
+) -> str | None:
+    """Return why a request of the model may not come from the asker, as a clause.
+
+    The reason is foreign or recalled text in the conversation. Returns None if there is none.
+    """
+    for row in rows:
+        if not (_is_recalled(row) or is_foreign(row, asker, own_tools)):
+            continue
+        source = "what nobody has typed in it"
+        if row.role == "tool":
+            source = f"what {row.tool_name} has found"
+        return f"this conversation has {source}, which may be where it comes from"
+    return None
+
+
+def quote_operations(
+    name: str, account: Account, operations: Sequence[Operation]
+) -> list[Operation]:
+    """Turn the contents of a group member's changes into quotations with their name and mark."""
+    short_name = " ".join(name.split())[:MAX_NAME_CHARS]
+    author = f"{short_name} {account_mark(account)}"
+    quoted_operations = []
+    for operation in operations:
+        if operation.content:
+            content = f"{author}: “{operation.content.strip()}”"
+            operation = replace(operation, content=content)
+        quoted_operations.append(operation)
+    return quoted_operations
 
 
 def _is_recalled(row: Message) -> bool:
-    """Whether it has something of another conversation that is neither a note nor a fact."""
-    lines = (line for block in row.memory for line in str(block.get("text", "")).splitlines())
-    return row.kind == "summary" or row.origin == "job" or any(map(_RECALLED.match, lines))
-
-
-def quoted(name: str, account: Account, operations: Sequence[Operation]) -> list[Operation]:
-    """A room member's contents as quotations, with name and mark."""
-    who = f"{' '.join(name.split())[:80]} {mark(account)}"
-    return [replace(one, content=f"{who}: “{one.content.strip()}”") if one.content else one for one in operations]
+    """Whether a message has text of another conversation that is neither a note nor a fact."""
+    if row.kind == "summary" or row.origin == "job":
+        return True
+    for block in row.memory_blocks:
+        lines = str(block.get("text", "")).splitlines()
+        if any(_RECALLED_LINE.match(line) for line in lines):
+            return True
+    return False

@@ -1,6 +1,7 @@
-"""Reminders and schedules: behind the chat command and the command line, and the tool `reminder` of the model.
+"""Reminders and scheduled questions, for the chat command, the command line and the model's tool.
 
-Every refusal is a sentence for the person. What belongs to somebody else answers exactly like what does not exist.
+Every refusal is a sentence for the person. Another person's job is answered exactly like one that
+doesn't exist.
 """
 
 from __future__ import annotations
@@ -14,73 +15,101 @@ from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, get_args
 
-from core.dates.parsing import parse
-from core.dates.schedule import Reading, Schedule, describe, exact, next_after, spell
+from core.dates.parsing import parse_schedule
+from core.dates.schedule import (
+    ParsedSchedule,
+    Schedule,
+    describe,
+    format_duration,
+    next_due,
+    to_parseable_text,
+)
 from core.errors import Refused, ToolError
-from core.guard.guard import Arguments, tool_of
+from core.guard.guard import ToolArguments, build_tool
 from core.ports import Clock
 from core.review.pending import Review, is_foreign
 from core.store.jobs import Job, Jobs
 from core.store.notes import QUESTION, REMINDER, Author, Operation, PendingNote
 from core.store.sessions import Conversations
-from core.store.usage import UsageLog
-from core.text.normalize import shortened
-from core.types import Account, Address, ErasureEpoch, Payer, Scope, Tool, ToolContext
+from core.store.usage_and_limits import UsageLog
+from core.text.normalize import shorten
+from core.types import Account, Address, BillingScope, ErasureEpoch, Scope, Tool, ToolContext
 
 if TYPE_CHECKING:
     from core.facts.evidence import EvidenceSearch
 
+# The longest text of a job.
 TEXT_CHARS = 2000
-_SHOWN_CHARS = 160
+# Lists and refusals show this much of a text.
+_PREVIEW_CHARS = 160
 
 Action = Literal["pause", "resume", "run", "remove"]
 ACTIONS = get_args(Action)
-_TEXTLESS = (
-    "What should I remind you of? Write it behind the time, like 'tomorrow at 9 call Ana'.",
-    "What should I be asked then? Write it behind the time, like 'daily at 8 | what is on my list?'.",
+_DONE: Mapping[Action, str] = {
+    "pause": "Paused",
+    "resume": "Resumed",
+    "run": "Due now",
+    "remove": "Removed",
+}
+_ASK_FOR_REMINDER_TEXT = (
+    "What should I remind you of? Write it behind the time, like 'tomorrow at 9 call Ana'."
 )
-"""Of a reminder, of a scheduled question."""
-QuestionEvery = Callable[[Account | None], Awaitable[float | None]]
-"""How many seconds apart an account's scheduled questions have to be; None: it may have none."""
-_DONE: Mapping[Action, str] = {"pause": "Paused", "resume": "Resumed", "run": "Due now", "remove": "Removed"}
+_ASK_FOR_QUESTION_TEXT = (
+    "What should I be asked then? Write it behind the time, "
+    "like 'daily at 8 | what is on my list?'."
+)
+QuestionInterval = Callable[[Account | None], Awaitable[float | None]]
+"""Returns the least seconds between two scheduled questions of an account; None if it has none."""
 
 
 @dataclass
 class Appointments:
-    """Over `jobs`. Wall times without a zone are those of `zone`; `on_change` is called after every change.
-    `question_every_s`: see `QuestionEvery`; `usage_log` knows how many may be set in a day."""
+    """Sets, changes and describes jobs."""
 
     jobs: Jobs
     clock: Clock
+    # The time zone of times that name none.
     zone: str
+    # Called after every change.
     on_change: Callable[[], None]
-    question_every_s: QuestionEvery
+    question_interval_s: QuestionInterval
+    # Knows how many jobs may be set per day.
     usage_log: UsageLog | None = None
 
     def __post_init__(self) -> None:
-        self._adding = asyncio.Lock()
-        self._reading = asyncio.Lock()
+        self._add_lock = asyncio.Lock()
+        self._parse_lock = asyncio.Lock()
 
-    async def read(self, when: str, text: str | None = None, *, is_prompt: bool = False) -> Reading:
-        """What is understood, not stored; without a `text` it stands in the line with the time. Raises Refused."""
-        # Another language may take a while to be looked at, so it is done beside the event loop, one at a time.
-        async with self._reading:
-            reading = await asyncio.to_thread(parse, when, self.clock.now(), self.zone)
+    async def interpret(
+        self, when: str, text: str | None = None, *, is_prompt: bool = False
+    ) -> ParsedSchedule:
+        """Parse a time without storing anything. Raises Refused if it isn't understood.
+
+        If `text` is None, `when` also contains the text of the job. `is_prompt` marks a scheduled
+        question.
+        """
+        # Some languages take long to parse, so this happens in a thread, one line at a time.
+        async with self._parse_lock:
+            reading = await asyncio.to_thread(parse_schedule, when, self.clock.now(), self.zone)
         if text is None:
             text = reading.text
         elif reading.text:
-            time = shortened(when, _SHOWN_CHARS)
-            raise Refused(f"I understand only a part of the time '{time}': what is '{reading.text}'?")
+            time = shorten(when, _PREVIEW_CHARS)
+            raise Refused(
+                f"I understand only a part of the time '{time}': what is '{reading.text}'?"
+            )
         text = text.encode("utf-8", "replace").decode("utf-8").replace("\0", "").strip()
         if not text:
-            raise Refused(_TEXTLESS[is_prompt])
+            raise Refused(_ASK_FOR_QUESTION_TEXT if is_prompt else _ASK_FOR_REMINDER_TEXT)
         if len(text) > TEXT_CHARS:
-            raise Refused(f"That is {len(text):,} characters long; a reminder holds {TEXT_CHARS:,}.")
+            raise Refused(
+                f"That is {len(text):,} characters long; a reminder holds {TEXT_CHARS:,}."
+            )
         return replace(reading, text=text, is_prompt=is_prompt)
 
     async def add(
         self,
-        reading: Reading,
+        reading: ParsedSchedule,
         target: Address,
         scope: Scope,
         *,
@@ -88,20 +117,19 @@ class Appointments:
         origin: str | None,
         epoch: ErasureEpoch | None = None,
     ) -> str:
-        """Plans for `target` what was read, and returns what was set: ``Reminder 7 is set: Saturday 21 November 2026 at
-        09:00 (Europe/Lisbon): “call Ana”.`` What has the `origin` of a known job is that job. Raises Refused when it is
-        past by now or more than this account may have."""
-        async with self._adding:
-            job = None if origin is None else await self.jobs.of_origin(origin, scope)
+        """Set a job that is delivered to `target`, and return a receipt.
+
+        A receipt reads ``Reminder 7 is set: Saturday 21 November 2026 at 09:00 (Europe/Lisbon):
+        “call Ana”.`` If a job with this `origin` already exists, its receipt is returned instead.
+        Raises Refused if the time is past or the account may not set the job.
+        """
+        async with self._add_lock:
+            job = None
+            if origin is not None:
+                job = await self.jobs.find_by_origin(origin, scope)
             if job is None:
                 now = self.clock.now()
-                if reading.is_prompt:
-                    await self._check_question(reading.schedule, account, now)
-                if self.usage_log is not None and account is not None:
-                    payer = Payer(scope=scope, user_id=account.user_id)
-                    await self.usage_log.check(payer, now, "scheduled_questions" if reading.is_prompt else "reminders")
-                if (next_at := next_after(reading.schedule, now)) is None:
-                    raise Refused(f"{describe(reading.schedule, self.zone, now)} is past.")
+                next_at = await self._check_new(reading, scope, account, now)
                 job = Job(
                     schedule=reading.schedule,
                     text=reading.text,
@@ -116,77 +144,145 @@ class Appointments:
                 job = await self.jobs.add(job, epoch)
                 self.on_change()
         noun = "Scheduled question" if job.is_prompt else "Reminder"
-        return f"{noun} {job.id} is set: {self.when(job)}: “{job.text}”."
-
-    async def _check_question(self, schedule: Schedule, account: Account | None, now: datetime) -> None:
-        """Raises Refused for a question of somebody who may schedule none, or none that comes so often."""
-        every_s = await self.question_every_s(account)
-        if every_s is None:
-            raise Refused("Only people whom my owner has let in may schedule questions. Reminders are for everybody.")
-        due = [now]
-        while len(due) < 4 and (next_at := next_after(schedule, due[-1])) is not None:
-            due.append(next_at)
-        # Two in one hour come one after the other in the first three.
-        if any((later - sooner).total_seconds() < every_s for sooner, later in pairwise(due[1:])):
-            raise Refused(f"A scheduled question comes again after {spell(every_s)} at the soonest.")
+        return f"{noun} {job.id} is set: {self.describe_time(job)}: “{job.text}”."
 
     async def approve(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> str:
-        """Sets what the model wanted to plan and a person has approved; returns the receipt. Raises Refused."""
+        """Set a job that the model proposed and a person approved. Returns the receipt.
+
+        Raises Refused if it can't be set any more.
+        """
         if note.address is None:
             raise Refused("Where this was to be said is not known any more.")
-        reading = await self.read(note.operations[0].content, is_prompt=note.target == QUESTION)
+        reading = await self.interpret(
+            note.operations[0].content, is_prompt=note.target == QUESTION
+        )
         return await self.add(
-            reading, note.address, note.scope, account=note.account, origin=f"pending:{note.id}", epoch=epoch
+            reading,
+            note.address,
+            note.scope,
+            account=note.account,
+            origin=f"pending:{note.id}",
+            epoch=epoch,
         )
 
-    async def change(self, action: Action, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> str:
-        """`pause` stops a job until `resume`, which goes on with its next time; `run` makes it due now, besides its
-        schedule. `by`: who wants it, None for the owner, who may with every job. Returns what was done; raises Refused
-        when there is none such here, and when it is another's in a room."""
-        job, now = await self._mine(job_id, scopes), self.clock.now()
-        if by is not None and job.scope.is_room and job.account != by:
-            raise Refused("In a room only who made a reminder, or my owner with `/cron`, changes it.")
+    async def change(
+        self, action: Action, job_id: int, scopes: frozenset[Scope], by: Account | None = None
+    ) -> str:
+        """Change a job, and return a sentence that says how.
+
+        "pause" stops it until "resume", which continues with its next time. "run" makes it due
+        now, in addition to its schedule. `by` is the account that asks; None is the owner, who may
+        change every job. Raises Refused if there is no such job in these scopes, or if it belongs
+        to another member of a group.
+        """
+        job = await self._find(job_id, scopes)
+        if by is not None and job.scope.is_group and job.account != by:
+            raise Refused(
+                "In a room only who made a reminder, or my owner with `/cron`, changes it."
+            )
+        now = self.clock.now()
         is_paused = job.paused_at is not None
         if action == "remove":
-            await self.jobs.change(job.id, ended_at=now, next_at=None)
+            await self.jobs.update(job.id, ended_at=now, next_at=None)
         elif action == "run":
-            if by is not None and job.is_prompt:
-                raise Refused("A scheduled question runs at its times only; what you want to know now, just ask me.")
-            if is_paused:
-                raise Refused(f"Reminder {job.id} is paused. Resume it first.")
-            await self.jobs.change(job.id, next_at=now.replace(microsecond=0))
+            await self._run_now(job, is_owner=by is None)
         elif action == "pause" and not is_paused:
-            await self.jobs.change(job.id, paused_at=now)
+            await self.jobs.update(job.id, paused_at=now)
         elif action == "resume" and is_paused:
-            if (next_at := next_after(job.schedule, now)) is None:
-                raise Refused(f"The time of reminder {job.id} passed while it was paused. Remove it and set a new one.")
-            await self.jobs.change(job.id, paused_at=None, pause_reason=None, next_at=next_at)
+            next_at = next_due(job.schedule, now)
+            if next_at is None:
+                raise Refused(
+                    f"The time of reminder {job.id} passed while it was paused. "
+                    "Remove it and set a new one."
+                )
+            await self.jobs.update(job.id, paused_at=None, pause_reason=None, next_at=next_at)
         self.on_change()
-        return f"{_DONE[action]}: {self.describe(job if action == 'remove' else await self._mine(job.id, scopes))}"
+        if action != "remove":
+            job = await self._find(job.id, scopes)
+        return f"{_DONE[action]}: {self.describe_job(job)}"
 
-    def when(self, planned: Job | Reading, *, is_full: bool = True) -> str:
-        """In words: ``every Monday at 08:30 (Europe/Lisbon)``; `is_full`: always with the zone and the next date."""
+    def describe_time(self, planned: Job | ParsedSchedule, *, is_full: bool = True) -> str:
+        """Describe a schedule in words: ``every Monday at 08:30 (Europe/Lisbon)``.
+
+        With `is_full`, the zone and the next date are always included.
+        """
         return describe(planned.schedule, self.zone, self.clock.now(), is_full=is_full)
 
-    def exact(self, reading: Reading) -> str:
-        """An unambiguous line of the same meaning: ``2026-11-21 17:00 | call Ana``."""
-        return f"{exact(reading.schedule, self.zone)} | {reading.text}"
+    def format_exact_line(self, reading: ParsedSchedule) -> str:
+        """Return an unambiguous line that means the same: ``2026-11-21 17:00 | call Ana``."""
+        return f"{to_parseable_text(reading.schedule, self.zone)} | {reading.text}"
 
-    def describe(self, job: Job) -> str:
-        """A job in one line: ``7: every Monday at 08:30 (Europe/Lisbon): stand-up``."""
-        why = f": {job.pause_reason}" if job.pause_reason else ""
-        state = f" [paused{why}]" if job.paused_at else " [over]" if job.ended_at else ""
-        ask = "asks me: " if job.is_prompt else ""
-        return f"{job.id}: {self.when(job, is_full=False)}{state}: {ask}{shortened(job.text, _SHOWN_CHARS)}"
+    def describe_job(self, job: Job) -> str:
+        """Describe a job in one line: ``7: every Monday at 08:30 (Europe/Lisbon): stand-up``."""
+        state = ""
+        if job.paused_at:
+            reason = f": {job.pause_reason}" if job.pause_reason else ""
+            state = f" [paused{reason}]"
+        elif job.ended_at:
+            state = " [over]"
+        lead = "asks me: " if job.is_prompt else ""
+        text = shorten(job.text, _PREVIEW_CHARS)
+        return f"{job.id}: {self.describe_time(job, is_full=False)}{state}: {lead}{text}"
 
-    async def _mine(self, job_id: int, scopes: frozenset[Scope]) -> Job:
+    async def _check_new(
+        self, reading: ParsedSchedule, scope: Scope, account: Account | None, now: datetime
+    ) -> datetime:
+        """Return the first time of a new job. Raises Refused if the job may not be set."""
+        if reading.is_prompt:
+            await self._check_question_interval(reading.schedule, account, now)
+        if self.usage_log is not None and account is not None:
+            billing_scope = BillingScope(scope=scope, user_id=account.user_id)
+            await self.usage_log.check_limits(
+                billing_scope, now, "scheduled_questions" if reading.is_prompt else "reminders"
+            )
+        next_at = next_due(reading.schedule, now)
+        if next_at is None:
+            raise Refused(f"{describe(reading.schedule, self.zone, now)} is past.")
+        return next_at
+
+    async def _check_question_interval(
+        self, schedule: Schedule, account: Account | None, now: datetime
+    ) -> None:
+        """Raise Refused if the account may schedule no questions, or none this frequently."""
+        min_interval_s = await self.question_interval_s(account)
+        if min_interval_s is None:
+            raise Refused(
+                "Only people whom my owner has let in may schedule questions. "
+                "Reminders are for everybody."
+            )
+        # If a schedule has two times in one hour, they are neighbours among its first three times.
+        due_times: list[datetime] = []
+        next_at = next_due(schedule, now)
+        while next_at is not None and len(due_times) < 3:
+            due_times.append(next_at)
+            next_at = next_due(schedule, next_at)
+        for earlier, later in pairwise(due_times):
+            if (later - earlier).total_seconds() < min_interval_s:
+                raise Refused(
+                    "A scheduled question comes again after "
+                    f"{format_duration(min_interval_s)} at the soonest."
+                )
+
+    async def _run_now(self, job: Job, *, is_owner: bool) -> None:
+        """Make a job due now. Raises Refused for a paused job, and for questions of others."""
+        if job.is_prompt and not is_owner:
+            raise Refused(
+                "A scheduled question runs at its times only; "
+                "what you want to know now, just ask me."
+            )
+        if job.paused_at is not None:
+            raise Refused(f"Reminder {job.id} is paused. Resume it first.")
+        await self.jobs.update(job.id, next_at=self.clock.now().replace(microsecond=0))
+
+    async def _find(self, job_id: int, scopes: frozenset[Scope]) -> Job:
+        """Return a job that isn't over. Raises Refused if these scopes don't have it."""
         job = await self.jobs.find(job_id, scopes)
         if job is None or job.ended_at is not None:
             raise Refused(f"There is no reminder {job_id} here.")
         return job
 
 
-class _Arguments(Arguments):
+class _Arguments(ToolArguments):
     action: Literal["add", "list", "pause", "resume", "remove"]
     when: str = ""
     text: str = ""
@@ -194,58 +290,131 @@ class _Arguments(Arguments):
     is_prompt: bool = False
 
 
-Ask = Callable[[Reading, ToolContext, str | None], Awaitable[str]]
-"""Lets a reading wait for the person's yes, and returns the question; the last is the origin of what it makes."""
+Ask = Callable[[ParsedSchedule, ToolContext, str | None], Awaitable[str]]
+"""Stores a parsed schedule until the person says yes, and returns the question for the person.
+
+The last argument is the origin of the job that is set after a yes.
+"""
 
 
-def reminder(
-    appointments: Appointments, conversations: Conversations, evidence: EvidenceSearch, review: Review, ask: Ask
+def reminder_tool(
+    appointments: Appointments,
+    conversations: Conversations,
+    evidence: EvidenceSearch,
+    review: Review,
+    ask: Ask,
 ) -> Tool:
-    """What `evidence` does not find in what people typed is asked about, and waits in the list for a yes where other
-    texts were read as well. A whole line that allows another reading (`core.agent.offline` passes such lines on) is
-    asked about too."""
+    """Build the model's tool for jobs."""
+    tool = _ReminderTool(appointments, conversations, evidence, review, ask)
+    return build_tool("reminder", _Arguments, tool.run, "core.scheduling")
 
-    async def add(asked: _Arguments, context: ToolContext) -> str:
-        address, account = context.session.address, None if context.sender.is_nobody else context.account
-        if address.platform == "cron":
-            raise ToolError("A scheduled session cannot make reminders or schedules. Say in your answer what to set.")
-        if not asked.when.strip():
-            raise ToolError("add needs when, the time of the reminder. Ask the person if you do not know it.")
-        text = asked.text if asked.text.strip() else None
-        when = f"remind me {asked.when}" if text is None else asked.when
-        reading = await appointments.read(when, text, is_prompt=asked.is_prompt and text is not None)
-        rows = await conversations.history(context.session, context.scopes)
-        reason = await evidence.unsaid([reading.text], context)
-        if reason and any(is_foreign(row, context.sender, ("reminder",)) for row in rows):
-            author = Author(account=account, message_id=context.message_id, address=address, epoch=context.epoch)
-            line = Operation(action="add", content=appointments.exact(reading))
-            target = QUESTION if asked.is_prompt else REMINDER
-            return await review.put_aside(context.scope, target, [line], author, reason)
-        origin = _origin(asked, context)
-        if reason or (not reading.is_certain and text is None):
-            return await ask(reading, context, origin)
-        receipt = await appointments.add(
-            reading, address, context.scope, account=account, origin=origin, epoch=context.epoch
+
+@dataclass(frozen=True, slots=True)
+class _ReminderTool:
+    """Carries out the model's calls of the tool `reminder`."""
+
+    appointments: Appointments
+    conversations: Conversations
+    evidence: EvidenceSearch
+    review: Review
+    ask: Ask
+
+    async def run(self, arguments: _Arguments, context: ToolContext) -> str:
+        """Carry out a call and return its result for the model."""
+        if arguments.action == "add":
+            return await self._add(arguments, context)
+        if arguments.action == "list":
+            jobs = await self.appointments.jobs.list_visible(context.scopes)
+            lines = [self.appointments.describe_job(job) for job in jobs]
+            return "\n".join(lines) or "There are no reminders here."
+        if arguments.job_id is None:
+            raise ToolError(
+                f"{arguments.action} needs job_id, the number of the reminder; "
+                "action 'list' shows them."
+            )
+        return await self.appointments.change(
+            arguments.action, arguments.job_id, context.scopes, context.account
         )
-        doubt = "" if reading.is_certain else " (The words allow another reading: ask whether that time is meant.)"
-        return receipt + doubt
 
-    async def run(asked: _Arguments, context: ToolContext) -> str:
-        if asked.action == "add":
-            return await add(asked, context)
-        if asked.action == "list":
-            jobs = await appointments.jobs.of(context.scopes)
-            return "\n".join(map(appointments.describe, jobs)) or "There are no reminders here."
-        if asked.job_id is None:
-            raise ToolError(f"{asked.action} needs job_id, the number of the reminder; action 'list' shows them.")
-        return await appointments.change(asked.action, asked.job_id, context.scopes, context.account)
+    async def _add(self, arguments: _Arguments, context: ToolContext) -> str:
+        """Set a job, or ask the person first.
 
-    return tool_of("reminder", _Arguments, run, "core.scheduling")
+        The job is set at once if the person typed its text. Otherwise the person is asked, or the
+        job is put aside for a yes if the model has also read foreign text. The person is also asked
+        if a whole line, as `core.agent.offline` passes it, has another possible meaning.
+        """
+        if context.session.address.platform == "cron":
+            raise ToolError(
+                "A scheduled session cannot make reminders or schedules. "
+                "Say in your answer what to set."
+            )
+        reading, is_whole_line = await _interpret_arguments(self.appointments, arguments)
+        rows = await self.conversations.load_history(context.session, context.scopes)
+        doubt = await self.evidence.explain_missing([reading.text], context)
+        if doubt and any(is_foreign(row, context.sender, ("reminder",)) for row in rows):
+            return await self._put_aside(reading, arguments, context, doubt)
+
+        origin = _request_origin(arguments, context)
+        if doubt or (is_whole_line and not reading.is_certain):
+            return await self.ask(reading, context, origin)
+        receipt = await self.appointments.add(
+            reading,
+            context.session.address,
+            context.scope,
+            account=_account_of(context),
+            origin=origin,
+            epoch=context.epoch,
+        )
+        if reading.is_certain:
+            return receipt
+        return f"{receipt} (The words allow another reading: ask whether that time is meant.)"
+
+    async def _put_aside(
+        self, reading: ParsedSchedule, arguments: _Arguments, context: ToolContext, doubt: str
+    ) -> str:
+        """Let the job wait for a yes. `doubt` says why, as a clause."""
+        author = Author(
+            account=_account_of(context),
+            message_id=context.message_id,
+            address=context.session.address,
+            epoch=context.epoch,
+        )
+        line = self.appointments.format_exact_line(reading)
+        operation = Operation(action="add", content=line)
+        target = QUESTION if arguments.is_prompt else REMINDER
+        return await self.review.put_aside(context.scope, target, [operation], author, doubt)
 
 
-def _origin(asked: _Arguments, context: ToolContext) -> str | None:
-    """The same for the same request in one turn, so that a turn repeated after a crash makes no second reminder."""
+def _account_of(context: ToolContext) -> Account | None:
+    return None if context.sender.is_anonymous else context.account
+
+
+async def _interpret_arguments(
+    appointments: Appointments, arguments: _Arguments
+) -> tuple[ParsedSchedule, bool]:
+    """Return the parsed arguments, and whether `when` contains both the time and the text.
+
+    Raises ToolError if there is no time, and Refused if the time isn't understood.
+    """
+    if not arguments.when.strip():
+        raise ToolError(
+            "add needs when, the time of the reminder. Ask the person if you do not know it."
+        )
+    if arguments.text.strip():
+        reading = await appointments.interpret(
+            arguments.when, arguments.text, is_prompt=arguments.is_prompt
+        )
+        return reading, False
+    return await appointments.interpret(f"remind me {arguments.when}"), True
+
+
+def _request_origin(arguments: _Arguments, context: ToolContext) -> str | None:
+    """Return a key that is the same for the same request in one turn.
+
+    A turn that is repeated after a crash therefore sets no second job.
+    """
     if context.message_id is None:
         return None
-    request = json.dumps([asked.when, asked.text, asked.is_prompt])
-    return f"tool:{context.message_id}:{hashlib.sha256(request.encode('utf-8', 'replace')).hexdigest()[:16]}"
+    request = json.dumps([arguments.when, arguments.text, arguments.is_prompt])
+    digest = hashlib.sha256(request.encode("utf-8", "replace")).hexdigest()[:16]
+    return f"tool:{context.message_id}:{digest}"

@@ -1,7 +1,8 @@
-"""Meaning without words in common: a second ranked list for recall, by the vectors of an embedding service.
+"""Finds messages that are near a question in meaning, by the vectors of an embedding service.
 
-The service speaks the usual form of embeddings (POST /embeddings with `model` and `input`). Messages get their vectors
-in the background, a question when it is asked; while the service is slow or out of order recall answers by words alone.
+Recall fuses them with the messages found by words. The service has the usual interface (POST
+/embeddings with `model` and `input`). Messages get their vectors in the background, and a question
+gets its vector when it's asked. While the service is slow or fails, recall searches only by words.
 """
 
 from __future__ import annotations
@@ -15,158 +16,224 @@ import numpy as np
 import numpy.typing as npt
 import structlog
 
-from config.masking import masked
+from config.masking import mask_secrets
 from core.errors import DeliveryError, MnemeError, Refused
-from core.memory.http import JsonService, Patience, objects
+from core.memory.http import CallTimeout, JsonService, objects
 from core.store import vectors
 from core.store.query import MessageMatch, SearchQuery
 from core.store.rows import Connection
 from core.store.sqlite.database import Database
 from core.store.sqlite.text_index import TextIndex
-from core.text.normalize import clean
+from core.text.normalize import clean_query
 
-QUESTION_CHARS, PASSAGE_CHARS = 1_000, 2_000
-"""Of longer texts the beginning: the models read some hundred words."""
-BATCH, BATCH_S = 32, 0.5
-"""At most so many texts a request, and so few that it takes about so long: a question has to wait for it where a small
-server does one thing after the other."""
-NEAREST = 100
+QUESTION_CHARS = 1_000
+"""A question is embedded up to this length; the models read a few hundred words."""
+PASSAGE_CHARS = 2_000
+"""A message is embedded up to this length."""
+MAX_BATCH = 32
+"""A request has at most this many texts."""
+BATCH_S = 0.5
+"""The number of texts in a request is chosen so that the request takes about this long.
+
+A small server handles one request at a time, so a question has to wait for the request before it.
+"""
+MAX_NEAREST = 100
 PROBE = "ferry"
-REST_S = 60.0
-"""After a failure it is left alone for so long."""
-QUESTION, PASSAGES = Patience(0.5, 1.5), Patience(5.0, 120.0)
+PAUSE_S = 60.0
+"""After a failure the service isn't called for this long."""
+QUESTION_TIMEOUT = CallTimeout(0.5, 1.5)
+PASSAGES_TIMEOUT = CallTimeout(5.0, 120.0)
+FLOAT16_BYTES = 2
+REFUSED_VECTOR = b""
+"""Stored in place of a vector if the service refuses a text."""
 Vector = npt.NDArray[np.float32]
 _log = structlog.get_logger("embeddings")
 
 
 @dataclass(eq=False)
 class EmbeddingRetriever:
-    """Fills the role `Retriever`. The prefixes are what a model wants before a text, such as ``query: ``."""
+    """Retrieves messages by meaning. Fills the role `Retriever`."""
 
     database: Database
     service: JsonService
     model: str
+    # Prefixes that the model expects before a text, such as ``query: ``.
     query_prefix: str = ""
     passage_prefix: str = ""
-    missing: str = ""
-    """The environment variable with the key, where there is none: nothing is sent without it."""
+    # The name of the environment variable for the key, if that variable isn't set. Nothing is
+    # sent without a key.
+    missing_variable: str = ""
+    # Why the service failed the last time; empty while it works.
     error: str = ""
-    """Why it is left alone just now."""
 
     def __post_init__(self) -> None:
-        self._rests_until = 0.0
-        self._batch = BATCH
-        self._size = 0  # of a vector as it is kept, in bytes, once the service has made one
-        self._asked = "", np.zeros(0, np.float32)  # the last question: to put in order what it finds, it is asked twice
+        self._paused_until_s = 0.0
+        self._batch_size = MAX_BATCH
+        # Size of a stored vector in bytes; 0 until the service has made one.
+        self._vector_bytes = 0
+        # The last question with its vector. Reranking searches for the same question twice.
+        self._last_question = ""
+        self._last_vector: Vector = np.zeros(0, np.float32)
 
     async def retrieve(self, query: SearchQuery) -> Sequence[MessageMatch]:
-        if self._rests_until > monotonic() or not (typed := masked(clean(query.text))[:QUESTION_CHARS].strip()):
+        """Return the messages nearest to the query's text that its scopes and filters allow.
+
+        Returns nothing if the service fails, or while it is paused after a failure.
+        """
+        question = mask_secrets(clean_query(query.text))[:QUESTION_CHARS].strip()
+        if self._is_paused() or not question:
             return ()
         try:
-            last, vector = self._asked
-            if last != typed or 2 * len(vector) != self._size:
-                (vector,) = await self._embedded([self.query_prefix + typed], QUESTION)
-                self._asked = typed, vector
-            return await self.database.read(lambda connection: _nearest(connection, query, self.model, vector))
+            vector = await self._embed_question(question)
+            return await self.database.read(
+                lambda connection: _find_nearest(connection, query, self.model, vector)
+            )
         except Refused:
-            # This question alone; a service that refuses everything is known by what `tend` asks it.
+            # The service may refuse only this question. If it refuses everything, `tend` notices.
             return ()
         except MnemeError as error:
-            self._rest(error)
+            self._pause(error)
             return ()
 
     async def tend(self) -> bool:
-        """Vectors for the next messages without one; True while there are more."""
-        if self._rests_until > monotonic() or not await self.database.has_room(0):
+        """Store vectors for the next messages that have none.
+
+        Returns True if there may be more, and False if there are none or they have to wait.
+        """
+        if self._is_paused() or not await self.database.wait_for_log_space(0):
             return False
-        taken = await self.database.read(
-            lambda connection: vectors.waiting(connection, self.model, self._size, self._batch)
+        batch = await self.database.read(
+            lambda connection: vectors.load_batch(
+                connection, self.model, self._vector_bytes, self._batch_size
+            )
         )
-        if taken.last == taken.until:
+        if batch.last == batch.until:
             return False
-        texts = [
-            self.passage_prefix + (f"{name}: " if name else "") + masked(clean(text))[:PASSAGE_CHARS]
-            for _, text, name in taken.passages
-        ]
-        began_s = monotonic()
+        texts = []
+        for message in batch.passages:
+            sender = f"{message.name}: " if message.name else ""
+            text = mask_secrets(clean_query(message.text))[:PASSAGE_CHARS]
+            texts.append(self.passage_prefix + sender + text)
+
+        started_s = monotonic()
         try:
-            found = await self._of_texts(texts)
+            new_vectors = await self._embed_passages(texts)
         except MnemeError as error:
-            self._rest(error)
+            self._pause(error)
             return False
         if texts:
-            fitting = round(len(texts) * BATCH_S / max(monotonic() - began_s, 0.001))
-            self._batch = max(1, min(fitting, 2 * self._batch, BATCH))
-        await self.database.write(lambda connection: vectors.keep(connection, self.model, self._size, taken, found))
+            texts_per_s = len(texts) / max(monotonic() - started_s, 0.001)
+            fitting = round(BATCH_S * texts_per_s)
+            self._batch_size = max(1, min(fitting, 2 * self._batch_size, MAX_BATCH))
+        await self.database.write(
+            lambda connection: vectors.store_vectors(
+                connection, self.model, self._vector_bytes, batch, new_vectors
+            )
+        )
         return True
 
     async def probe(self) -> str:
-        """Raises DeliveryError; else what it answers with. Both are sentences."""
+        """Embed a word and return a sentence about the answer.
+
+        Raises DeliveryError with a sentence about the failure.
+        """
         try:
-            (vector,) = await self._embedded([PROBE], PASSAGES)
+            (vector,) = await self._embed([PROBE], PASSAGES_TIMEOUT)
         except MnemeError as error:
             raise DeliveryError(f"It is out of order: {str(error).rstrip('.')}.") from error
-        return f"It makes vectors of {len(vector):,} numbers; {await self.state()}."
+        return f"It makes vectors of {len(vector):,} numbers; {await self.describe_state()}."
 
-    async def state(self) -> str:
-        """For the owner, as a clause."""
-        many = await self.database.read(lambda connection: vectors.count_waiting(connection, self.model, self._size))
-        waits = (
-            f"about {many:,} messages wait for a vector of {self.model}" if many else f"{self.model}, all vectors made"
+    async def describe_state(self) -> str:
+        """Say, as a clause for the owner, how many messages wait for a vector."""
+        count = await self.database.read(
+            lambda connection: vectors.count_unembedded(connection, self.model, self._vector_bytes)
         )
-        return f"out of order ({self.error}); {waits}" if self.error else waits
+        state = f"{self.model}, all vectors made"
+        if count:
+            state = f"about {count:,} messages wait for a vector of {self.model}"
+        return f"out of order ({self.error}); {state}" if self.error else state
 
     async def close(self) -> None:
         await self.service.close()
 
-    async def _of_texts(self, texts: Sequence[str]) -> list[bytes]:
-        """As they are kept; empty for a text that is refused by itself, by a service that takes another one."""
+    async def _embed_question(self, question: str) -> Vector:
+        """The vector of a question; the last one is reused while the vector size is the same."""
+        is_same_size = FLOAT16_BYTES * len(self._last_vector) == self._vector_bytes
+        if question != self._last_question or not is_same_size:
+            (vector,) = await self._embed([self.query_prefix + question], QUESTION_TIMEOUT)
+            self._last_question = question
+            self._last_vector = vector
+        return self._last_vector
+
+    async def _embed_passages(self, texts: Sequence[str]) -> list[bytes]:
+        """The vectors of the texts, in the form in which they are stored.
+
+        If the service refuses the texts, each is sent alone to find out which of them it refuses.
+        Raises DeliveryError, and Refused if the service refuses a harmless word too.
+        """
         if not texts:
             return []
         try:
-            return [_kept(vector) for vector in await self._embedded(texts, PASSAGES)]
+            text_vectors = await self._embed(texts, PASSAGES_TIMEOUT)
         except Refused:
-            await self._embedded([PROBE], PASSAGES)
+            # Raises Refused if the service refuses every text.
+            await self._embed([PROBE], PASSAGES_TIMEOUT)
             if len(texts) == 1:
-                return [b""]
-            return [vector for text in texts for vector in await self._of_texts([text])]
+                return [REFUSED_VECTOR]
+            separate: list[bytes] = []
+            for text in texts:
+                separate += await self._embed_passages([text])
+            return separate
+        return [vector.astype(np.float16).tobytes() for vector in text_vectors]
 
-    async def _embedded(self, texts: Sequence[str], patience: Patience) -> list[Vector]:
-        """Of length 1, in the order of the texts. Raises DeliveryError and Refused."""
-        if self.missing:
-            raise DeliveryError(f"the environment variable {self.missing} is not set")
-        asked = {"model": self.model, "input": list(texts)}
-        answer = await self.service.call("POST", "/embeddings", asked, patience=patience, is_repeatable=True)
+    async def _embed(self, texts: Sequence[str], call_timeout: CallTimeout) -> list[Vector]:
+        """Return a vector of length 1 for each text. Raises DeliveryError and Refused."""
+        if self.missing_variable:
+            raise DeliveryError(f"the environment variable {self.missing_variable} is not set")
+        body = {"model": self.model, "input": list(texts)}
+        answer = await self.service.call(
+            "POST", "/embeddings", body, call_timeout=call_timeout, is_repeatable=True
+        )
         try:
-            rows = sorted(objects(answer, "data"), key=lambda one: one["index"])
+            entries = sorted(objects(answer, "data"), key=lambda entry: entry["index"])
             with np.errstate(over="ignore"):
-                found = np.array([one["embedding"] for one in rows], np.float32)
-                lengths = np.linalg.norm(found, axis=1, keepdims=True)
+                matrix = np.array([entry["embedding"] for entry in entries], np.float32)
+                lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise DeliveryError("the embedding service answers with something else than vectors") from error
-        if found.ndim != 2 or len(found) != len(texts) or not np.isfinite(lengths).all() or not lengths.all():
-            raise DeliveryError("the embedding service answers with other vectors than it was asked for")
+            raise DeliveryError(
+                "the embedding service answers with something else than vectors"
+            ) from error
+        is_complete = matrix.ndim == 2 and len(matrix) == len(texts)
+        if not is_complete or not np.isfinite(lengths).all() or not lengths.all():
+            raise DeliveryError(
+                "the embedding service answers with other vectors than it was asked for"
+            )
         self.error = ""
-        self._size = 2 * found.shape[1]
-        return list(found / lengths)
+        self._vector_bytes = FLOAT16_BYTES * matrix.shape[1]
+        return list(matrix / lengths)
 
-    def _rest(self, error: MnemeError) -> None:
-        self._rests_until = monotonic() + REST_S
+    def _is_paused(self) -> bool:
+        return self._paused_until_s > monotonic()
+
+    def _pause(self, error: MnemeError) -> None:
+        self._paused_until_s = monotonic() + PAUSE_S
         if not self.error:
-            _log.warning("the embedding service is out of order, recall goes by words", error=str(error))
+            _log.warning(
+                "the embedding service is out of order, recall goes by words", error=str(error)
+            )
         self.error = str(error)
 
 
-def _kept(vector: Vector) -> bytes:
-    return vector.astype(np.float16).tobytes()
-
-
-def _nearest(connection: Connection, query: SearchQuery, model: str, vector: Vector) -> list[MessageMatch]:
-    """By the cosine of the angle, of all messages that the query may see and wants."""
-    best: list[MessageMatch] = []
-    for matches, kept in TextIndex(connection, query).vectors(model, 2 * len(vector)):
-        scores = np.frombuffer(kept, np.float16).reshape(len(matches), -1).astype(np.float32) @ vector
-        places = np.argsort(-scores)[:NEAREST].tolist()
-        nearest = (matches[place]._replace(score=float(scores[place])) for place in places)
-        best = nlargest(NEAREST, [*best, *nearest], key=lambda match: match.score)
-    return best
+def _find_nearest(
+    connection: Connection, query: SearchQuery, model: str, vector: Vector
+) -> list[MessageMatch]:
+    """The messages with the highest cosine similarity, best first."""
+    nearest: list[MessageMatch] = []
+    vector_bytes = FLOAT16_BYTES * len(vector)
+    for matches, data in TextIndex(connection, query).iter_vectors(model, vector_bytes):
+        matrix = np.frombuffer(data, np.float16).reshape(len(matches), -1)
+        scores = matrix.astype(np.float32) @ vector
+        rows = np.argsort(-scores)[:MAX_NEAREST].tolist()
+        candidates = [matches[row]._replace(score=float(scores[row])) for row in rows]
+        nearest = nlargest(MAX_NEAREST, [*nearest, *candidates], key=lambda match: match.score)
+    return nearest

@@ -1,12 +1,15 @@
-"""Recall with the help of a cheap model: more searches for one question, what was found put in order, and summaries.
-Where it fails, a note says why beside the plain result."""
+"""Recall with the help of a cheap model.
+
+The model can add searches to a question (expansion), order the best messages (reranking) and
+summarize the sessions. If a step fails, the plain results are returned with a note about why.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
@@ -14,269 +17,413 @@ import structlog
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from core.errors import ModelError, StoreError
-from core.guard.fence import fence, neutralise, scrub
-from core.models.wrappers import TOO_LONG, ask
+from core.guard.origin_and_fence import fence, neutralise, scrub
+from core.models.metering import TOO_LONG_STATUS, ask_model
 from core.ports import Clock, Model
-from core.search.query import read_filters
-from core.search.ranking import RankedList
+from core.search.fusion import RankedList
+from core.search.query import extract_filters
 from core.search.recall import Recall
-from core.search.results import CLOSE, CUT, OPEN, SESSIONS_MAX, joined, within
-from core.store.query import FoundSession, Hit, SearchQuery, SearchResults
+from core.search.results import (
+    ELLIPSIS,
+    MATCH_END,
+    MATCH_START,
+    MAX_SESSIONS,
+    join_sentences,
+    shorten_to_budget,
+)
+from core.store.query import FoundSession, Hit, SearchQuery, SearchResults, TextKind
 from core.store.sessions import Conversations
 from core.text.normalize import language_data
-from core.text.terms import marks_of, query_terms
-from core.types import Completion, Message, Payer, Window
+from core.text.terms import highlight_patterns, query_terms
+from core.types import BillingScope, Completion, Message, Window
 
-NO_MODEL = "Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server of your own: this needs a model."
+NO_MODEL = (
+    "Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server of your own: this needs a model."
+)
 NO_WISH = "They look for nothing in particular: tell what it was about."
 QUESTION_CHARS = 2_000
-SEARCHES = 5
+MAX_SEARCHES = 5
 EXPANSION_TOKENS = 400
-LISTED = 100
-"""So many messages that a search finds are fused with what others find."""
+LISTED_MESSAGES = 100
+"""Each search of the model contributes this many messages."""
 QUESTION_SHARE = 0.5
-QUESTION_WEIGHT = 1.5
-"""The question as typed counts half as much as all searches together that a model made of it, and more than one. With
-searches written by hand for 72 LoCoMo questions (dev), that finds 16 more of 36 that had nothing right among the first
-five sessions (equal weight 17, thrice the weight 13), and loses none of the 36 others (equal weight one)."""
+"""The question as typed counts half as much as all searches of the model together.
+
+Measured with searches written by hand for 72 LoCoMo questions (dev). Without the model, 36 of them
+had no right answer among the first five sessions. With this share, 16 of these 36 have one (17 with
+equal weights, 13 with three times the weight). None of the other 36 loses its answer (one does with
+equal weights).
+"""
+MIN_QUESTION_WEIGHT = 1.5
+"""The question counts at least this many times as much as one search."""
 NOT_EXPANDED = "The question could not be expanded; it was searched as it stands."
 _Search = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 _SEARCHES = TypeAdapter(Annotated[list[_Search], Field(max_length=20)])
 
-RERANKED = 20
-"""So many of the messages found are put in order."""
+MAX_RERANKED = 20
+"""The model orders at most this many of the best messages."""
 RERANK_TOKENS = 200
 RERANK_WEIGHT = 1_000.0
-"""No other list changes the order of what the model has put in order."""
+"""This is so high that no other list changes the model's order."""
 NOT_RERANKED = "What was found could not be put in order by the model."
-NONE_NAMED = "The model names none of what was found as an answer; it stands in the order of the search."
-_NUMBERS = TypeAdapter(Annotated[list[int], Field(max_length=10 * RERANKED)])
+NO_ANSWER_NAMED = (
+    "The model names none of what was found as an answer; it stands in the order of the search."
+)
+_NUMBERS = TypeAdapter(Annotated[list[int], Field(max_length=10 * MAX_RERANKED)])
 
-HELPED = 16
-"""Of so many searches it is known what the model said, for their further pages."""
-CALLS_AT_ONCE = 3
+MAX_REMEMBERED_QUERIES = 16
+"""The model's lists are kept for this many queries, so that further pages use the same ones."""
+MAX_CONCURRENT_SUMMARIES = 3
+"""Bounds the model calls, and the conversations that are in memory at the same time."""
 TRANSCRIPT_CHARS = 100_000
-SUMMARY_CHARS = (400, 2_000)
-"""The shortest and the longest that is asked for; between them, what two thirds of the caller's budget allow."""
+MIN_SUMMARY_CHARS = 400
+MAX_SUMMARY_CHARS = 2_000
 SUMMARY_TOKENS = 2_000
-EARLIER, LATER = "[… earlier messages left out]\n", "\n[… later messages left out]"
-_Helped = tuple[list[RankedList], list[str | None]]
+EARLIER_OMITTED = "[… earlier messages left out]\n"
+LATER_OMITTED = "\n[… later messages left out]"
 _log = structlog.get_logger("expansion")
+
+
+@dataclass
+class _ModelLists:
+    """The ranked lists that the model added to a query, and notes about them."""
+
+    lists: list[RankedList] = field(default_factory=list)
+    # Sentences about what the model did or why it failed.
+    notes: list[str | None] = field(default_factory=list)
 
 
 @dataclass(eq=False)
 class ExpandedRecall:
-    """`plain` recall whose queries may be expanded, reranked and summarised; `name` is the cheap model, None for
-    `model`: there is none."""
+    """Recall whose queries may be expanded, reranked and summarized by a model.
 
-    model_s = 10.0
-    summaries_s = 90.0
+    Fills the role `HistorySearch`. Without a model, a note in the results tells how to set
+    one up.
+    """
 
-    plain: Recall
+    # Timeout of one expansion or reranking, and of all summaries together.
+    model_timeout_s = 10.0
+    summaries_timeout_s = 90.0
+
+    plain_recall: Recall
     conversations: Conversations
     model: Model | None
-    name: str
+    # The name of the cheap model.
+    model_name: str
     clock: Clock
     zone: ZoneInfo
     is_always_expanded: bool = False
     is_always_reranked: bool = False
 
     def __post_init__(self) -> None:
-        self._calls = asyncio.Semaphore(CALLS_AT_ONCE)
-        self._helped: dict[SearchQuery, _Helped] = {}
+        self._summary_slots = asyncio.Semaphore(MAX_CONCURRENT_SUMMARIES)
+        self._remembered: dict[SearchQuery, _ModelLists] = {}
 
     async def recall(self, query: SearchQuery) -> SearchResults:
-        """Helps only where the query says so; filters in its text hold for every search made of it."""
-        is_expanded = query.is_expanded or self.is_always_expanded
-        is_reranked = query.is_reranked or self.is_always_reranked
-        if not (is_expanded or is_reranked or query.is_summarized):
-            return await self.plain.recall(query)
-        started = time.perf_counter()
-        asked = read_filters(query, self.clock.now(), self.zone)
-        # The filters are taken out: what is left must not be read as filters once more.
-        plain = replace(asked.query, is_prose=True, budget_chars=None, is_expanded=is_expanded, is_reranked=is_reranked)
-        is_helped = (is_expanded or is_reranked) and bool(plain.text.strip()) and plain.around is None
-        lists, notes = await self._help(plain) if is_helped else ([], [])
-        found = await self.plain.recall(plain, lists)
-        if query.is_summarized and found.sessions:
-            found = await self._summarized(found, plain, query.budget_chars)
-        if query.budget_chars is not None:
-            spent_chars = sum(len(one.summary or "") for one in found.sessions)
-            found = within(found, max(query.budget_chars // 6, query.budget_chars - spent_chars))
-        took_ms = round((time.perf_counter() - started) * 1000, 3)
-        return replace(found, query=query.text, note=joined([*asked.notes, found.note, *notes]), took_ms=took_ms)
+        """Answer a query, with the model's help if the query or the settings ask for it.
+
+        Filters in the text also apply to the searches that the model adds.
+        """
+        model_help = replace(
+            query.help,
+            is_expanded=query.help.is_expanded or self.is_always_expanded,
+            is_reranked=query.help.is_reranked or self.is_always_reranked,
+        )
+        if not model_help.is_needed:
+            return await self.plain_recall.recall(query)
+
+        started_s = time.perf_counter()
+        extraction = extract_filters(query, self.clock.now(), self.zone)
+        plain = replace(
+            extraction.query,
+            # The remaining text must not be read as filters again.
+            kind=TextKind.TURN if query.kind is TextKind.TURN else TextKind.PLAIN,
+            limits=replace(extraction.query.limits, budget_chars=None),
+            help=model_help,
+        )
+        help_lists = await self._ask_for_lists(plain)
+        answer = await self.plain_recall.recall(plain, help_lists.lists)
+
+        budget_chars = query.limits.budget_chars
+        if query.help.is_summarized and answer.sessions:
+            answer = await self._add_summaries(answer, plain, budget_chars)
+        if budget_chars is not None:
+            summary_chars = sum(len(session.summary or "") for session in answer.sessions)
+            remaining_chars = max(budget_chars // 6, budget_chars - summary_chars)
+            answer = shorten_to_budget(answer, remaining_chars)
+        return replace(
+            answer,
+            query=query.text,
+            note=join_sentences([*extraction.notes, answer.note, *help_lists.notes]),
+            took_ms=round((time.perf_counter() - started_s) * 1000, 3),
+        )
 
     def invalidate(self) -> None:
-        """Drops what is known for further pages; call it when something was erased."""
-        self._helped.clear()
+        """Forget the lists of earlier queries. Call it after an erasure."""
+        self._remembered.clear()
 
-    async def _help(self, query: SearchQuery) -> _Helped:
-        """What the model adds, and notes on it. Asked again it may say something else: a further page goes on in the
-        order of the first, as long as that is known."""
-        first = replace(query, page=1, hidden=())
-        known = self._helped.pop(first, None)
-        if known is None or query.page <= 1:
-            lists: list[RankedList] = []
-            helps = [self._expand] * query.is_expanded + [self._rerank] * query.is_reranked
-            known = lists, [await help_(query, lists) for help_ in helps]
+    async def _ask_for_lists(self, query: SearchQuery) -> _ModelLists:
+        """Expand and rerank the query if it asks for that and has words, and return the lists.
+
+        The model may answer differently each time, so later pages reuse the lists of the first
+        page if they are still remembered.
+        """
+        has_words = bool(query.text.strip()) and query.around is None
+        if not has_words or not (query.help.is_expanded or query.help.is_reranked):
+            return _ModelLists()
+        first_page = replace(query, limits=replace(query.limits, page=1), hidden=())
+        help_lists = self._remembered.pop(first_page, None)
+        if help_lists is None or query.limits.page <= 1:
+            help_lists = _ModelLists()
+            if query.help.is_expanded:
+                help_lists.notes.append(await self._expand(query, help_lists.lists))
+            if query.help.is_reranked:
+                help_lists.notes.append(await self._rerank(query, help_lists.lists))
         if not query.is_incognito:
-            self._helped[first] = known
-        while len(self._helped) > HELPED:
-            del self._helped[next(iter(self._helped))]
-        return known
+            self._remembered[first_page] = help_lists
+        while len(self._remembered) > MAX_REMEMBERED_QUERIES:
+            oldest = next(iter(self._remembered))
+            del self._remembered[oldest]
+        return help_lists
 
     async def _expand(self, query: SearchQuery, lists: list[RankedList]) -> str | None:
-        """Adds what is found for each search that the model makes of the question; a note on it."""
+        """Let the model turn the question into searches, and append the messages each one finds.
+
+        Returns a note that lists the searches or tells why there are none. Returns None if the
+        model has nothing to add.
+        """
         try:
-            async with asyncio.timeout(self.model_s):
-                searches = await self._searches(query.text, query.payer)
+            async with asyncio.timeout(self.model_timeout_s):
+                searches = await self._ask_for_searches(query.text, query.help.billing)
         except (ModelError, TimeoutError, ValidationError) as error:
-            why = str(error) if isinstance(error, ModelError) else "The model gave no searches."
-            return f"{NOT_EXPANDED} {why}"
-        weight = 1 / max(QUESTION_WEIGHT, QUESTION_SHARE * len(searches))
+            reason = str(error) if isinstance(error, ModelError) else "The model gave no searches."
+            return f"{NOT_EXPANDED} {reason}"
+        if not searches:
+            return None
+
+        weight = 1 / max(MIN_QUESTION_WEIGHT, QUESTION_SHARE * len(searches))
+        limits = replace(query.limits, sessions=1, page=1, messages=LISTED_MESSAGES)
         for text in searches:
-            # By words alone: a service would be asked for each of them.
-            each = replace(query, text=text, limit=1, page=1, messages=LISTED, is_incognito=True)
-            ids = [hit.message_id for hit in (await self.plain.recall(each)).messages]
-            lists.append(RankedList(weight, ids, marks_of(query_terms(text))))
-        listed = ", ".join(f"“{search}”" for search in searches)
-        return f"I also searched for {listed}." if searches else None
+            # An incognito search skips the embedding service, which each search would call again.
+            search = replace(query, text=text, limits=limits, is_incognito=True)
+            results = await self.plain_recall.recall(search)
+            ids = [hit.message_id for hit in results.messages]
+            lists.append(RankedList(weight, ids, highlight_patterns(query_terms(text))))
+        search_list = ", ".join(f"“{search}”" for search in searches)
+        return f"I also searched for {search_list}."
 
     async def _rerank(self, query: SearchQuery, lists: list[RankedList]) -> str | None:
-        """Adds the order in which the model puts the first messages of all lists; a note where it does not."""
-        found = await self.plain.recall(replace(query, limit=1, page=1, messages=RERANKED), lists)
-        if len(found.messages) < 2:
+        """Let the model order the best messages, and append its order to `lists`.
+
+        Returns a note if the model fails or names no message as an answer.
+        """
+        limits = replace(query.limits, sessions=1, page=1, messages=MAX_RERANKED)
+        results = await self.plain_recall.recall(replace(query, limits=limits), lists)
+        if len(results.messages) < 2:
             return None
         try:
-            async with asyncio.timeout(self.model_s):
-                ordered = await self._ordered(query, found.messages)
-        except (ModelError, TimeoutError, ValidationError) as error:
-            return f"{NOT_RERANKED} {error}" if isinstance(error, ModelError) else NOT_RERANKED
-        lists.append(RankedList(RERANK_WEIGHT, ordered))
-        return None if ordered else NONE_NAMED
+            async with asyncio.timeout(self.model_timeout_s):
+                ordered_ids = await self._ask_for_order(query, results.messages)
+        except ModelError as error:
+            return f"{NOT_RERANKED} {error}"
+        except (TimeoutError, ValidationError):
+            return NOT_RERANKED
+        lists.append(RankedList(RERANK_WEIGHT, ordered_ids))
+        return None if ordered_ids else NO_ANSWER_NAMED
 
-    async def _ordered(self, query: SearchQuery, hits: Sequence[Hit]) -> list[int]:
-        """The ids of those that the model names, best first. Raises ModelError, ValidationError."""
+    async def _ask_for_order(self, query: SearchQuery, hits: Sequence[Hit]) -> list[int]:
+        """Return the message ids that the model names, best first.
+
+        Raises ModelError, or ValidationError if the answer isn't a list of numbers.
+        """
         lines = []
         for number, hit in enumerate(hits, 1):
-            who = "Assistant" if hit.role == "assistant" else " ".join((hit.sender or "Person").split())
+            who = "Assistant"
+            if hit.role != "assistant":
+                who = " ".join((hit.sender or "Person").split())
             at = hit.at.astimezone(self.zone)
-            said = hit.snippet.replace(OPEN, "").replace(CLOSE, "")
-            lines.append(f"{number}. ({at:%A} {at.day} {at:%B %Y}) {who}: {said}")
-        asked = neutralise(" ".join(query.text[:QUESTION_CHARS].split()))
-        texts = (fence("\n".join(lines)), f"The question: {asked}")
-        completion = await self._complete("rerank", texts, RERANK_TOKENS, query.payer)
-        read = _NUMBERS.validate_json(_list_in(completion.text), strict=True)
-        return [hits[number - 1].message_id for number in dict.fromkeys(read) if 0 < number <= len(hits)]
+            text = hit.snippet.replace(MATCH_START, "").replace(MATCH_END, "")
+            lines.append(f"{number}. ({at:%A} {at.day} {at:%B %Y}) {who}: {text}")
+        texts = (fence("\n".join(lines)), f"The question: {_single_line(query.text)}")
+        completion = await self._complete("rerank", texts, RERANK_TOKENS, query.help.billing)
+        numbers = _NUMBERS.validate_json(_cut_out_list(completion.text), strict=True)
+        return [
+            hits[number - 1].message_id
+            for number in dict.fromkeys(numbers)
+            if 0 < number <= len(hits)
+        ]
 
-    async def _searches(self, question: str, payer: Payer) -> list[str]:
-        """At most five searches besides the question; raises ModelError, ValidationError."""
+    async def _ask_for_searches(self, question: str, billing: BillingScope) -> list[str]:
+        """Return at most five searches that differ from the question.
+
+        Raises ModelError, or ValidationError if the answer isn't a list of short texts.
+        """
         question = " ".join(question.split())
         today = self.clock.now().astimezone(self.zone)
-        asked = neutralise(question[:QUESTION_CHARS])
-        text = f"Today is {today:%A} {today.day} {today:%B %Y}. The question:\n\n{asked}"
-        completion = await self._complete("expansion", (text,), EXPANSION_TOKENS, payer)
-        read = _SEARCHES.validate_json(_list_in(completion.text), strict=True)
-        read_once = dict.fromkeys(" ".join(search.split()) for search in read)
-        return [search for search in read_once if search.casefold() != question.casefold()][:SEARCHES]
+        text = (
+            f"Today is {today:%A} {today.day} {today:%B %Y}. The question:\n\n"
+            f"{neutralise(question[:QUESTION_CHARS])}"
+        )
+        completion = await self._complete("expansion", (text,), EXPANSION_TOKENS, billing)
+        answers = _SEARCHES.validate_json(_cut_out_list(completion.text), strict=True)
+        searches = dict.fromkeys(" ".join(answer.split()) for answer in answers)
+        different = [text for text in searches if text.casefold() != question.casefold()]
+        return different[:MAX_SEARCHES]
 
     async def _complete(
-        self, kind: Literal["expansion", "rerank", "summary"], texts: Sequence[str], max_tokens: int, payer: Payer
+        self,
+        kind: Literal["expansion", "rerank", "summary"],
+        texts: Sequence[str],
+        max_tokens: int,
+        billing: BillingScope,
     ) -> Completion:
-        """One call about these texts."""
+        """Make one model call with the prompt of this kind. Raises ModelError."""
         if self.model is None:
             raise ModelError(NO_MODEL)
-        order = language_data("prompts", "core.search")[kind]
-        completion = await ask(self.model, self.name, kind, order, texts, max_tokens=max_tokens, payer=payer)
-        _log.info("the model has helped", kind=kind, tokens=completion.usage.sent + completion.usage.output)
+        prompt = language_data("prompts", "core.search")[kind]
+        completion = await ask_model(
+            self.model,
+            self.model_name,
+            kind,
+            prompt,
+            texts,
+            max_tokens=max_tokens,
+            billing=billing,
+        )
+        _log.info(
+            "the model has helped",
+            kind=kind,
+            tokens=completion.usage.total_input + completion.usage.output,
+        )
         return completion
 
-    async def _summarized(self, results: SearchResults, query: SearchQuery, budget_chars: int | None) -> SearchResults:
-        """The results with summaries, made three at once; a note says why one is missing."""
-        made: dict[int, str] = {}
-        problems: list[str] = []
-        shortest, length_chars = SUMMARY_CHARS
-        if budget_chars is not None:
-            length_chars = max(shortest, min(budget_chars * 2 // 3 // len(results.sessions), length_chars))
+    async def _add_summaries(
+        self, results: SearchResults, query: SearchQuery, budget_chars: int | None
+    ) -> SearchResults:
+        """Add a summary to each session; a note says why one is missing.
 
-        async def make(found: FoundSession) -> None:
+        The summaries share two thirds of the budget.
+        """
+        length_chars = MAX_SUMMARY_CHARS
+        if budget_chars is not None:
+            share_chars = budget_chars * 2 // 3 // len(results.sessions)
+            length_chars = max(MIN_SUMMARY_CHARS, min(share_chars, MAX_SUMMARY_CHARS))
+        summaries: dict[int, str] = {}
+        problems: list[str] = []
+
+        async def add_summary(session: FoundSession) -> None:
             try:
-                made[found.session.id] = await self._summary(found, query, length_chars)
+                summaries[session.session.id] = await self._summarize(session, query, length_chars)
             except (ModelError, StoreError) as error:
-                is_too_long = isinstance(error, ModelError) and error.status == TOO_LONG
+                is_too_long = isinstance(error, ModelError) and error.status == TOO_LONG_STATUS
                 problems.append("It is too long for the model." if is_too_long else str(error))
 
         try:
-            async with asyncio.timeout(self.summaries_s), asyncio.TaskGroup() as group:
-                for found in results.sessions[:SESSIONS_MAX]:
-                    group.create_task(make(found))
+            async with asyncio.timeout(self.summaries_timeout_s), asyncio.TaskGroup() as group:
+                for session in results.sessions[:MAX_SESSIONS]:
+                    group.create_task(add_summary(session))
         except TimeoutError:
-            problems.append(f"The model took longer than {self.summaries_s:g} s.")
-        sessions = tuple(replace(found, summary=made.get(found.session.id)) for found in results.sessions)
-        if problems:
-            missing, all_ = len(sessions) - len(made), len(sessions)
-            whole = f"{missing} of {all_} conversations have no summary" if made else "No summary could be made"
-            results = _noted(results, f"{whole}: {joined(problems)}")
-        return replace(results, sessions=sessions)
+            problems.append(f"The model took longer than {self.summaries_timeout_s:g} s.")
 
-    async def _summary(self, found: FoundSession, query: SearchQuery, length_chars: int) -> str:
-        """Raises ModelError, StoreError."""
-        async with self._calls:
-            # Not before its turn: at most three conversations are in memory.
-            text = await self._transcript(found, query)
-            asked = neutralise(" ".join(query.text[:QUESTION_CHARS].split()))
-            wish = f"What they look for: {asked}" if asked else NO_WISH
+        sessions = tuple(
+            replace(session, summary=summaries.get(session.session.id))
+            for session in results.sessions
+        )
+        note = results.note
+        if problems:
+            failure = "No summary could be made"
+            if summaries:
+                missing = len(sessions) - len(summaries)
+                failure = f"{missing} of {len(sessions)} conversations have no summary"
+            note = join_sentences([note, f"{failure}: {join_sentences(problems)}"])
+        return replace(results, sessions=sessions, note=note)
+
+    async def _summarize(self, result: FoundSession, query: SearchQuery, length_chars: int) -> str:
+        """Return a summary of one session for this query. Raises ModelError and StoreError."""
+        async with self._summary_slots:
+            transcript = await self._render_transcript(result, query)
+            question = _single_line(query.text)
+            wish = f"What they look for: {question}" if question else NO_WISH
             order = f"Summarise the conversation above, in at most {length_chars:,} characters."
-            texts = (fence(text), f"{wish}\n\n{order}")
-            completion = await self._complete("summary", texts, SUMMARY_TOKENS, query.payer)
+            texts = (fence(transcript), f"{wish}\n\n{order}")
+            completion = await self._complete("summary", texts, SUMMARY_TOKENS, query.help.billing)
         summary = scrub(completion.text).strip()
         if not summary or completion.stop_reason == "refusal":
             raise ModelError("The model gave no summary.")
-        # Models cannot count characters: a quarter more is let pass.
-        kept = summary[: length_chars * 5 // 4]
-        is_cut = kept != summary or completion.stop_reason == "max_tokens"
-        return f"{kept.rpartition(' ')[0] or kept} {CUT}" if is_cut else summary
+        # Models can't count characters, so a quarter more is accepted.
+        beginning = summary[: length_chars * 5 // 4]
+        if beginning == summary and completion.stop_reason != "max_tokens":
+            return summary
+        whole_words = beginning.rpartition(" ")[0]
+        return f"{whole_words or beginning} {ELLIPSIS}"
 
-    async def _transcript(self, found: FoundSession, query: SearchQuery) -> str:
-        """What people may see of the session and of its lineage's matches, outside the model's window."""
-        matched = {hit.message_id for hit in found.matches}
-        matched |= {item.message_id for item in found.window if item.is_anchor}
-        ids = dict.fromkeys([found.session.id, *(hit.session_id for hit in found.matches)])
-        rows = [row for id_ in ids for row in await self.conversations.transcript(id_, query.scopes)]
-        lines, places = list[str](), list[int]()
-        for row in sorted(rows, key=lambda row: row.id):
-            if not _is_shown(row, query.hidden):
-                continue
-            if row.id in matched:
-                places.append(len(lines))
-            who = " ".join(row.sender.name.split()) if row.sender else "Person"
-            at = row.created_at.astimezone(self.zone)
-            head = f"({at:%A} {at.day} {at:%B %Y}, {at:%H:%M}) {'Assistant' if row.role == 'assistant' else who}: "
-            lines.append(head + row.text)
-        title = f"Title: {' '.join(found.session.title.split())}\n\n" if found.session.title else ""
-        return title + part_around(lines, places, TRANSCRIPT_CHARS - len(title))
+    async def _render_transcript(self, result: FoundSession, query: SearchQuery) -> str:
+        """The messages of the session, and of all sessions that contain one of its matches.
+
+        Messages that the model has in its context are left out. A long transcript is cut around the
+        first match.
+        """
+        match_ids = {hit.message_id for hit in result.matches}
+        match_ids |= {message.message_id for message in result.window if message.is_anchor}
+        session_ids = dict.fromkeys(
+            [result.session.id, *(hit.session_id for hit in result.matches)]
+        )
+        messages: list[Message] = []
+        for session_id in session_ids:
+            messages += await self.conversations.load_transcript(session_id, query.scopes)
+        messages = [message for message in messages if _is_shown(message, query.hidden)]
+        messages.sort(key=lambda message: message.id)
+
+        lines = [self._render_message(message) for message in messages]
+        match_lines = [number for number, message in enumerate(messages) if message.id in match_ids]
+        title = ""
+        if result.session.title:
+            title = f"Title: {' '.join(result.session.title.split())}\n\n"
+        return title + cut_around_match(lines, match_lines, TRANSCRIPT_CHARS - len(title))
+
+    def _render_message(self, message: Message) -> str:
+        who = "Assistant"
+        if message.role != "assistant":
+            who = " ".join(message.sender.name.split()) if message.sender else "Person"
+        at = message.created_at.astimezone(self.zone)
+        return f"({at:%A} {at.day} {at:%B %Y}, {at:%H:%M}) {who}: {message.text}"
 
 
-def _is_shown(row: Message, hidden: Window) -> bool:
-    is_hidden = any(id_ == row.session_id and first <= row.id <= last for id_, first, last in hidden)
-    return row.kind == "chat" and row.role != "tool" and not is_hidden
+def _is_shown(message: Message, hidden: Window) -> bool:
+    """Whether people may see a message, and the model doesn't have it in its context."""
+    if message.kind != "chat" or message.role == "tool":
+        return False
+    return not any(
+        session_id == message.session_id and first <= message.id <= last
+        for session_id, first, last in hidden
+    )
 
 
-def _noted(found: SearchResults, note: str | None) -> SearchResults:
-    return replace(found, note=joined([found.note, note]))
+def _single_line(question: str) -> str:
+    """The beginning of a question on one line, safe to put into a prompt."""
+    return neutralise(" ".join(question[:QUESTION_CHARS].split()))
 
 
-def _list_in(text: str) -> str:
-    """The list in an answer, also where a model has put it into a code block."""
+def _cut_out_list(text: str) -> str:
+    """The JSON list in an answer, even if the model puts it into a code block."""
     return text[text.find("[") : text.rfind("]") + 1]
 
 
-def part_around(lines: Sequence[str], matched: Sequence[int], limit_chars: int) -> str:
-    """The lines, or about `limit_chars` of them, a quarter of it before the first of the `matched`; marks show cuts."""
-    whole = "\n".join(lines)
-    if len(whole) <= limit_chars:
-        return whole
-    place = sum(len(line) + 1 for line in lines[: matched[0] if matched else 0])
-    start = max(0, min(place - limit_chars // 4, len(whole) - limit_chars))
+def cut_around_match(lines: Sequence[str], match_lines: Sequence[int], limit_chars: int) -> str:
+    """Join lines; cut a long text to about `limit_chars` characters around the first match.
+
+    A quarter of the excerpt comes before the match. Marks show where something was left out.
+    """
+    text = "\n".join(lines)
+    if len(text) <= limit_chars:
+        return text
+    first_match = match_lines[0] if match_lines else 0
+    position = sum(len(line) + 1 for line in lines[:first_match])
+    start = max(0, min(position - limit_chars // 4, len(text) - limit_chars))
     end = start + limit_chars
-    return (EARLIER if start > 0 else "") + whole[start:end] + (LATER if end < len(whole) else "")
+    excerpt = text[start:end]
+    if start > 0:
+        excerpt = EARLIER_OMITTED + excerpt
+    if end < len(text):
+        excerpt += LATER_OMITTED
+    return excerpt

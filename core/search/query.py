@@ -1,9 +1,12 @@
-"""What a person types as a query: its filters (``ferry role:assistant before:last week``), and a plan of its words for
-the text indexes. Pure; any text gives a plan, none raises. docs/recall.md has all of it.
+"""Reads what a person types into a search: filters such as ``role:assistant``, and words.
 
-Words (all of them), ``OR``, ``NOT`` or a leading ``-``, ``"a phrase"``, ``prefix*``; OR binds loosest. A filter that
-cannot be understood stays a word, and a note says so; times that a plain sentence mentions never filter: people
-misremember.
+`extract_filters` moves the filters from the text into the query. `plan_typed` and `plan_any_word`
+turn the remaining words into a plan for the text indexes. Words must all match; ``OR`` binds
+loosest, ``NOT`` or a leading ``-`` excludes, ``"..."`` is a phrase, ``word*`` a prefix.
+
+Every text gives a plan, and nothing here raises. A filter that can't be understood stays a word,
+and a note says so. Times in a plain sentence never filter, because people misremember them. See
+docs/recall.md for the whole syntax.
 """
 
 from __future__ import annotations
@@ -17,315 +20,525 @@ from typing import NamedTuple, cast, get_args
 from zoneinfo import ZoneInfo
 
 from core.dates import periods
-from core.store.query import DEFAULT_ROLES, Clause, Phrase, SearchPlan, SearchQuery
+from core.store.query import Clause, Phrase, SearchFilters, SearchPlan, SearchQuery, TextKind
 from core.text import normalize
-from core.text.normalize import LIMIT_TERMS, WORD, bare, clean, pairs_of, pieces, signed_terms, symbol_token, words_of
-from core.text.terms import apart, asked_terms, telling_words
-from core.text.variants import forms_of
+from core.text.normalize import (
+    MAX_QUERY_TERMS,
+    WORD_PATTERN,
+    clean_query,
+    comparison_form,
+    pairs_of,
+    signed_terms,
+    split_by_script,
+    symbol_token,
+    words_of,
+)
+from core.text.runs import drop_covered_characters, question_run_terms
+from core.text.terms import content_words
+from core.text.variants import inflected_forms
 from core.types import Role
 
-LIMIT_PHRASE = 16
-"""What is in quotes, or has signs where others have blanks, is looked for by so many of its first words. A common word
-costs a look at all that has it, also for the hundredth time."""
-QUESTION_WORDS = 3
-"""Two words are asked for together."""
+MAX_PHRASE_WORDS = 16
+"""A phrase is searched by at most this many of its first words.
+
+For each word, the index reads everything that contains it. Text with signs instead of blanks, such
+as a path, counts as a phrase.
+"""
+MIN_QUESTION_WORDS = 3
+"""Two words are keywords, three words may be a question."""
+SHORT_QUERY_WEIGHT = 5
+"""A single letter counts this many times, so that "C" ranks before "C++" and "C#"."""
 
 _OPERATOR = re.compile(r'"|(?:^|\s)(?:OR|AND|NOT|-\w\S*|\w\S*\*)(?=\s|$)')
 _BLANK = re.compile(r"\s")
-_PLAIN = re.compile(rf"['’(]*{WORD.pattern}(?:['’-]{WORD.pattern})*['’).,;:!?…]*")
-_TOKEN = re.compile(r'(-?)"([^"]*)"(\*?)|([^\s"]+)')
+_BLANK_SEARCH_CHARS = 64
+_PLAIN_WORD = re.compile(
+    rf"['’(]*{WORD_PATTERN.pattern}(?:['’-]{WORD_PATTERN.pattern})*['’).,;:!?…]*"
+)
+_TOKEN = re.compile(r'(?P<minus>-?)"(?P<phrase>[^"]*)"(?P<star>\*?)|(?P<word>[^\s"]+)')
 
 
-def parse(text: str) -> SearchPlan:
-    """The plan of a query; empty where there are only words to leave out, or none at all."""
+class _Token(NamedTuple):
+    """A word, a phrase or ``OR`` of a typed query."""
+
+    # As typed, with quotation marks, minus and asterisk.
+    source: str
+    # Without quotation marks, minus and asterisk.
+    text: str
+    is_or: bool = False
+    is_prefix: bool = False
+    is_excluded: bool = False
+
+
+def plan_typed(text: str) -> SearchPlan:
+    """Plan a search for all words, with operators, phrases and prefixes.
+
+    The plan is empty if the text has no words, or only excluded ones.
+    """
     alternatives: list[list[Clause]] = [[]]
-    sizes: dict[Clause, int] = {}
-    for token, is_excluded in _tokens(clean(text)):
-        if token[4] == "OR":
+    # How many words each clause looks up.
+    clause_sizes: dict[Clause, int] = {}
+    for token in _tokens(clean_query(text)):
+        if token.is_or:
             alternatives.append([])
             continue
-        clause = _bare(token[4], is_excluded) if token[4] else _clause(token[2], is_excluded, bool(token[3]))
+        clause = _clause(token)
         if clause is None or clause in alternatives[-1]:
             continue
-        if clause in sizes or sum(sizes.values()) < LIMIT_TERMS:
-            sizes[clause] = max(1, sum(len(mark.split()) for mark in clause.marks))
+        if clause in clause_sizes or sum(clause_sizes.values()) < MAX_QUERY_TERMS:
+            words = sum(len(highlight.split()) for highlight in clause.highlights)
+            clause_sizes[clause] = max(1, words)
             alternatives[-1].append(clause)
-    if len(text := text.strip()) == 1 and text.isascii() and text.isalpha():
-        # What has C alone counts for more, so it comes before C++ and C#.
-        signed = Phrase((*signed_terms(f"{text}++"), *signed_terms(f"{text}#")))
-        alternatives.insert(0, [*alternatives[0] * 5, Clause((signed,), is_excluded=True)])
-    return _plan(one for one in alternatives if not all(clause.is_excluded for clause in one))
+
+    letter = text.strip()
+    if len(letter) == 1 and letter.isascii() and letter.isalpha():
+        signed_letter = Phrase((*signed_terms(f"{letter}++"), *signed_terms(f"{letter}#")))
+        # This alternative matches "C" but not "C++" or "C#", and its weight ranks it first.
+        letter_alone = [
+            *alternatives[0] * SHORT_QUERY_WEIGHT,
+            Clause((signed_letter,), is_excluded=True),
+        ]
+        alternatives.insert(0, letter_alone)
+    return _plan(
+        clauses for clauses in alternatives if not all(clause.is_excluded for clause in clauses)
+    )
 
 
-def _plan(asked: Iterable[Iterable[Clause]]) -> SearchPlan:
-    alternatives = tuple(dict.fromkeys(map(tuple, asked)))  # of the same one twice each costs a look-up
-    wanted = [clause for clauses in alternatives for clause in clauses if not clause.is_excluded]
-    return SearchPlan(alternatives, tuple(dict.fromkeys(mark for clause in wanted for mark in clause.marks)))
+def plan_any_word(text: str) -> SearchPlan:
+    """Plan a search for any of the words except stop words.
+
+    Text in a script without spaces is searched by pairs of characters, except pairs that only mark
+    a question. If the text has only stop words, they are searched after all.
+    """
+    parts: dict[str, list[str]] = {"words": [], "run": [], "symbol": []}
+    for kind, part in split_by_script(clean_query(text)):
+        parts[kind].append(part)
+    spaced_text = " ".join(parts["words"])
+    runs = parts["run"]
+    symbols = parts["symbol"]
+
+    typed_words = [word.casefold() for word in words_of(spaced_text)]
+    words = content_words(typed_words)
+    run_terms = drop_covered_characters(list(chain.from_iterable(map(question_run_terms, runs))))
+    if not run_terms and not words and not symbols:
+        run_terms = runs
+        words = [] if runs else typed_words
+
+    highlights: dict[str, tuple[str, ...]] = dict.fromkeys(signed_terms(spaced_text), ())
+    for word in words[:MAX_QUERY_TERMS]:
+        highlights[word] = (word,)
+    unspaced_terms = _unspaced_terms(run_terms, symbols)
+    highlights |= dict(islice(unspaced_terms.items(), MAX_QUERY_TERMS))
+    return _plan([Clause((Phrase((term,)),), texts)] for term, texts in highlights.items())
 
 
-def _tokens(text: str) -> Iterator[tuple[re.Match[str], bool]]:
-    """Words, quotations and ``OR``, and whether one is to be left out."""
-    is_excluded = False
-    for token in _TOKEN.finditer(text):
-        if token[4] in ("AND", "NOT"):
-            is_excluded = token[4] == "NOT"
-            continue
-        yield token, is_excluded or bool(token[1])
-        is_excluded = False
+def _unspaced_terms(runs: Iterable[str], symbols: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The terms of text without spaces, each with what to highlight for it."""
+    terms: dict[str, tuple[str, ...]] = {}
+    for run in runs:
+        for pair in pairs_of(run) or [run]:
+            terms[pair] = (pair,)
+    for symbol in symbols:
+        terms[symbol_token(symbol)] = (symbol,)
+    return terms
 
 
-def any_of(text: str) -> SearchPlan:
-    """The plan for any of the words but stop words; unspaced scripts count by pairs, without words that only ask."""
-    kinds: dict[str, list[str]] = {"words": [], "run": [], "symbol": []}
-    for kind, part in pieces(clean(text)):
-        kinds[kind].append(part)
-    spaced, runs, symbols = " ".join(kinds["words"]), kinds["run"], kinds["symbol"]
-    typed = [word.casefold() for word in words_of(spaced)]
-    words = telling_words(typed)
-    asked = apart(list(chain.from_iterable(map(asked_terms, runs))))
-    if not asked and not words and not symbols:
-        asked, words = runs, [] if runs else typed
-    marks: dict[str, tuple[str, ...]] = dict.fromkeys(signed_terms(spaced), ())
-    marks |= {word: (word,) for word in words[:LIMIT_TERMS]}
-    pairs = {pair: (pair,) for term in asked for pair in pairs_of(term) or [term]}
-    pairs |= {symbol_token(symbol): (symbol,) for symbol in symbols}
-    marks |= dict(islice(pairs.items(), LIMIT_TERMS))
-    return _plan([Clause((Phrase((word,)),), mark)] for word, mark in marks.items())
+def plan_inflected(text: str) -> SearchPlan:
+    """Plan like `plan_typed`, but let plain words match in any of their forms.
 
-
-def inflected(text: str) -> SearchPlan:
-    """`parse`, but plain words match in any of their forms; the marks are the forms of a word with bars between."""
-    plan, typed = parse(text), clean(text)
-    words = typed.split()
-    is_plain = all(kind == "words" for kind, _ in pieces(typed))
-    if not words or _OPERATOR.search(typed) or not is_plain or list(plan.terms) != words:
+    A highlight of the plan is then all forms of one word, separated by bars.
+    """
+    plan = plan_typed(text)
+    query = clean_query(text)
+    words = query.split()
+    is_plain = all(kind == "words" for kind, _ in split_by_script(query))
+    if not words or _OPERATOR.search(query) or not is_plain or list(plan.highlights) != words:
         return plan
-    forms = [forms_of(bare(word)) for word in words]
-    return _plan([[Clause((Phrase(one),), ("|".join(one),)) for one in forms]])
+    clauses = []
+    for word in words:
+        forms = inflected_forms(comparison_form(word))
+        clauses.append(Clause((Phrase(forms),), ("|".join(forms),)))
+    return _plan([clauses])
 
 
-def asked_for(text: str) -> str:
-    """The text without operators and what they exclude, for a search by any of its words."""
+def strip_operators(text: str) -> str:
+    """Return the text without operators and excluded words, for a search by any of its words."""
     return " ".join(
-        token[0]
-        for token, is_excluded in _tokens(clean(text))
-        if not is_excluded and token[4] != "OR" and not re.match("-(?!-)", token[4] or "")
+        token.source
+        for token in _tokens(clean_query(text))
+        if not token.is_excluded and not token.is_or
     )
 
 
 def is_question(text: str) -> bool:
-    """Whether any of the words may answer: three plain words or more, or (four unspaced characters) a question mark."""
-    whole = clean(text)
-    if _OPERATOR.search(whole):
+    """Whether the text is to be answered rather than matched word for word.
+
+    A question has at least three words, or four characters of a script without spaces. It ends
+    with a question mark, or has only plain words that aren't all numbers. A text with operators is
+    never a question.
+    """
+    query = clean_query(text)
+    if _OPERATOR.search(query):
         return False
-    cut = pieces(whole)
-    size = sum(len(words_of(part)) if kind == "words" else len(part) - 1 for kind, part in cut)
-    if size < QUESTION_WORDS:
+    parts = split_by_script(query)
+    size = 0
+    for kind, part in parts:
+        size += len(words_of(part)) if kind == "words" else len(part) - 1
+    if size < MIN_QUESTION_WORDS:
         return False
-    if whole.rstrip()[-1:] in ("?", "\u061f"):
+    if query.rstrip().endswith(("?", "\u061f")):
         return True
-    words = whole.split()
-    is_plain = all(kind == "words" for kind, _ in cut) and all(map(_PLAIN.fullmatch, words))
+    words = query.split()
+    has_only_words = all(kind == "words" for kind, _ in parts)
+    is_plain = has_only_words and all(map(_PLAIN_WORD.fullmatch, words))
     return is_plain and not all(word.isdecimal() for word in words)
 
 
-def _bare(text: str, is_excluded: bool) -> Clause | None:
-    if text.startswith("-") and not text.startswith("--"):
-        is_excluded, text = True, text[1:]
-    is_prefix = text.endswith("*") and not text.startswith("*")
-    return _clause(text.rstrip("*") if is_prefix else text, is_excluded, is_prefix)
+def _plan(alternatives: Iterable[Iterable[Clause]]) -> SearchPlan:
+    """Build a plan; equal alternatives are looked up once."""
+    unique = tuple(dict.fromkeys(map(tuple, alternatives)))
+    highlights: dict[str, None] = {}
+    for clauses in unique:
+        for clause in clauses:
+            if not clause.is_excluded:
+                highlights.update(dict.fromkeys(clause.highlights))
+    return SearchPlan(unique, tuple(highlights))
 
 
-def _clause(text: str, is_excluded: bool, is_prefix: bool) -> Clause | None:
-    """Words as they stand, runs by their pairs one behind the other, symbols by their tokens."""
-    phrases: list[Phrase] = []
-    marks: list[str] = []
-    cut = pieces(text)
-    for index, (kind, part) in enumerate(cut):
-        if kind == "words":
-            head = _head(part)
-            is_open = is_prefix and index == len(cut) - 1 and head == part
-            words, signed = words_of(head), signed_terms(head)
-            forms = [head]
-            if len(signed) == 1 and len(words) <= 1:
-                # With a sign (C++) both forms are wanted, and only the signed one is excluded.
-                forms = signed if is_excluded else [head, *signed]
-            phrases.append(Phrase(tuple(forms), is_open))
-            marks.append(" ".join(words) + ("*" if is_open else ""))
+def _tokens(text: str) -> Iterator[_Token]:
+    """Split a query into words, phrases and ``OR``; ``AND`` and ``NOT`` mark the next token."""
+    is_excluded = False
+    for match in _TOKEN.finditer(text):
+        word = match["word"]
+        if word in ("AND", "NOT"):
+            is_excluded = word == "NOT"
+            continue
+        if word == "OR":
+            yield _Token(word, word, is_or=True)
+        elif word is not None:
+            yield _word_token(word, is_excluded)
         else:
-            run = " ".join(pairs_of(part)[:LIMIT_TERMS]) or part
-            phrases.append(Phrase((run if kind == "run" else symbol_token(part),)))
-            marks.append(part)
-    return Clause(tuple(dict.fromkeys(phrases)), tuple(marks), is_excluded) if phrases else None
+            yield _Token(
+                match[0],
+                match["phrase"],
+                is_prefix=bool(match["star"]),
+                is_excluded=is_excluded or bool(match["minus"]),
+            )
+        is_excluded = False
 
 
-def _head(part: str) -> str:
-    """The first words of a long phrase, up to a blank where one is near: a word must not be cut."""
-    words = list(islice(WORD.finditer(part), LIMIT_PHRASE))
-    if len(words) < LIMIT_PHRASE:
-        return part
+def _word_token(source: str, is_excluded: bool) -> _Token:
+    """Read the minus before a word and the asterisk after it."""
+    text = source
+    if text.startswith("-") and not text.startswith("--"):
+        is_excluded = True
+        text = text[1:]
+    is_prefix = text.endswith("*") and not text.startswith("*")
+    if is_prefix:
+        text = text.rstrip("*")
+    return _Token(source, text, is_prefix=is_prefix, is_excluded=is_excluded)
+
+
+def _clause(token: _Token) -> Clause | None:
+    """The clause of a word or phrase; None if it has no letter, digit or symbol.
+
+    Spaced words are searched as they are, runs of a script without spaces by their adjacent pairs,
+    and symbols by their tokens.
+    """
+    phrases: list[Phrase] = []
+    highlights: list[str] = []
+    parts = split_by_script(token.text)
+    for index, (kind, part) in enumerate(parts):
+        if kind == "words":
+            is_last = index == len(parts) - 1
+            phrase, highlight = _word_phrase(part, token, is_last=is_last)
+        elif kind == "run":
+            pairs = " ".join(pairs_of(part)[:MAX_QUERY_TERMS])
+            phrase, highlight = Phrase((pairs or part,)), part
+        else:
+            phrase, highlight = Phrase((symbol_token(part),)), part
+        phrases.append(phrase)
+        highlights.append(highlight)
+    if not phrases:
+        return None
+    return Clause(tuple(dict.fromkeys(phrases)), tuple(highlights), token.is_excluded)
+
+
+def _word_phrase(part: str, token: _Token, *, is_last: bool) -> tuple[Phrase, str]:
+    """The phrase of a token's spaced words, and what to highlight.
+
+    A word with a sign (C++) is searched with and without the sign. If it is excluded, messages
+    with the plain word stay.
+    """
+    head = _first_words(part)
+    words = words_of(head)
+    signed_forms = signed_terms(head)
+    forms = [head]
+    if len(signed_forms) == 1 and len(words) <= 1:
+        forms = signed_forms if token.is_excluded else [head, *signed_forms]
+    is_prefix = token.is_prefix and is_last and head == part
+    highlight = " ".join(words)
+    if is_prefix:
+        highlight += "*"
+    return Phrase(tuple(forms), is_prefix), highlight
+
+
+def _first_words(phrase: str) -> str:
+    """The first `MAX_PHRASE_WORDS` words of a long phrase.
+
+    The cut moves to the next blank if one is near, so that it doesn't split a word with signs.
+    """
+    words = list(islice(WORD_PATTERN.finditer(phrase), MAX_PHRASE_WORDS))
+    if len(words) < MAX_PHRASE_WORDS:
+        return phrase
     end = words[-1].end()
-    blank = _BLANK.search(part, end, end + 64)
-    return part[: end if blank is None else blank.start()]
+    blank = _BLANK.search(phrase, end, end + _BLANK_SEARCH_CHARS)
+    return phrase[: end if blank is None else blank.start()]
 
 
-_ME = frozenset({"me", "myself", "i", "user"})
-_YOU = frozenset({"you", "yourself", "assistant", "bot", "mneme"})
-_PLATFORMS = {"telegram", "discord", "terminal", "cron", "import", "slack", "web", "chatgpt", "claude", "hermes"}
-"""What ``on:`` takes for a platform without doubt; ``platform:`` takes any name."""
-_TIMES = frozenset({"before", "until", "after", "since", "during"})
-_LIKE_ASCII = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2033": '"', "\uff1a": ":"})
-"""Each for one character, so that places in the text stay."""
-LOOK_CHARS = 10_000
-VALUE_CHARS = 200
-_SHOWN_CHARS = 40
+MAX_FILTER_TEXT_CHARS = 10_000
+"""Filters are read only in the first characters of a query, up to this many."""
+MAX_VALUE_CHARS = 200
+MAX_NOTES = 3
+
+_MAX_QUOTED_CHARS = 40
+_ASKER_NAMES = frozenset({"me", "myself", "i", "user"})
+_ASSISTANT_NAMES = frozenset({"you", "yourself", "assistant", "bot", "mneme"})
+_PLATFORMS = frozenset(
+    [
+        "telegram",
+        "discord",
+        "terminal",
+        "cron",
+        "import",
+        "slack",
+        "web",
+        "chatgpt",
+        "claude",
+        "hermes",
+    ]
+)
+"""Names that ``on:`` takes for a platform and not for a day. ``platform:`` takes any name."""
+_TIME_KEYS = frozenset({"before", "until", "after", "since", "during"})
+_ASCII_PUNCTUATION = str.maketrans(
+    {"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2033": '"', "\uff1a": ":"}
+)
+"""Quotation marks and colons of other keyboards, each replaced by one character."""
 _NAME = re.compile(r"[\w.-]{1,40}")
 _NUMBER = re.compile(r"#?(\d{1,18})", re.ASCII)
-_PIECE = re.compile(
-    r'"[^"]*"|(?<!\S)(?P<minus>-?)(?P<key>role|platform|on|title|from|in|before|until|after|since|during|page|around):'
+_FILTER = re.compile(
+    r'"[^"]*"'
+    r"|(?<!\S)(?P<minus>-?)"
+    r"(?P<key>role|platform|on|title|from|in|before|until|after|since|during|page|around):"
     r'(?:"(?P<quoted>[^"]*)"|(?P<bare>[^\s"]*))',
     re.IGNORECASE,
 )
-_WORD = re.compile(r"\s{0,8}([^\s\"]{1,40})")
+"""Matches a filter, or a whole quoted phrase, so that nothing in a phrase is taken for a filter."""
+_NEXT_WORD = re.compile(r"\s{0,8}([^\s\"]{1,40})")
 
 
-class Filters(NamedTuple):
-    """The query without its filters' text; `notes` are sentences about what was not understood."""
+class FilteredQuery(NamedTuple):
+    """A query whose filters were moved out of its text."""
 
     query: SearchQuery
+    # One sentence for each filter that couldn't be understood.
     notes: tuple[str, ...] = ()
 
 
-def read_filters(query: SearchQuery, now: datetime, zone: ZoneInfo) -> Filters:
-    """Takes the filters out of the query's text; dates are those of `zone`. A query of prose comes back as it is."""
-    text = query.text[:LOOK_CHARS].translate(_LIKE_ASCII)
-    if query.is_prose or ":" not in text:
-        return Filters(query)
-    narrowed, notes, kept = query, list[str](), list[str]()
+class _FilterOutcome(NamedTuple):
+    """The result of applying one filter."""
+
+    query: SearchQuery
+    # Where the filter ends in the text.
+    end: int
+    # The reason why the filter stays in the text as words; None if it was applied.
+    note: str | None = None
+
+
+def extract_filters(query: SearchQuery, now: datetime, zone: ZoneInfo) -> FilteredQuery:
+    """Move the filters from the text of a typed query into its fields.
+
+    Dates are in `zone`. Other kinds of queries are returned unchanged.
+    """
+    text = query.text[:MAX_FILTER_TEXT_CHARS].translate(_ASCII_PUNCTUATION)
+    if query.kind is not TextKind.TYPED or ":" not in text:
+        return FilteredQuery(query)
+    narrow_query = query
+    notes: list[str] = []
+    words: list[str] = []
     position = 0
-    while (found := _PIECE.search(text, position)) is not None:
-        taken = _taken(narrowed, found, found["key"].lower(), now, zone) if found["key"] else ""
-        if isinstance(taken, tuple):
-            kept.append(query.text[position : found.start()])
-            narrowed, position = taken
-        else:
-            notes += [taken] if taken else []
-            kept.append(query.text[position : found.end()])
-            position = found.end()
-    words = "".join([*kept, query.text[position:]])
-    return Filters(replace(narrowed, text=words if words.strip() else ""), tuple(notes[:3]))
+    while (match := _FILTER.search(text, position)) is not None:
+        # `translate` keeps the length, so positions in `text` are the same in `query.text`.
+        words.append(query.text[position : match.start()])
+        position = match.end()
+        # A match without a key is a quoted phrase, which stays in the text.
+        if match["key"] is not None:
+            outcome = _apply_filter(narrow_query, match, now, zone)
+            if outcome.note is None:
+                narrow_query, position = outcome.query, outcome.end
+                continue
+            notes.append(outcome.note)
+        words.append(query.text[match.start() : match.end()])
+    remaining = "".join([*words, query.text[position:]])
+    if not remaining.strip():
+        remaining = ""
+    return FilteredQuery(replace(narrow_query, text=remaining), tuple(notes[:MAX_NOTES]))
 
 
-def unlimited(query: SearchQuery) -> SearchQuery:
-    """The same words without any filter, from the first page on."""
-    return replace(
-        query, roles=DEFAULT_ROLES, platforms=(), title=None, sender=None, is_own=False, before=None, after=None,
-        session=None, page=1,
-    )  # fmt: skip
+def remove_filters(query: SearchQuery) -> SearchQuery:
+    """Return the same words without any filter, starting at the first page."""
+    return replace(query, filters=SearchFilters(), limits=replace(query.limits, page=1))
 
 
-def next_page(text: str) -> str:
-    """The typed text for the page behind the one it asks for; the page stands in front, where nothing hides it."""
+def text_for_next_page(text: str) -> str:
+    """Return the typed query with a ``page:`` filter for its next page.
+
+    The filter comes first, where no quotation mark can hide it.
+    """
+    head = text[:MAX_FILTER_TEXT_CHARS].translate(_ASCII_PUNCTUATION)
     page = 1
-
-    def kept(found: re.Match[str]) -> str:
-        nonlocal page
-        is_page = (found["key"] or "").lower() == "page" and not found["minus"]
-        if not is_page or not (number := _number(_value(found))):
-            return found[0]
-        page = number
-        return ""
-
-    rest = _PIECE.sub(kept, text[:LOOK_CHARS].translate(_LIKE_ASCII)) + text[LOOK_CHARS:]
+    parts: list[str] = []
+    position = 0
+    for match in _FILTER.finditer(head):
+        is_page = (match["key"] or "").lower() == "page" and not match["minus"]
+        number = _parse_number(_filter_value(match)) if is_page else None
+        if number:
+            page = number
+            parts.append(head[position : match.start()])
+            position = match.end()
+    rest = "".join([*parts, head[position:], text[MAX_FILTER_TEXT_CHARS:]])
     return f"page:{page + 1} {rest.strip()}".rstrip()
 
 
-def said_by(query: SearchQuery, name: str) -> SearchQuery:
-    """The query for what `name` said: a person's name, "me" for whoever asks, "you" for the assistant."""
+def filter_by_speaker(query: SearchQuery, name: str) -> SearchQuery:
+    """Narrow the query to one speaker: a name, "me" for the asker, "you" for the assistant."""
     name = name.strip().removeprefix("@")
-    if name.casefold() in _ME:
-        return replace(query, roles=("user",), is_own=True, sender=None)
-    if name.casefold() in _YOU:
-        return replace(query, roles=("assistant",), is_own=False, sender=None)
-    return replace(query, sender=name, is_own=False)
+    key = name.casefold()
+    if key in _ASKER_NAMES:
+        filters = replace(query.filters, roles=("user",), is_askers_own=True, sender=None)
+    elif key in _ASSISTANT_NAMES:
+        filters = replace(query.filters, roles=("assistant",), is_askers_own=False, sender=None)
+    else:
+        filters = replace(query.filters, sender=name, is_askers_own=False)
+    return replace(query, filters=filters)
 
 
-def within_time(query: SearchQuery, key: str, value: str, now: datetime, zone: ZoneInfo) -> SearchQuery | None:
-    """The query narrowed by a time, besides what it asks already; None where `value` names none. ``before`` ends where
-    it begins, ``until`` where it ends."""
-    found = periods.read(value, now, zone)
-    if found is None:
+def filter_by_time(
+    query: SearchQuery, key: str, value: str, now: datetime, zone: ZoneInfo
+) -> SearchQuery | None:
+    """Narrow the query by a time; None if `value` isn't one.
+
+    With "before", the search ends where the time begins; with "until", it ends where the time
+    ends. Limits that the query already has still apply.
+    """
+    period = periods.read_period(value, now, zone)
+    if period is None:
         return None
-    start, end = found
-    after = None if key in ("before", "until") else start
-    before = {"before": start, "until": end, "on": end, "in": end, "during": end}.get(key)
-    after = max(filter(None, (query.after, after)), default=None)
-    return replace(query, after=after, before=min(filter(None, (query.before, before)), default=None))
+    start, end = period
+    after = query.filters.after
+    before = query.filters.before
+    if key not in ("before", "until"):
+        after = start if after is None else max(after, start)
+    if key == "before":
+        before = start if before is None else min(before, start)
+    elif key in ("until", "on", "in", "during"):
+        before = end if before is None else min(before, end)
+    return replace(query, filters=replace(query.filters, after=after, before=before))
 
 
-def _taken(
-    query: SearchQuery, found: re.Match[str], key: str, now: datetime, zone: ZoneInfo
-) -> tuple[SearchQuery, int] | str:
-    """The query narrowed by a filter, and where that ends in the text; a note where it is words."""
-    value, typed = _value(found), _shown(found[0])
-    if found["minus"]:
-        return f"Filters cannot be turned round with a minus; “{typed}” was taken as words."
+def _apply_filter(
+    query: SearchQuery, match: re.Match[str], now: datetime, zone: ZoneInfo
+) -> _FilterOutcome:
+    """Narrow the query by one filter, or say why the filter stays in the text."""
+    key = match["key"].lower()
+    value = _filter_value(match)
+    source = _quote(match[0])
+    if match["minus"]:
+        note = f"Filters cannot be turned round with a minus; “{source}” was taken as words."
+        return _FilterOutcome(query, match.end(), note)
     if not value:
-        return f"There is nothing behind “{typed}”, so it was taken as a word."
-    if key in _TIMES or key == "on" or (key == "in" and _number(value) is None):
-        for words, end in reversed(list(_words_behind(found, value))):
-            if (narrowed := within_time(query, key, words, now, zone)) is not None:
-                return narrowed, end
-    if (named := _named(query, key, value)) is None:
-        unknown = normalize.language_data("filters", "core.search")
-        return f"“{_shown(value)}” {unknown.get(key) or unknown['date']}; “{typed}” was taken as words."
-    return named, found.end()
+        note = f"There is nothing behind “{source}”, so it was taken as a word."
+        return _FilterOutcome(query, match.end(), note)
+
+    may_be_time = key in _TIME_KEYS or key == "on"
+    if key == "in":
+        may_be_time = _parse_number(value) is None
+    if may_be_time:
+        # The longest value that is a time counts.
+        for words, end in reversed(list(_extend_value(match, value))):
+            narrow_query = filter_by_time(query, key, words, now, zone)
+            if narrow_query is not None:
+                return _FilterOutcome(narrow_query, end)
+
+    narrow_query = _filter_by_value(query, key, value)
+    if narrow_query is None:
+        reasons = normalize.language_data("filters", "core.search")
+        reason = reasons.get(key) or reasons["date"]
+        note = f"“{_quote(value)}” {reason}; “{source}” was taken as words."
+        return _FilterOutcome(query, match.end(), note)
+    return _FilterOutcome(narrow_query, match.end())
 
 
-def _words_behind(found: re.Match[str], value: str) -> Iterator[tuple[str, int]]:
-    """The value and, where it has no quotes, with as many words behind it as a time may have; each with its end."""
-    end = found.end()
+def _extend_value(match: re.Match[str], value: str) -> Iterator[tuple[str, int]]:
+    """Yield the value of a time filter with 0, 1, 2 ... of the words after it, and where it ends.
+
+    A quoted value isn't extended. Other values are extended up to the next filter at most.
+    """
+    end = match.end()
     yield value, end
-    for _ in range(0 if found["quoted"] is not None else periods.WORDS - 1):
-        word = _WORD.match(found.string, end)
-        if word is None or _PIECE.match(found.string, word.start(1)):
+    if match["quoted"] is not None:
+        return
+    for _ in range(periods.MAX_PERIOD_WORDS - 1):
+        word = _NEXT_WORD.match(match.string, end)
+        if word is None or _FILTER.match(match.string, word.start(1)):
             return
-        value, end = f"{value} {word[1]}", word.end()
+        value = f"{value} {word[1]}"
+        end = word.end()
         yield value, end
 
 
-def _named(query: SearchQuery, key: str, value: str) -> SearchQuery | None:
-    """The query narrowed by what is no time; None where the value names nothing."""
-    number = _number(value)
-    names = tuple(dict.fromkeys(name.strip().casefold() for name in value.split(",") if name.strip()))
+def _filter_by_value(query: SearchQuery, key: str, value: str) -> SearchQuery | None:
+    """Narrow the query by a filter that isn't a time; None if the value makes no sense."""
+    number = _parse_number(value)
+    names = tuple(
+        dict.fromkeys(name.strip().casefold() for name in value.split(",") if name.strip())
+    )
+    filters = query.filters
     match key:
         case "title":
-            return replace(query, title=value)
+            return replace(query, filters=replace(filters, title=value))
         case "from":
-            return said_by(query, value)
+            return filter_by_speaker(query, value)
         case "role" if names and set(names) <= set(get_args(Role)):
-            return replace(query, roles=cast(tuple[Role, ...], names))
+            roles = cast(tuple[Role, ...], names)
+            return replace(query, filters=replace(filters, roles=roles))
         case "on" | "platform" if names and all(map(_NAME.fullmatch, names)):
             if key == "platform" or _PLATFORMS.issuperset(names):
-                return replace(query, platforms=tuple(dict.fromkeys([*query.platforms, *names])))
+                platforms = tuple(dict.fromkeys([*filters.platforms, *names]))
+                return replace(query, filters=replace(filters, platforms=platforms))
         case "in" if number:
-            return replace(query, session=number)
+            return replace(query, filters=replace(filters, session_id=number))
         case "page" if number:
-            return replace(query, page=number)
+            return replace(query, limits=replace(query.limits, page=number))
         case "around" if number:
             return replace(query, around=number)
     return None
 
 
-def _value(found: re.Match[str]) -> str:
-    return (found["quoted"] if found["quoted"] is not None else found["bare"]).strip()[:VALUE_CHARS]
+def _filter_value(match: re.Match[str]) -> str:
+    value = match["quoted"] if match["quoted"] is not None else match["bare"]
+    return value.strip()[:MAX_VALUE_CHARS]
 
 
-def _number(value: str) -> int | None:
-    found = _NUMBER.fullmatch(value)
-    return int(found[1]) if found is not None else None
+def _parse_number(value: str) -> int | None:
+    match = _NUMBER.fullmatch(value)
+    return int(match[1]) if match is not None else None
 
 
-def _shown(text: str) -> str:
-    line = " ".join(text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ").split())
-    return line if len(line) <= _SHOWN_CHARS else line[: _SHOWN_CHARS - 1] + "…"
+def _quote(text: str) -> str:
+    """The beginning of a typed text on one line, for a note."""
+    valid = text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ")
+    line = " ".join(valid.split())
+    if len(line) <= _MAX_QUOTED_CHARS:
+        return line
+    return line[: _MAX_QUOTED_CHARS - 1] + "…"

@@ -1,303 +1,221 @@
-"""Which messages may answer a question, best first: misspelt words corrected, other spellings added, candidates of the
-best chunks ordered by BM25F over messages and their neighbours; and rankings joined by reciprocal rank.
+"""Ranks messages and conversations by the words of a query.
 
-Robertson, Zaragoza, Taylor: "Simple BM25 extension to multiple weighted fields" (2004). What each weight
-is worth on each of seven sets stands in docs/recall.md.
+The candidates of the best chunks are scored with BM25F over each message and its neighbours:
+S. Robertson, H. Zaragoza, M. Taylor, "Simple BM25 extension to multiple weighted fields" (2004).
+docs/recall.md lists what each constant is worth on seven sets of questions.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence, Sized
-from datetime import date
+from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
+from dataclasses import dataclass
 from itertools import chain, pairwise, repeat
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from core.dates.mentions import named_months
-from core.store.query import DAY_IN_CHUNK, CandidateMessage, MessageMatch, SearchQuery
-from core.store.sqlite.text_index import LINEAGES_READ, RANKED_CHUNKS, TextIndex
-from core.text.normalize import clean, is_unspaced, pieces, words_of
-from core.text.terms import (
-    asks_when,
-    date_terms,
-    moment_terms,
-    name_terms,
-    names_day,
-    other_forms,
-    query_terms,
-    word_terms,
-)
-from core.text.variants import KIN_LETTERS, SHORTEST_PART, are_kin, meant, other_ways
+from core.search.term_weights import RELATED_WEIGHT, choose_chunks, weigh_terms
+from core.store.query import DAY_TERM_COUNT, CandidateMessage, MessageMatch, SearchQuery
+from core.store.sqlite.text_index import LINEAGES_READ, TextIndex
+from core.text.normalize import is_unspaced
+from core.text.terms import asks_when, is_date_term, moment_terms
+from core.text.variants import RELATED_PREFIX_LETTERS, are_related
 
-COMMON_SHARE = 0.25
-OTHER = 0.6
-"""How much a word counts that is another way to write what was typed: as one word, or a number in groups."""
-OTHERS_ASKED = 6
-SINGLE = 0.6
-"""How much a Han character counts that stands in a pair too, or beside other words: together with its pairs a word of
-two would count for three. +0.5 / +0 at hit@1 / hit@5 of tests/corpus; other ways to write it: +1.3 / +0.9."""
-LENDING_CHUNKS = 9_000
-"""The terms that choose chunks stand together in so many at most; the others of a question only rank messages."""
-FARTHEST = 100
-"""Pages beyond so many lineages are not asked for."""
+MAX_LINEAGES = 100
+"""Pages beyond this many lineages are not ranked."""
 
-Array: TypeAlias = npt.NDArray[np.float64]
-Places: TypeAlias = npt.NDArray[np.int64]
-Flags: TypeAlias = npt.NDArray[np.bool_]
-Correction = dict[str, tuple[tuple[str, ...], float]]
-"""What is taken for a word: each with its terms and how much it counts, the best first."""
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 
 class RankedMatches(NamedTuple):
-    """Scores of lineages and messages, best first; `corrected` is word typed -> word taken."""
+    """Messages and lineages in order, best first."""
 
+    # The score of each lineage, by its id.
     scores: Mapping[int, float]
     matches: list[MessageMatch]
+    # The query with the terms that were added to it.
     text: str
-    corrected: Mapping[str, str]
+    # Typed words that occur nowhere, with the words that were searched instead.
+    corrections: Mapping[str, str]
 
 
-def any_words(index: TextIndex, query: SearchQuery, names: Sequence[str] = ()) -> RankedMatches:
-    """`names`: what something that is asked for is called too."""
-    typed = clean(query.text)
-    terms = query_terms(query.text)
-    frequencies, unknown, said = _counted(index, [*other_ways(typed), *map(name_terms, names)], terms)
-    spaced = [word for kind, part in pieces(typed) if kind == "words" for word in words_of(part)]
-    forms = {form for form, term in other_forms(query.text).items() if term not in unknown}
-    unknown -= forms
-    words = {term: word for word in spaced for term in word_terms(word)}
-    unsaid = {term: word for term, word in words.items() if term in unknown and not _is_within(term, said)}
-    corrections = _corrections(index, unsaid)
-    shares = _shares(terms, corrections, said) | _month_terms(query.text, terms) | dict.fromkeys(forms, KIN)
-    frequencies |= index.frequencies(shares.keys() - frequencies.keys())
-    scores, matches = _ranked(index, query, {term: frequencies[term] for term in shares}, shares)
-    return RankedMatches(
-        scores=scores,
-        matches=matches,
-        text=" ".join(dict.fromkeys([*shares, query.text])) if corrections or said else query.text,
-        corrected={unsaid[term]: "”, “".join(taken) for term, taken in corrections.items()},
+def rank_matches(index: TextIndex, query: SearchQuery, names: Sequence[str] = ()) -> RankedMatches:
+    """Rank the messages that have any word of the query.
+
+    `names` are aliases of people and things that the query names. Only as many lineages are read
+    as the requested page needs.
+    """
+    terms = weigh_terms(index, query.text, names)
+    choices = choose_chunks(terms, query, index.chunk_count)
+    idf = {
+        term: weight * terms.weights[term]
+        for term, weight in compute_idf(terms.frequencies, index.chunk_count).items()
+    }
+    moments = moment_terms() if asks_when(query.text) else frozenset[str]()
+
+    scores: dict[int, float] = {}
+    matches: list[MessageMatch] = []
+    last_lineage = max(0, min(query.limits.page * query.limits.sessions, MAX_LINEAGES))
+    for part in range(1 + last_lineage // LINEAGES_READ):
+        lineages = index.load_candidates(choices, part)
+        part_scores, part_matches = rank(idf, lineages, moments, query.periods)
+        matches += [match for match in part_matches if match.root_id not in scores]
+        for root_id, score in part_scores.items():
+            scores.setdefault(root_id, score)
+    return RankedMatches(scores, matches, terms.text, terms.corrections)
+
+
+# How BM25 counts: saturation of a term's count, and influence of a text's length.
+K1 = 1.0
+B = 0.75
+IDF_POWER = 0.85
+"""Softens the weight of rare terms: the rarest is seldom the one that matters most."""
+NEIGHBOUR_WEIGHTS = ((0, 1.0), (1, 0.45), (2, 0.3), (-1, 0.3), (-2, 0.15))
+"""Pairs of a distance and a share: a message lends this share of its words that far ahead.
+
+Later messages get more, because an answer comes after its question.
+"""
+ADJACENT_BONUS = 0.5
+"""Bonus for words that are adjacent in the query and close together in a message, in any order."""
+ADJACENT_TERMS = 2
+"""Words are close together if they are at most this many terms apart."""
+NAME_WEIGHT = 1.5
+"""Factor for a term that is a speaker's name, because it tells whose conversation is meant."""
+SPEAKER_BONUS = 0.9
+"""Bonus for messages of a speaker whom the query names, or of the asker if it's about them.
+
+A question that names people is often about what they said.
+"""
+DAY_WEIGHT = 0.2
+"""Weight of the terms of a message's day.
+
+They count a little, so that a message can be found by its day alone ("What about Wednesday?").
+"""
+PERIOD_BONUS = 1.0
+"""Bonus for messages and stretches in a period that the query names.
+
+It adds 0.4 / 0.9 points to hit@1 / hit@5 on chats, and 11 / 5 points on phone notes, which people
+ask for by month.
+"""
+PERIOD_HALF_LIFE_DAYS = 4
+"""At this distance from the period (plus an eighth of its length) the bonus is halved.
+
+People misremember dates. The day after the period counts as part of it, because people often tell
+about a day on the next one. This adds 0.3 / 0.5 points to hit@1 / hit@5 on chats of real people.
+"""
+COVERAGE_POWER = 0.4
+"""Exponent of the share of the query, by weight, that a message covers."""
+QUESTION_PENALTY = 0.2
+"""Penalty for questions, because they share words with the query but seldom answer it."""
+REPEATED_SHARE = 0.5
+"""A question with more than this share of its terms in common with the query is the same question.
+
+If someone else answers it, the answer counts as if it had all words of the question.
+"""
+REPEATED_WEIGHT = 0.5
+"""Factor for a message that asks the same question as the query."""
+MOMENT_BONUS = 0.25
+"""Bonus for messages that name a moment, if the query asks when something happened."""
+BEST_MESSAGE_SHARE = 0.5
+"""This share of a lineage's score is from its best message, the rest from its best stretch.
+
+A sum over all messages would rank a long, repetitive talk before a note that says it once.
+"""
+LINEAGE_WEIGHT = 0.6
+"""How much of its lineage's score a message gets on top of its own."""
+PASSAGE_TERMS = 40
+"""Messages are ranked by passages of about this many terms.
+
+A long answer then scores as high as its best passage.
+"""
+
+
+def compute_idf(frequencies: Mapping[str, int], chunk_count: int) -> dict[str, float]:
+    """The inverse document frequency of each term, softened and never negative.
+
+    `frequencies` says in how many of the chunks each term occurs.
+    """
+    idf: dict[str, float] = {}
+    for term, frequency in frequencies.items():
+        others = max(chunk_count, frequency) - frequency
+        idf[term] = math.log(1 + (others + 0.5) / (frequency + 0.5)) ** IDF_POWER
+    return idf
+
+
+@dataclass(frozen=True, slots=True)
+class PassageTable:
+    """The passages of all candidate messages, in their order.
+
+    Every column has one entry for each passage.
+    """
+
+    # The terms of the passage.
+    terms: Sequence[Sequence[str]]
+    length: FloatArray
+    # The session and the chunk that the message belongs to.
+    session: IntArray
+    chunk: IntArray
+    # Number of the stretch: consecutive passages of the same session and chunk.
+    stretch: IntArray
+    # Terms of the sender's name and of the day.
+    name_terms: Sequence[tuple[str, ...]]
+    day_terms: Sequence[tuple[str, ...]]
+    # Ordinal of the day.
+    day: IntArray
+    is_question: BoolArray
+    is_candidate: BoolArray
+    is_askers_own: BoolArray
+    # The first passage of each message.
+    message_starts: IntArray
+    # The first message of each lineage.
+    lineage_starts: IntArray
+    # The first passage of each stretch.
+    stretch_starts: IntArray
+
+
+def build_passages(lineages: Mapping[int, Sequence[CandidateMessage]]) -> PassageTable:
+    """Cut the messages of all lineages into passages."""
+    messages = list(chain.from_iterable(lineages.values()))
+    passages = [_split_passages(message.terms) for message in messages]
+    terms = list(chain.from_iterable(passages))
+    rows = list(chain.from_iterable(map(repeat, messages, map(len, passages))))
+    session = np.array([message.session_id for message in rows])
+    chunk = np.array([message.chunk for message in rows])
+    is_new_stretch = (session[1:] != session[:-1]) | (chunk[1:] != chunk[:-1])
+    stretch = np.cumsum(np.concatenate(([False], is_new_stretch)))
+    return PassageTable(
+        terms=terms,
+        length=np.array(list(map(len, terms)), float),
+        session=session,
+        chunk=chunk,
+        stretch=stretch,
+        name_terms=[message.name_terms for message in rows],
+        day_terms=[message.day_terms for message in rows],
+        day=np.array([message.day_number for message in rows]),
+        is_question=np.array([message.is_question for message in rows], bool),
+        is_candidate=np.array([message.is_candidate for message in rows], bool),
+        is_askers_own=np.array([message.is_askers_own for message in rows], bool),
+        message_starts=_group_starts(passages),
+        lineage_starts=_group_starts(lineages.values()),
+        stretch_starts=np.searchsorted(stretch, np.arange(stretch[-1] + 1)),
     )
 
 
-def _month_terms(text: str, terms: Sequence[str]) -> dict[str, float]:
-    """Of the months that are named in another language: the index has each day in English words."""
-    named = (date_terms(date(1, month, 1))[2] for month in named_months(text))
-    return {term: 1.0 for term in named if term not in terms}
+def _split_passages(terms: Sequence[str]) -> list[Sequence[str]]:
+    """Split the terms of a long message into parts of about the same length."""
+    count = max(1, round(len(terms) / PASSAGE_TERMS))
+    cuts = [len(terms) * number // count for number in range(count + 1)]
+    return [terms[start:end] for start, end in pairwise(cuts)]
 
 
-def _counted(
-    index: TextIndex, ways: Sequence[tuple[str, ...]], terms: Sequence[str]
-) -> tuple[dict[str, int], set[str], list[tuple[str, ...]]]:
-    """How often terms stand in chunks, those that were never said, and the other ways to say the text that were."""
-    others = [way for way in ways if not set(way) <= set(terms)]
-    frequencies = index.frequencies(dict.fromkeys([*terms, *chain.from_iterable(others)]))
-    unknown = {term for term, count in frequencies.items() if not count and term not in index.latest_terms}
-    return frequencies, unknown, [way for way in others if unknown.isdisjoint(way)][:OTHERS_ASKED]
-
-
-def leading_terms(frequencies: Mapping[str, int], count: int) -> tuple[list[str], list[str]]:
-    """The terms by which chunks are chosen: one of the leading has to be there, the lending count where they are.
-
-    What costs is to rank each chunk that has any of the leading, so the rarest lead, until together they stand in
-    `RANKED_CHUNKS`: in a small store all of them. A term of a quarter of all chunks and more tells little apart and
-    does not lend either, nor what is beyond `LENDING_CHUNKS`. All of them count when messages are ranked. (After
-    "MaxScore", Turtle and Flood, "Query evaluation: strategies and optimizations", 1995, but without its proof: a chunk
-    that has common terms only is lost.)
-    """
-    leading: list[str] = []
-    lending: list[str] = []
-    total = 0
-    for term, number in sorted(frequencies.items(), key=lambda pair: pair[1]):
-        total += number
-        if total <= RANKED_CHUNKS or total == number:
-            leading.append(term)
-        elif number < COMMON_SHARE * count and total <= LENDING_CHUNKS:
-            lending.append(term)
-    return leading, lending
-
-
-def _ranked(
-    index: TextIndex, query: SearchQuery, frequencies: Mapping[str, int], shares: Mapping[str, float]
-) -> tuple[dict[int, float], list[MessageMatch]]:
-    """Scores of the lineages and their messages, best first, in as many parts as the page needs; `shares` is how much
-    each term counts."""
-    # A time that is named is misremembered, or none: it chooses only where the other words have not enough.
-    days = [term for term in frequencies if query.periods and names_day(term)]
-    words = {term: number for term, number in frequencies.items() if term not in days}
-    leading, lending = leading_terms(words, index.chunks)
-    choices = [
-        ({term: words[term] for term in leading}, [*lending, *days]),
-        ({term: frequencies[term] for term in days}, []),
-    ]
-    moments = moment_terms() if asks_when(query.text) else frozenset[str]()
-    idf = {term: weight * shares[term] for term, weight in weights(frequencies, index.chunks).items()}
-    scores: dict[int, float] = {}
-    matches: list[MessageMatch] = []
-    for part in range(1 + max(0, min(query.page * query.limit, FARTHEST)) // LINEAGES_READ):
-        lineages = index.candidates(choices, part)
-        found, ranked = rank(idf, lineages, moments, query.periods)
-        matches += [match for match in ranked if match.root_id not in scores]
-        scores |= {root: score for root, score in found.items() if root not in scores}
-    return scores, matches
-
-
-def _is_within(term: str, said: Sequence[tuple[str, ...]]) -> bool:
-    """Whether it was said in parts, or as a part of one word, whose last e its stem may not have."""
-    return any(term == "".join(way) or (len(way) == 1 and term.removesuffix("e") in way[0]) for way in said)
-
-
-def _shares(
-    terms: Sequence[str], corrections: Mapping[str, Correction], others: Sequence[tuple[str, ...]]
-) -> dict[str, float]:
-    shares: dict[str, float] = {}
-    for term in terms:
-        shares.setdefault(term, SINGLE if len(term) == 1 and is_unspaced(term) and len(terms) > 1 else 1.0)
-        for taken, share in corrections.get(term, {}).values():
-            for one in taken:
-                shares.setdefault(one, share)
-    for way in others:
-        # A telephone number in one counts for all of its groups, as any word for its parts.
-        replaced = sum(_is_within(term, [way]) for term in terms if len(term) > 1 or term.isdecimal())
-        for term in way:
-            shares.setdefault(term, OTHER * (max(1, replaced) if len(way) == 1 else 1))
-    return shares
-
-
-WORDS_TRIED = 3
-SCOPES_TRIED = 8
-SHORTEST, LONGEST = 4, 24
-"""Letters of the shortest word said that another is taken for, and of the longest that is looked at; one letter in
-three tells too little."""
-TAKEN = 3
-"""So many of the likely ones are asked for: the other words of the question decide between them."""
-UNLIKELY = 0.2
-"""As a share of the most likely; less is not asked for."""
-
-
-def _corrections(index: TextIndex, unsaid: Mapping[str, str]) -> dict[str, Correction]:
-    """For each term that was never said (with its word as typed) what is taken for it, where something is near:
-    "Lisbno" is Lisbon, "icecream" ice cream."""
-    mended = [term for term, word in unsaid.items() if word.isalpha() and SHORTEST <= len(word) + 1 <= LONGEST]
-    found = {term: _one_slip_away(index, unsaid[term].casefold()) for term in mended[:WORDS_TRIED]}
-    return {term: taken for term, taken in found.items() if taken}
-
-
-def _one_slip_away(index: TextIndex, word: str) -> Correction:
-    """Of all that is one slip of the finger away, some hundred terms looked up at once (3 to 5 ms), what was said."""
-    parts = [f"{word[:place]} {word[place:]}" for place in range(SHORTEST_PART, len(word) - SHORTEST_PART + 1)]
-    likely: dict[tuple[str, ...], tuple[float, str]] = {}
-    for text, likelihood in [*meant(word).items(), *((two, 1.0) for two in parts if len(word_terms(two)) == 2)]:
-        terms = tuple(word_terms(text)) if len(text) >= SHORTEST else ()
-        if terms and likelihood > likely.get(terms, (0.0, ""))[0]:
-            likely[terms] = likelihood, text
-    known = index.frequencies(set(chain.from_iterable(likely)), SCOPES_TRIED)
-    weighed = {
-        terms: likelihood * math.log1p(min(known[term] + index.latest_terms[term] for term in terms))
-        for terms, (likelihood, _) in likely.items()
-    }
-    best = sorted(weighed.items(), key=lambda pair: (-pair[1], pair[0]))[:TAKEN]
-    if not best:
-        return {}
-    trust, most = math.sqrt(likely[best[0][0]][0]), best[0][1]
-    return {likely[terms][1]: (terms, trust * weight / most) for terms, weight in best if weight > UNLIKELY * most}
-
-
-K = TypeVar("K", bound=Hashable)
-
-DAMPING = 2
-"""How little first places count more than later ones: the constant of Cormack, Clarke and Buettcher, "Reciprocal rank
-fusion" (2009). Theirs is 60, for long lists; of ten sessions the first is the one that matters."""
-
-
-def fused(rankings: Sequence[tuple[float, Sequence[K]]], damping: int = DAMPING) -> dict[K, float]:
-    """The sum of weight / (damping + rank) for each thing, best first; of equals the one ranked earlier comes first."""
-    scores: dict[K, float] = {}
-    for weight, things in rankings:
-        for rank, thing in enumerate(dict.fromkeys(things), 1):
-            scores[thing] = scores.get(thing, 0.0) + weight / (damping + rank)
-    return dict(sorted(scores.items(), key=lambda item: -item[1]))
-
-
-class RankedList(NamedTuple):
-    """What was found another way than by the words of a question: message ids, best first, and how much they count
-    beside these, which count 1. `marks`: what to mark in a text for its sake."""
-
-    weight: float
-    ids: Sequence[int]
-    marks: Sequence[str] = ()
-
-
-NEAR_WEIGHT = 1 / 3
-"""What is near in meaning: 3 to 1 gives chats of real people 0 / +0.5 at hit@1 / hit@5 with multilingual-e5-small;
-equal weights lose."""
-
-
-def fused_with(found: RankedMatches, others: Sequence[tuple[float, Sequence[MessageMatch]]]) -> RankedMatches:
-    """Messages and their lineages by the ranks of all lists."""
-    if not any(also for _, also in others):
-        return found
-    roots = fused([(1.0, [*found.scores] or [one.root_id for one in found.matches]), *_of_each(others, "root_id")])
-    messages = fused(_of_each([(1.0, found.matches), *others], "message_id"))
-    known = {match.message_id: match for _, matches in [*others, (1.0, found.matches)] for match in matches}
-    return found._replace(scores=roots, matches=[known[id_]._replace(score=score) for id_, score in messages.items()])
-
-
-def _of_each(lists: Iterable[tuple[float, Sequence[MessageMatch]]], name: str) -> list[tuple[float, list[int]]]:
-    return [(weight, [getattr(match, name) for match in matches]) for weight, matches in lists]
-
-
-K1, B = 1.0, 0.75
-SOFTNESS = 0.85
-"""Power of the weight of a word: the rarest of a question is seldom the one that counts most."""
-OFFSETS = ((0, 1.0), (1, 0.45), (2, 0.3), (-1, 0.3), (-2, 0.15))
-"""How much a message lends to the one at this distance behind it: more to those that follow, because an answer follows
-what it answers."""
-KIN = 0.3
-"""A word that shares its beginning with one asked for (adopted, adoption) counts as so much of it; and so does its
-English stem, besides that of another language: it alone finds a word where the language of a message is not told."""
-NEAR = 0.5
-"""For words that stand together in the question and in the message, in any order, up to NEAR_TERMS apart."""
-NEAR_TERMS = 2
-NAMED = 1.5
-"""The name of somebody who speaks tells whose conversation is meant, however often it is said."""
-SPEAKER = 0.9
-"""For what was said by somebody whom the question names, or by who asks about themselves: people are asked about what
-they said."""
-DAY_WEIGHT = 0.2
-"""The day counts a little for each message too, so that one is found by its day alone ("What about Wednesday?")."""
-PERIOD = 1.0
-"""How much more a message counts, and a stretch, that is of the time which the question names: +0.4 / +0.9 at hit@1 /
-hit@5 on chats; on phone notes, which are asked for by month, +11 / +5."""
-CLOSE_DAYS = 4
-"""Away from that time it is halved with so many days and each eighth of its length, because people misremember; the
-day after it counts as one of it, because people tell of a day on the next: +0.3 / +0.5 on chats of real people."""
-COVERAGE = 0.4
-"""Power of the share of the query (by weight) that a message covers."""
-QUESTION_PENALTY = 0.2
-"""A question is rarely the answer, though it shares its words."""
-REPEATED = 0.5
-"""A question that has more than so much in common with the one that is asked was asked before: what follows has all its
-words, unless the same person said it, and it counts half itself."""
-MOMENT_BONUS = 0.25
-"""Where a moment is asked for, messages that name one."""
-BEST_SHARE = 0.5
-"""A session: half its best message, half its best stretch. A sum over messages would put what a long talk repeats
-before a note that says it once."""
-SESSION_SHARE = 0.6
-"""How much of its session's score a message gets."""
-PASSAGE_TERMS = 40
-"""Messages are ranked by passages of about so many terms, so that a long answer is as good as the part that answers."""
-
-
-def weights(frequencies: Mapping[str, int], count: int) -> dict[str, float]:
-    """The idf of each term, softened and never negative: `frequencies` in how many of `count` stretches it stands."""
-    return {
-        term: math.log(1 + (max(count, number) - number + 0.5) / (number + 0.5)) ** SOFTNESS
-        for term, number in frequencies.items()
-    }
+def _group_starts(groups: Iterable[Sized]) -> IntArray:
+    """The index of each group's first item if all groups are joined."""
+    ends = np.cumsum(list(map(len, groups)))
+    return np.concatenate(([0], ends[:-1]))
 
 
 def rank(
@@ -306,131 +224,130 @@ def rank(
     moments: frozenset[str] = frozenset(),
     periods: Sequence[tuple[int, int]] = (),
 ) -> tuple[dict[int, float], list[MessageMatch]]:
-    """Scores of the lineages and all wanted messages, best first; `idf` in the order of the question, `moments` only
-    where one is asked for. Arrays have a row for each passage of the messages, in their order, and a column for each
-    term."""
+    """Score the lineages and all candidate messages, best first.
+
+    `idf` has the terms in the order of the query. `moments` are terms that name a moment, if the
+    query asks for one. `periods` are the first and last days (as ordinals) of
+    periods that the query names.
+    """
     if not lineages or not idf:
         return {}, []
-    messages = list(chain.from_iterable(lineages.values()))
-    cut = [_passages(message.terms) for message in messages]
-    texts = list(chain.from_iterable(cut))
-    rows = chain.from_iterable(map(repeat, messages, map(len, cut)))
-    _, sessions, chunks, _, names, days, are_questions, are_wanted, day_numbers, are_own = zip(*rows, strict=True)
-    called = {name for name in set(names) if not idf.keys().isdisjoint(name)}
-    named = set(chain.from_iterable(called))
-    asked = np.array([weight * NAMED if term in named else weight for term, weight in idf.items()])
-    # Which messages stand together, and in which of the stretches.
-    places = np.array((sessions, chunks))
-    stretches = np.cumsum(np.concatenate(([False], (places[:, 1:] != places[:, :-1]).any(axis=0))))
-    lengths = np.array(list(map(len, texts)), float)
-    is_question = np.array(are_questions)
+    passages = build_passages(lineages)
+    speakers = {name for name in set(passages.name_terms) if not idf.keys().isdisjoint(name)}
+    weights = _weigh_speaker_names(idf, speakers)
+    related_words = _find_related(idf, passages.terms)
+    tokens = _find_tokens(passages, idf, related_words)
+    text_counts = _count_terms(tokens, idf, related_words)
+    day_counts = _count_label_terms(passages.day_terms, idf)
+    counts = text_counts + _count_label_terms(passages.name_terms, idf)
+    is_repeated = passages.is_question & _is_same_question(text_counts, passages.terms)
 
-    own, near = _overlaps(idf, texts)
-    counts = own + _counts(names, idf)
-    of_days = _counts(days, idf)
-    scored = _stretch_scores(counts, of_days, lengths + list(map(len, names)), stretches, days, asked)
-    is_repeated = is_question & _is_repeated(own, texts)
-    lent, windows = _with_neighbours(counts + DAY_WEIGHT * of_days, lengths, places, is_repeated & _may_answer(names))
-    windows /= max(1.0, lengths.mean()) * sum(weight for _, weight in OFFSETS)
-    covered = (asked * np.minimum(lent, 1.0)).sum(axis=1) / (asked.sum() or 1.0)
-    raw = _bm25(lent, windows, asked) * covered**COVERAGE * (1 + NEAR * near) * are_wanted
-    raw[is_repeated] *= REPEATED
-    raw[list(are_own)] *= 1 + SPEAKER
+    is_answered = is_repeated & _is_followed_by_other_speaker(passages.name_terms)
+    with_neighbours, relative_lengths = _add_neighbours(
+        counts + DAY_WEIGHT * day_counts, passages, is_answered
+    )
+    scores = _bm25(with_neighbours, relative_lengths, weights)
+    scores = scores * _coverage(with_neighbours, weights) ** COVERAGE_POWER
+    scores *= 1 + ADJACENT_BONUS * _adjacent_pairs(tokens, idf, len(passages.terms))
+    scores *= passages.is_candidate
+    scores[is_repeated] *= REPEATED_WEIGHT
+    scores[passages.is_askers_own] *= 1 + SPEAKER_BONUS
+    stretch_scores = _score_stretches(counts, day_counts, passages, weights)
     if periods:
-        # What has only the day of the question has it in its words already.
-        has_words = (lent[:, [not names_day(term) for term in idf]] > 0).any(axis=1)
-        lift = 1 + PERIOD * _nearness(day_numbers, periods) * has_words
-        raw *= lift
-        begins = np.searchsorted(stretches, np.arange(stretches[-1] + 1))
-        scored = scored * np.maximum.reduceat(lift, begins)
-    final = np.where(is_question, raw * (1 - QUESTION_PENALTY), raw)
+        boost = _period_boost(with_neighbours, idf, passages.day, periods)
+        scores *= boost
+        stretch_scores = stretch_scores * np.maximum.reduceat(boost, passages.stretch_starts)
+
+    message_scores = np.where(passages.is_question, scores * (1 - QUESTION_PENALTY), scores)
     if moments:
-        final[[not moments.isdisjoint(text) for text in texts]] *= 1 + MOMENT_BONUS
-    final[[name in called for name in names]] *= 1 + SPEAKER
-    return _best(lineages, _begins(cut), raw, final, scored[stretches])
+        names_moment = [not moments.isdisjoint(terms) for terms in passages.terms]
+        message_scores[names_moment] *= 1 + MOMENT_BONUS
+    message_scores[[name in speakers for name in passages.name_terms]] *= 1 + SPEAKER_BONUS
+    return _order(lineages, passages, scores, message_scores, stretch_scores)
 
 
-def _best(
-    lineages: Mapping[int, Sequence[CandidateMessage]], begins: Places, raw: Array, final: Array, scored: Array
-) -> tuple[dict[int, float], list[MessageMatch]]:
-    """Of each message its best passage, of each lineage its best message and its best stretch."""
-    raw, final, scored = (np.maximum.reduceat(each, begins) for each in (raw, final, scored))
-    of_lineages = _begins(lineages.values())
-    best, stretch = np.maximum.reduceat(raw, of_lineages), np.maximum.reduceat(scored, of_lineages)
-    found = np.where(best > 0, BEST_SHARE * best + (1 - BEST_SHARE) * stretch, 0)
-    lineage = np.repeat(np.arange(len(found)), list(map(len, lineages.values())))
-    final += SESSION_SHARE * found[lineage]
-    rows = [(message, root) for root, messages in lineages.items() for message in messages]
-    ids = [message.message_id for message, _ in rows]
-    ranked = [place for place in np.lexsort((np.array(ids), -final)).tolist() if raw[place] > 0]
-    matches = [
-        MessageMatch(ids[place], rows[place][0].session_id, rows[place][1], float(final[place])) for place in ranked
-    ]
-    scores = sorted(zip(lineages, found.tolist(), strict=True), key=lambda pair: -pair[1])
-    return {root: score for root, score in scores if score}, matches
+def _weigh_speaker_names(
+    idf: Mapping[str, float], speakers: Collection[Sequence[str]]
+) -> FloatArray:
+    """The weight of each query term; the names of speakers count more."""
+    speaker_terms = set(chain.from_iterable(speakers))
+    return np.array(
+        [weight * NAME_WEIGHT if term in speaker_terms else weight for term, weight in idf.items()]
+    )
 
 
-def _passages(terms: Sequence[str]) -> list[Sequence[str]]:
-    """The terms of a long message in parts of about the same length."""
-    count = max(1, round(len(terms) / PASSAGE_TERMS))
-    cuts = [len(terms) * number // count for number in range(count + 1)]
-    return [terms[start:end] for start, end in pairwise(cuts)]
+def _find_related(
+    query_terms: Collection[str], texts: Iterable[Sequence[str]]
+) -> dict[str, list[str]]:
+    """Words of the texts that are related to query terms, each with those query terms.
+
+    Words that are query terms themselves are left out.
+    """
+    terms_by_prefix: dict[str, list[str]] = {}
+    for term in query_terms:
+        if len(term) >= RELATED_PREFIX_LETTERS and term.isalpha() and not is_unspaced(term):
+            terms_by_prefix.setdefault(term[:RELATED_PREFIX_LETTERS], []).append(term)
+    if not terms_by_prefix:
+        return {}
+
+    related_words: dict[str, list[str]] = {}
+    for word in dict.fromkeys(chain.from_iterable(texts)):
+        terms = terms_by_prefix.get(word[:RELATED_PREFIX_LETTERS])
+        if terms is None or word in query_terms:
+            continue
+        related_terms = [term for term in terms if are_related(word, term)]
+        if related_terms:
+            related_words[word] = related_terms
+    return related_words
 
 
-def _begins(groups: Iterable[Sized]) -> Places:
-    """Where each of the groups begins in a row of all."""
-    ends = np.cumsum(list(map(len, groups)))
-    return np.concatenate(([0], ends[:-1]))
+@dataclass(frozen=True, slots=True)
+class _Tokens:
+    """All occurrences of query terms and words related to them, in the order of the texts."""
+
+    # The number of the passage that contains the occurrence.
+    passage: IntArray
+    # Its position if the terms of all passages are joined.
+    position: IntArray
+    # The number of the word: query terms come first, then related words.
+    word: IntArray
+    # How often each word (column) occurs in each passage (row).
+    counts: IntArray
 
 
-def _nearness(days: Sequence[int], periods: Sequence[tuple[int, int]]) -> Array:
-    """Of each day to the nearest period, 0 to 1."""
-    first, last = np.array(periods).T
-    numbers, places = np.unique(days, return_inverse=True)
-    away = np.maximum(np.maximum(first - numbers[:, np.newaxis], numbers[:, np.newaxis] - last - 1), 0)
-    near: Array = (0.5 ** (away / (CLOSE_DAYS + (last - first) / 8))).max(axis=1)[places]
-    return near
+def _find_tokens(
+    passages: PassageTable, idf: Mapping[str, float], related_words: Mapping[str, Sequence[str]]
+) -> _Tokens:
+    """Find every query term and related word in the passages."""
+    numbers = {word: number for number, word in enumerate([*idf, *related_words])}
+    # -1 stands for every other word.
+    words = chain.from_iterable(passages.terms)
+    word_numbers = np.fromiter(map(numbers.get, words, repeat(-1)), int)
+    position = np.flatnonzero(word_numbers >= 0)
+    word = word_numbers[position]
+    passage_count = len(passages.terms)
+    passage = np.repeat(np.arange(passage_count), list(map(len, passages.terms)))[position]
+    cells = np.bincount(passage * len(numbers) + word, minlength=passage_count * len(numbers))
+    return _Tokens(passage, position, word, cells.reshape(passage_count, len(numbers)))
 
 
-def _overlaps(idf: Mapping[str, float], texts: Sequence[Sequence[str]]) -> tuple[Array, Array]:
-    """How often each term stands in each text, its kin by their share; and the weight of the pairs of neighbours in the
-    question that stand together in a text too."""
-    kin = _kin(idf, texts)
-    columns = {word: column for column, word in enumerate([*idf, *kin])}
-    width = len(idf) + len(kin)
-    all_words = np.fromiter(map(columns.get, chain.from_iterable(texts), repeat(-1)), int)
-    places = np.flatnonzero(all_words >= 0)
-    words, rows = all_words[places], np.repeat(np.arange(len(texts)), list(map(len, texts)))[places]
-    found = np.bincount(rows * width + words, minlength=len(texts) * width).reshape(len(texts), width)
-    counts = found[:, : len(idf)].astype(float)
-    for column, terms in enumerate(kin.values(), len(idf)):
+def _count_terms(
+    tokens: _Tokens, idf: Mapping[str, float], related_words: Mapping[str, Sequence[str]]
+) -> FloatArray:
+    """How often each query term occurs in each passage; related words count partly."""
+    columns = {term: column for column, term in enumerate(idf)}
+    counts = tokens.counts[:, : len(idf)].astype(float)
+    for word_number, terms in enumerate(related_words.values(), len(idf)):
         for term in terms:
-            counts[:, columns[term]] += KIN * found[:, column]
-    together = np.zeros_like(counts)
-    for step in range(1, NEAR_TERMS + 1):
-        one, other = words[:-step], words[step:]
-        is_near = (rows[step:] == rows[:-step]) & (places[step:] - places[:-step] <= NEAR_TERMS)
-        is_pair = is_near & (np.abs(one - other) == 1) & (np.maximum(one, other) < len(idf))
-        together[rows[step:][is_pair], np.minimum(one, other)[is_pair]] = 1
-    alone = np.array(list(idf.values()))
-    pairs = alone[:-1] + alone[1:]
-    return counts, (together[:, :-1] * pairs).sum(axis=1) / (pairs.sum() or 1.0)
+            counts[:, columns[term]] += RELATED_WEIGHT * tokens.counts[:, word_number]
+    return counts
 
 
-def _kin(terms: Collection[str], texts: Iterable[Sequence[str]]) -> dict[str, list[str]]:
-    """For each word of the texts that is no term, but shares its beginning with some: which."""
-    by_beginning: dict[str, list[str]] = {}
-    for term in terms:
-        if len(term) >= KIN_LETTERS and term.isalpha() and not is_unspaced(term):
-            by_beginning.setdefault(term[:KIN_LETTERS], []).append(term)
-    words = dict.fromkeys(chain.from_iterable(texts)) if by_beginning else ()
-    near = [(word, by_beginning[word[:KIN_LETTERS]]) for word in words if word[:KIN_LETTERS] in by_beginning]
-    found = {word: [term for term in alike if are_kin(word, term)] for word, alike in near if word not in terms}
-    return {word: alike for word, alike in found.items() if alike}
+def _count_label_terms(labels: Sequence[tuple[str, ...]], terms: Iterable[str]) -> FloatArray:
+    """How often each query term occurs in the name or day of each passage.
 
-
-def _counts(labels: Sequence[tuple[str, ...]], terms: Iterable[str]) -> Array:
-    """How often each term stands in each of the names or days, few of which are different."""
+    Many passages share a label, so each distinct label is counted only once.
+    """
     rows = {label: row for row, label in enumerate(dict.fromkeys(labels))}
     columns = {term: column for column, term in enumerate(terms)}
     counts = np.zeros((len(rows), len(columns)))
@@ -440,50 +357,176 @@ def _counts(labels: Sequence[tuple[str, ...]], terms: Iterable[str]) -> Array:
     return counts[[rows[label] for label in labels]]
 
 
-def _stretch_scores(
-    counts: Array, of_days: Array, lengths: Array, stretches: Places, days: Sequence[tuple[str, ...]], asked: Array
-) -> Array:
-    """The score of each stretch as one document with its different days."""
-    begins = np.searchsorted(stretches, np.arange(stretches[-1] + 1))
-    counts, lengths = np.add.reduceat(counts, begins), np.add.reduceat(lengths, begins)
-    different = {pair: place for place, pair in enumerate(zip(stretches.tolist(), days, strict=True))}
-    chosen = list(different.values())
-    np.add.at(counts, stretches[chosen], DAY_IN_CHUNK * of_days[chosen])
-    np.add.at(lengths, stretches[chosen], [DAY_IN_CHUNK * len(day) for _, day in different])
-    # What matches is longer than most, so the mean would make little of length, the less the more is read.
-    return _bm25(counts, lengths / max(1.0, np.median(lengths)), asked)
+def _is_same_question(text_counts: FloatArray, texts: Sequence[Sequence[str]]) -> BoolArray:
+    """Which passages share most of their terms with the query, and have most of its terms."""
+    shared_terms = (text_counts >= 1).sum(axis=1)
+    is_same: BoolArray = shared_terms > REPEATED_SHARE * text_counts.shape[1]
+    for row in np.flatnonzero(is_same).tolist():
+        is_same[row] = shared_terms[row] > REPEATED_SHARE * len(set(texts[row]))
+    return is_same
 
 
-def _is_repeated(counts: Array, texts: Sequence[Sequence[str]]) -> Flags:
-    """Which texts have more than `REPEATED` of their terms, and of those asked for, in common with the question."""
-    common = (counts >= 1).sum(axis=1)
-    is_repeated: Flags = common > REPEATED * counts.shape[1]
-    for row in np.flatnonzero(is_repeated).tolist():
-        is_repeated[row] = common[row] > REPEATED * len(set(texts[row]))
-    return is_repeated
+def _is_followed_by_other_speaker(names: Sequence[tuple[str, ...]]) -> BoolArray:
+    """Which passages are followed by another speaker. People don't answer their own questions.
+
+    A passage without a name always counts.
+    """
+    next_names = (*names[1:], ())
+    return np.array(
+        [not name or name != next_name for name, next_name in zip(names, next_names, strict=True)]
+    )
 
 
-def _may_answer(names: Sequence[tuple[str, ...]]) -> Flags:
-    """After which messages somebody else speaks: nobody answers their own question."""
-    return np.array([not one or one != other for one, other in zip(names, (*names[1:], ()), strict=True)])
+def _add_neighbours(
+    counts: FloatArray, passages: PassageTable, is_answered: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Add to each passage's counts a share of its neighbours' counts.
 
+    Neighbours are passages of the same session in the same or an adjacent chunk. A question that
+    is answered lends all of its counts to the passage after it.
 
-def _with_neighbours(bags: Array, lengths: Array, places: Places, is_answered: Flags) -> tuple[Array, Array]:
-    """The counts of each message with what those around it lend, and the length of all that."""
-    counts, windows = np.zeros_like(bags), np.zeros_like(lengths)
-    for offset, weight in OFFSETS:
-        lender = slice(max(0, -offset), len(bags) - max(0, offset))
-        taker = slice(max(0, offset), len(bags) - max(0, -offset))
-        apart, steps = np.abs(places[:, lender] - places[:, taker])
-        shares = weight * ((apart == 0) & (steps <= 1))
-        windows[taker] += shares * lengths[lender]
+    Returns the counts, and the length of each passage with its neighbours relative to the mean.
+    """
+    total_counts = np.zeros_like(counts)
+    total_lengths = np.zeros_like(passages.length)
+    for offset, weight in NEIGHBOUR_WEIGHTS:
+        # Each row of `taker` is `offset` passages after its row of `lender`.
+        lender = slice(max(0, -offset), len(counts) - max(0, offset))
+        taker = slice(max(0, offset), len(counts) - max(0, -offset))
+        is_same_session = passages.session[lender] == passages.session[taker]
+        chunk_distance = np.abs(passages.chunk[lender] - passages.chunk[taker])
+        shares = weight * (is_same_session & (chunk_distance <= 1))
+        total_lengths[taker] += shares * passages.length[lender]
         if offset == 1:
             shares[is_answered[lender] & (shares > 0)] = 1.0
-        counts[taker] += shares[:, np.newaxis] * bags[lender]
-    return counts, windows
+        total_counts[taker] += shares[:, np.newaxis] * counts[lender]
+    mean_length = max(1.0, passages.length.mean())
+    total_lengths /= mean_length * sum(weight for _, weight in NEIGHBOUR_WEIGHTS)
+    return total_counts, total_lengths
 
 
-def _bm25(counts: Array, relative_lengths: Array, asked: Array) -> Array:
+def _bm25(counts: FloatArray, relative_lengths: FloatArray, weights: FloatArray) -> FloatArray:
+    """BM25 of each row of term counts; lengths are relative to the mean."""
     norms = K1 * (1 - B + B * relative_lengths)[:, np.newaxis]
-    scores: Array = (asked * counts * (K1 + 1) / (counts + norms)).sum(axis=1)
+    scores: FloatArray = (weights * counts * (K1 + 1) / (counts + norms)).sum(axis=1)
     return scores
+
+
+def _coverage(counts: FloatArray, weights: FloatArray) -> FloatArray:
+    """The share of the query, by weight, that each passage covers."""
+    covered_weight: FloatArray = (weights * np.minimum(counts, 1.0)).sum(axis=1)
+    return covered_weight / (weights.sum() or 1.0)
+
+
+def _adjacent_pairs(tokens: _Tokens, idf: Mapping[str, float], passage_count: int) -> FloatArray:
+    """For each passage, the share of the query's adjacent pairs, by weight, that it contains.
+
+    The two words of a pair may be at most `ADJACENT_TERMS` apart in the passage.
+    """
+    term_count = len(idf)
+    has_pair = np.zeros((passage_count, term_count))
+    for step in range(1, ADJACENT_TERMS + 1):
+        first, second = tokens.word[:-step], tokens.word[step:]
+        passage = tokens.passage[step:]
+        distance = tokens.position[step:] - tokens.position[:-step]
+        is_close = (passage == tokens.passage[:-step]) & (distance <= ADJACENT_TERMS)
+        are_neighbours = np.abs(first - second) == 1
+        are_query_terms = np.maximum(first, second) < term_count
+        is_pair = is_close & are_neighbours & are_query_terms
+        has_pair[passage[is_pair], np.minimum(first, second)[is_pair]] = 1
+    term_weights = np.array(list(idf.values()))
+    pair_weights = term_weights[:-1] + term_weights[1:]
+    shares: FloatArray = (has_pair[:, :-1] * pair_weights).sum(axis=1)
+    return shares / (pair_weights.sum() or 1.0)
+
+
+def _period_boost(
+    counts: FloatArray,
+    idf: Mapping[str, float],
+    days: IntArray,
+    periods: Sequence[tuple[int, int]],
+) -> FloatArray:
+    """The factor for passages in or near a period that the query names, from 1 to 2.
+
+    A passage gets it only if it has a word of the query that isn't a date. The counts already
+    include dates.
+    """
+    is_word = [not is_date_term(term) for term in idf]
+    has_words = (counts[:, is_word] > 0).any(axis=1)
+    boost: FloatArray = 1 + PERIOD_BONUS * _period_nearness(days, periods) * has_words
+    return boost
+
+
+def _period_nearness(days: IntArray, periods: Sequence[tuple[int, int]]) -> FloatArray:
+    """How near each day is to the nearest period: 1 within it, then falling towards 0."""
+    first, last = np.array(periods).T
+    unique_days, rows = np.unique(days, return_inverse=True)
+    before = first - unique_days[:, np.newaxis]
+    after = unique_days[:, np.newaxis] - last - 1
+    distance = np.maximum(np.maximum(before, after), 0)
+    half_life = PERIOD_HALF_LIFE_DAYS + (last - first) / 8
+    nearness: FloatArray = (0.5 ** (distance / half_life)).max(axis=1)
+    return nearness[rows]
+
+
+def _score_stretches(
+    counts: FloatArray, day_counts: FloatArray, passages: PassageTable, weights: FloatArray
+) -> FloatArray:
+    """BM25 of each stretch as one document, to which the terms of each of its days are added once.
+
+    Lengths are relative to the median, because a few very long stretches raise the mean so much
+    that length would hardly count.
+    """
+    lengths = passages.length + list(map(len, passages.name_terms))
+    stretch_counts = np.add.reduceat(counts, passages.stretch_starts)
+    stretch_lengths = np.add.reduceat(lengths, passages.stretch_starts)
+    # For each day of each stretch, the last passage of that day.
+    day_rows: dict[tuple[int, tuple[str, ...]], int] = {}
+    for row, stretch in enumerate(passages.stretch.tolist()):
+        day_rows[stretch, passages.day_terms[row]] = row
+    rows = list(day_rows.values())
+    stretches = passages.stretch[rows]
+    np.add.at(stretch_counts, stretches, DAY_TERM_COUNT * day_counts[rows])
+    day_lengths = [DAY_TERM_COUNT * len(day_terms) for _, day_terms in day_rows]
+    np.add.at(stretch_lengths, stretches, day_lengths)
+    return _bm25(stretch_counts, stretch_lengths / max(1.0, np.median(stretch_lengths)), weights)
+
+
+def _order(
+    lineages: Mapping[int, Sequence[CandidateMessage]],
+    passages: PassageTable,
+    scores: FloatArray,
+    message_scores: FloatArray,
+    stretch_scores: FloatArray,
+) -> tuple[dict[int, float], list[MessageMatch]]:
+    """Order the lineages and their messages, best first.
+
+    A message counts by its best passage, a lineage by its best message and its best stretch.
+    Messages with the same score are ordered by id.
+    """
+    best_passages = np.maximum.reduceat(scores, passages.message_starts)
+    totals = np.maximum.reduceat(message_scores, passages.message_starts)
+    best_messages = np.maximum.reduceat(best_passages, passages.lineage_starts)
+    passage_stretch_scores = stretch_scores[passages.stretch]
+    message_stretches = np.maximum.reduceat(passage_stretch_scores, passages.message_starts)
+    best_stretches = np.maximum.reduceat(message_stretches, passages.lineage_starts)
+    mean_scores = BEST_MESSAGE_SHARE * best_messages + (1 - BEST_MESSAGE_SHARE) * best_stretches
+    lineage_scores = np.where(best_messages > 0, mean_scores, 0)
+    lineage_of_message = np.repeat(np.arange(len(lineages)), list(map(len, lineages.values())))
+    totals += LINEAGE_WEIGHT * lineage_scores[lineage_of_message]
+
+    messages = list(chain.from_iterable(lineages.values()))
+    root_ids = list(lineages)
+    message_ids = np.array([message.message_id for message in messages])
+    matches = []
+    for row in np.lexsort((message_ids, -totals)).tolist():
+        if best_passages[row] > 0:
+            message = messages[row]
+            root_id = root_ids[lineage_of_message[row]]
+            matches.append(
+                MessageMatch(message.message_id, message.session_id, root_id, float(totals[row]))
+            )
+    score_order = sorted(
+        zip(root_ids, lineage_scores.tolist(), strict=True), key=lambda item: -item[1]
+    )
+    return {root_id: score for root_id, score in score_order if score}, matches

@@ -1,279 +1,483 @@
-"""Search over everything that was said, each in one hop to the database thread, the upkeep of its indexes, the memory
-provider over it (before a turn, what earlier conversations hold on the subject), and the tool `session_search`.
+"""Search over everything that was said, and the memory provider that uses it before a turn.
 
-Route, candidates, ranking and results each have a module. A damaged index costs time, never an answer.
+A search first decides what the query means (`core/search/query.py`), collects candidates from the
+text indexes (`core/store/sqlite/text_index.py`), ranks them (`core/search/ranking.py`) and builds
+the results (`core/search/results.py`). All of it happens in one database transaction. If an index
+is damaged, the search repairs it first; that takes time, but the search still answers.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from zoneinfo import ZoneInfo
 
-from core.dates.mentions import mentioned
-from core.errors import StoreError, ToolError
-from core.guard.guard import Arguments, tool_of
+from core.dates.mentions import find_periods
+from core.errors import StoreError
 from core.memory.provider import MemoryProvider
 from core.ports import Clock
 from core.search import results
-from core.search.query import any_of, asked_for, is_question, parse, read_filters, said_by, unlimited, within_time
-from core.search.ranking import NEAR_WEIGHT, RankedList, RankedMatches, any_words, fused_with
-from core.search.results import MATCHES_SHOWN, MESSAGES_MAX, page_of, within
-from core.store.facts import other_names
-from core.store.query import DEFAULT_ROLES, FoundSession, MessageMatch, SearchQuery, SearchResults
+from core.search.fusion import NEAR_WEIGHT, RankedList, WeightedMatches, fuse_matches
+from core.search.query import (
+    extract_filters,
+    is_question,
+    plan_any_word,
+    plan_typed,
+    remove_filters,
+    strip_operators,
+)
+from core.search.ranking import RankedMatches, rank_matches
+from core.search.results import MAX_MATCHES_SHOWN, MAX_MESSAGES, page_slice, shorten_to_budget
+from core.store.facts import find_aliases
+from core.store.query import (
+    DEFAULT_ROLES,
+    FoundSession,
+    MessageMatch,
+    ResultLimits,
+    SearchPlan,
+    SearchQuery,
+    SearchResults,
+    ShownMessage,
+    TextKind,
+)
 from core.store.rows import Connection
 from core.store.sqlite import indexing, text_index
-from core.store.sqlite.database import ROOM_WAIT_S, Database
-from core.store.sqlite.passages import Passages
+from core.store.sqlite.database import LOG_SPACE_WAIT_S, Database
+from core.store.sqlite.excerpts import SessionExcerpts
+from core.store.sqlite.schema import is_stale
 from core.store.sqlite.text_index import TextIndex
-from core.text.normalize import shortened
-from core.text.terms import marks_of, query_terms
-from core.types import Payer, Role, Scope, Tool, ToolContext
+from core.text.normalize import shorten
+from core.text.terms import highlight_patterns, query_terms
+from core.types import ToolContext
 
-LOOK_AT = 20
-"""So many matches are looked at even when enough sessions are known: a session may have more than one."""
+MIN_MATCHES = 20
+"""A search reads at least this many matches, because a session may have more than one."""
 TEND_MESSAGES = 128
-"""In one step beside others, who wait for it: about 10 ms."""
+"""One step of upkeep indexes this many messages. Other writers wait for it, about 10 ms."""
 REPAIRS = 2
-"""Of an index that lost a table SQLite repairs what it still holds in memory first."""
+"""A search repairs the indexes at most twice.
+
+One repair isn't enough if a table of an index is missing: SQLite first repairs only what it still
+holds in memory.
+"""
 STEPS_BEFORE_SEARCH = 10
-"""A search that meets chunks far behind takes in so much before it answers without the rest."""
+"""If the chunks are far behind, a search takes this many indexing steps and ignores the messages
+that are still unindexed."""
+INLINE_SEARCH_S = 0.010
+"""A search for a turn may block the event loop for this long."""
+QUICK_SEARCH_S = 0.006
+"""A search for a turn runs on the event loop if recent searches took less than this on average."""
+AVERAGED_SEARCHES = 8
+"""The average covers about this many searches."""
 
 
 class HistorySearch(Protocol):
-    """Whoever answers queries over history: `Recall`, and `ExpandedRecall` with the help of a model."""
+    """Answers queries over the history: `Recall`, or `ExpandedRecall` with the help of a model."""
 
     async def recall(self, query: SearchQuery) -> SearchResults:
-        """Never raises for anything that a person can type."""
+        """Answer a query. Never raises for anything that a person can type."""
 
 
 class Retriever(Protocol):
-    """A second ranked list beside that of the words, such as by meaning."""
+    """Finds messages in another way than by their words, for example by meaning."""
 
     async def retrieve(self, query: SearchQuery) -> Sequence[MessageMatch]:
-        """Messages that the query may see and wants, best first; nothing where it cannot tell. Never raises."""
+        """Return messages that the query's scopes and filters allow, best first.
 
-
-SEARCH_S, QUICK_S, SEARCHES = 0.010, 0.006, 8
-"""A search for a turn may hold the event loop for 10 ms, where the last eight or so took less than 6 on average."""
+        Returns an empty sequence if the search fails. Never raises.
+        """
 
 
 class Recall:
-    """Recall over state.db; `clock` gives the present moment, `zone` is the IANA zone of typed dates. What the
-    `retriever` finds for a question is fused with what its words find."""
+    """Search over the messages in state.db.
 
-    def __init__(self, database: Database, clock: Clock, zone: str = "UTC", retriever: Retriever | None = None) -> None:
+    `zone` is the IANA name of the time zone for dates in a query. Matches of the `retriever` are
+    fused with the matches found by words.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        zone: str = "UTC",
+        retriever: Retriever | None = None,
+    ) -> None:
         self.retriever = retriever
         self._database = database
         self._clock = clock
         self._zone = ZoneInfo(zone)
+        # The newest message when the indexes were last merged completely.
         self._merged_until = -1
+        # Moving average of the time that a search takes.
         self._search_s = 0.0
 
     async def recall(self, query: SearchQuery, lists: Sequence[RankedList] = ()) -> SearchResults:
-        """Never raises for what a person can type. `around` -> scroll, `session` alone -> read, nothing -> browse. Of
-        the `lists` counts what the query may see and wants."""
-        started = time.perf_counter()
-        asked = read_filters(query, self._clock.now(), self._zone)
-        today = self._clock.now().astimezone(self._zone).date()
-        found = await self._routed(replace(asked.query, periods=mentioned(asked.query.text, today)), lists)
-        notes = [*asked.notes, found.note]
-        if not found.sessions and found.shape in ("discovery", "browse") and not query.is_turn:
-            notes.append(await self._tried(asked.query, found))
-        if query.budget_chars is not None:
-            found = within(found, query.budget_chars)
-        took_ms = round((time.perf_counter() - started) * 1000, 3)
-        return replace(found, query=query.text, note=results.joined(notes), took_ms=took_ms)
+        """Answer a query. Never raises for anything that a person can type.
 
-    async def _routed(self, query: SearchQuery, lists: Sequence[RankedList] = ()) -> SearchResults:
+        The shape of the results depends on the query: `around` gives "scroll", and words give
+        "discovery". Without words, filters that ask for messages also give "discovery"; otherwise
+        a session gives "read", and anything else "browse". Messages of `lists` are fused with the
+        matches if the query's scopes and filters allow them.
+        """
+        started_s = time.perf_counter()
+        extraction = extract_filters(query, self._clock.now(), self._zone)
+        today = self._clock.now().astimezone(self._zone).date()
+        periods = find_periods(extraction.query.text, today)
+        answer = await self._answer(replace(extraction.query, periods=periods), lists)
+
+        notes = [*extraction.notes, answer.note]
+        if (
+            not answer.sessions
+            and answer.shape in ("discovery", "browse")
+            and query.kind is not TextKind.TURN
+        ):
+            notes.append(await self._describe_attempts(extraction.query, answer))
+        if query.limits.budget_chars is not None:
+            answer = shorten_to_budget(answer, query.limits.budget_chars)
+        return replace(
+            answer,
+            query=query.text,
+            note=results.join_sentences(notes),
+            took_ms=round((time.perf_counter() - started_s) * 1000, 3),
+        )
+
+    async def _answer(self, query: SearchQuery, lists: Sequence[RankedList] = ()) -> SearchResults:
+        """Search by words, list the latest messages, or show sessions, as the query demands."""
         if query.around is None:
             if query.text.strip():
-                return await self._discover(query, lists)
-            is_narrowed = query.platforms or query.title or query.after is not None or query.before is not None
-            is_by = query.is_own or query.sender or query.roles != DEFAULT_ROLES
-            if is_by or (query.session is not None and is_narrowed):
-                return await self._database.read(lambda connection: _latest(connection, query))
-        return await self._database.glance(lambda connection: results.leafed(Passages(connection, query), query))
+                return await self._search_words(query, lists)
+            if _needs_latest_messages(query):
+                return await self._database.read(partial(_list_latest, query=query))
+        return await self._database.read_inline(
+            lambda connection: results.load_without_search(
+                SessionExcerpts(connection, query), query
+            )
+        )
 
-    async def _tried(self, query: SearchQuery, found: SearchResults) -> str | None:
-        """What was tried in vain, in a sentence; None where there is nothing to say about it."""
-        everywhere = unlimited(query)
-        is_limited = everywhere != query
-        if found.note in (results.WORDLESS, results.DAMAGED) or not (query.text.strip() or is_limited):
+    async def _describe_attempts(self, query: SearchQuery, answer: SearchResults) -> str | None:
+        """Say what a search without results tried; None if there is nothing to say."""
+        plain_query = remove_filters(query)
+        has_filters = plain_query != query
+        if answer.note in (results.NO_WORDS_NOTE, results.DAMAGED_INDEX_NOTE):
             return None
-        if query.page > 1:
-            return results.PAGE_EMPTY.format(page=query.page)
-        # By words alone, as it says: something is always near in meaning.
-        wider = await self._routed(replace(everywhere, limit=1, is_incognito=True)) if is_limited else found
-        is_typed = bool(parse(query.text).alternatives) and not is_question(query.text)
-        words = any_of(asked_for(query.text)).terms
-        return results.nothing(words, is_typed=is_typed, is_limited=is_limited, is_wider=bool(wider.sessions))
+        if not query.text.strip() and not has_filters:
+            return None
+        if query.limits.page > 1:
+            return results.EMPTY_PAGE_NOTE.format(page=query.limits.page)
 
-    async def _discover(self, query: SearchQuery, lists: Sequence[RankedList]) -> SearchResults:
-        """By the indexes; where they are stale, damaged or far behind, again after they were brought up to date."""
-        lists = [*lists, *await self._retrieved(query)]
-        for may_wait in (True, *[False] * REPAIRS):
-            with contextlib.suppress(StoreError):
-                if not may_wait:
-                    await self._repair()
-            with contextlib.suppress(StoreError):
-                if found := await self._searched(query, may_wait, lists):
-                    return found
-        return SearchResults(query=query.text, shape="discovery", sessions=(), note=results.DAMAGED)
+        has_more_without_filters = False
+        if has_filters:
+            limits = replace(plain_query.limits, sessions=1)
+            # An incognito query skips the retriever. It always finds something near in meaning,
+            # but the note is about words.
+            by_words = replace(plain_query, limits=limits, is_incognito=True)
+            has_more_without_filters = bool((await self._answer(by_words)).sessions)
+        return results.describe_attempts(
+            plan_any_word(strip_operators(query.text)).highlights,
+            is_typed=bool(plan_typed(query.text).alternatives) and not is_question(query.text),
+            is_limited=has_filters,
+            is_wider=has_more_without_filters,
+        )
 
-    async def _retrieved(self, query: SearchQuery) -> Sequence[RankedList]:
-        """Of the retriever, where the whole of the text is meant, and not each of its words."""
-        if self.retriever is None or query.is_incognito or not (query.is_turn or is_question(query.text)):
+    async def _search_words(self, query: SearchQuery, lists: Sequence[RankedList]) -> SearchResults:
+        """Search the indexes; repair them and try again if they are stale, damaged or behind."""
+        lists = [*lists, *await self._retrieve(query)]
+        with contextlib.suppress(StoreError):
+            answer = await self._search_indexes(query, lists, needs_fresh_index=True)
+            if answer is not None:
+                return answer
+        for _ in range(REPAIRS):
+            with contextlib.suppress(StoreError):
+                await self._repair_indexes()
+            with contextlib.suppress(StoreError):
+                answer = await self._search_indexes(query, lists, needs_fresh_index=False)
+                if answer is not None:
+                    return answer
+        return SearchResults(
+            query=query.text, shape="discovery", sessions=(), note=results.DAMAGED_INDEX_NOTE
+        )
+
+    async def _retrieve(self, query: SearchQuery) -> Sequence[RankedList]:
+        """Return the retriever's matches as one ranked list.
+
+        Returns nothing if there is no retriever, or if the query is incognito or asks for exact
+        words.
+        """
+        if self.retriever is None or query.is_incognito:
             return ()
-        return [RankedList(NEAR_WEIGHT, [match.message_id for match in await self.retriever.retrieve(query)])]
+        if query.kind is not TextKind.TURN and not is_question(query.text):
+            return ()
+        matches = await self.retriever.retrieve(query)
+        return [RankedList(NEAR_WEIGHT, [match.message_id for match in matches])]
 
-    async def _searched(self, query: SearchQuery, may_wait: bool, lists: Sequence[RankedList]) -> SearchResults | None:
-        """`_search`, for a turn at a glance while the last ones were quick: to wake a reader costs as much."""
+    async def _search_indexes(
+        self, query: SearchQuery, lists: Sequence[RankedList], *, needs_fresh_index: bool
+    ) -> SearchResults | None:
+        """Run `_search` and measure it.
 
-        def timed(connection: Connection) -> SearchResults | None:
-            began_s = time.perf_counter()
+        A search for a turn runs on the event loop while searches are quick, because waking a
+        reader thread takes as long as the search.
+        """
+
+        def timed_search(connection: Connection) -> SearchResults | None:
+            started_s = time.perf_counter()
             try:
-                return _search(connection, query, may_wait, lists)
+                return _search(connection, query, lists, needs_fresh_index=needs_fresh_index)
             finally:
-                self._search_s += (time.perf_counter() - began_s - self._search_s) / SEARCHES
+                duration_s = time.perf_counter() - started_s
+                self._search_s += (duration_s - self._search_s) / AVERAGED_SEARCHES
 
-        if query.is_turn and self._search_s < QUICK_S:
-            return await self._database.glance(timed, SEARCH_S)
-        return await self._database.read(timed)
+        if query.kind is TextKind.TURN and self._search_s < QUICK_SEARCH_S:
+            return await self._database.read_inline(timed_search, INLINE_SEARCH_S)
+        return await self._database.read(timed_search)
 
-    async def _repair(self) -> None:
-        is_stale, is_behind, _ = await self._database.read(partial(_due, lag=text_index.TAIL_MESSAGES))
-        if is_stale or (not is_behind and await self._database.write(indexing.flag_wrong)):
-            while await self._database.write(indexing.rebuild):
+    async def _repair_indexes(self) -> None:
+        """Rebuild stale or damaged indexes, and index new messages if the chunks are behind."""
+        state = await self._database.read(
+            partial(_read_index_state, max_lag=text_index.TAIL_MESSAGES)
+        )
+        needs_rebuild = state.is_stale
+        if not state.is_stale and not state.is_behind:
+            needs_rebuild = await self._database.write(indexing.flag_if_damaged)
+        if needs_rebuild:
+            while await self._database.write(indexing.rebuild_step):
                 pass
         for _ in range(STEPS_BEFORE_SEARCH):
-            if not await self._worked(indexing.advance):
+            if not await self._run_step(indexing.index_pending):
                 break
 
     async def tend(self) -> bool:
-        """One small step of upkeep (rebuild, take in new messages, merge); True while there is more to do."""
-        is_stale, is_behind, latest = await self._database.read(_due)
-        if not await self._database.has_room(0):
+        """Take one small step of upkeep: rebuild, index new messages, or merge.
+
+        Returns True if there is more to do.
+        """
+        state = await self._database.read(_read_index_state)
+        if not await self._database.wait_for_log_space(0):
             return False
-        if is_stale or is_behind:
-            step = indexing.rebuild if is_stale else indexing.advance
-            await self._worked(lambda connection: step(connection, TEND_MESSAGES))
+        if state.is_stale or state.is_behind:
+            step = indexing.rebuild_step if state.is_stale else indexing.index_pending
+            await self._run_step(lambda connection: step(connection, TEND_MESSAGES))
             return True
-        if latest == self._merged_until:
+        if state.latest_message_id == self._merged_until:
             return False
-        if await self._worked(indexing.merge):
+        if await self._run_step(indexing.merge_step):
             return True
-        self._merged_until = latest
+        self._merged_until = state.latest_message_id
         return False
 
     async def verify(self) -> list[str]:
-        """What is wrong with the indexes, as sentences; empty when they agree with the messages."""
-        return await self._database.write(indexing.wrong)
+        """Return a sentence for each damage of the indexes; empty if they match the messages."""
+        return await self._database.write(indexing.find_index_damage)
 
     async def rebuild(self) -> int:
-        """Builds all indexes anew beside other writers; returns the messages indexed."""
-        await self._database.write(indexing.flag)
+        """Rebuild all indexes while other writers go on. Returns the number of messages indexed."""
+        await self._database.write(indexing.flag_for_rebuild)
         total = 0
-        while step := await self._database.write(indexing.rebuild):
+        while step := await self._database.write(indexing.rebuild_step):
             total += step
-            await self._database.has_room(ROOM_WAIT_S)
+            await self._database.wait_for_log_space(LOG_SPACE_WAIT_S)
         return total
 
-    async def _worked(self, work: Callable[[Any], int]) -> int:
-        """One step of work; a damaged index is flagged instead. A rebuild that fails is flagged and raised, so that it
-        ends."""
+    async def _run_step(self, step: Callable[[Any], int]) -> int:
+        """Run one step of upkeep and return its result.
+
+        If the step fails because an index is damaged, flags the index for a rebuild and returns 1.
+        Raises StoreError for any other failure, and if a rebuild itself fails, so that callers
+        don't repeat it forever.
+        """
         try:
-            return await self._database.write(work)
+            return await self._database.write(step)
         except StoreError:
-            was_stale = await self._database.read(text_index.is_stale)
-            if not await self._database.write(indexing.flag_wrong) or was_stale:
+            was_stale = await self._database.read(is_stale)
+            is_damaged = await self._database.write(indexing.flag_if_damaged)
+            if was_stale or not is_damaged:
                 raise
             return 1
 
 
-def _due(connection: Connection, lag: int = indexing.LAG_MESSAGES) -> tuple[bool, bool, int]:
-    """Whether the indexes are stale, whether the chunks are behind, and the message that was said last."""
-    return text_index.is_stale(connection), indexing.is_behind(connection, lag), indexing.latest(connection)
+class _IndexState(NamedTuple):
+    # The indexes must be rebuilt.
+    is_stale: bool
+    # The number of messages that aren't in a chunk yet is above the allowed lag.
+    is_behind: bool
+    latest_message_id: int
+
+
+def _read_index_state(connection: Connection, max_lag: int = indexing.LAG_MESSAGES) -> _IndexState:
+    return _IndexState(
+        is_stale(connection),
+        indexing.is_behind(connection, max_lag),
+        indexing.latest_message_id(connection),
+    )
 
 
 def _search(
-    connection: Connection, query: SearchQuery, may_wait: bool, lists: Sequence[RankedList]
+    connection: Connection,
+    query: SearchQuery,
+    lists: Sequence[RankedList],
+    *,
+    needs_fresh_index: bool,
 ) -> SearchResults | None:
-    """As typed, or else any of the words, fused with the `lists`; None when the indexes cannot be asked or, if the
-    query `may_wait`, are far behind."""
-    if text_index.is_stale(connection):
+    """Search for the text as typed, or else for any of its words.
+
+    A question or a turn is searched by any of its words at once, because people seldom repeat a
+    sentence word for word. Returns None if the indexes are stale or, with `needs_fresh_index`, if
+    their chunks are far behind.
+    """
+    if is_stale(connection):
         return None
-    index, passages = TextIndex(connection, query), Passages(connection, query)
-    also = tuple(chain.from_iterable(one.marks for one in lists))
+    search = _IndexSearch(connection, query, lists)
     note = None
-    # As typed; but what somebody says is seldom said again word for word.
-    if not (query.is_turn or is_question(query.text)):
-        plan = parse(query.text)
-        if typed := _enough(index.find(plan), query):
-            found = _fused(RankedMatches({}, typed, query.text, {}), index, lists)
-            return results.discovery(passages, query, found.matches, plan.terms + also, scores=found.scores)
-        note = results.LOOSE if plan.alternatives else results.UNTYPED
-    if may_wait and indexing.is_behind(connection, text_index.TAIL_MESSAGES):
+    if query.kind is not TextKind.TURN and not is_question(query.text):
+        plan = plan_typed(query.text)
+        answer = search.find_as_typed(plan)
+        if answer is not None:
+            return answer
+        note = results.SOME_WORDS_NOTE if plan.alternatives else results.NOT_AS_TYPED_NOTE
+    if needs_fresh_index and indexing.is_behind(connection, text_index.TAIL_MESSAGES):
         return None
-    # Any of the words: the candidates of the chunks, ranked; where these have none, and somebody searches, any message
-    # with one of the words.
-    asked = asked_for(query.text)
-    names = [other.name for other in other_names(connection, asked, query.scopes, query.asker)]
-    found = any_words(index, replace(query, text=asked), names)
-    if query.is_turn:
-        found = _fused(found, index, lists)
-        return results.discovery(passages, query, found.matches, (), scores=found.scores)
-    plan = any_of(found.text)
-    marks = plan.terms + also
-    if found.matches:
-        marks += tuple(marks_of(query_terms(found.text)))
-    else:
-        found = found._replace(matches=_enough(index.find(plan), query))
-    note = results.joined([note, results.respelled(found.corrected)]) if found.matches else None
-    found = _fused(found, index, lists)
-    note = results.WORDLESS if not (found.matches or plan.alternatives) else note
-    return results.discovery(passages, query, found.matches, marks, note, found.scores)
+    return search.find_for_turn() if query.kind is TextKind.TURN else search.find_any_word(note)
 
 
-def _fused(found: RankedMatches, index: TextIndex, lists: Sequence[RankedList]) -> RankedMatches:
-    """With what the query may see and wants of the lists."""
-    return fused_with(found, [(one.weight, index.among(one.ids)) for one in lists]) if lists else found
+class _IndexSearch:
+    """One search within one transaction."""
+
+    def __init__(
+        self, connection: Connection, query: SearchQuery, lists: Sequence[RankedList]
+    ) -> None:
+        self._connection = connection
+        self._query = query
+        self._lists = lists
+        self._highlights = tuple(
+            chain.from_iterable(ranked_list.highlights for ranked_list in lists)
+        )
+        self._index = TextIndex(connection, query)
+        self._excerpts = SessionExcerpts(connection, query)
+
+    def find_as_typed(self, plan: SearchPlan) -> SearchResults | None:
+        """Messages that match the plan of the typed text; None if there are none."""
+        matches = _take_enough(self._index.find_messages(plan), self._query)
+        if not matches:
+            return None
+        ranking = self._fuse(RankedMatches({}, matches, self._query.text, {}))
+        return results.build_discovery(
+            self._excerpts,
+            self._query,
+            ranking.matches,
+            plan.highlights + self._highlights,
+            scores=ranking.scores,
+        )
+
+    def find_for_turn(self) -> SearchResults:
+        """The best messages with any of the words, without highlights and notes."""
+        ranking = self._fuse(self._rank_by_words())
+        return results.build_discovery(
+            self._excerpts, self._query, ranking.matches, (), scores=ranking.scores
+        )
+
+    def find_any_word(self, note: str | None) -> SearchResults:
+        """The best messages with any of the words; `note` says why the typed text wasn't enough.
+
+        If no chunk has a candidate, messages with any of the words are looked up one by one.
+        """
+        ranking = self._rank_by_words()
+        plan = plan_any_word(ranking.text)
+        highlights = plan.highlights + self._highlights
+        if ranking.matches:
+            highlights += tuple(highlight_patterns(query_terms(ranking.text)))
+        else:
+            matches = _take_enough(self._index.find_messages(plan), self._query)
+            ranking = ranking._replace(matches=matches)
+
+        if ranking.matches:
+            corrections = results.describe_corrections(ranking.corrections)
+            note = results.join_sentences([note, corrections])
+        else:
+            note = None
+        ranking = self._fuse(ranking)
+        if not ranking.matches and not plan.alternatives:
+            note = results.NO_WORDS_NOTE
+        return results.build_discovery(
+            self._excerpts, self._query, ranking.matches, highlights, note, ranking.scores
+        )
+
+    def _rank_by_words(self) -> RankedMatches:
+        """Rank the candidates of the best chunks by the text, and by aliases of names in it."""
+        words = strip_operators(self._query.text)
+        aliases = find_aliases(self._connection, words, self._query.scopes, self._query.asker)
+        names = [alias.name for alias in aliases]
+        return rank_matches(self._index, replace(self._query, text=words), names)
+
+    def _fuse(self, ranking: RankedMatches) -> RankedMatches:
+        """Fuse the matches with the messages of the lists that scopes and filters allow."""
+        if not self._lists:
+            return ranking
+        return fuse_matches(
+            ranking,
+            [
+                WeightedMatches(
+                    ranked_list.weight, self._index.filter_visible(ranked_list.message_ids)
+                )
+                for ranked_list in self._lists
+            ],
+        )
 
 
-def _latest(connection: Connection, query: SearchQuery) -> SearchResults:
-    """The newest messages that pass the filters, where there are no words to search for."""
-    most = max(MATCHES_SHOWN, min(query.messages, MESSAGES_MAX))
-    found = _enough(TextIndex(connection, query).latest(most), query)
-    return results.discovery(Passages(connection, query), query, found, ())
+def _needs_latest_messages(query: SearchQuery) -> bool:
+    """Whether a query without words asks for messages rather than for sessions.
+
+    It does if it names a speaker or roles, or a session together with another filter.
+    """
+    filters = query.filters
+    if filters.is_askers_own or filters.sender or filters.roles != DEFAULT_ROLES:
+        return True
+    if filters.session_id is None:
+        return False
+    has_time = filters.after is not None or filters.before is not None
+    return bool(filters.platforms or filters.title or has_time)
 
 
-def _enough(found: Iterator[MessageMatch], query: SearchQuery) -> list[MessageMatch]:
-    wanted = max(LOOK_AT, min(query.messages, MESSAGES_MAX))
-    sessions = page_of(query).stop + 1
+def _list_latest(connection: Connection, query: SearchQuery) -> SearchResults:
+    """The newest messages that pass the filters, for a query without words."""
+    limit_per_session = max(MAX_MATCHES_SHOWN, min(query.limits.messages, MAX_MESSAGES))
+    latest = TextIndex(connection, query).latest_messages(limit_per_session)
+    matches = _take_enough(latest, query)
+    return results.build_discovery(SessionExcerpts(connection, query), query, matches, ())
+
+
+def _take_enough(candidates: Iterator[MessageMatch], query: SearchQuery) -> list[MessageMatch]:
+    """Read enough matches for the flat list, the requested page, and a lineage of the next page."""
+    min_matches = max(MIN_MATCHES, min(query.limits.messages, MAX_MESSAGES))
+    min_lineages = page_slice(query).stop + 1
     matches: list[MessageMatch] = []
     lineages: set[int] = set()
-    for match in found:
+    for match in candidates:
         matches.append(match)
         lineages.add(match.root_id)
-        if len(matches) >= wanted and len(lineages) >= sessions:
+        if len(matches) >= min_matches and len(lineages) >= min_lineages:
             break
     return matches
 
 
-PASSAGES = 4
-"""How many remembered messages a turn is given at most."""
+MAX_PASSAGES = 4
+"""A turn gets at most this many messages from earlier conversations."""
 PASSAGE_CHARS = 280
-_TURN: Mapping[str, Any] = {"limit": PASSAGES, "window": 0, "is_prose": True, "is_turn": True}
+QUERY_CHARS = 2_000
 
 
 class HistoryProvider(MemoryProvider):
-    """Gives lines ``m<message id> <date>, <session title>: <who> (<origin>): <text>``; `zone` is for dates."""
+    """Gives a turn messages of earlier conversations on the same subject.
+
+    Each message is one line:
+    ``m<message id> <date>, “<session title>”: <who> (<origin>): <text>``.
+    Dates are in `zone`, an IANA name.
+    """
 
     name = "history"
 
@@ -282,115 +486,37 @@ class HistoryProvider(MemoryProvider):
         self._zone = ZoneInfo(zone)
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        query = SearchQuery(text=text[:2000], scopes=context.scopes, asker=context.account, **_TURN)
-        findings = await self._recall.recall(
-            replace(query, hidden=context.window, is_incognito=context.session.is_incognito)
+        """Return one line for the best message of each session on the subject of the text."""
+        query = SearchQuery(
+            text=text[:QUERY_CHARS],
+            kind=TextKind.TURN,
+            scopes=context.scopes,
+            asker=context.account,
+            limits=ResultLimits(sessions=MAX_PASSAGES, window=0),
+            hidden=context.window,
+            is_incognito=context.session.is_incognito,
         )
-        return [line for found in findings.sessions if (line := self._line(found))]
+        answer = await self._recall.recall(query)
+        lines = []
+        for session in answer.sessions:
+            for message in session.window:
+                if message.is_anchor:
+                    lines.append(self._render_line(session, message))
+        return lines
 
-    def _line(self, found: FoundSession) -> str:
-        anchor = next((item for item in found.window if item.is_anchor), None)
-        if anchor is None:
-            return ""
-        text = shortened(anchor.text, PASSAGE_CHARS)
-        who = "you" if anchor.role == "assistant" else anchor.sender or "the person"
-        if anchor.role == "user" and anchor.origin != "typed":
-            who = f"{who} ({anchor.origin.replace('_', ' ')})"
-        title = f", “{found.session.title}”" if found.session.title else ""
-        local = anchor.at.astimezone(self._zone)
-        return f"m{anchor.message_id} {local.day} {local:%B %Y}{title}: {who}: {text}"
-
-
-BUDGET_CHARS = 6_000
-BUDGET_RANGE = (500, 50_000)
-BROWSE_SESSIONS = 10
-PATIENCE_S = 120.0  # longer than the model calls of `expansion` together, so that no result is lost
+    def _render_line(self, result: FoundSession, message: ShownMessage) -> str:
+        """One line with the sender, and with the text's origin if the sender didn't type it."""
+        who = "you" if message.role == "assistant" else message.sender or "the person"
+        if message.role == "user" and message.origin != "typed":
+            who = f"{who} ({message.origin.replace('_', ' ')})"
+        title = f", “{result.session.title}”" if result.session.title else ""
+        at = message.at.astimezone(self._zone)
+        text = shorten(message.text, PASSAGE_CHARS)
+        return f"m{message.message_id} {at.day} {at:%B %Y}{title}: {who}: {text}"
 
 
-# What they mean is told to the model by `data/prompts.toml`; a docstring would be told too.
-class _Arguments(Arguments):
-    query: str = ""
-    role_filter: list[Role] | None = None
-    before: str | None = None
-    after: str | None = None
-    title: str | None = None
-    sender: str | None = None
-    platform: list[str] | None = None
-    limit: int = 3
-    page: int = 1
-    expand: bool = False
-    rerank: bool = False
-    summarize: bool = False
-    session_id: int | None = None
-    around_message_id: int | None = None
-    window: int = 5
-    budget_chars: int = BUDGET_CHARS
-
-
-def session_search(recall: HistorySearch, zone: str = "UTC") -> Tool:
-    """Answers with the JSON of ``recall --json``, its texts cut to `budget_chars`; dates are those of `zone` (IANA
-    name)."""
-    place = ZoneInfo(zone)
-
-    async def run(asked: _Arguments, context: ToolContext) -> str:
-        query = _query(asked, context, place)
-        try:
-            findings = await recall.recall(query)
-        except StoreError as error:
-            raise ToolError(f"The history cannot be searched just now: {error}") from error
-        result = results.to_json(findings)
-        for found, shown in zip(findings.sessions, result["sessions"], strict=True):
-            _mark_own(found, shown, context)
-        if not findings.sessions:
-            result["note"] = results.no_results(findings)
-        return json.dumps(result, ensure_ascii=False)
-
-    marks = {"is_quote": True, "is_reading": True, "patience_s": PATIENCE_S}
-    return tool_of("session_search", _Arguments, run, "core.search", **marks)
-
-
-def _query(asked: _Arguments, context: ToolContext, zone: ZoneInfo) -> SearchQuery:
-    is_browsing = not asked.query.strip() and asked.session_id is None and asked.around_message_id is None
-    limit = BROWSE_SESSIONS if is_browsing and "limit" not in asked.model_fields_set else asked.limit
-    query = SearchQuery(
-        scopes=context.scopes,
-        asker=context.account,
-        text=asked.query,
-        roles=tuple(asked.role_filter or DEFAULT_ROLES),
-        platforms=tuple(name.strip().casefold() for name in asked.platform or ()),
-        title=asked.title,
-        limit=limit,
-        page=asked.page,
-        is_expanded=asked.expand,
-        is_reranked=asked.rerank,
-        is_summarized=asked.summarize,
-        session=asked.session_id,
-        around=asked.around_message_id,
-        window=asked.window,
-        budget_chars=max(BUDGET_RANGE[0], min(asked.budget_chars, BUDGET_RANGE[1])),
-        hidden=context.window,
-        payer=Payer(session_id=context.session.id, scope=context.scope, user_id=context.sender.id),
-        is_incognito=context.session.is_incognito,
-    )
-    if asked.sender and asked.sender.strip():
-        query = said_by(query, asked.sender)
-    for key, value in (("before", asked.before), ("after", asked.after)):
-        if value and value.strip():
-            timed = within_time(query, key, value, context.now, zone)
-            if timed is None:
-                raise ToolError(f"{key}: {value[:40]!r} is no time I can read; write 2026-05-01, 2026-05 or last week.")
-            query = timed
-    return query
-
-
-def _mark_own(found: FoundSession, shown: dict[str, Any], context: ToolContext) -> None:
-    """Marks with `is_asker` what the asker said, here or in a private conversation of their own."""
-    own = {Scope.account(context.session.address.platform, context.sender.id)}
-    if not context.scope.is_room:
-        own.update(scope for scope in context.scopes if not scope.is_room)
-    platform = found.session.address.platform
-    for name in ("bookend_start", "window", "bookend_end"):
-        for item, entry in zip(getattr(found, name), shown[name], strict=True):
-            said_by = Scope.account(platform, item.sender_id) if item.sender_id else found.session.scope
-            if item.role == "user" and item.origin != "imported" and said_by in own:
-                entry["is_asker"] = True
+def load_word_lists() -> None:
+    """Load the word lists that a first question needs, so that it needn't wait for them."""
+    question = "When does the ferry leave?"
+    find_periods(question, datetime.now(UTC).date())
+    query_terms(question)

@@ -1,5 +1,7 @@
-"""What was found as it is shown: by session, best first, the matches marked, with the messages around the best one; as
-the JSON of ``recall --json`` and as Markdown; and notes about how it was searched."""
+"""Builds the results of a search: sessions with their best matches, and notes about the search.
+
+`core/search/rendering.py` turns them into Markdown and JSON.
+"""
 
 from __future__ import annotations
 
@@ -7,440 +9,447 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, tzinfo
-from itertools import zip_longest
-from typing import Any
 
-from core.markup.markdown import escape
-from core.store.query import READ_FIRST, FoundSession, Hit, MessageMatch, SearchQuery, SearchResults, ShownMessage
-from core.store.rows import moment
-from core.store.sqlite.passages import BROWSE_MAX, Passages, answered
-from core.text.normalize import LETTER, is_unspaced, plain
+from core.store.query import (
+    FoundSession,
+    Hit,
+    MessageMatch,
+    SearchQuery,
+    SearchResults,
+    ShownMessage,
+    TextKind,
+)
+from core.store.rows import to_datetime
+from core.store.sqlite.excerpts import (
+    BROWSE_MAX,
+    MatchRow,
+    SessionExcerpts,
+    describe_quote,
+)
+from core.text.normalize import LETTER_CLASS, is_unspaced, plain_with_offsets
 
-SESSIONS_MAX = 10
-PAGES_MAX = 10
-MESSAGES_MAX = 1_000
-MATCHES_SHOWN = 5
-ALSO = 0.5
-"""For a turn, what is not the best of its conversation has at least this share of the best score of all."""
+MAX_SESSIONS = 10
+MAX_PAGES = 10
+MAX_MESSAGES = 1_000
+MAX_MATCHES_SHOWN = 5
+"""A session shows this many matches."""
+MIN_FURTHER_SHARE = 0.5
+"""For a turn, further messages of a lineage need at least this share of the best score."""
 
-OPEN, CLOSE, CUT = ">>>", "<<<", "…"
-"""Around a match in a snippet; where text was cut."""
-_BLANKS = re.compile(r"\s+")
-MARKED = re.compile(f"{re.escape(OPEN)}(.+?){re.escape(CLOSE)}")
-TITLE_CHARS = 80
-QUOTED = 2
-"""So many matches of a session are shown in a card."""
-UNTITLED = "Untitled"
-NOTHING = "Nothing found."
-NO_SESSIONS = "Nothing has been said yet."
-NO_MESSAGE = "There is no such message here, or not any more."
-NO_SESSION = "There is no such conversation here."
+MATCH_START = ">>>"
+MATCH_END = "<<<"
+"""These enclose a match in a snippet."""
+ELLIPSIS = "…"
+"""Marks where a text was cut."""
+MARKED_MATCH = re.compile(f"{re.escape(MATCH_START)}(.+?){re.escape(MATCH_END)}")
 
-LOOSE = "No message has all of that; these have some of the words, best first."
-UNTYPED = "That could not be searched as typed; these have some of the words, best first."
-PAGE_EMPTY = "There is nothing more on page {page}."
-LAST_PAGE = "There are more, but this is the last page: add words or filters."
-WORDLESS = "There is no word, number or emoji in that to search for."
-DAMAGED = "The search index is damaged or being rebuilt. Ask again in a minute; `mneme check` tells more."
-_WORDS_SHOWN, _CHARS_SHOWN = 6, 60
+SOME_WORDS_NOTE = "No message has all of that; these have some of the words, best first."
+NOT_AS_TYPED_NOTE = "That could not be searched as typed; these have some of the words, best first."
+EMPTY_PAGE_NOTE = "There is nothing more on page {page}."
+LAST_PAGE_NOTE = "There are more, but this is the last page: add words or filters."
+NO_WORDS_NOTE = "There is no word, number or emoji in that to search for."
+DAMAGED_INDEX_NOTE = (
+    "The search index is damaged or being rebuilt. Ask again in a minute; `mneme check` tells more."
+)
+_MAX_LISTED_WORDS = 6
+_MAX_WORD_CHARS = 60
 
 
-def page_of(query: SearchQuery, most: int = SESSIONS_MAX) -> slice:
-    """Which of the sessions, best first, are shown: none behind the last page."""
-    limit = max(1, min(query.limit, most))
-    start = limit * max(0, min(query.page - 1, PAGES_MAX))
-    return slice(start, start + limit if query.page <= PAGES_MAX else start)
+def page_slice(query: SearchQuery, max_sessions: int = MAX_SESSIONS) -> slice:
+    """The slice of the sessions on the requested page; empty after page `MAX_PAGES`."""
+    size = max(1, min(query.limits.sessions, max_sessions))
+    start = size * max(0, min(query.limits.page - 1, MAX_PAGES))
+    if query.limits.page > MAX_PAGES:
+        return slice(start, start)
+    return slice(start, start + size)
 
 
-def discovery(
-    passages: Passages,
+def build_discovery(
+    excerpts: SessionExcerpts,
     query: SearchQuery,
-    found: list[MessageMatch],
-    marks: Sequence[str],
+    matches: list[MessageMatch],
+    highlights: Sequence[str],
     note: str | None = None,
     scores: Mapping[int, float] | None = None,
 ) -> SearchResults:
-    """The best sessions and the flat list of messages, with `marks` in the texts; `scores` order the lineages."""
+    """Build the requested page of sessions, and the flat list of best messages.
+
+    `matches` are the messages, best first. `scores` has the score of each lineage, best first;
+    without it, lineages are ordered by their best message. `highlights` are the words to mark.
+    """
     scores = scores or {}
-    ordered = _by_lineage(found, scores, page_of(query).stop if query.is_turn else MATCHES_SHOWN)
-    if query.is_turn and ordered:
-        ordered = _apart(ordered)
-    page = page_of(query)
-    best = ordered[page]
-    flat = found[: max(0, min(query.messages, MESSAGES_MAX))]
-    scored = {match.message_id: match.score for match in [*flat, *(match for group in best for match in group)]}
-    messages, sessions = passages.matching(scored, {group[0].session_id for group in best})
-    marker = Highlighter(marks)
-    hits = {fields[0]: _hit(session_id, fields, scored[fields[0]], marker) for session_id, fields in messages}
-    has_more = len(ordered) > page.stop
+    page = page_slice(query)
+    groups = _group_matches(query, matches, scores, page)
+    page_groups = groups[page]
+    best_messages = matches[: max(0, min(query.limits.messages, MAX_MESSAGES))]
+
+    message_scores = {match.message_id: match.score for match in best_messages}
+    for group in page_groups:
+        message_scores |= {match.message_id: match.score for match in group}
+    session_ids = {group[0].session_id for group in page_groups}
+    rows, sessions = excerpts.load_matches(message_scores, session_ids)
+    highlighter = Highlighter(highlights)
+    hits: dict[int, Hit] = {}
+    for row in rows:
+        hits[row.message_id] = _build_hit(row, message_scores[row.message_id], highlighter)
+
+    shown_sessions = []
+    for group in page_groups:
+        best = group[0]
+        if best.session_id not in sessions:
+            continue
+        shown_sessions.append(
+            excerpts.load_surroundings(
+                sessions[best.session_id],
+                best.message_id,
+                matches=tuple(hits[match.message_id] for match in group),
+                score=scores.get(best.root_id, best.score),
+            )
+        )
+    has_more = len(groups) > page.stop
     return SearchResults(
         query=query.text,
         shape="discovery",
-        sessions=tuple(
-            passages.surroundings(
-                sessions[group[0].session_id],
-                group[0].message_id,
-                matches=tuple(hits[match.message_id] for match in group),
-                score=scores.get(group[0].root_id, group[0].score),
-            )
-            for group in best
-            if group[0].session_id in sessions
-        ),
-        messages=tuple(hits[match.message_id] for match in flat),
-        note=joined([note, _ending(has_more, query)]),
-        has_more=has_more and query.page < PAGES_MAX,
+        sessions=tuple(shown_sessions),
+        messages=tuple(hits[match.message_id] for match in best_messages),
+        note=join_sentences([note, _last_page_note(query, has_more=has_more)]),
+        has_more=has_more and query.limits.page < MAX_PAGES,
     )
 
 
-def _apart(ordered: Sequence[Sequence[MessageMatch]]) -> list[list[MessageMatch]]:
-    """One of each lineage, and more of those that go on without end, which may be all that was ever said."""
-    least = ALSO * ordered[0][0].score
-    ranks = enumerate(zip_longest(*ordered))
-    return [[match] for rank, row in ranks for match in row if match and (not rank or match.score >= least)]
+def _group_matches(
+    query: SearchQuery,
+    matches: Sequence[MessageMatch],
+    scores: Mapping[int, float],
+    page: slice,
+) -> list[list[MessageMatch]]:
+    """Group the matches for display: one group per lineage, or for a turn, one per message."""
+    if query.kind is TextKind.TURN:
+        return _spread_lineages(_group_by_lineage(matches, scores, page.stop))
+    return _group_by_lineage(matches, scores, MAX_MATCHES_SHOWN)
 
 
-def _by_lineage(found: Iterable[MessageMatch], roots: Iterable[int], most: int) -> list[list[MessageMatch]]:
-    lineages: dict[int, list[MessageMatch]] = {root: [] for root in roots}
-    for match in found:
-        lineages.setdefault(match.root_id, []).append(match)
-    return [group[:most] for group in lineages.values() if group]
+def _group_by_lineage(
+    matches: Iterable[MessageMatch], root_ids: Iterable[int], max_matches: int
+) -> list[list[MessageMatch]]:
+    """The first matches of each lineage: lineages of `root_ids` in this order, then the others."""
+    groups: dict[int, list[MessageMatch]] = {root_id: [] for root_id in root_ids}
+    for match in matches:
+        groups.setdefault(match.root_id, []).append(match)
+    return [group[:max_matches] for group in groups.values() if group]
 
 
-def _hit(session_id: int, fields: Sequence[Any], score: float, marker: Highlighter) -> Hit:
-    """Marked in its text, or in its tool call where only that matches."""
-    message_id, role, created_at, external_id, text, tools, quoted, sender, link = fields
-    is_of_tools = tools and (not text or not marker.spans(text))
+def _spread_lineages(groups: Sequence[Sequence[MessageMatch]]) -> list[list[MessageMatch]]:
+    """One group for each message: the best of each lineage, then the second best, and so on.
+
+    A conversation that never ends is a single lineage with everything that was ever said, so
+    further messages of a lineage are kept if their scores are high enough.
+    """
+    if not groups:
+        return []
+    min_score = MIN_FURTHER_SHARE * groups[0][0].score
+    spread = [[group[0]] for group in groups]
+    for rank in range(1, max(map(len, groups))):
+        for group in groups:
+            if rank < len(group) and group[rank].score >= min_score:
+                spread.append([group[rank]])
+    return spread
+
+
+def _build_hit(row: MatchRow, score: float, highlighter: Highlighter) -> Hit:
+    """A hit with a snippet of its text, or of its tool call if the text doesn't match."""
+    source = row.text
+    if row.tool_call and (not row.text or not highlighter.find_spans(row.text)):
+        source = row.tool_call
     return Hit(
-        message_id=message_id,
-        session_id=session_id,
-        role=role,
-        snippet=snippet(tools if is_of_tools else text, marker),
+        message_id=row.message_id,
+        session_id=row.session_id,
+        role=row.role,
+        snippet=make_snippet(source, highlighter),
         score=score,
-        at=moment(created_at),
-        external_id=external_id,
-        link=link,
-        quoted=answered(quoted),
-        sender=sender,
+        at=to_datetime(row.created_at),
+        external_id=row.external_id,
+        link=row.link,
+        quoted=describe_quote(row.quote),
+        sender=row.sender,
     )
 
 
-def leafed(passages: Passages, query: SearchQuery) -> SearchResults:
-    """Without a search: the window around one message, in whichever session that stands; the first and last messages of
-    a session; the latest sessions."""
+def load_without_search(excerpts: SessionExcerpts, query: SearchQuery) -> SearchResults:
+    """Show the surroundings of one message, one session, or the latest sessions."""
     if query.around is not None:
-        session = passages.session(query.around, is_of_message=True)
-        shown = () if session is None else (passages.surroundings(session, query.around, bookend=0),)
-        return SearchResults(query=query.text, shape="scroll", sessions=shown)
-    if query.session is not None:
-        session = passages.session(query.session)
-        shown = () if session is None else (passages.reading(session),)
-        return SearchResults(query=query.text, shape="read", sessions=shown)
-    found, has_more = passages.recent(page_of(query, BROWSE_MAX))
+        session = excerpts.find_session(query.around, is_of_message=True)
+        sessions: tuple[FoundSession, ...] = ()
+        if session is not None:
+            sessions = (excerpts.load_surroundings(session, query.around, bookend=0),)
+        return SearchResults(query=query.text, shape="scroll", sessions=sessions)
+
+    if query.filters.session_id is not None:
+        session = excerpts.find_session(query.filters.session_id)
+        sessions = () if session is None else (excerpts.load_overview(session),)
+        return SearchResults(query=query.text, shape="read", sessions=sessions)
+
+    recent, has_more = excerpts.list_recent(page_slice(query, BROWSE_MAX))
     return SearchResults(
         query=query.text,
         shape="browse",
-        sessions=tuple(found),
-        note=_ending(has_more, query),
-        has_more=has_more and query.page < PAGES_MAX,
+        sessions=tuple(recent),
+        note=_last_page_note(query, has_more=has_more),
+        has_more=has_more and query.limits.page < MAX_PAGES,
     )
 
 
-def _ending(has_more: bool, query: SearchQuery) -> str | None:
-    return LAST_PAGE if has_more and query.page == PAGES_MAX else None
+def _last_page_note(query: SearchQuery, *, has_more: bool) -> str | None:
+    """A note if there is more, but no further page to show it on."""
+    return LAST_PAGE_NOTE if has_more and query.limits.page == MAX_PAGES else None
 
 
-def within(results: SearchResults, budget_chars: int) -> SearchResults:
-    """The results with long messages cut to one common length, so that all have about `budget_chars`; anchors get 4
-    times it."""
-    items = [item for found in results.sessions for item in (*found.bookend_start, *found.window, *found.bookend_end)]
-    if sum(len(item.text) for item in items) <= budget_chars:
+ANCHOR_FACTOR = 4
+"""An anchor may be this many times as long as other messages."""
+MIN_MESSAGE_CHARS = 20
+
+
+def shorten_to_budget(results: SearchResults, budget_chars: int) -> SearchResults:
+    """Cut long messages to a common length; all together then have about `budget_chars`."""
+    messages: list[ShownMessage] = []
+    for result in results.sessions:
+        messages += [*result.bookend_start, *result.window, *result.bookend_end]
+    if sum(len(message.text) for message in messages) <= budget_chars:
         return results
 
-    def is_over(limit_chars: int) -> bool:
-        return sum(min(len(item.text), _limit(item, limit_chars)) for item in items) > budget_chars
+    def exceeds_budget(length_chars: int) -> bool:
+        total_chars = 0
+        for message in messages:
+            total_chars += min(len(message.text), _max_chars(message, length_chars))
+        return total_chars > budget_chars
 
-    limit_chars = max(20, bisect_left(range(budget_chars), True, key=is_over) - 1)
-    return replace(results, sessions=tuple(_shortened(found, limit_chars) for found in results.sessions))
-
-
-def _limit(item: ShownMessage, limit_chars: int) -> int:
-    return 4 * limit_chars if item.is_anchor else limit_chars
-
-
-def _shortened(found: FoundSession, limit_chars: int) -> FoundSession:
-    marked = MARKED.search(found.matches[0].snippet) if found.matches else None
-
-    def cut(item: ShownMessage) -> ShownMessage:
-        """The beginning of a long message; of the anchor, the part around the match."""
-        text, width = item.text, _limit(item, limit_chars)
-        if len(text) <= width:
-            return item
-        place = text.find(marked[1]) if item.is_anchor and marked else -1
-        start, end = excerpt(text, [(place, place + len(marked[1]))] if marked and place >= 0 else [], width)
-        return item._replace(text=(CUT if start > 0 else "") + text[start:end] + (CUT if end < len(text) else ""))
-
+    # The longest length that doesn't exceed the budget, by binary search.
+    length_chars = bisect_left(range(budget_chars), True, key=exceeds_budget) - 1
+    length_chars = max(MIN_MESSAGE_CHARS, length_chars)
     return replace(
-        found,
-        bookend_start=tuple(map(cut, found.bookend_start)),
-        window=tuple(map(cut, found.window)),
-        bookend_end=tuple(map(cut, found.bookend_end)),
+        results,
+        sessions=tuple(_shorten_session(result, length_chars) for result in results.sessions),
     )
 
 
-LOOK_CHARS = 50_000
-"""A match is looked for in this much of a text; behind it, text is shown unmarked."""
-MARKS = 200
-"""At most so many places are compared to find the densest."""
-TRIES = 1_000
+def _max_chars(message: ShownMessage, length_chars: int) -> int:
+    return ANCHOR_FACTOR * length_chars if message.is_anchor else length_chars
 
-_WORD = re.compile(f"{LETTER}+")
+
+def _shorten_session(result: FoundSession, length_chars: int) -> FoundSession:
+    """Cut the messages of a session; the anchor keeps the part around its match."""
+    match = MARKED_MATCH.search(result.matches[0].snippet) if result.matches else None
+    matched_text = match[1] if match else ""
+
+    def shorten(message: ShownMessage) -> ShownMessage:
+        """Cut a message that is too long."""
+        text = message.text
+        max_chars = _max_chars(message, length_chars)
+        if len(text) <= max_chars:
+            return message
+        spans = []
+        if message.is_anchor and matched_text and matched_text in text:
+            start = text.find(matched_text)
+            spans.append((start, start + len(matched_text)))
+        return message._replace(text=_cut_excerpt(text, *find_excerpt(text, spans, max_chars)))
+
+    return replace(
+        result,
+        bookend_start=tuple(map(shorten, result.bookend_start)),
+        window=tuple(map(shorten, result.window)),
+        bookend_end=tuple(map(shorten, result.bookend_end)),
+    )
+
+
+def _cut_excerpt(text: str, start: int, end: int) -> str:
+    """The part of a text, with an ellipsis where something is missing."""
+    head = ELLIPSIS if start > 0 else ""
+    tail = ELLIPSIS if end < len(text) else ""
+    return head + text[start:end] + tail
+
+
+SEARCHED_CHARS = 50_000
+"""Matches are highlighted in this much of a text."""
+MAX_SPANS = 200
+"""At most this many places of a text are compared to find the densest."""
+MAX_TRIES = 1_000
+
+_LETTERS = re.compile(f"{LETTER_CLASS}+")
 
 
 class Highlighter:
-    """Finds terms of a plan (words, ``ferr*``, phrases); runs and emoji are found inside of others."""
+    """Finds words, prefixes (``ferr*``) and phrases in a text.
+
+    Emoji and words of scripts without spaces are also found inside longer words.
+    """
 
     def __init__(self, terms: Iterable[str]) -> None:
-        kinds: dict[str, list[str]] = {"run": [], "beginning": [], "word": []}
+        """Compile one pattern for all terms, the longest first."""
+        patterns: dict[str, list[str]] = {"unspaced": [], "prefix": [], "word": []}
         for term in sorted(terms, key=len, reverse=True):
-            kind = "run" if is_unspaced(term) else "beginning" if term.endswith("*") else "word"
-            parts = [re.escape(part) for part in (plain(part)[0] for part in term.rstrip("*").split()) if part]
-            if parts:
-                kinds[kind].append(("" if kind == "run" else r"[\W_]{1,4}").join(parts))
-        # Literals alone: where words begin and end is looked at for what they match, which is ten times as fast.
-        groups = [f"(?P<{kind}>{'|'.join(one)})" for kind, one in kinds.items() if one]
-        self._terms = re.compile("|".join(groups)) if groups else None
+            kind = "word"
+            if is_unspaced(term):
+                kind = "unspaced"
+            elif term.endswith("*"):
+                kind = "prefix"
+            words = [plain_with_offsets(word)[0] for word in term.rstrip("*").split()]
+            separator = "" if kind == "unspaced" else r"[\W_]{1,4}"
+            pattern = separator.join(re.escape(word) for word in words if word)
+            if pattern:
+                patterns[kind].append(pattern)
+        # The pattern has only literals. `_match_end` checks the word limits of each match, which
+        # is ten times as fast as checking them in the pattern.
+        groups = [f"(?P<{kind}>{'|'.join(texts)})" for kind, texts in patterns.items() if texts]
+        self._pattern = re.compile("|".join(groups)) if groups else None
 
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        """Where terms stand in `text`: (start, end), ascending; those that touch (資料 and 料庫 in 資料庫) as one."""
-        compared, origins = plain(text[:LOOK_CHARS])
-        found: list[tuple[int, int]] = []
+    def find_spans(self, text: str) -> list[tuple[int, int]]:
+        """Return the start and end of each match, in order.
+
+        Matches that touch are one span: 資料 and 料庫 in 資料庫.
+        """
+        if self._pattern is None:
+            return []
+        plain, offsets = plain_with_offsets(text[:SEARCHED_CHARS])
+        spans: list[tuple[int, int]] = []
         start = -1
-        for _ in range(TRIES):
-            match = self._terms.search(compared, start + 1) if self._terms else None
-            if match is None or len(found) == MARKS:
+        for _ in range(MAX_TRIES):
+            match = self._pattern.search(plain, start + 1)
+            if match is None or len(spans) == MAX_SPANS:
                 break
-            start, end = match.span()
-            if match.lastgroup != "run":
-                rest = _WORD.match(compared, end)
-                if (start > 0 and _WORD.match(compared, start - 1)) or (rest and match.lastgroup == "word"):
-                    continue
-                end = rest.end() if rest else end
-            if found and start <= found[-1][1]:
-                found[-1] = (found[-1][0], max(end, found[-1][1]))
+            start = match.start()
+            end = _match_end(match)
+            if end is None:
+                continue
+            if spans and start <= spans[-1][1]:
+                spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
             else:
-                found.append((start, end))
-        if origins is None:
-            return found
-        behind = [*origins[1:], min(len(text), LOOK_CHARS)]
-        return [(origins[start], max(origins[end - 1] + 1, behind[end - 1])) for start, end in found]
+                spans.append((start, end))
+        if offsets is None:
+            return spans
+        # Convert the positions to those in `text`: one of its characters may be several in `plain`,
+        # or none.
+        next_offsets = [*offsets[1:], min(len(text), SEARCHED_CHARS)]
+        return [
+            (offsets[start], max(offsets[end - 1] + 1, next_offsets[end - 1]))
+            for start, end in spans
+        ]
 
 
-WIDTH_CHARS = 200
+def _match_end(match: re.Match[str]) -> int | None:
+    """Where the matched word ends; None if the match is only a part of a word.
+
+    A prefix ends with its word. Unspaced text has no word limits.
+    """
+    start, end = match.span()
+    if match.lastgroup == "unspaced":
+        return end
+    if start > 0 and _LETTERS.match(match.string, start - 1):
+        return None
+    rest = _LETTERS.match(match.string, end)
+    if rest is None:
+        return end
+    return rest.end() if match.lastgroup == "prefix" else None
 
 
-def snippet(text: str, marker: Highlighter, width_chars: int = WIDTH_CHARS) -> str:
-    """About `width_chars` on one line, where most different terms stand close together, marked; else the beginning."""
-    spans = marker.spans(text)
-    start, end = excerpt(text, spans, width_chars)
-    parts = [CUT if start > 0 else ""]
+SNIPPET_CHARS = 200
+NEAR_BLANK_CHARS = 20
+"""A cut moves to a blank within this distance."""
+
+
+def make_snippet(text: str, highlighter: Highlighter, width_chars: int = SNIPPET_CHARS) -> str:
+    """About `width_chars` characters on one line, with the matches marked.
+
+    The snippet is the part with the most different matches, or the beginning if nothing matches.
+    """
+    spans = highlighter.find_spans(text)
+    start, end = find_excerpt(text, spans, width_chars)
+    parts = [ELLIPSIS if start > 0 else ""]
     position = start
     for first, last in spans:
         if first >= position and last <= end:
-            parts += [text[position:first], OPEN, text[first:last], CLOSE]
+            parts += [text[position:first], MATCH_START, text[first:last], MATCH_END]
             position = last
-    parts += [text[position:end], CUT if end < len(text) else ""]
+    parts += [text[position:end], ELLIPSIS if end < len(text) else ""]
     return " ".join("".join(parts).split())
 
 
-def excerpt(text: str, spans: Sequence[tuple[int, int]], width_chars: int) -> tuple[int, int]:
-    """The part of a text to show, (start, end): around the densest marks, cut between words where a blank is near."""
+def find_excerpt(text: str, spans: Sequence[tuple[int, int]], width_chars: int) -> tuple[int, int]:
+    """Return the start and end of the part of a text to show: around the densest spans.
+
+    A quarter of the free space comes before these spans. The part begins and ends between words
+    if a blank is near.
+    """
     if len(text) <= width_chars:
         return 0, len(text)
-    first, last = _densest(text, spans, width_chars)
-    room = max(0, width_chars - (last - first))
-    start = max(0, first - room // 4)
+    first, last = _densest_part(text, spans, width_chars)
+    free_chars = max(0, width_chars - (last - first))
+    start = max(0, first - free_chars // 4)
     end = min(len(text), start + width_chars)
     start = max(0, min(start, end - width_chars))
     if start > 0:
-        blank = text.find(" ", start, min(first, start + 20) + 1)
+        blank = text.find(" ", start, min(first, start + NEAR_BLANK_CHARS) + 1)
         start = blank + 1 if blank >= 0 else start
     if end < len(text):
-        blank = text.rfind(" ", max(last, end - 20), end)
+        blank = text.rfind(" ", max(last, end - NEAR_BLANK_CHARS), end)
         end = blank if blank > 0 else end
     return start, end
 
 
-def _densest(text: str, spans: Sequence[tuple[int, int]], width_chars: int) -> tuple[int, int]:
-    best, best_count = (0, 0), 0
-    ends, said = [end for _, end in spans], [text[start:end].casefold() for start, end in spans]
+def _densest_part(text: str, spans: Sequence[tuple[int, int]], width_chars: int) -> tuple[int, int]:
+    """The first part of at most `width_chars` characters with the most different matches."""
+    best_part = (0, 0)
+    best_count = 0
+    ends = [end for _, end in spans]
+    matches = [text[start:end].casefold() for start, end in spans]
     for index, (start, _) in enumerate(spans):
-        stop = max(index + 1, bisect_right(ends, start + width_chars))
-        count = len(set(said[index:stop]))
+        max_end = start + width_chars
+        stop = max(index + 1, bisect_right(ends, max_end))
+        count = len(set(matches[index:stop]))
         if count > best_count:
-            best, best_count = (start, min(ends[stop - 1], start + width_chars)), count
-    return best
+            best_part = (start, min(ends[stop - 1], max_end))
+            best_count = count
+    return best_part
 
 
-def to_json(findings: SearchResults) -> dict[str, Any]:
-    """The documented object of ``recall --json``; times in ISO 8601, UTC."""
-    shown = {
-        "query": findings.query,
-        "shape": findings.shape,
-        "took_ms": findings.took_ms,
-        "sessions": list(map(_session, findings.sessions)),
-        "messages": list(map(_message, findings.messages)),
-        "has_more": findings.has_more,
-        "note": findings.note,
-    }
-    return _unusual(shown)
+def describe_attempts(
+    words: Sequence[str], *, is_typed: bool, is_limited: bool, is_wider: bool
+) -> str:
+    """Say what a search without results tried.
 
-
-def to_markdown(findings: SearchResults, zone: tzinfo) -> str:
-    """Cards, or who said what for one conversation; never empty."""
-    if not findings.sessions:
-        return escape(no_results(findings))
-    if findings.shape in ("scroll", "read"):
-        shown = [_conversation(found, findings.shape, zone) for found in findings.sessions]
-    else:
-        shown = [_card(number, found, zone) for number, found in enumerate(findings.sessions, 1)]
-    return "\n\n".join([f"_{escape(findings.note)}_", *shown] if findings.note is not None else shown)
-
-
-def no_results(findings: SearchResults) -> str:
-    nothing = {"scroll": NO_MESSAGE, "read": NO_SESSION}.get(findings.shape, NOTHING)
-    if findings.shape == "browse" and findings.note is None:
-        nothing = NO_SESSIONS
-    return nothing if findings.note is None else f"{nothing} {findings.note}"
-
-
-_USUAL = {"messages": [], "has_more": False, "origin": "typed"}
-_USUAL |= dict.fromkeys(["note", "external_session", "summary", "preview", "external_id", "link", "quoted"])
-"""Fields that are left out where they have this value."""
-
-
-def _unusual(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if name not in _USUAL or value != _USUAL[name]}
-
-
-def _session(found: FoundSession) -> dict[str, Any]:
-    session = found.session
-    fields = {
-        "session_id": session.id,
-        "title": session.title,
-        "started_at": session.started_at.isoformat(),
-        "platform": session.address.platform,
-        "score": round(found.score, 6),
-        "matches": list(map(_message, found.matches)),
-        "bookend_start": list(map(_message, found.bookend_start)),
-        "window": list(map(_message, found.window)),
-        "bookend_end": list(map(_message, found.bookend_end)),
-        "messages_before": found.messages_before,
-        "messages_after": found.messages_after,
-        "external_session": session.external_id,
-        "summary": found.summary,
-        "preview": found.preview,
-    }
-    return _unusual(fields)
-
-
-def _message(item: Hit | ShownMessage) -> dict[str, Any]:
-    fields = item._asdict() | {"at": item.at.isoformat()}
-    if isinstance(item, Hit):
-        fields |= {"score": round(item.score, 6)}
-        del fields["sender"]
-    return _unusual({name: value for name, value in fields.items() if name not in ("session_id", "sender_id")})
-
-
-def _head(number: str, found: FoundSession, at: datetime) -> str:
-    session = found.session
-    title = session.title or found.preview or UNTITLED
-    if len(title) > TITLE_CHARS:
-        blank = title.rfind(" ", 0, TITLE_CHARS)
-        title = title[: blank if blank > TITLE_CHARS // 2 else TITLE_CHARS] + CUT
-    platform = session.address.platform
-    return f"**{number}{_plain(title)}** · {at:%a %-d %b %Y, %H:%M} · {platform} · session {session.id}"
-
-
-def _card(number: int, found: FoundSession, zone: tzinfo) -> str:
-    title, preview, matches = found.session.title, found.preview or "", found.matches[:QUOTED]
-    lines = [_head(f"{number}. ", found, _at(found).astimezone(zone)), *(f"> {_matching(hit)}" for hit in matches)]
-    lines += [f"> {_answering(hit.quoted)}" for hit in matches if hit.quoted][:1]
-    if not found.matches and title and preview and not preview.startswith(title.rstrip(CUT)):
-        lines.append(f"> {_plain(preview)}")
-    return "\n".join([*lines, "", found.summary.strip()] if found.summary else lines)
-
-
-def _conversation(found: FoundSession, shape: str, zone: tzinfo) -> str:
-    """Who said what; the day stands in the head and where it changes."""
-    best_at = _at(found).astimezone(zone)
-    lines = [_head("", found, best_at)]
-    if found.summary:
-        lines += ["", found.summary.strip(), ""]
-    if found.messages_before:
-        lines.append(f"({found.messages_before} earlier)")
-    day = best_at.date()
-    for index, item in enumerate(found.window):
-        if shape == "read" and found.messages_after and index == READ_FIRST:
-            lines.append(f"({found.messages_after} more in between)")
-        at = item.at.astimezone(zone)
-        when = f"{at:%-d %b, %H:%M}" if at.date() != day else f"{at:%H:%M}"
-        day = at.date()
-        who = _plain(item.sender or ("Mneme" if item.role == "assistant" else item.role))
-        line = f"{when} {who}: {_plain(item.text)}"
-        quoted = f" {_answering(item.quoted)}" if item.quoted else ""
-        lines.append(f"- **{line}**{_opened(item.link)}{quoted}" if item.is_anchor else f"- {line}")
-    if shape == "scroll" and found.messages_after:
-        lines.append(f"({found.messages_after} more)")
-    return "\n".join(lines)
-
-
-def _at(found: FoundSession) -> datetime:
-    """When the best match was said; the anchor of a scroll; else when the session was last spoken in."""
-    said = [hit.at for hit in found.matches] + [item.at for item in found.window if item.is_anchor]
-    return said[0] if said else found.session.last_at or found.session.started_at
-
-
-def _matching(hit: Hit) -> str:
-    parts = enumerate(MARKED.split(hit.snippet))
-    return "".join(f"**{_plain(part)}**" if index % 2 else _plain(part) for index, part in parts) + _opened(hit.link)
-
-
-def _answering(quoted: str) -> str:
-    return f"↩ {_plain(quoted)}"
-
-
-def _opened(link: str | None) -> str:
-    return f" [open]({link})" if link else ""
-
-
-def _plain(text: str) -> str:
-    """Text on one line that Markdown shows as it stands, also in the middle of a line: a blank in front stays."""
-    line = _BLANKS.sub(" ", text)
-    return (" " if line.startswith(" ") else "") + escape(line.lstrip())
-
-
-def nothing(words: Sequence[str], *, is_typed: bool, is_limited: bool, is_wider: bool) -> str:
-    """What was tried in vain: any of `words`, all of them first (`is_typed`), within filters (`is_limited`) that hide
-    something (`is_wider`) or not."""
-    listed = ", ".join(_shown(word.rstrip("*")) for word in words[:_WORDS_SHOWN])
-    asked = f"any of its words ({listed}{'…' * (len(words) > _WORDS_SHOWN)})" if len(words) != 1 else f"“{listed}”"
-    tried = f"I looked for it as typed and for {asked}" if is_typed and len(words) > 1 else f"I looked for {asked}"
+    The search looked for any of the `words`. `is_typed`: it first looked for the text as typed.
+    `is_limited`: the query has filters. `is_wider`: without the filters there are results.
+    """
+    word_list = ", ".join(_shorten_word(word.rstrip("*")) for word in words[:_MAX_LISTED_WORDS])
+    if len(words) > _MAX_LISTED_WORDS:
+        word_list += "…"
     if not words:
-        tried = "I looked through the latest conversations"
-    within = ", within the limits that you gave" if is_limited else ""
-    return f"{tried}{within}." + (" Without these limits there is something." if is_wider else "")
+        attempt = "I looked through the latest conversations"
+    elif len(words) == 1:
+        attempt = f"I looked for “{word_list}”"
+    elif is_typed:
+        attempt = f"I looked for it as typed and for any of its words ({word_list})"
+    else:
+        attempt = f"I looked for any of its words ({word_list})"
+    if is_limited:
+        attempt += ", within the limits that you gave"
+    hint = " Without these limits there is something." if is_wider else ""
+    return f"{attempt}.{hint}"
 
 
-def respelled(words: Mapping[str, str]) -> str:
-    """Which words were never said, and which were taken instead."""
-    return " ".join(f"“{_shown(typed)}” was never said; I looked for “{known}” too." for typed, known in words.items())
+def describe_corrections(corrections: Mapping[str, str]) -> str:
+    """Say which words occur nowhere, and which were searched instead."""
+    return " ".join(
+        f"“{_shorten_word(word)}” was never said; I looked for “{words}” too."
+        for word, words in corrections.items()
+    )
 
 
-def joined(sentences: Iterable[str | None]) -> str | None:
-    """All of them in order, each once; None where there are none."""
+def join_sentences(sentences: Iterable[str | None]) -> str | None:
+    """Join the sentences in order, each of them once; None if there are none."""
     return " ".join(dict.fromkeys(sentence for sentence in sentences if sentence)) or None
 
 
-def _shown(word: str) -> str:
-    return word if len(word) <= _CHARS_SHOWN else word[: _CHARS_SHOWN - 1] + "…"
+def _shorten_word(word: str) -> str:
+    if len(word) <= _MAX_WORD_CHARS:
+        return word
+    return word[: _MAX_WORD_CHARS - 1] + ELLIPSIS

@@ -1,6 +1,7 @@
-"""Buttons that survive a restart, and questions that wait for a yes: an id, and the command behind it, for a while.
+"""Buttons that survive a restart, and questions that wait for a yes.
 
-Who may press a button, the router decides by its scope and account.
+Each one has an id, a command and an expiry time. The command runs when the button is pressed or the
+question is confirmed. The gateway uses the scope and the account to decide who may press a button.
 """
 
 from __future__ import annotations
@@ -14,115 +15,159 @@ from core.ports import Clock
 from core.store import rows
 from core.store.rows import Connection, Row
 from core.store.sqlite.database import Database
-from core.store.sqlite.schema import in_list, list_value
+from core.store.sqlite.schema import encode_list, in_list
 from core.types import Account, Address, Command, ErasureEpoch, Scope
 
-LIFETIME = timedelta(minutes=10)
-"""Of a question."""
+QUESTION_LIFETIME = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ButtonAction:
-    """A button: pressing it runs `command` as its person, in its scope, until it expires. With an `address` it is a
-    question that is taken once, by a press or by the person's next message there. With an `outbox_item` (a key) it
-    waits from when that has arrived. `origin` names the event it was asked for: asked again, it replaces the first
-    one."""
+    """A button or a question that can run `command` in `scope` until it expires."""
 
     id: str
     scope: Scope
     account: Account | None
     command: Command
     expires_at: datetime
+    # Where a question was asked; None for a button. A press, or the person's next message at this
+    # address, takes the question. It can be taken only once.
     address: Address | None = None
+    # Key of the outbox item that delivers the question. The question can't be answered before it
+    # has been delivered.
     outbox_item: str | None = None
+    # The event that caused the question. If the event is handled again, a new question replaces
+    # this one.
     origin: str | None = None
 
 
-def question(
-    command: Command, account: Account, scope: Scope, address: Address, origin: str, now: datetime
+def build_question(
+    command: Command,
+    account: Account,
+    scope: Scope,
+    address: Address,
+    origin: str,
+    now: datetime,
 ) -> ButtonAction:
-    """Lets `command`, once this is stored, wait for a yes of the account at `address`, given by message or with the
-    button."""
+    """Build a question. The account can run `command` if it says yes or presses a button."""
     return ButtonAction(
         id=secrets.token_urlsafe(12),
         scope=scope,
         account=account,
         command=command,
-        expires_at=now + LIFETIME,
+        expires_at=now + QUESTION_LIFETIME,
         address=address,
         origin=origin,
     )
 
 
-ACTIONS = "SELECT actions.*, scopes.key AS scope_key FROM actions JOIN scopes ON scopes.id = actions.scope_id"
-FIND = f"{ACTIONS} WHERE actions.id = :id AND actions.expires_at > :now AND actions.address IS NULL"
-WAITING = f"""
-{ACTIONS}
+_SELECT_ACTIONS = """
+SELECT actions.*, scopes.key AS scope_key FROM actions JOIN scopes ON scopes.id = actions.scope_id
+"""
+_SELECT_BUTTON = f"""
+{_SELECT_ACTIONS}
+WHERE actions.id = :id AND actions.expires_at > :now AND actions.address IS NULL
+"""
+_SELECT_QUESTIONS = f"""
+{_SELECT_ACTIONS}
 WHERE actions.address = :address AND actions.account = :account AND actions.expires_at > :now
     AND (actions.taker IS NULL OR actions.taker = :taker)
     AND (actions.parcel IS NULL OR EXISTS (
         SELECT 1 FROM outbox
-        WHERE outbox.key = actions.parcel AND (outbox.done_at IS NOT NULL OR outbox.posted <> '[]')
+        WHERE outbox.key = actions.parcel
+            AND (outbox.done_at IS NOT NULL OR outbox.posted <> '[]')
     ))
 ORDER BY actions.taker IS NULL, actions.expires_at DESC
 """
-DELETE_ASKED_BEFORE = """
-DELETE FROM actions WHERE address = :address AND account = :account AND origin = :origin AND taker IS NULL
+"""The questions that an account has received at an address but hasn't answered, latest first.
+
+Questions that ``:taker`` has already taken come before all others.
 """
-INSERT = """
-INSERT INTO actions (id, scope_id, account, command, arguments, expires_at, address, parcel, origin)
-VALUES (:id, :scope, :account, :name, :arguments, :expires_at, :address, :outbox_item, :origin)
+_DELETE_EARLIER = """
+DELETE FROM actions
+WHERE address = :address AND account = :account AND origin = :origin AND taker IS NULL
 """
-TAKE = f"UPDATE actions SET taker = :taker WHERE {in_list('id', 'ids')}"
-CLAIM_QUESTIONS = f"UPDATE actions SET taker = :taker WHERE taker IS NULL AND id IN (SELECT id FROM ({WAITING}))"
-"""As an event is accepted: what was asked before is answered by it or is over."""
+_INSERT_ACTION = """
+INSERT INTO actions
+    (id, scope_id, account, command, arguments, expires_at, address, parcel, origin)
+VALUES
+    (:id, :scope, :account, :name, :arguments, :expires_at, :address, :outbox_item, :origin)
+"""
+_TAKE = f"UPDATE actions SET taker = :taker WHERE {in_list('id', 'ids')}"
+CLAIM_QUESTIONS = f"""
+UPDATE actions SET taker = :taker
+WHERE taker IS NULL AND id IN (SELECT id FROM ({_SELECT_QUESTIONS}))
+"""
+"""Runs when an event is accepted. The event takes the earlier questions, so that no later event can
+answer them."""
 
 
 class Actions:
+    """The buttons and questions in state.db."""
+
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     async def add(self, actions: Sequence[ButtonAction], epoch: ErasureEpoch | None = None) -> None:
-        """Stores buttons; see `insert_actions`."""
+        """Store buttons and questions as `insert_actions` does."""
         now = self._clock.now()
         if actions:
-            await self._database.write(lambda connection: insert_actions(connection, actions, now), epoch)
+            await self._database.write(
+                lambda connection: insert_actions(connection, actions, now), epoch
+            )
 
     async def find(self, action_id: str, now: datetime) -> ButtonAction | None:
-        """The button behind an id, unless it has expired or is a question, which is only taken."""
-        row = await self._database.fetch_one(FIND, {"id": action_id, "now": now})
-        return None if row is None else _action(row)
+        """Return a button, or None if it is unknown or expired, or if the id is a question's."""
+        row = await self._database.fetch_one(_SELECT_BUTTON, {"id": action_id, "now": now})
+        return None if row is None else _read_action(row)
 
-    async def take(self, address: Address, account: Account, taker: str, now: datetime) -> Sequence[ButtonAction]:
-        """The questions that were seen and wait for this account here, latest first, once; the same `taker` (a message,
-        a press) gets them again after a crash."""
+    async def take(
+        self, address: Address, account: Account, taker: str, now: datetime
+    ) -> Sequence[ButtonAction]:
+        """Take the questions that wait for this account at this address, latest first.
+
+        `taker` identifies a message or a press. Only one taker gets a question. If the same taker
+        asks again after a crash, it gets the same questions.
+        """
         values = {"address": address, "account": account, "taker": taker, "now": now}
 
-        def work(connection: Connection) -> Sequence[ButtonAction]:
-            found = connection.execute(WAITING, values).fetchall()
-            # After a crash: questions that came since were not there to be answered.
-            taken = [row for row in found if row["taker"] is not None]
-            if not taken:
-                connection.execute(TAKE, {**values, "ids": list_value(row["id"] for row in found)})
-            return [_action(row) for row in taken or found]
+        def take_questions(connection: Connection) -> Sequence[ButtonAction]:
+            """Take the waiting questions, or return those that this taker took before."""
+            questions = connection.execute(_SELECT_QUESTIONS, values).fetchall()
+            own = [row for row in questions if row["taker"] is not None]
+            if own:
+                # The taker asks again after a crash. Questions that were asked since then are left
+                # alone, because the taker can't have answered them.
+                return [_read_action(row) for row in own]
+            ids = encode_list(row["id"] for row in questions)
+            connection.execute(_TAKE, {**values, "ids": ids})
+            return [_read_action(row) for row in questions]
 
-        if await self._database.fetch_one(WAITING, values) is None:
+        if await self._database.fetch_one(_SELECT_QUESTIONS, values) is None:
             return ()
-        return await self._database.write(work)
+        return await self._database.write(take_questions)
 
 
 def insert_actions(connection: Connection, actions: Sequence[ButtonAction], now: datetime) -> None:
-    """Stores buttons; deletes expired ones, and open questions that have the origin of a new one."""
+    """Store buttons and questions.
+
+    Expired buttons and questions are deleted, as are open questions with the same origin.
+    """
     connection.execute("DELETE FROM actions WHERE expires_at <= :now", {"now": now})
     for action in actions:
-        connection.execute(DELETE_ASKED_BEFORE, rows.values_of(action))
+        connection.execute(_DELETE_EARLIER, rows.field_values(action))
     for action in actions:
-        scope = rows.ensure_scope(connection, action.scope)
-        connection.execute(INSERT, rows.values_of(action) | rows.values_of(action.command) | {"scope": scope})
+        values = {
+            **rows.field_values(action),
+            **rows.field_values(action.command),
+            "scope": rows.ensure_scope(connection, action.scope),
+        }
+        connection.execute(_INSERT_ACTION, values)
 
 
-def _action(row: Row) -> ButtonAction:
-    command = Command(name=row["command"], arguments=row["arguments"])
-    found = rows.fields_in(row, ButtonAction) | {"command": command, "outbox_item": row["parcel"]}
-    return ButtonAction(**found, scope=Scope(key=row["scope_key"]))
+def _read_action(row: Row) -> ButtonAction:
+    fields = rows.read_fields(row, ButtonAction)
+    fields["command"] = Command(name=row["command"], arguments=row["arguments"])
+    fields["outbox_item"] = row["parcel"]
+    return ButtonAction(**fields, scope=Scope(key=row["scope_key"]))

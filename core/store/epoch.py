@@ -1,163 +1,154 @@
-"""The erasure epoch in which work began to read, and what it may see as of then, nothing that is being erased: what is
-written with it after a later one is refused.
+"""The erasure epoch: a counter that prevents erased words from being written back.
+
+A piece of work remembers the epoch at which it begins to read. Its writes are refused if something
+in its scopes has been erased since then, because these writes may repeat the erased words. Each
+erasure is also recorded in a journal outside of state.db. Its line is encrypted with a key that
+changes whenever the epoch advances.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
 from operator import xor
-from typing import TYPE_CHECKING
 
-from core.errors import StaleReadError, StoreError
-from core.store.people import is_owners, room_scope, scopes_in
-from core.store.rows import Connection, meta, scope_parameter, set_meta
-from core.store.sqlite.schema import in_list, list_value, overlaps
-from core.types import Account, ErasureEpoch, Scope
+from core.errors import StaleReadError
+from core.store.rows import Connection, get_meta, set_meta
+from core.store.sqlite.schema import overlaps
+from core.store.visibility import scope_parameter
+from core.types import ErasureEpoch, Scope
 
-if TYPE_CHECKING:
-    from core.store.sqlite.database import Database
+EPOCH_META_KEY = "erasures"
+"""Key of `state_meta`: the number of the epoch.
 
-COUNT = "erasures"
-"""Key of `state_meta`: counts erasures begun and ended, and accounts unlinked. Most writes look at this only."""
-KEY = "erasure_key"
-"""Key of `state_meta`: what an erasure is noted under outside of state.db. Each count puts its digest in its place, so
-that a note is read by nothing but a backup from before, which has the words themselves."""
-_LINE = re.compile(r"(?m)^(\d{1,6}) (\S{10}) (\S+) ((?:[0-9a-f]{2})+)$")
-_NOTED = (
-    "SELECT id, lane, account, scopes, made_at, json_remove(list, '$.messages') AS list FROM erasures WHERE id = :id"
-)
-"""In a backup other messages may have these ids: they are looked for again."""
-_REPEAT = """
+It increases when an erasure begins or finishes, and when scopes are detached. Most writes read
+nothing else to check their epoch.
+"""
+JOURNAL_META_KEY = "erasure_key"
+"""Key of `state_meta`: the key that encrypts the journal line of the next erasure.
+
+Each advance of the epoch replaces the key by its digest. So the line of an erasure can be read only
+with a backup from before that erasure. Such a backup contains the erased words anyway.
+"""
+
+# The epoch, the day, the token of the erasure, and the ciphertext in hexadecimal.
+_JOURNAL_LINE = re.compile(r"(?m)^(\d{1,6}) (\S{10}) (\S+) ((?:[0-9a-f]{2})+)$")
+_SELECT_FOR_JOURNAL = """
+SELECT id, lane, account, scopes, made_at, json_remove(list, '$.messages') AS list
+FROM erasures WHERE id = :id
+"""
+"""Leaves out message ids, because a backup may have given them to other messages. A replay searches
+for the words instead."""
+_INSERT_BEGUN = """
 REPLACE INTO erasures (id, lane, account, scopes, list, made_at, begun_at)
 VALUES (:id, :lane, :account, :scopes, :list, :made_at, :now)
 """
-_TOUCHING = f"""
-SELECT 1 FROM erasures WHERE begun_at NOT NULL AND COALESCE(number, 9223372036854775807) > :number
+_SELECT_CONFLICT = f"""
+SELECT 1 FROM erasures
+WHERE begun_at NOT NULL AND COALESCE(number, 9223372036854775807) > :number
     AND {overlaps("erasures.scopes", "scopes")}
 UNION ALL
 SELECT 1 FROM partings WHERE number > :number AND {overlaps("partings.scopes", "scopes")}
 LIMIT 1
 """
-_OPEN_ENTRIES = f"SELECT id FROM inbox WHERE {in_list('id', 'ids')}"
 
 
-def taken(connection: Connection, scopes: str) -> ErasureEpoch | None:
-    """The epoch as of now; None while something in these scopes is being erased."""
-    epoch = ErasureEpoch(scopes, counted(connection))
-    return None if _is_touched(connection, epoch) else epoch
+def current_epoch(connection: Connection, scopes: str) -> ErasureEpoch | None:
+    """Return the current epoch, or None while something in these scopes is being erased.
+
+    `scopes` is the result of `scope_parameter`.
+    """
+    epoch = ErasureEpoch(scopes, epoch_number(connection))
+    return None if _has_conflict(connection, epoch) else epoch
 
 
-def check(connection: Connection, epoch: ErasureEpoch | None) -> None:
-    """Raises StaleReadError where something in its scopes was erased since, or is being erased."""
-    if epoch is not None and counted(connection) != epoch.number and _is_touched(connection, epoch):
+def check_epoch(connection: Connection, epoch: ErasureEpoch | None) -> None:
+    """Raise StaleReadError if something in the epoch's scopes was erased since the epoch.
+
+    An erasure that is still running counts, and so do scopes that were detached since the epoch.
+    """
+    if epoch is None or epoch_number(connection) == epoch.number:
+        return
+    if _has_conflict(connection, epoch):
         raise StaleReadError("Something was forgotten meanwhile, so this was not kept. Ask again.")
 
 
-def count(connection: Connection) -> int:
-    """Counts one more; the new number."""
-    number = counted(connection) + 1
-    set_meta(connection, COUNT, str(number))
-    set_meta(connection, KEY, hashlib.sha256(f"{meta(connection, KEY)}".encode()).hexdigest())
+def epoch_number(connection: Connection) -> int:
+    return int(get_meta(connection, EPOCH_META_KEY) or 0)
+
+
+def advance_epoch(connection: Connection) -> int:
+    """Increase the epoch, replace the journal key by its digest, and return the new number."""
+    number = epoch_number(connection) + 1
+    set_meta(connection, EPOCH_META_KEY, str(number))
+    old_key = f"{get_meta(connection, JOURNAL_META_KEY)}"
+    set_meta(connection, JOURNAL_META_KEY, hashlib.sha256(old_key.encode()).hexdigest())
     return number
 
 
-def part(connection: Connection, scopes: frozenset[Scope]) -> None:
-    """Work that has seen any of these scopes is begun anew: they are not seen together any more."""
-    values = {"number": count(connection), "scopes": scope_parameter(scopes)}
+def detach_scopes(connection: Connection, scopes: frozenset[Scope]) -> None:
+    """Make running work that has seen one of the scopes restart, by refusing its writes.
+
+    Call this when scopes that were visible together no longer are.
+    """
+    values = {"number": advance_epoch(connection), "scopes": scope_parameter(scopes)}
     connection.execute("INSERT INTO partings (number, scopes) VALUES (:number, :scopes)", values)
 
 
-def counted(connection: Connection) -> int:
-    return int(meta(connection, COUNT) or 0)
+def build_journal_line(connection: Connection, token: str, now: datetime) -> str:
+    """Return an encrypted journal line for an erasure that has begun.
+
+    Only a backup from before the erasure can decrypt it.
+    """
+    row = connection.execute(_SELECT_FOR_JOURNAL, {"id": token}).fetchone()
+    content = json.dumps(dict(row)).encode()
+    ciphertext = _xor_with_key(connection, token, content).hex()
+    return f"{epoch_number(connection)} {now:%Y-%m-%d} {token} {ciphertext}"
 
 
-def noted(connection: Connection, token: str, now: datetime) -> str:
-    """A begun erasure as a line of a journal outside of state.db, which only a backup from before can read."""
-    content = json.dumps(dict(connection.execute(_NOTED, {"id": token}).fetchone())).encode()
-    return f"{counted(connection)} {now:%Y-%m-%d} {token} {_masked(connection, token, content).hex()}"
+def replay_journal(
+    connection: Connection, journal: str, now: datetime
+) -> tuple[int, Sequence[str]]:
+    """Begin the erasures of a journal that this state.db, a restored backup, doesn't know yet.
+
+    The epoch advances to the last line of the journal. Returns the number of erasures that were
+    begun, and the days (ISO 8601) of the unreadable lines. If there are no messages, no days are
+    returned.
+    """
+    own_number = epoch_number(connection)
+    # The ids of the erasures. It is a set, because one erasure may have several lines.
+    tokens: set[str] = set()
+    unreadable_days: list[str] = []
+    lines = sorted((int(number), *rest) for number, *rest in _JOURNAL_LINE.findall(journal))
+    for number, day, token, ciphertext in lines:
+        while epoch_number(connection) < number:
+            advance_epoch(connection)
+        if number <= own_number:
+            continue
+        try:
+            content = _xor_with_key(connection, token, bytes.fromhex(ciphertext))
+            values = json.loads(content)
+        except ValueError:
+            unreadable_days.append(day)
+            continue
+        connection.execute(_INSERT_BEGUN, {**values, "now": now})
+        tokens.add(token)
+
+    has_messages = connection.execute("SELECT 1 FROM messages LIMIT 1").fetchone() is not None
+    # An empty state.db has nothing that an unreadable line could have erased.
+    return len(tokens), list(dict.fromkeys(unreadable_days)) if has_messages else ()
 
 
-def repeat(connection: Connection, journal: str, now: datetime) -> tuple[int, Sequence[str]]:
-    """Begins the erasures of a journal that this state.db, a backup from before, does not know, and counts up to them:
-    how many, and the days (ISO 8601) of those that it cannot read."""
-    known, begun, lost = counted(connection), set[str](), list[str]()
-    for number, day, token, content in sorted((int(line[0]), *line[1:]) for line in _LINE.findall(journal)):
-        while counted(connection) < number:
-            count(connection)
-        if number > known:
-            try:
-                values = json.loads(_masked(connection, token, bytes.fromhex(content)))
-            except ValueError:
-                lost.append(day)
-                continue
-            connection.execute(_REPEAT, {**values, "now": now})
-            begun.add(token)
-    has_words = connection.execute("SELECT 1 FROM messages LIMIT 1").fetchone()
-    return len(begun), list(dict.fromkeys(lost)) if has_words else ()
-
-
-def _masked(connection: Connection, token: str, content: bytes) -> bytes:
-    """The content under the key of now, or what was given as that again."""
-    stream = hashlib.shake_256(f"{meta(connection, KEY)} {token}".encode()).digest(len(content))
+def _xor_with_key(connection: Connection, token: str, content: bytes) -> bytes:
+    """Encrypt content with the current journal key, or decrypt it."""
+    seed = f"{get_meta(connection, JOURNAL_META_KEY)} {token}"
+    stream = hashlib.shake_256(seed.encode()).digest(len(content))
     return bytes(map(xor, content, stream))
 
 
-def _is_touched(connection: Connection, epoch: ErasureEpoch) -> bool:
+def _has_conflict(connection: Connection, epoch: ErasureEpoch) -> bool:
     values = {"number": epoch.number, "scopes": epoch.scopes}
-    return connection.execute(_TOUCHING, values).fetchone() is not None
-
-
-LOOKS_EVERY_S = 0.05
-PATIENCE_S = 120.0
-"""How long work waits for an erasure; maintenance finishes that of a dead process before."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
-    """The `scope` of a place, what work may see there as of `epoch`, whether it `is_owner` who asks, and which of its
-    inbox entries are still there."""
-
-    scope: Scope
-    scopes: frozenset[Scope]
-    is_owner: bool
-    open_ids: frozenset[int]
-    epoch: ErasureEpoch
-
-
-class EpochGuard:
-    """Calls each of `caches`, which hold what was looked up for later, when any process has erased something."""
-
-    def __init__(self, database: Database) -> None:
-        self.caches: list[Callable[[], None]] = []
-        self._database = database
-        self._number: int | None = None
-
-    async def view(self, scope: Scope, account: Account | None = None, entry_ids: Sequence[int] = ()) -> View:
-        """Waits until nothing that is seen in `scope` is being erased, else raises StoreError."""
-
-        def look(connection: Connection) -> View | None:
-            scopes = scopes_in(connection, scope)
-            epoch = taken(connection, scope_parameter(scopes))
-            if epoch is None:
-                return None
-            is_owner = account is not None and is_owners(connection, account)
-            open_ids = [row["id"] for row in connection.execute(_OPEN_ENTRIES, {"ids": list_value(entry_ids)})]
-            here = room_scope(connection, scope) if scope.is_room else scope
-            return View(scope=here, scopes=scopes, is_owner=is_owner, open_ids=frozenset(open_ids), epoch=epoch)
-
-        ends_at = asyncio.get_running_loop().time() + PATIENCE_S
-        while (view := await self._database.glance(look)) is None:
-            if asyncio.get_running_loop().time() > ends_at:
-                raise StoreError("Something is still being forgotten here. Ask again in a few minutes.")
-            await asyncio.sleep(LOOKS_EVERY_S)
-        if self._number not in (None, view.epoch.number):
-            for invalidate in self.caches:
-                invalidate()
-        self._number = view.epoch.number
-        return view
+    return connection.execute(_SELECT_CONFLICT, values).fetchone() is not None

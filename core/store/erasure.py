@@ -1,6 +1,8 @@
-"""What an erasure takes out of state.db: its list, the rows that may repeat what was said, and how each is erased.
+"""Erasures in state.db: their lists, and statements that find and erase the rows.
 
-Which rows do repeat it is decided in `core/privacy`, again after the yes, and after a crash by the next process.
+The statements select all rows that may repeat the erased words. `core/privacy` decides which rows
+really do. It decides when the list is shown, again when the person confirms, and again after a
+crash.
 """
 
 from __future__ import annotations
@@ -11,33 +13,41 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from core.ports import Clock
 from core.store import epoch, rows
 from core.store.mailbox import close_entries
-from core.store.notes import OF_NOTES
-from core.store.rows import Connection, Row, scope_parameter, visible
-from core.store.sessions import erase_message
+from core.store.messages import erase_message
+from core.store.notes import IS_NOTE_CHANGE
+from core.store.rows import Connection, Row
+from core.store.sqlite.compaction import request_checkpoint, request_compaction
 from core.store.sqlite.database import Database
-from core.store.sqlite.indexing import want_checkpoint, want_compaction, write_text
-from core.store.sqlite.schema import in_list, list_value, overlaps
-from core.store.usage import disturb
+from core.store.sqlite.indexing import write_indexed_text
+from core.store.sqlite.schema import encode_list, in_list, overlaps
+from core.store.sync import SyncQueue
+from core.store.usage_and_limits import record_prefix_break
+from core.store.visibility import scope_parameter, visible
 from core.types import Account, Address, ErasureEpoch, Scope
 
 STEP_MESSAGES = 100
-"""Erased in one transaction, in which nobody else can write: about 50 ms."""
-ASKED_FOR, KNOWN_FOR = timedelta(minutes=15), timedelta(days=30)
-"""How long lists are kept: unconfirmed ones a little longer than the question, finished ones for a repeated yes."""
-_STORED = ("text", "upto", "counts", "derived")
+"""How many messages one transaction erases. It blocks other writers for about 50 ms."""
+UNCONFIRMED_LIFETIME = timedelta(minutes=15)
+"""How long a list waits for a yes. This is a little longer than the question waits."""
+FINISHED_LIFETIME = timedelta(days=30)
+"""How long a finished list is kept, in case the yes is repeated."""
+_STORED_FIELDS = ("text", "upto", "counts", "derived")
+"""Fields of an `ErasureList` that are stored under their own name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasureRequest:
-    """Who asks: `scopes` are all that this person sees, `scope` and `address` where the question was put."""
+    """Who asks for an erasure, and where."""
 
     account: Account
+    # The scope and address of the place.
     scope: Scope
+    # All scopes that the person sees.
     scopes: frozenset[Scope]
     address: Address
     is_owner: bool
@@ -45,379 +55,588 @@ class ErasureRequest:
 
     @property
     def is_limited(self) -> bool:
-        """Whether only one's own words may be erased: in a room, unless the owner asks."""
-        return self.scope.is_room and not self.is_owner
+        """Whether people may erase only their own words: in a group, unless the owner asks."""
+        return self.scope.is_group and not self.is_owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasureItem:
-    """One thing to erase, as shown to the person."""
+    """One thing to erase, as it is shown to the person."""
 
     kind: Literal["message", "fact", "note", "skill", "job", "room"]
     text: str
     at: datetime
-    who: str = ""
+    author: str = ""
 
 
 @dataclass(kw_only=True)
 class ErasureList:
-    """What is erased for a `request` that asked for `text`, under the `token` that a yes carries. `upto`: the last
-    message id when it was `shown`; `counts` by the name that a person knows, `derived` is how much repeats it. `ids` by
-    kind: "messages" were looked for (only these are stored), "repeats" are messages that repeat them, "asked" the
-    command and its answer, "inbox" entries without an answer, "summaries" with what is left of them; the kinds of
-    `COPIES`. `texts`: of the messages; `notes`: entries of the files. `phrase`, `has_words`: what was looked for. Once
-    erased: `asked` are memory services, `stuck` files that cannot be written; `is_clean`: no byte is left; `is_noted`:
-    for backups; `left`: what still has the words, by the names of `SCANNED`; `files`: what has them in the home, if the
-    owner is told."""
+    """What an erasure will erase, and later its result."""
 
     request: ErasureRequest
+    # What the person asked to forget.
     text: str = ""
+    # Identifies the list when the person confirms it.
     token: str = ""
     made_at: datetime | None = None
     is_done: bool = False
+
+    # The last message id when the list was shown.
     upto: int = 0
+    # How many things of each kind the person sees in the list.
     counts: dict[str, int] = field(default_factory=dict)
+    # How many more rows repeat these things.
     derived: int = 0
+    # Ids of rows by kind. A kind is a key of `COPY_STATEMENTS`, or one of these:
+    # - messages: the messages that the person asked for; only these ids are stored
+    # - repeats: messages that repeat the others
+    # - asked: the command that asked for the erasure, and its answer
+    # - inbox: entries without an answer
+    # - summaries: pairs of an id and the text that remains of the summary
     ids: defaultdict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
-    texts: list[str] = field(default_factory=list)
-    notes: set[str] = field(default_factory=set)
-    shown: list[ErasureItem] = field(default_factory=list)
-    asked: tuple[str, ...] = ()
-    stuck: tuple[str, ...] = ()
-    is_clean: bool = False
-    is_noted: bool = False
+    message_texts: list[str] = field(default_factory=list)
+    # Entries of note files.
+    note_entries: set[str] = field(default_factory=set)
+    items: list[ErasureItem] = field(default_factory=list)
+
+    # The words that were searched for, and the test for a text that contains them.
     phrase: str = ""
     has_words: Callable[..., bool] = lambda *_: False
     is_narrowed: bool = False
-    left: Counter[str] | None = None
-    files: tuple[str, ...] | None = None
+
+    # The memory services that were asked to erase their copies.
+    services: tuple[str, ...] = ()
+    # Files that contain erased words but can't be written.
+    unwritable_files: tuple[str, ...] = ()
+    # Whether no erased byte is left in state.db.
+    is_clean: bool = False
+    # Whether the erasure is recorded in the journal for backups.
+    is_journaled: bool = False
+    # How many texts still contain the words, by the names of `personal_data.SCAN_STATEMENTS`.
+    remaining_counts: Counter[str] | None = None
+    # Files of the home that still contain the words. None unless the owner asks.
+    remaining_files: tuple[str, ...] | None = None
 
     @property
-    def values(self) -> dict[str, object]:
-        """What the statements below are bound to."""
+    def parameters(self) -> dict[str, object]:
+        """The parameters of the statements in this module."""
         request = self.request
-        own = {scope.key.removeprefix("account:") for scope in request.scopes} | {request.account.key}
+        own_keys = {scope.key.removeprefix("account:") for scope in request.scopes}
+        own_keys.add(request.account.key)
         return {
-            **rows.place(request.address),
+            **rows.address_values(request.address),
             "scopes": scope_parameter(request.scopes),
             "account": request.account,
             "sender": request.account.user_id,
-            "own": list_value(sorted(own)),
+            "own": encode_list(sorted(own_keys)),
             "limited": request.is_limited,
             "owner": request.is_owner,
             "made_at": self.made_at,
             "upto": self.upto,
-            "messages": list_value(self.ids["messages"]),
+            "messages": encode_list(self.ids["messages"]),
             "first": min(self.ids["messages"], default=0),
-            "facts": list_value(self.ids["facts"]),
+            "facts": encode_list(self.ids["facts"]),
         }
 
     def dump(self) -> str:
-        request, stored = self.request, {name: getattr(self, name) for name in _STORED}
-        asked = {"where": request.scope.key, "is_owner": request.is_owner, "address": asdict(request.address)}
-        return rows.dump({**asked, **stored, "messages": self.ids["messages"]})
+        """Encode the list for the table `erasures`."""
+        values = {
+            "where": self.request.scope.key,
+            "is_owner": self.request.is_owner,
+            "address": asdict(self.request.address),
+            **{name: getattr(self, name) for name in _STORED_FIELDS},
+            "messages": self.ids["messages"],
+        }
+        return rows.dump_json(values)
 
 
-_PATHS = ("message.from", "edited_message.from", "callback_query.from", "my_chat_member.from", "sender")
-_SENDERS = ", ".join(f"json_extract(raw, '$.{path}.id')" for path in _PATHS)
-SENDING = f"platform || ':' || CASE WHEN json_valid(raw) THEN CAST(COALESCE({_SENDERS}) AS TEXT) END"
-"""The account that sent a raw update of Telegram, or an event that was set aside."""
-_ASKING = "platform || ':' || user_id"
-LANES = f"SELECT {rows.LANE} FROM addresses WHERE id IN (SELECT sessions.address_id FROM sessions WHERE {visible()})"
+# --- Rows that may repeat erased words ---
+
+_SENDER_PATHS = (
+    "message.from",
+    "edited_message.from",
+    "callback_query.from",
+    "my_chat_member.from",
+    "sender",
+)
+_SENDER_IDS = ", ".join(f"json_extract(raw, '$.{path}.id')" for path in _SENDER_PATHS)
+RAW_UPDATE_SENDER = f"""
+platform || ':' || CASE WHEN json_valid(raw) THEN CAST(COALESCE({_SENDER_IDS}) AS TEXT) END
+"""
+"""An SQL expression for the account that sent a dead letter. A dead letter is an update of Telegram
+or a stored event."""
+_PAIRING_ACCOUNT = "platform || ':' || user_id"
+VISIBLE_SESSION_IDS = f"SELECT sessions.id FROM sessions WHERE {visible()}"
+_VISIBLE_ADDRESS_IDS = f"SELECT sessions.address_id FROM sessions WHERE {visible()}"
+VISIBLE_CONVERSATION_KEYS = f"""
+SELECT {rows.CONVERSATION_KEY} FROM addresses WHERE id IN ({_VISIBLE_ADDRESS_IDS})
+"""
+IS_IMPORTED = f"""
+address_id IN (SELECT id FROM addresses WHERE platform = 'import')
+AND session_id IN ({VISIBLE_SESSION_IDS})
+"""
+_IN_IDS = in_list("id", "ids")
+_TITLE_MESSAGE_ID = """(
+    SELECT id FROM messages
+    WHERE session_id = sessions.id AND role = 'user' AND kind = 'chat' AND text <> ''
+    ORDER BY id LIMIT 1
+)"""
+"""The message from which the title of a session was made."""
 
 
-def _made(table: str, texts: str, message_id: str = "message_id", at: str = "created_at", also: str = "0") -> str:
-    """Rows that are the asker's, or in a direct chat of the asker's scopes; or for which `also` holds."""
+def _select_own(
+    table: str, texts: str, message_id: str = "message_id", at: str = "created_at", also: str = "0"
+) -> str:
+    """Return a statement that selects the rows of a table that the person may erase.
+
+    In a direct chat, these are all rows of the visible scopes. In a group, unless the owner asks,
+    they are the person's own rows and the rows for which the condition `also` holds.
+    """
     return f"""
         SELECT id, {message_id}, {at}, {texts} FROM {table}
         WHERE {visible(f"{table}.scope_id")} AND (NOT :limited OR account = :account OR {also})
     """
 
 
-def _of_sessions(column: str, message_id: str = "NULL") -> str:
-    return f"SELECT id, {message_id}, NULL, {column} FROM sessions WHERE {visible()} AND {column} <> ''"
+def _select_from_sessions(column: str, message_id: str = "NULL") -> str:
+    return f"""
+        SELECT id, {message_id}, NULL, {column} FROM sessions WHERE {visible()} AND {column} <> ''
+    """
 
 
-_FIRST = """(
-    SELECT id FROM messages WHERE session_id = sessions.id AND role = 'user' AND kind = 'chat' AND text <> ''
-    ORDER BY id LIMIT 1
-)"""
-"""The message from which the title of a session was made."""
-SESSIONS = f"SELECT sessions.id FROM sessions WHERE {visible()}"
-IMPORTED = f"address_id IN (SELECT id FROM addresses WHERE platform = 'import') AND session_id IN ({SESSIONS})"
-_IDS = in_list("id", "ids")
-_UNQUOTE = f"UPDATE messages SET quoted = NULL, sent = NULL WHERE {_IDS}"
-COPIES: Mapping[str, tuple[str, str]] = {
-    "facts": (_made("facts", "content, value"), f"DELETE FROM facts WHERE {_IDS}"),
-    "fact_changes": (
-        "SELECT id, NULL, at, before, after, reason FROM fact_changes "
-        f"WHERE {visible('fact_changes.scope_id')} AND NOT {in_list('fact_id', 'facts')}",
-        f"DELETE FROM fact_changes WHERE {_IDS}",
+class CopyStatements(NamedTuple):
+    """The two statements for one kind of rows that may repeat erased words."""
+
+    # Selects the id, the id of the message from which the row was made, its time, and its texts.
+    select: str
+    # Erases the rows ``:ids``.
+    erase: str
+
+
+_ERASE_QUOTE = f"UPDATE messages SET quoted = NULL, sent = NULL WHERE {_IN_IDS}"
+COPY_STATEMENTS: Mapping[str, CopyStatements] = {
+    "facts": CopyStatements(
+        _select_own("facts", "content, value"),
+        f"DELETE FROM facts WHERE {_IN_IDS}",
     ),
-    "note_changes": (f"{_made('notes', 'before, after', at='at')} AND {OF_NOTES}", f"DELETE FROM notes WHERE {_IDS}"),
-    "skill_changes": (
-        f"{_made('notes', 'target, before, after', at='at')} AND NOT {OF_NOTES}",
-        f"DELETE FROM notes WHERE {_IDS}",
+    "fact_changes": CopyStatements(
+        f"""
+        SELECT id, NULL, at, before, after, reason FROM fact_changes
+        WHERE {visible("fact_changes.scope_id")} AND NOT {in_list("fact_id", "facts")}
+        """,
+        f"DELETE FROM fact_changes WHERE {_IN_IDS}",
     ),
-    "pending_notes": (
-        # A draft repeats what others have noted.
-        _made("pending_notes", "operations, reason", at="at", also="is_draft"),
-        f"DELETE FROM pending_notes WHERE {_IDS}",
+    "note_changes": CopyStatements(
+        f"{_select_own('notes', 'before, after', at='at')} AND {IS_NOTE_CHANGE}",
+        f"DELETE FROM notes WHERE {_IN_IDS}",
     ),
-    "skills": (
+    "skill_changes": CopyStatements(
+        f"{_select_own('notes', 'target, before, after', at='at')} AND NOT {IS_NOTE_CHANGE}",
+        f"DELETE FROM notes WHERE {_IN_IDS}",
+    ),
+    "pending_notes": CopyStatements(
+        # A draft repeats the notes of others, so every member may erase it.
+        _select_own("pending_notes", "operations, reason", at="at", also="is_draft"),
+        f"DELETE FROM pending_notes WHERE {_IN_IDS}",
+    ),
+    "skills": CopyStatements(
         f"SELECT id, NULL, NULL, name FROM skills WHERE {visible('skills.scope_id')}",
-        f"DELETE FROM skills WHERE {_IDS}",
+        f"DELETE FROM skills WHERE {_IN_IDS}",
     ),
-    "jobs": (
-        _made("jobs", "text", message_id="NULL"),
-        f"UPDATE jobs SET text = '', next_at = NULL, ended_at = COALESCE(ended_at, :now) WHERE {_IDS}",
+    "jobs": CopyStatements(
+        _select_own("jobs", "text", message_id="NULL"),
+        f"""
+        UPDATE jobs SET text = '', next_at = NULL, ended_at = COALESCE(ended_at, :now)
+        WHERE {_IN_IDS}
+        """,
     ),
-    "titles": (_of_sessions("title", _FIRST), f"UPDATE sessions SET title = NULL WHERE {_IDS}"),
-    "sources": (_of_sessions("external_id"), f"UPDATE sessions SET external_id = NULL WHERE {_IDS}"),
-    "quotes": (
-        "SELECT id, quoted ->> '$.message_id', NULL, quoted ->> '$.text', quoted ->> '$.name' FROM messages "
-        f"WHERE quoted NOT NULL AND session_id IN ({SESSIONS})",
-        _UNQUOTE,
+    "titles": CopyStatements(
+        _select_from_sessions("title", _TITLE_MESSAGE_ID),
+        f"UPDATE sessions SET title = NULL WHERE {_IN_IDS}",
     ),
-    "own_quotes": (
-        "SELECT id, NULL, NULL, quoted ->> '$.text', quoted ->> '$.name' FROM messages "
-        f"WHERE :limited AND quoted ->> '$.user_id' = :sender AND session_id IN ({SESSIONS})",
-        _UNQUOTE,
+    "sources": CopyStatements(
+        _select_from_sessions("external_id"),
+        f"UPDATE sessions SET external_id = NULL WHERE {_IN_IDS}",
     ),
-    "outbox": (
-        f"SELECT id, message_id, NULL, payload FROM outbox WHERE payload IS NOT NULL AND lane IN ({LANES})",
-        "UPDATE outbox SET payload = NULL, next_at = NULL, dead_at = COALESCE(dead_at, :now), error = 'forgotten' "
-        f"WHERE done_at IS NULL AND {_IDS}",
+    "quotes": CopyStatements(
+        f"""
+        SELECT id, quoted ->> '$.message_id', NULL, quoted ->> '$.text', quoted ->> '$.name'
+        FROM messages WHERE quoted NOT NULL AND session_id IN ({VISIBLE_SESSION_IDS})
+        """,
+        _ERASE_QUOTE,
     ),
-    "actions": (
-        f"{_made('actions', 'arguments', message_id='NULL', at='NULL')} AND address IS NULL",
-        f"DELETE FROM actions WHERE {_IDS}",
+    "own_quotes": CopyStatements(
+        f"""
+        SELECT id, NULL, NULL, quoted ->> '$.text', quoted ->> '$.name' FROM messages
+        WHERE :limited AND quoted ->> '$.user_id' = :sender
+            AND session_id IN ({VISIBLE_SESSION_IDS})
+        """,
+        _ERASE_QUOTE,
     ),
-    "updates": (
-        f"SELECT update_id, NULL, NULL, raw, error FROM raw_updates WHERE failed_at IS NOT NULL "
-        f"AND (:owner OR {in_list(SENDING, 'own')})",
+    "outbox": CopyStatements(
+        f"""
+        SELECT id, message_id, NULL, payload FROM outbox
+        WHERE payload IS NOT NULL AND lane IN ({VISIBLE_CONVERSATION_KEYS})
+        """,
+        f"""
+        UPDATE outbox SET payload = NULL, next_at = NULL, dead_at = COALESCE(dead_at, :now),
+            error = 'forgotten'
+        WHERE done_at IS NULL AND {_IN_IDS}
+        """,
+    ),
+    "actions": CopyStatements(
+        f"""
+        {_select_own("actions", "arguments", message_id="NULL", at="NULL")} AND address IS NULL
+        """,
+        f"DELETE FROM actions WHERE {_IN_IDS}",
+    ),
+    "updates": CopyStatements(
+        f"""
+        SELECT update_id, NULL, NULL, raw, error FROM raw_updates
+        WHERE failed_at IS NOT NULL AND (:owner OR {in_list(RAW_UPDATE_SENDER, "own")})
+        """,
         f"DELETE FROM raw_updates WHERE {in_list('update_id', 'ids')}",
     ),
-    "pairings": (
-        "SELECT code, NULL, NULL, json_extract(inbound, '$.text') FROM pairings "
-        f"WHERE :owner OR {in_list(_ASKING, 'own')}",
-        f"UPDATE pairings SET inbound = json_set(inbound, '$.text', '') WHERE {in_list('code', 'ids')}",
+    "pairings": CopyStatements(
+        f"""
+        SELECT code, NULL, NULL, json_extract(inbound, '$.text') FROM pairings
+        WHERE :owner OR {in_list(_PAIRING_ACCOUNT, "own")}
+        """,
+        f"""
+        UPDATE pairings SET inbound = json_set(inbound, '$.text', '')
+        WHERE {in_list("code", "ids")}
+        """,
     ),
-    "errors": (
-        f"SELECT id, NULL, NULL, error FROM outbox WHERE error <> '' AND (:owner OR lane IN ({LANES}))",
-        f"UPDATE outbox SET error = 'forgotten' WHERE {_IDS}",
+    "errors": CopyStatements(
+        f"""
+        SELECT id, NULL, NULL, error FROM outbox
+        WHERE error <> '' AND (:owner OR lane IN ({VISIBLE_CONVERSATION_KEYS}))
+        """,
+        f"UPDATE outbox SET error = 'forgotten' WHERE {_IN_IDS}",
     ),
-    # Of what was brought from elsewhere, names go too; those that a platform gives come with every message.
-    "senders": (
-        f"SELECT DISTINCT sender_name, NULL, NULL, sender_name FROM messages WHERE {IMPORTED}",
-        # Naming `tools` makes the triggers index the messages anew.
-        "UPDATE messages SET sender_name = '', sent = NULL, tools = tools "
-        f"WHERE {in_list('sender_name', 'ids')} AND {IMPORTED}",
+    # Names in imported history are erased, too. Names from a platform aren't, because they come
+    # back with the next message.
+    "senders": CopyStatements(
+        f"SELECT DISTINCT sender_name, NULL, NULL, sender_name FROM messages WHERE {IS_IMPORTED}",
+        # `tools = tools` makes the triggers index the messages again.
+        f"""
+        UPDATE messages SET sender_name = '', sent = NULL, tools = tools
+        WHERE {in_list("sender_name", "ids")} AND {IS_IMPORTED}
+        """,
     ),
-    "message_names": (
-        f"SELECT id, NULL, NULL, external_id FROM messages WHERE external_id GLOB '*[^0-9a-f-]*' AND {IMPORTED}",
-        f"UPDATE messages SET external_id = NULL WHERE {_IDS}",
+    "message_names": CopyStatements(
+        f"""
+        SELECT id, NULL, NULL, external_id FROM messages
+        WHERE external_id GLOB '*[^0-9a-f-]*' AND {IS_IMPORTED}
+        """,
+        f"UPDATE messages SET external_id = NULL WHERE {_IN_IDS}",
     ),
-    "places": (
-        # Nobody has talked there.
-        "SELECT id, NULL, NULL, chat_id, thread_id FROM addresses "
-        f"WHERE id IN (SELECT address_id FROM sessions WHERE {visible()}) "
-        "AND id NOT IN (SELECT address_id FROM sessions WHERE end_reason IS NOT 'import')",
-        f"UPDATE addresses SET chat_id = 'forgotten-' || id, thread_id = '' WHERE {_IDS}",
+    "places": CopyStatements(
+        # These addresses were created only by imports, so no message can arrive from them.
+        f"""
+        SELECT id, NULL, NULL, chat_id, thread_id FROM addresses
+        WHERE id IN ({_VISIBLE_ADDRESS_IDS})
+            AND id NOT IN (SELECT address_id FROM sessions WHERE end_reason IS NOT 'import')
+        """,
+        f"UPDATE addresses SET chat_id = 'forgotten-' || id, thread_id = '' WHERE {_IN_IDS}",
     ),
 }
-"""What selects the rows that may repeat what was said (id, message from which it was made, moment, texts) and what
-erases `:ids` of them, by kind. Messages that repeat others are in `CONVERSATION`."""
-UNNAMED = ("repeats", "summaries", *(COPIES.keys() - {"facts", "jobs"}))
-"""What a person sees as one number."""
+"""The rows that may repeat erased words, by kind. Messages are in `SELECT_POSSIBLE_REPEATS`."""
+UNLISTED_KINDS = ("repeats", "summaries", *(COPY_STATEMENTS.keys() - {"facts", "jobs"}))
+"""Kinds whose rows the person doesn't see one by one. They are shown as one number."""
 
-INBOX = f"""
-    inbox.address_id IN (SELECT sessions.address_id FROM sessions WHERE {visible()})
-    OR {in_list("json_extract(inbox.inbound, '$.scope')", "scopes")}
+IS_VISIBLE_ENTRY = f"""
+inbox.address_id IN ({_VISIBLE_ADDRESS_IDS})
+OR {in_list("json_extract(inbox.inbound, '$.scope')", "scopes")}
 """
-ENCODED = f"""
+SELECT_UNINDEXED_TEXTS = f"""
 SELECT id, text FROM messages
-WHERE session_id IN ({SESSIONS}) AND (NOT :limited OR sender_id = :sender)
+WHERE session_id IN ({VISIBLE_SESSION_IDS}) AND (NOT :limited OR sender_id = :sender)
     AND (kind = 'chat' AND text GLOB '*[%&\\ßẞ*_~`|]*' OR kind = 'undone')
 """
-"""Messages that may have the words as URLs, HTML, JSON and markup write them, or with ß, and what was undone: the index
-has neither."""
-CONVERSATION = f"""
+"""Messages in which the text index may miss the words.
+
+These are undone messages, and messages that contain ß or an encoding of URLs, HTML, JSON or markup.
+"""
+SELECT_POSSIBLE_REPEATS = f"""
 SELECT id, role, origin, kind, text, blocks, tools, sender_id, :limited AND :account IS (
-    SELECT account FROM jobs WHERE id = 0 + CASE messages.origin WHEN 'job' THEN substr(messages.external_id, 5)
-        ELSE (SELECT chat_id FROM addresses WHERE id = messages.address_id AND platform = 'cron') END
+    SELECT account FROM jobs WHERE id = 0 + CASE messages.origin
+        WHEN 'job' THEN substr(messages.external_id, 5)
+        ELSE (
+            SELECT chat_id FROM addresses WHERE id = messages.address_id AND platform = 'cron'
+        )
+    END
 ) AS is_of_own_job FROM messages
-WHERE session_id IN (SELECT sessions.id FROM sessions WHERE {visible()}) AND (
+WHERE session_id IN ({VISIBLE_SESSION_IDS}) AND (
     kind <> 'chat' OR blocks IS NOT NULL OR is_of_own_job
-    OR role <> 'user' AND id > :first
-        AND session_id IN (SELECT session_id FROM messages AS found WHERE {in_list("found.id", "messages")})
-    OR session_id IN ({rows.DELEGATED})
+    OR role <> 'user' AND id > :first AND session_id IN (
+        SELECT session_id FROM messages AS listed WHERE {in_list("listed.id", "messages")}
+    )
+    OR session_id IN ({rows.DELEGATED_SESSION_IDS})
 )
 """
-"""Messages that may repeat others: answers after `:first`, results of tools, commands."""
-SAID = f"""
+"""Messages that may repeat others, such as answers after ``:first``, tool results and commands."""
+SELECT_LISTED_MESSAGES = f"""
 SELECT id, text, role, sender_name, created_at FROM messages
-WHERE {in_list("id", "messages")} AND text <> '' AND (id <= :upto OR created_at < :made_at) ORDER BY id
+WHERE {in_list("id", "messages")} AND text <> '' AND (id <= :upto OR created_at < :made_at)
+ORDER BY id
 """
-"""Of messages, those that were there when the list was shown."""
-WAITING = f"""
+"""The messages among ``:messages`` that existed when the list was shown."""
+SELECT_OPEN_ENTRIES = f"""
 SELECT inbox.id, inbox.inbound, messages.id AS message_id
 FROM inbox LEFT JOIN messages
     ON messages.address_id = inbox.address_id AND messages.external_id = inbox.external_id
-WHERE (:made_at IS NULL OR inbox.received_at <= :made_at) AND ({INBOX}) ORDER BY inbox.id
+WHERE (:made_at IS NULL OR inbox.received_at <= :made_at) AND ({IS_VISIBLE_ENTRY})
+ORDER BY inbox.id
 """
-"""The events that had no answer when the list was shown, with the id of their message if there is one."""
-ASKED = f"""
+"""Events that had no answer when the list was shown, each with its message if there is one."""
+SELECT_REQUEST_MESSAGES = f"""
 SELECT messages.id FROM messages
-JOIN sessions ON sessions.id = messages.session_id JOIN addresses ON addresses.id = messages.address_id
+JOIN sessions ON sessions.id = messages.session_id
+JOIN addresses ON addresses.id = messages.address_id
 WHERE messages.id > :upto AND messages.kind = 'command' AND {visible()}
     AND (messages.role <> 'user' OR messages.sender_id = :sender)
-    AND addresses.platform = :platform AND addresses.chat_id = :chat_id AND addresses.thread_id = :thread_id
+    AND addresses.platform = :platform AND addresses.chat_id = :chat_id
+    AND addresses.thread_id = :thread_id
 """
-"""The command that asked for it and its answer."""
-IN_ROOMS = f"""
-FROM messages JOIN sessions ON sessions.id = messages.session_id JOIN scopes ON scopes.id = sessions.scope_id
+"""The command that asked for the erasure, and its answer."""
+FROM_OWN_GROUP_MESSAGES = f"""
+FROM messages JOIN sessions ON sessions.id = messages.session_id
+JOIN scopes ON scopes.id = sessions.scope_id
 JOIN addresses ON addresses.id = messages.address_id
 WHERE scopes.key GLOB 'room:*' AND NOT {visible()} AND NOT sender_is_nobody
     AND {in_list("platform || ':' || sender_id", "own")}
 """
-_QUOTED = "(quoted ->> '$.user_id')"
-QUOTED_IN_ROOMS = IN_ROOMS.replace("sender_id", _QUOTED)
-"""What a person has said in rooms that are not seen from his direct chat, and what others there quote of him."""
-_ROOMS = f"SELECT scopes.id, scopes.key AS scope, platform, sender_id AS user_id {IN_ROOMS}"
-ROOMS = f"{_ROOMS} UNION {_ROOMS.replace('sender_id', _QUOTED)}"
-_INSERT = rows.insertion("erasures", "id", "lane", "account", "scopes", "list", "made_at")
-_OUTDATED = (
-    "erasures WHERE begun_at IS NULL AND made_at < :unasked OR done_at < :old",
-    # What a stranger wrote waits no longer than the code; of whoever was approved, until the platform is there again.
-    "pairings WHERE expires_at <= :now AND (used_at IS NULL OR used_at < :old)",
+"""A person's own messages in groups that their direct chat doesn't see."""
+_QUOTED_USER_ID = "(quoted ->> '$.user_id')"
+FROM_GROUP_QUOTES = FROM_OWN_GROUP_MESSAGES.replace("sender_id", _QUOTED_USER_ID)
+"""Messages that quote the person, in groups that their direct chat doesn't see."""
+_SELECT_OWN_GROUPS = f"""
+SELECT scopes.id, scopes.key AS scope, platform, sender_id AS user_id {FROM_OWN_GROUP_MESSAGES}
+"""
+SELECT_GROUPS = f"""
+{_SELECT_OWN_GROUPS} UNION {_SELECT_OWN_GROUPS.replace("sender_id", _QUOTED_USER_ID)}
+"""
+"""The groups that contain such messages or quotes, with the account of the person there."""
+
+# --- The lists ---
+
+_INSERT_LIST = f"""
+{rows.insert_statement("erasures", "id", "lane", "account", "scopes", "list", "made_at")}
+ON CONFLICT (id) DO NOTHING
+"""
+_SELECT_LIST = "SELECT * FROM erasures WHERE id = :id AND lane = :lane AND account = :account"
+_OUTDATED_ROWS = (
+    "erasures WHERE begun_at IS NULL AND made_at < :unconfirmed OR done_at < :finished",
+    # A stranger's message is kept until the code expires. After an approval it is kept until it is
+    # answered, which the platform may delay.
+    "pairings WHERE expires_at <= :now AND (used_at IS NULL OR used_at < :finished)",
 )
 _DELETE_NOTE_CHANGES = f"""
 DELETE FROM notes
 WHERE {visible("notes.scope_id")} AND ({in_list("before", "notes")} OR {in_list("after", "notes")})
 """
-"""Also the change that took the note out of its file."""
-_CUT_CONTEXTS = f"""
-UPDATE messages SET sent = NULL WHERE json_array_length(sent) > 2 AND session_id IN ({SESSIONS})
+"""Deletes all changes of the erased notes, including the one that removed them from their file."""
+_DROP_SENT_FORMS = f"""
+UPDATE messages SET sent = NULL
+WHERE json_array_length(sent) > 2 AND session_id IN ({VISIBLE_SESSION_IDS})
 """
-"""What was sent with more than its time line and its text is made anew when it is sent again, without memory."""
-_BEGUN = "SELECT * FROM erasures WHERE begun_at < COALESCE(:before, begun_at + 1) AND done_at IS NULL"
-_DELETE_OTHERS = f"""
-DELETE FROM erasures WHERE begun_at IS NULL AND id <> :id AND {overlaps("erasures.scopes", "scopes")}
-AND (NOT :limited OR account = :account)
+"""Deletes the sent forms that have more than two blocks (a time line and the text).
+
+Other blocks may repeat erased words. The sent forms are built again without memory blocks.
 """
-"""They have words that may be those that go."""
-_FINISH = "UPDATE erasures SET done_at = :now, number = :number, list = :list WHERE id = :id AND done_at IS NULL"
+_DROP_PROMPTS = f"UPDATE sessions SET system_prompt = '' WHERE id IN ({VISIBLE_SESSION_IDS})"
+_SELECT_OPEN_WITH_PROMPT = f"{VISIBLE_SESSION_IDS} AND ended_at IS NULL AND system_prompt <> ''"
+_SELECT_UNFINISHED = """
+SELECT * FROM erasures WHERE begun_at < COALESCE(:before, begun_at + 1) AND done_at IS NULL
+"""
+_DELETE_OTHER_LISTS = f"""
+DELETE FROM erasures
+WHERE begun_at IS NULL AND id <> :id AND {overlaps("erasures.scopes", "scopes")}
+    AND (NOT :limited OR account = :account)
+"""
+"""Deletes unconfirmed lists in the same scopes, because they may contain the words to erase."""
+_MARK_FINISHED = """
+UPDATE erasures SET done_at = :now, number = :number, list = :list
+WHERE id = :id AND done_at IS NULL
+"""
 
 
 class Erasures:
+    """The erasures in state.db, from the unconfirmed list to the finished erasure."""
+
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
-    async def save(self, found: ErasureList) -> None:
-        """Stores a list for a yes of the same account at the same address."""
-        values = self._values(found.token, found.request)
-        values |= {"scopes": scope_parameter(found.request.scopes), "list": found.dump()}
-        values["made_at"] = found.made_at or values["now"]
-        await self._database.execute(f"{_INSERT} ON CONFLICT (id) DO NOTHING", values, found.request.epoch)
+    async def save(self, erasure_list: ErasureList) -> None:
+        """Store a list, so that the same account can confirm it at the same address."""
+        request = erasure_list.request
+        values = self._list_values(erasure_list.token, request)
+        values["scopes"] = scope_parameter(request.scopes)
+        values["list"] = erasure_list.dump()
+        values["made_at"] = erasure_list.made_at or values["now"]
+        await self._database.execute(_INSERT_LIST, values, request.epoch)
 
     async def prune(self) -> None:
-        """Deletes lists and pairing codes that nobody has confirmed in time, and in the end the finished lists."""
+        """Delete expired lists and pairing codes, and old finished lists."""
         now = self._clock.now()
-        values = {"unasked": rows.timestamp(now - ASKED_FOR), "old": rows.timestamp(now - KNOWN_FOR), "now": now}
+        values = {
+            "unconfirmed": rows.to_timestamp(now - UNCONFIRMED_LIFETIME),
+            "finished": rows.to_timestamp(now - FINISHED_LIFETIME),
+            "now": now,
+        }
 
-        def work(connection: Connection) -> None:
-            for some in _OUTDATED:
-                connection.execute(f"DELETE FROM {some}", values)
-            want_checkpoint(connection)
+        def delete(connection: Connection) -> None:
+            for condition in _OUTDATED_ROWS:
+                connection.execute(f"DELETE FROM {condition}", values)
+            request_checkpoint(connection)
 
-        if await self._database.fetch_one(" UNION ALL ".join(f"SELECT 1 FROM {some}" for some in _OUTDATED), values):
-            await self._database.write(work)
+        has_outdated = " UNION ALL ".join(
+            f"SELECT 1 FROM {condition}" for condition in _OUTDATED_ROWS
+        )
+        if await self._database.fetch_one(has_outdated, values):
+            await self._database.write(delete)
 
     async def begin(self, token: str, request: ErasureRequest) -> ErasureList | None:
-        """Begins a list for good, or finds it begun; None when this account has none of this name here. From now on
-        nothing is written that was read before."""
-        values = self._values(token, request)
+        """Begin the erasure of a list, or return the list if its erasure has already begun.
 
-        def work(connection: Connection) -> ErasureList | None:
-            one = "SELECT * FROM erasures WHERE id = :id AND lane = :lane AND account = :account"
-            row = connection.execute(one, values).fetchone()
-            found = None if row is None else _list_of(row)
-            if found is None or row["begun_at"] is not None:
-                return found
-            if not request.scopes.issuperset(found.request.scopes):
-                # Accounts were unlinked since: not all of it is this person's any more.
+        After this, writes that are based on earlier reads are refused. Returns None if this account
+        has no list with this token at this address, or no longer sees all scopes of the list.
+        """
+        values = self._list_values(token, request)
+
+        def mark_begun(connection: Connection) -> ErasureList | None:
+            """Mark the list as begun, and delete other lists that may contain the words."""
+            row = connection.execute(_SELECT_LIST, values).fetchone()
+            if row is None:
                 return None
-            connection.execute(_DELETE_OTHERS, {**found.values, **values})
+            erasure_list = _read_list(row)
+            if row["begun_at"] is not None:
+                return erasure_list
+            if not request.scopes.issuperset(erasure_list.request.scopes):
+                # Accounts were unlinked meanwhile, so a part of the list is another person's now.
+                return None
+            connection.execute(_DELETE_OTHER_LISTS, {**erasure_list.parameters, **values})
             connection.execute("UPDATE erasures SET begun_at = :now WHERE id = :id", values)
-            epoch.count(connection)
-            return found
+            epoch.advance_epoch(connection)
+            return erasure_list
 
-        return await self._database.write(work)
+        return await self._database.write(mark_begun)
 
-    async def begun(self, before: datetime | None = None) -> list[ErasureList]:
-        """Unfinished lists that were begun (before a moment)."""
-        return list(map(_list_of, await self._database.fetch_all(_BEGUN, {"before": before})))
+    async def list_unfinished(self, before: datetime | None = None) -> list[ErasureList]:
+        """List the erasures that have begun but aren't finished.
 
-    async def finish(self, found: ErasureList) -> None:
-        """Erases all rows of the list. What was looked for goes last: after a crash it is found again."""
+        If `before` is given, only erasures that began before that time are listed.
+        """
+        list_rows = await self._database.fetch_all(_SELECT_UNFINISHED, {"before": before})
+        return [_read_list(row) for row in list_rows]
+
+    async def finish(self, erasure_list: ErasureList, sync_queue: SyncQueue | None = None) -> None:
+        """Erase all rows of a list, and ask the memory services that have them to do the same.
+
+        A service is asked in the transaction that erases the rows. If it were asked earlier, it
+        could get their words again. The list is marked as finished last, so that it is found again
+        after a crash.
+        """
         now = self._clock.now()
-        await write_text(self._database, lambda connection: _erase_copies(connection, found, now))
-        ids = [*found.ids["asked"], *found.ids["repeats"], *found.ids["messages"]]
-        for start in range(0, len(ids), STEP_MESSAGES):
-            await write_text(self._database, partial(erase_messages, ids=ids[start : start + STEP_MESSAGES]))
 
-        def finish(connection: Connection) -> None:
-            want_compaction(connection)
-            values = {"id": found.token, "now": now, "list": replace(found, text="").dump()}
-            connection.execute(_FINISH, {**values, "number": epoch.count(connection)})
+        def ask_services(
+            message_ids: Sequence[int], note_ids: Sequence[int], connection: Connection
+        ) -> None:
+            if sync_queue is not None:
+                names = sync_queue.queue_erasure(message_ids, note_ids, connection)
+                erasure_list.services = tuple(sorted({*erasure_list.services, *names}))
 
-        await self._database.write(finish)
+        def erase_copies(connection: Connection) -> None:
+            ask_services([], erasure_list.ids["note_changes"], connection)
+            _erase_copies(connection, erasure_list, now)
 
-    def _values(self, token: str, request: ErasureRequest) -> dict[str, object]:
-        return {"id": token, "lane": request.address, "account": request.account, "now": self._clock.now()}
+        def erase_batch(connection: Connection, ids: Sequence[int]) -> None:
+            ask_services(ids, [], connection)
+            erase_messages(connection, ids)
+
+        ids = erasure_list.ids
+        message_ids = [*ids["asked"], *ids["repeats"], *ids["messages"]]
+        await write_indexed_text(self._database, erase_copies)
+        for start in range(0, len(message_ids), STEP_MESSAGES):
+            batch = message_ids[start : start + STEP_MESSAGES]
+            await write_indexed_text(self._database, partial(erase_batch, ids=batch))
+        await self._database.write(lambda connection: _mark_finished(connection, erasure_list, now))
+        if sync_queue is not None:
+            sync_queue.on_wake()
+
+    def _list_values(self, token: str, request: ErasureRequest) -> dict[str, object]:
+        return {
+            "id": token,
+            "lane": request.address,
+            "account": request.account,
+            "now": self._clock.now(),
+        }
 
 
-def _list_of(row: Row) -> ErasureList:
+def erase_messages(connection: Connection, ids: Sequence[int]) -> None:
+    """Erase messages. After the next compaction, none of their bytes are left in the file."""
+    request_compaction(connection)
+    statement = f"SELECT id, session_id, kind, text FROM messages WHERE {_IN_IDS}"
+    for row in connection.execute(statement, {"ids": encode_list(ids)}).fetchall():
+        erase_message(connection, row)
+
+
+def _erase_copies(connection: Connection, erasure_list: ErasureList, now: datetime) -> None:
+    """Erase everything on a list except its messages.
+
+    The prompts of the visible sessions are deleted, and the sent forms that may contain memory.
+    """
+    request_compaction(connection)
+    close_entries(connection, erasure_list.ids["inbox"], now)
+    values = {**erasure_list.parameters, "now": now}
+    for kind, statements in COPY_STATEMENTS.items():
+        ids = encode_list(erasure_list.ids[kind])
+        connection.execute(statements.erase, {**values, "ids": ids})
+    for message_id, remaining_text in erasure_list.ids["summaries"]:
+        summary = {"id": message_id, "text": remaining_text}
+        connection.execute("UPDATE messages SET text = :text WHERE id = :id", summary)
+    note_entries = encode_list(erasure_list.note_entries)
+    connection.execute(_DELETE_NOTE_CHANGES, {**values, "notes": note_entries})
+
+    connection.execute(_DROP_SENT_FORMS, values)
+    for row in connection.execute(_SELECT_OPEN_WITH_PROMPT, values).fetchall():
+        record_prefix_break(connection, row["id"], "forget")
+    connection.execute(_DROP_PROMPTS, values)
+
+
+def _mark_finished(connection: Connection, erasure_list: ErasureList, now: datetime) -> None:
+    """Mark a list as finished, and remove the person's words from it."""
+    request_compaction(connection)
+    values = {
+        "id": erasure_list.token,
+        "now": now,
+        "list": replace(erasure_list, text="").dump(),
+        "number": epoch.advance_epoch(connection),
+    }
+    connection.execute(_MARK_FINISHED, values)
+
+
+def _read_list(row: Row) -> ErasureList:
+    """Read a row of `erasures`."""
     values = json.loads(row["list"])
-    account = rows.account_of(row["account"])
+    account = rows.parse_account(row["account"])
     assert account is not None
     request = ErasureRequest(
         account=account,
         scope=Scope(key=values["where"]),
         scopes=frozenset(Scope(key=key) for key in json.loads(row["scopes"])),
-        # Earlier versions stored neither address nor text, but all that they had found.
+        # Earlier versions stored neither address nor text, but all ids.
         address=Address(**values.get("address", {"platform": "", "chat_id": ""})),
         is_owner=values["is_owner"],
     )
+    ids = {kind: value for kind, value in values.items() if isinstance(value, list)}
     return ErasureList(
         request=request,
         token=row["id"],
-        made_at=rows.moment(row["made_at"]),
+        made_at=rows.to_datetime(row["made_at"]),
         is_done=row["done_at"] is not None,
-        ids=defaultdict(list, {kind: ids for kind, ids in values.items() if isinstance(ids, list)}),
-        **{name: values[name] for name in _STORED if name in values},
+        ids=defaultdict(list, ids),
+        **{name: values[name] for name in _STORED_FIELDS if name in values},
     )
-
-
-def _erase_copies(connection: Connection, found: ErasureList, now: datetime) -> None:
-    want_compaction(connection)
-    close_entries(connection, found.ids["inbox"], now)
-    values = {**found.values, "now": now}
-    for kind, (_, statement) in COPIES.items():
-        connection.execute(statement, {**values, "ids": list_value(found.ids[kind])})
-    for message_id, rest in found.ids["summaries"]:
-        connection.execute("UPDATE messages SET text = :text WHERE id = :id", {"id": message_id, "text": rest})
-    connection.execute(_DELETE_NOTE_CHANGES, {**values, "notes": list_value(found.notes)})
-    connection.execute(_CUT_CONTEXTS, values)
-    for row in connection.execute(f"{SESSIONS} AND ended_at IS NULL AND system_prompt <> ''", values).fetchall():
-        disturb(connection, row["id"], "forget")
-    connection.execute(f"UPDATE sessions SET system_prompt = '' WHERE id IN ({SESSIONS})", values)
-
-
-def erase_messages(connection: Connection, ids: Sequence[int]) -> None:
-    want_compaction(connection)
-    messages = f"SELECT id, session_id, kind, text FROM messages WHERE {_IDS}"
-    for row in connection.execute(messages, {"ids": list_value(ids)}).fetchall():
-        erase_message(connection, row)

@@ -1,645 +1,632 @@
-"""What is known for good, one row a fact: learned, closed by what contradicts it, corrected, undone, forgotten.
+"""Learns, closes, corrects, undoes, forgets and searches the facts in state.db.
 
-A contradiction overwrites nothing: both facts stay, the older one with until when it held; of two that say the same of
-one attribute one is closed. Every change but a repetition is logged with who made it.
+Every change except a repetition is logged with its author. Lists are ordered only by simple
+criteria such as age, and `core.facts.provider` ranks them.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from functools import lru_cache, partial
+from dataclasses import replace
+from datetime import timedelta
+from functools import lru_cache
 from itertools import groupby
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from core.errors import Refused
 from core.ports import Clock
 from core.store import rows
-from core.store.epoch import taken
+from core.store.epoch import current_epoch
+from core.store.fact_learning import (
+    CONFIRMATION_STEP,
+    DOUBT_FACTOR,
+    close_contradicted,
+    has_lost_source,
+    learn_fact,
+    list_contradicted,
+    undo_last_change,
+)
+from core.store.fact_rows import (
+    FACT_COLUMNS,
+    SELECT_VISIBLE,
+    Fact,
+    FactChange,
+    find_fact,
+    fold_content,
+    list_facts,
+    read_fact,
+    update_fact,
+)
 from core.store.notes import Author
-from core.store.rows import MESSAGE_COLUMNS, SESSIONS, Connection, Row, message_of, scope_parameter, session_of, visible
+from core.store.rows import (
+    MESSAGE_COLUMNS,
+    SELECT_SESSIONS,
+    Connection,
+    Row,
+    read_message,
+    read_session,
+)
 from core.store.sqlite.database import Database
-from core.store.sqlite.indexing import index_fact, keep_names, write_text
-from core.store.sqlite.schema import in_list, list_value
-from core.store.sqlite.text_index import text_scores
-from core.text.normalize import fold, plain, words_of
-from core.text.terms import ME, english_kin, keys_in, kin_words, names_in, terms_of
-from core.types import Account, ErasureEpoch, Message, Scope, Scopes, Session
+from core.store.sqlite.indexing import write_indexed_text
+from core.store.sqlite.schema import encode_list, in_list
+from core.store.sqlite.text_index import score_facts
+from core.store.visibility import scope_parameter, visible
+from core.text.normalize import plain_with_offsets, words_of
+from core.text.terms import (
+    ME,
+    english_relation_words,
+    entity_keys_in,
+    names_in,
+    relation_words,
+    terms_of,
+)
+from core.types import Account, ErasureEpoch, Message, Scopes, Session
 
-FactKind = Literal["identity", "project", "episode", "working"]
-"""identity: who somebody is and what they prefer. working: what matters for some days only."""
-FactOrigin = Literal["person", "rule", "model"]
-"""person: asked for it to be remembered. rule, model: what took it out of the person's words."""
-Grain = Literal["day", "month", "year"]
-
-CONFIRMED = 0.25
-"""The part of the way to certain that a fact goes when it is said again or called right."""
-DOUBTED = 0.5
-"""The part of its trust that a fact called wrong keeps."""
-SURE = 0.95
+CORRECTED_TRUST = 0.95
 """The trust in a fact that a person has corrected."""
-CANDIDATES = 100
-"""Most that are ranked."""
-_NOBODY = Author()
-_SHORTEST = {"day": timedelta(hours=20), "month": timedelta(days=28), "year": timedelta(days=365)}
+MAX_CANDIDATES = 100
+"""The maximum number of facts that are ranked for a question."""
+CANDIDATES_LIMIT_S = 0.005
+"""How long the search for candidates may block the event loop.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
-    """Something that a person has said to be so. `attribute`: what can have one value only, such as ``me|home``, with
-    its folded `value`; None where several are true side by side. `trust`: 0 to 1. `said`: how often, in these words. It
-    holds from `valid_from` (known to the `grain`; None: unknown) until before `valid_to`; since `closed_at` it is known
-    not to hold, because of fact `closed_by`. `account` and `speaker`: who said it; `message_id`: where last."""
-
-    scope: Scope
-    content: str
-    kind: FactKind
-    origin: FactOrigin
-    created_at: datetime
-    trust: float = 0.6
-    attribute: str | None = None
-    value: str = ""
-    entities: tuple[str, ...] = ()
-    said: int = 1
-    valid_from: datetime | None = None
-    valid_to: datetime | None = None
-    grain: Grain = "day"
-    last_at: datetime | None = None
-    closed_at: datetime | None = None
-    closed_by: int | None = None
-    message_id: int | None = None
-    account: Account | None = None
-    speaker: str = ""
-    is_pinned: bool = False
-    id: int = 0
-
-    @property
-    def is_open(self) -> bool:
-        return self.closed_at is None
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it held once; not of what another fact says in other words."""
-        return self.closed_at is not None and self.valid_to is not None
-
-    @property
-    def said_at(self) -> datetime:
-        return self.last_at or self.created_at
-
-    @property
-    def starts_at(self) -> datetime:
-        return self.valid_from or self.created_at
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactChange:
-    """A change of a fact. `action`: learn, close, correct, remove, pin, unpin, trust, merge, undo, or flag (a doubt, in
-    earlier versions). `before`: its content; None: it was not there."""
-
-    action: str
-    before: str | None
-    at: datetime
-    reason: str
-    account: Account | None
-
-
-Change: TypeAlias = Callable[[Fact], Fact]
-NAMES = """
-(SELECT json_group_array(entities.shown) FROM fact_entities JOIN entities ON entities.id = fact_entities.entity_id
-    WHERE fact_entities.fact_id = facts.id) AS names
+A few thousand facts take 3 ms. Most people have few facts, and for them it costs more to wake a
+reader thread.
 """
-_COLUMNS = f"facts.*, (SELECT key FROM scopes WHERE scopes.id = facts.scope_id) AS scope_key, {NAMES}"
-"""For `_fact_of`."""
+LOOKBACK = timedelta(days=3)
+"""Older unread messages aren't read, because they were written while facts were turned off."""
+BATCH_MESSAGES = 20
+"""How many messages are read for facts at once."""
+DUE_MESSAGES = 8
+"""A session with at least this many unread messages is due to be read."""
+IDLE_TIME = timedelta(seconds=30)
+"""A session that has been idle for this long is due if it has any unread message."""
+_UNKNOWN_AUTHOR = Author()
 
-_PLAIN = (
-    "content", "kind", "attribute", "value", "trust", "said", "grain", "closed_by", "message_id", "origin", "is_pinned",
-)  # fmt: skip
-_MOMENTS = ("last_at", "valid_from", "valid_to", "closed_at")
-_KEPT = (*_PLAIN, *_MOMENTS)
-"""What may change, and so stands in the history."""
-
-_VISIBLE = f"SELECT {_COLUMNS} FROM facts WHERE {visible('facts.scope_id')}"
-_PAGE = f"""
-{_VISIBLE} ORDER BY is_pinned DESC, closed_at IS NOT NULL, last_at DESC, id DESC LIMIT :limit OFFSET :offset
+_SELECT_PAGE = f"""
+{SELECT_VISIBLE} ORDER BY is_pinned DESC, closed_at IS NOT NULL, last_at DESC, id DESC
+LIMIT :limit OFFSET :offset
 """
-_HISTORY = f"""
+_SELECT_CHANGES = f"""
 SELECT *, json_extract(before, '$.content') AS content FROM fact_changes
 WHERE {visible("scope_id")} AND fact_id = :id ORDER BY id
 """
-
-_INSERT = rows.insertion("facts", "scope_id", *_KEPT, "folded", "created_at", "account", "speaker")
-_UPDATE = f"UPDATE facts SET {', '.join(f'{name} = :{name}' for name in (*_KEPT, 'folded'))} WHERE id = :id"
-_LOG = rows.insertion(
-    "fact_changes", "scope_id", "fact_id", "action", "before", "after", "reason", "at", "account", "message_id"
-)
-
-_SAME_PERSON = f"SELECT {_COLUMNS} FROM facts WHERE scope_id = :scope_id AND account = :account AND id <> :id"
-_FROM_SAME_MESSAGE = f"""
-{_SAME_PERSON} AND message_id = :message_id
-    AND (folded = :folded OR (attribute = :attribute AND value = :value AND value <> ''))
-ORDER BY folded = :folded DESC, id LIMIT 1
-"""
-"""What was learned from the same message, in these words or with this value, open or closed."""
-_IN_SAME_WORDS = f"{_SAME_PERSON} AND closed_at IS NULL AND folded = :folded"
-_SAID_BEFORE = f"""
-{_IN_SAME_WORDS}
-UNION ALL
-{_SAME_PERSON} AND closed_at IS NULL AND attribute = :attribute
-    AND :attribute LIKE '%|birthday' AND value LIKE :value || '._%'
-LIMIT 1
-"""
-"""The open fact in which the same was said, or the same birthday with its year."""
-_OF_ATTRIBUTE = f"{_SAME_PERSON} AND attribute = :attribute AND value"
-_OTHER_VALUES = f"{_OF_ATTRIBUTE} <> :value AND (closed_at IS NULL OR valid_to IS NOT NULL)"
-"""Other values of the attribute, open or over."""
-_OTHER_WORDS = f"""
-{_OF_ATTRIBUTE} = :value AND value <> '' AND closed_at IS NULL
-    AND (valid_from IS NULL OR :valid_from IS NULL OR valid_from = :valid_from)
-"""
-"""The open facts in which the same was said in other words."""
-
-
-_NAMED = f"""
+_COUNT_NAMES = f"""
 SELECT fact_entities.fact_id AS fact_id, COUNT(*) AS names FROM entities
 JOIN fact_entities ON fact_entities.entity_id = entities.id
 WHERE {visible("entities.scope_id")} AND {in_list("entities.name", "names")}
 GROUP BY fact_entities.fact_id
 """
-"""How many of the names are in which fact."""
-_BY_NAME = f"{_NAMED} ORDER BY names DESC, fact_id DESC LIMIT :limit"
-_TOGETHER = f"""
-SELECT {_COLUMNS} FROM facts WHERE id IN (SELECT fact_id FROM ({_NAMED}) WHERE names = :count)
+"""How many of ``:names`` each fact contains."""
+_SELECT_BY_NAMES = f"{_COUNT_NAMES} ORDER BY names DESC, fact_id DESC LIMIT :limit"
+_SELECT_WITH_ALL_NAMES = f"""
+SELECT {FACT_COLUMNS} FROM facts
+WHERE id IN (SELECT fact_id FROM ({_COUNT_NAMES}) WHERE names = :count)
 ORDER BY closed_at IS NOT NULL, last_at DESC, id DESC LIMIT :limit
 """
-_RELATED = f"""
-SELECT entities.shown AS shown, COUNT(*) AS facts FROM ({_NAMED}) AS near
-JOIN fact_entities ON fact_entities.fact_id = near.fact_id JOIN entities ON entities.id = fact_entities.entity_id
+_SELECT_RELATED_NAMES = f"""
+SELECT entities.shown AS shown, COUNT(*) AS facts FROM ({_COUNT_NAMES}) AS near
+JOIN fact_entities ON fact_entities.fact_id = near.fact_id
+JOIN entities ON entities.id = fact_entities.entity_id
 WHERE NOT {in_list("entities.name", "names")}
 GROUP BY entities.name ORDER BY facts DESC, entities.name LIMIT :limit
 """
-_CONFLICTS = f"""
-{_VISIBLE} AND closed_at IS NULL AND attribute IN (
+_SELECT_CONFLICTS = f"""
+{SELECT_VISIBLE} AND closed_at IS NULL AND attribute IN (
     SELECT attribute FROM facts
     WHERE {visible("facts.scope_id")} AND closed_at IS NULL AND attribute IS NOT NULL
     GROUP BY attribute HAVING COUNT(DISTINCT value) > 1 LIMIT :limit
 )
 ORDER BY attribute, last_at DESC, id DESC
 """
-_OF_ATTRIBUTES = f"{_VISIBLE} AND closed_at IS NULL AND {in_list('attribute', 'attributes')} ORDER BY last_at, id"
-_BY_IDS = f"{_VISIBLE} AND {in_list('facts.id', 'ids')}"
-
-OTHERS_ASKED = 4
-"""Of a question about many at once the first will do."""
-CALLED = "called"
-"""``me|called|office`` is what somebody calls the office in Porto."""
-_WHAT = "substr(attribute, length(:subject) + 2)"
-_ALIASES = f"""
-SELECT id, attribute, value, content FROM facts
-WHERE {visible("facts.scope_id")} AND closed_at IS NULL AND value <> ''
-    AND attribute >= :subject || '|' AND attribute < :subject || '}}' AND (
-        {in_list(_WHAT, "kin")} OR {in_list(f"substr({_WHAT}, 1, length({_WHAT}) - length(value) - 1)", "kin")}
-        OR attribute GLOB :subject || '|{CALLED}|*'
-    )
+_SELECT_BY_ATTRIBUTES = f"""
+{SELECT_VISIBLE} AND closed_at IS NULL AND {in_list("attribute", "attributes")}
+ORDER BY last_at, id
 """
-"""``me|mother``, ``me|sister|ana`` and what is called otherwise."""
+_SELECT_BY_IDS = f"{SELECT_VISIBLE} AND {in_list('facts.id', 'ids')}"
 
-LOOKS_BACK = timedelta(days=3)
-"""What is older and unread was said while facts were turned off."""
-AT_ONCE = 20
-"""So many messages are read together."""
-MUCH, RESTED = 8, timedelta(seconds=30)
-"""From so many unread messages, or after so long a rest, a conversation is due to be read."""
-_UNREAD_IN = """
+_IS_UNREAD = """
 messages.session_id = {session} AND messages.id IN (
     SELECT id FROM messages WHERE session_id = {session}
         AND id > COALESCE((SELECT message_id FROM fact_marks WHERE session_id = {session}), 0)
     UNION ALL SELECT message_id FROM fact_rereads
-) AND messages.role = 'user' AND messages.kind = 'chat' AND messages.text <> '' AND messages.origin = 'typed'
-    AND NOT messages.sender_is_nobody AND messages.created_at >= :since
+) AND messages.role = 'user' AND messages.kind = 'chat' AND messages.text <> ''
+    AND messages.origin = 'typed' AND NOT messages.sender_is_nobody
+    AND messages.created_at >= :since
 """
-"""What a person has said in earnest, and nobody has read for facts, or it was edited since."""
-_DUE = f"""
-{SESSIONS} JOIN (
+"""The SQL condition that a typed message hasn't been read for facts, or was edited afterwards."""
+_SELECT_DUE_SESSIONS = f"""
+{SELECT_SESSIONS} JOIN (
     SELECT sessions.id AS session_id, (
-        SELECT COUNT(*) FROM messages WHERE {_UNREAD_IN.format(session="sessions.id")}
+        SELECT COUNT(*) FROM messages WHERE {_IS_UNREAD.format(session="sessions.id")}
     ) AS unread
-    FROM sessions WHERE sessions.scope_id IN (SELECT id FROM scopes) AND sessions.last_at >= :since
-        AND sessions.end_reason IS NOT 'import'
+    FROM sessions WHERE sessions.scope_id IN (SELECT id FROM scopes)
+        AND sessions.last_at >= :since AND sessions.end_reason IS NOT 'import'
 ) AS behind ON behind.session_id = sessions.id
-WHERE unread >= :much OR (unread > 0 AND (sessions.last_at <= :rested OR sessions.ended_at IS NOT NULL))
+WHERE unread >= :due_messages OR (
+    unread > 0 AND (sessions.last_at <= :idle_since OR sessions.ended_at IS NOT NULL)
+)
 ORDER BY sessions.id
 """
-_UNREAD = f"""
-SELECT {MESSAGE_COLUMNS} FROM messages WHERE {_UNREAD_IN.format(session=":session")} ORDER BY id LIMIT :limit
+_SELECT_UNREAD = f"""
+SELECT {MESSAGE_COLUMNS} FROM messages WHERE {_IS_UNREAD.format(session=":session")}
+ORDER BY id LIMIT :limit
 """
-_MARK = """
+_MARK_READ = """
 INSERT INTO fact_marks (session_id, message_id) VALUES (:session, :message)
 ON CONFLICT (session_id) DO UPDATE SET message_id = MAX(message_id, excluded.message_id)
 """
-_REREAD = """
+_DELETE_REREAD = """
 DELETE FROM fact_rereads
 WHERE message_id = :message AND :text = (SELECT text FROM messages WHERE id = :message)
 """
+"""Does nothing if the message was edited while it was read."""
+
+MAX_ALIASES = 4
+"""The maximum number of aliases that are used for a question."""
+ALIAS_ATTRIBUTE = "called"
+"""The attribute ``me|called|office`` gives the real name of what a person calls "the office"."""
+_RELATION = "substr(attribute, length(:subject) + 2)"
+"""The part of an attribute after its subject, such as ``mother`` or ``sister|ana``."""
+_RELATION_WITHOUT_VALUE = f"substr({_RELATION}, 1, length({_RELATION}) - length(value) - 1)"
+_SELECT_ALIASES = f"""
+SELECT id, attribute, value, content FROM facts
+WHERE {visible("facts.scope_id")} AND closed_at IS NULL AND value <> ''
+    AND attribute >= :subject || '|' AND attribute < :subject || '}}' AND (
+        {in_list(_RELATION, "relations")} OR {in_list(_RELATION_WITHOUT_VALUE, "relations")}
+        OR attribute GLOB :subject || '|{ALIAS_ATTRIBUTE}|*'
+    )
+"""
+"""Facts with attributes such as ``me|mother``, ``me|sister|ana`` or ``me|called|office``."""
 
 
-def _fact_of(row: Row) -> Fact:
-    """A row with `_COLUMNS`."""
-    scope, entities = Scope(key=row["scope_key"]), tuple(json.loads(row["names"]))
-    return Fact(**rows.fields_in(row, Fact), scope=scope, entities=entities)
+class FactCandidate(NamedTuple):
+    """A fact that may answer a question."""
+
+    fact: Fact
+    # The bm25 score, which is above 0, or 0 if only names match.
+    text_score: float
+    # How many of the names in the question it contains.
+    name_count: int
 
 
-Candidates = list[tuple[Fact, float, int]]
-"""Facts with bm25 from above 0, or 0, and how many of the names asked for they have."""
+class Alias(NamedTuple):
+    """Another name of something that a text names."""
 
-
-class OtherName(NamedTuple):
-    """What is `asked` for (``my sister``) is called `name` too (``ana``), as fact `fact_id` says."""
-
-    asked: str
+    # The name in the text, such as "my sister".
+    asked_name: str
+    # The other name, such as "ana".
     name: str
+    # The fact that says so.
     fact_id: int
 
-    def replaced(self, terms: Sequence[str]) -> tuple[str, ...]:
-        """The terms of a question with this name in the place of the one asked for."""
-        asked = {*terms_of(self.asked)}
-        return tuple(dict.fromkeys([*terms_of(self.name), *(term for term in terms if term not in asked)]))
+    def substitute_terms(self, terms: Sequence[str]) -> tuple[str, ...]:
+        """Return the terms of a question with `asked_name` replaced by `name`."""
+        asked_terms = {*terms_of(self.asked_name)}
+        kept_terms = [term for term in terms if term not in asked_terms]
+        return tuple(dict.fromkeys([*terms_of(self.name), *kept_terms]))
 
 
-def other_names(connection: Connection, text: str, scopes: Scopes, asker: Account | None) -> list[OtherName]:
-    """What somebody or something that a text names is called too by who asks, where a fact says so."""
-    found = list[OtherName]()
-    for subject in (ME, *([asker.key] if asker is not None and any(scope.is_room for scope in scopes) else [])):
-        values = {"scopes": scope_parameter(scopes), "subject": subject, "kin": _kin_list()}
-        if known := connection.execute(_ALIASES, values).fetchall():
-            named = {*keys_in(text)}
-            found += [one for row in known for one in _named_otherwise(row, subject, named)]
-    return found[:OTHERS_ASKED]
-
-
-def _named_otherwise(row: Row, subject: str, named: set[str]) -> list[OtherName]:
-    what, _, alias = row["attribute"].removeprefix(f"{subject}|").partition("|")
-    said = (word for word in words_of(plain(row["content"])[0]) if english_kin().get(word) == what)
-    ones = [alias] if what == CALLED else list(dict.fromkeys([*said, what]))
-    # Of a person's full name the first will do.
-    others = [row["value"], *([] if what == CALLED else [row["value"].partition(" ")[0]])]
-    for asked, names in ((ones, others[:1]), (others, ones)):
-        if (one := next(filter(named.__contains__, asked), None)) is not None:
-            return [OtherName(one, name, row["id"]) for name in names]
-    return []
-
-
-@lru_cache(maxsize=1)
-def _kin_list() -> str:
-    return list_value(kin_words())
-
-
-def folded(content: str) -> str:
-    """The words of a fact without case and punctuation, which two tellings of it have in common."""
-    return " ".join(words_of(plain(content)[0])) or fold(content)
-
-
-def insert(connection: Connection, fact: Fact) -> int:
-    values = _values(connection, fact)
-    fact_id = rows.insert(connection, _INSERT, values)
-    index_fact(connection, fact_id)
-    keep_names(connection, fact_id, values["scope_id"], fact.entities)
-    return fact_id
+Candidates = list[FactCandidate]
+FactEdit: TypeAlias = Callable[[Fact], Fact]
 
 
 class Facts:
-    """The facts in state.db. Orders by nothing but age and bm25; `core.facts.provider` ranks."""
+    """The facts in state.db."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
-    async def learn(self, fact: Fact, heard: str | None = None, epoch: ErasureEpoch | None = None) -> Fact:
-        """Stores a fact, or counts it once more where the same person has said the same before; closes what it
-        contradicts, or itself if it is the older of the two. Returns it as it stands, without an id where its message
-        no longer says what was `heard`: then nothing is learned."""
-        return await write_text(self._database, lambda connection: self.take(connection, fact, heard), epoch)
+    async def learn(
+        self, fact: Fact, source_text: str | None = None, epoch: ErasureEpoch | None = None
+    ) -> Fact:
+        """Store a fact as `learn_fact` does.
+
+        If its message no longer says `source_text`, nothing is stored, and the returned fact has no
+        id.
+        """
+        return await write_indexed_text(
+            self._database,
+            lambda connection: learn_fact(connection, fact, source_text, self._clock.now()),
+            epoch,
+        )
 
     async def find(self, fact_id: int, scopes: Scopes) -> Fact | None:
-        """A fact by id; None when there is none in these scopes."""
-        return await self._database.read(lambda connection: _find(connection, fact_id, scopes))
+        """Return a fact by its id, or None if it isn't visible in these scopes."""
+        return await self._database.read(lambda connection: find_fact(connection, fact_id, scopes))
 
-    async def page(self, scopes: Scopes, offset: int = 0, limit: int = 20) -> list[Fact]:
-        """All facts of these scopes: pinned, then open, then closed, each the latest first."""
-        return await self._select_facts(_PAGE, scopes, max(0, limit), offset=rows.bounded(max(0, offset)))
+    async def list_page(self, scopes: Scopes, offset: int = 0, limit: int = 20) -> list[Fact]:
+        """List visible facts: pinned ones first, then open, then closed ones, each latest first."""
+        offset = rows.int64_or_zero(max(0, offset))
+        return await self._select_facts(_SELECT_PAGE, scopes, max(0, limit), offset=offset)
 
-    async def candidates(
-        self, terms: Sequence[str], keys: Sequence[str], scopes: Scopes, text: str = "", asker: Account | None = None
-    ) -> list[tuple[OtherName | None, Candidates]]:
-        """At most `CANDIDATES` with any of the terms or names; then by each of the `other_names` of what `text` names,
-        without the fact that says so."""
+    async def find_candidates(
+        self,
+        terms: Sequence[str],
+        keys: Sequence[str],
+        scopes: Scopes,
+        text: str = "",
+        asker: Account | None = None,
+    ) -> list[tuple[Alias | None, Candidates]]:
+        """Find facts that contain any of the terms or names, at most `MAX_CANDIDATES` per list.
 
-        def work(connection: Connection) -> list[tuple[OtherName | None, Candidates]]:
-            found: list[tuple[OtherName | None, Candidates]] = [(None, _candidates(connection, terms, keys, scopes))]
-            for other in other_names(connection, text, scopes, asker) if text else ():
-                named = _candidates(connection, other.replaced(terms), [*keys, other.name], scopes)
-                found.append((other, [one for one in named if one[0].id != other.fact_id]))
-            return found
+        The first list is for the question itself. If `text` is given, another list follows for each
+        alias of a name in it. The fact that gives the alias is left out of that list.
+        """
 
-        # Of some thousand facts in 3 ms; to wake a reader for the few that most people have costs more.
-        return await self._database.glance(work, limit_s=0.005)
+        def search(connection: Connection) -> list[tuple[Alias | None, Candidates]]:
+            """Search for the question, then for each alias."""
+            results: list[tuple[Alias | None, Candidates]] = [
+                (None, _find_candidates(connection, terms, keys, scopes))
+            ]
+            if not text:
+                return results
+            for alias in find_aliases(connection, text, scopes, asker):
+                alias_terms = alias.substitute_terms(terms)
+                alias_keys = [*keys, alias.name]
+                candidates = _find_candidates(connection, alias_terms, alias_keys, scopes)
+                others = [item for item in candidates if item.fact.id != alias.fact_id]
+                results.append((alias, others))
+            return results
 
-    async def of_entities(self, keys: Sequence[str], scopes: Scopes, limit: int = 10) -> list[Fact]:
-        """The facts about all of these names together: open ones first, then the latest."""
+        return await self._database.read_inline(search, limit_s=CANDIDATES_LIMIT_S)
+
+    async def find_by_entities(
+        self, keys: Sequence[str], scopes: Scopes, limit: int = 10
+    ) -> list[Fact]:
+        """Find the facts that contain all names in `keys`, open ones first, then the latest."""
         names = {key for key in keys if key}
-        return await self._select_facts(_TOGETHER, scopes, limit, names=list_value(names), count=len(names))
+        return await self._select_facts(
+            _SELECT_WITH_ALL_NAMES, scopes, limit, names=encode_list(names), count=len(names)
+        )
 
-    async def of_attributes(self, attributes: Iterable[str], scopes: Scopes) -> dict[str, Fact]:
-        """The open fact of each of these attributes, the one that was said last."""
-        found = await self._select_facts(_OF_ATTRIBUTES, scopes, -1, attributes=list_value(attributes))
-        return {fact.attribute: fact for fact in found if fact.attribute}
+    async def find_by_attributes(
+        self, attributes: Iterable[str], scopes: Scopes
+    ) -> dict[str, Fact]:
+        """Return the latest open fact for each of the attributes that has one."""
+        facts = await self._select_facts(
+            _SELECT_BY_ATTRIBUTES, scopes, -1, attributes=encode_list(attributes)
+        )
+        return {fact.attribute: fact for fact in facts if fact.attribute}
 
-    async def related(self, keys: Sequence[str], scopes: Scopes, limit: int = 10) -> list[tuple[str, int]]:
-        """The names that stand in facts together with these, as (name as written, in how many), most first."""
-        found = await self._select(_RELATED, scopes, limit, names=list_value(keys))
-        return [(row["shown"], row["facts"]) for row in found]
+    async def list_related_names(
+        self, keys: Sequence[str], scopes: Scopes, limit: int = 10
+    ) -> list[tuple[str, int]]:
+        """List the names that occur in facts together with the given ones, most frequent first.
 
-    async def conflicts(self, scopes: Scopes, limit: int = 50) -> list[list[Fact]]:
-        """Open facts of one attribute that say different things, each group the latest first."""
-        found = await self._select_facts(_CONFLICTS, scopes, limit)
-        return [list(group) for _, group in groupby(found, lambda fact: fact.attribute)]
+        Each item is a name as people write it, and the number of these facts.
+        """
+        names = encode_list(keys)
+        name_rows = await self._select(_SELECT_RELATED_NAMES, scopes, limit, names=names)
+        return [(row["shown"], row["facts"]) for row in name_rows]
 
-    async def _select_facts(self, statement: str, scopes: Scopes, limit: int, **values: object) -> list[Fact]:
-        return [_fact_of(row) for row in await self._select(statement, scopes, limit, **values)]
+    async def list_conflicts(self, scopes: Scopes, limit: int = 50) -> list[list[Fact]]:
+        """List open facts that give different values of an attribute.
 
-    async def _select(self, statement: str, scopes: Scopes, limit: int = -1, **values: object) -> list[Row]:
-        bound = {"scopes": scope_parameter(scopes), "limit": rows.bounded(limit), **values}
-        return await self._database.fetch_all(statement, bound)
+        Each group contains the facts of one attribute, latest first.
+        """
+        facts = await self._select_facts(_SELECT_CONFLICTS, scopes, limit)
+        return [list(group) for _, group in groupby(facts, lambda fact: fact.attribute)]
 
-    async def history(self, fact_id: int, scopes: Scopes) -> list[FactChange]:
-        """The changes of a fact, oldest first."""
-        found = await self._select(_HISTORY, scopes, id=fact_id)
-        return [FactChange(**rows.fields_in(row, FactChange) | {"before": row["content"]}) for row in found]
+    async def list_changes(self, fact_id: int, scopes: Scopes) -> list[FactChange]:
+        """List the changes of a fact, oldest first."""
+        changes = []
+        for row in await self._select(_SELECT_CHANGES, scopes, id=fact_id):
+            fields = rows.read_fields(row, FactChange)
+            fields["before"] = row["content"]
+            changes.append(FactChange(**fields))
+        return changes
 
-    async def feedback(self, fact_id: int, scopes: Scopes, is_right: bool, by: Author = _NOBODY) -> Fact | None:
-        """Raises or lowers the trust in a fact; None: there is none in these scopes."""
+    async def record_feedback(
+        self, fact_id: int, scopes: Scopes, is_right: bool, by: Author = _UNKNOWN_AUTHOR
+    ) -> Fact | None:
+        """Raise or lower the trust in a fact, and return the fact.
 
-        def change(fact: Fact) -> Fact:
-            return replace(fact, trust=fact.trust + (1 - fact.trust) * CONFIRMED if is_right else fact.trust * DOUBTED)
+        Returns None if the fact isn't visible in these scopes.
+        """
 
-        return await self._change(fact_id, scopes, change, "trust", by, "called right" if is_right else "called wrong")
+        def adjust_trust(fact: Fact) -> Fact:
+            if is_right:
+                return replace(fact, trust=fact.trust + (1 - fact.trust) * CONFIRMATION_STEP)
+            return replace(fact, trust=fact.trust * DOUBT_FACTOR)
 
-    async def pin(self, fact_id: int, scopes: Scopes, is_pinned: bool = True, by: Author = _NOBODY) -> Fact | None:
-        """A pinned fact does not age."""
+        reason = "called right" if is_right else "called wrong"
+        return await self._edit(fact_id, scopes, adjust_trust, action="trust", by=by, reason=reason)
+
+    async def pin(
+        self, fact_id: int, scopes: Scopes, is_pinned: bool = True, by: Author = _UNKNOWN_AUTHOR
+    ) -> Fact | None:
+        """Pin a fact, so that it doesn't age, or unpin it. Returns None if it isn't visible."""
+
+        def set_pin(fact: Fact) -> Fact:
+            return replace(fact, is_pinned=is_pinned)
+
         action = "pin" if is_pinned else "unpin"
-        return await self._change(fact_id, scopes, lambda fact: replace(fact, is_pinned=is_pinned), action, by)
+        return await self._edit(fact_id, scopes, set_pin, action=action, by=by)
 
     async def correct(
         self,
         fact_id: int,
         scopes: Scopes,
         content: str,
-        by: Author = _NOBODY,
-        reading: Change = lambda fact: fact,
-        heard: str = "",
+        by: Author = _UNKNOWN_AUTHOR,
+        add_reading: FactEdit = lambda fact: fact,
+        source_text: str = "",
     ) -> Fact | None:
-        """Gives a fact the words of a person; `reading` adds what rules read in them. None where the message that the
-        author names no longer says what was `heard`. Raises Refused when they are empty or known already."""
+        """Replace the words of a fact by words of a person.
+
+        `add_reading` adds what rules find in the new words. Returns None if the fact isn't visible
+        in these scopes, or if the author's message no longer says `source_text`. Raises Refused if
+        the words are empty or another fact already says the same.
+        """
         text = " ".join(content.split())
         if not text:
             raise Refused("Say what is right: a fact cannot be empty.")
 
-        def change(fact: Fact) -> Fact:
+        def reword(fact: Fact) -> Fact:
+            """Give the fact the new words, unless the person has used them before."""
             if text == fact.content and fact.origin == "person":
                 return fact
-            value = folded(text) if fact.attribute else ""
-            worded = replace(fact, content=text, value=value, entities=names_in(text), trust=SURE, origin="person")
-            return reading(replace(worded, last_at=self._clock.now(), message_id=by.message_id))
+            new_fact = replace(
+                fact,
+                content=text,
+                value=fold_content(text) if fact.attribute else "",
+                entities=names_in(text),
+                trust=CORRECTED_TRUST,
+                origin="person",
+                last_at=self._clock.now(),
+                message_id=by.message_id,
+            )
+            return add_reading(new_fact)
 
-        return await self._change(fact_id, scopes, change, "correct", by, heard=heard)
+        return await self._edit(
+            fact_id, scopes, reword, action="correct", by=by, source_text=source_text
+        )
 
-    async def remove(self, fact_id: int, scopes: Scopes, by: Author = _NOBODY) -> Fact | None:
-        """Closes a fact that is no longer so, because of no other; `undo` opens it again."""
-        over = partial(replace, valid_to=self._clock.now(), closed_at=self._clock.now())
-        return await self._change(fact_id, scopes, lambda fact: over(fact) if fact.is_open else fact, "remove", by)
+    async def remove(
+        self, fact_id: int, scopes: Scopes, by: Author = _UNKNOWN_AUTHOR
+    ) -> Fact | None:
+        """Close a fact that no longer holds, although no other fact contradicts it."""
+        now = self._clock.now()
 
-    async def undo(self, fact_id: int, scopes: Scopes, by: Author = _NOBODY) -> Fact | None:
-        """Takes the last change of a fact back; one that was just learned is deleted with its history and returned
-        without an id. None: there is nothing to take back in these scopes."""
+        def close(fact: Fact) -> Fact:
+            return replace(fact, valid_to=now, closed_at=now) if fact.is_open else fact
 
-        def work(connection: Connection) -> Fact | None:
-            fact = _find(connection, fact_id, scopes)
-            values = {"scopes": scope_parameter(scopes), "id": rows.bounded(fact_id)}
-            row = connection.execute(f"{_HISTORY} DESC LIMIT 1", values).fetchone()
-            if fact is None or row is None:
+        return await self._edit(fact_id, scopes, close, action="remove", by=by)
+
+    async def undo(self, fact_id: int, scopes: Scopes, by: Author = _UNKNOWN_AUTHOR) -> Fact | None:
+        """Take back the last change of a fact.
+
+        If that change is the first one, the fact is deleted with its history and returned without
+        an id. Returns None if the fact isn't visible or has no changes.
+        """
+
+        def take_back(connection: Connection) -> Fact | None:
+            """Find the fact and its last change, and take it back."""
+            fact = find_fact(connection, fact_id, scopes)
+            values = {"scopes": scope_parameter(scopes), "id": rows.int64_or_zero(fact_id)}
+            change = connection.execute(f"{_SELECT_CHANGES} DESC LIMIT 1", values).fetchone()
+            if fact is None or change is None:
                 return None
-            if row["before"] is None:
-                connection.execute("DELETE FROM facts WHERE id = :id", values)
+            if undo_last_change(connection, fact, change, by, self._clock.now()) is None:
                 return replace(fact, id=0)
-            before, after = json.loads(row["before"]), json.loads(row["after"])
-            # The fact as it was, where the change has touched it.
-            touched = {name: before[name] for name in _KEPT if before[name] != after[name]}
-            touched |= {name: rows.maybe_moment(touched[name]) for name in _MOMENTS if name in touched}
-            was = replace(fact, **touched)
-            self._update(connection, fact, replace(was, entities=names_in(was.content)), "undo", by)
-            return _find(connection, fact_id, scopes)
+            return find_fact(connection, fact_id, scopes)
 
-        return await write_text(self._database, work)
+        return await write_indexed_text(self._database, take_back)
 
     async def forget(self, fact_ids: Sequence[int], scopes: Scopes) -> int:
-        """Erases facts with names, index and history; returns how many."""
-        values = {"ids": list_value(map(rows.bounded, fact_ids)), "scopes": scope_parameter(scopes)}
-        statement = f"DELETE FROM facts WHERE {in_list('id', 'ids')} AND {visible('facts.scope_id')}"
-        return await write_text(self._database, lambda connection: connection.execute(statement, values).rowcount)
-
-    async def due(self) -> Sequence[Session]:
-        """The sessions with enough unread messages, or with any where nothing is said at the moment; open or ended,
-        not imported ones."""
-        now = self._clock.now()
-        values = {"since": now - LOOKS_BACK, "rested": now - RESTED, "much": MUCH}
-        found = await self._database.glance(lambda connection: list(connection.execute(_DUE, values)))
-        return [session_of(row) for row in found]
-
-    async def unread(self, session: Session) -> tuple[ErasureEpoch | None, Sequence[Message]]:
-        """The messages of a session that were not read for facts yet, oldest first, as of an epoch; none while
-        something there is being erased."""
-
-        def work(connection: Connection) -> tuple[ErasureEpoch | None, Sequence[Message]]:
-            epoch = taken(connection, scope_parameter(frozenset((session.scope,))))
-            return epoch, self._unread(connection, session.id) if epoch else ()
-
-        return await self._database.glance(work)
-
-    async def keep(self, read: Sequence[Message], facts: Sequence[tuple[Fact, str]]) -> Sequence[Message]:
-        """Learns and marks in one transaction; nothing of what was edited or read by another process meanwhile. Returns
-        what is `unread` then."""
-
-        def work(connection: Connection) -> Sequence[Message]:
-            session_id = read[0].session_id
-            unread = {message.id for message in self._unread(connection, session_id, limit=-1)}
-            for message in read:
-                connection.execute(_MARK, {"session": session_id, "message": message.id})
-                connection.execute(_REREAD, {"message": message.id, "text": message.text})
-            for fact, heard in facts:
-                if fact.message_id in unread:
-                    self.take(connection, fact, heard)
-            return self._unread(connection, session_id)
-
-        return await write_text(self._database, work)
-
-    def _unread(self, connection: Connection, session_id: int, limit: int = AT_ONCE) -> list[Message]:
-        values = {"session": session_id, "since": self._clock.now() - LOOKS_BACK, "limit": limit}
-        return [message_of(row) for row in connection.execute(_UNREAD, values)]
-
-    def take(self, connection: Connection, fact: Fact, heard: str | None) -> Fact:
-        """`learn`, inside the caller's transaction."""
-        if _is_source_gone(connection, fact, heard):
-            return replace(fact, id=0)
-        values = _values(connection, fact)
-        known = _facts(connection, _FROM_SAME_MESSAGE, values) or _facts(connection, _SAID_BEFORE, values)
-        if known:
-            return _again(connection, known[0], fact)
-        others, same = _facts(connection, _OTHER_VALUES, values), _facts(connection, _OTHER_WORDS, values)
-        rivals = [other for other in others if other.is_open]
-        over = [rival for rival in rivals if not _is_before(fact, rival)]
-        if len(over) < len(rivals):
-            # "I moved to Lisbon in 2019", said after "I moved to Porto in 2024": true, and over.
-            following = min((other for other in others if _is_before(fact, other)), key=lambda other: other.starts_at)
-            until = max(fact.starts_at, following.starts_at)
-            fact = replace(fact, valid_to=until, closed_at=self._clock.now(), closed_by=following.id)
-        elif better := next((one for one in same if _is_better(one, fact)), None):
-            fact = replace(fact, closed_at=self._clock.now(), closed_by=better.id)
-        fact = replace(fact, id=insert(connection, fact), last_at=fact.said_at)
-        by = Author(account=fact.account, message_id=fact.message_id)
-        self._log(connection, None, fact, "learn", by)
-        self._close(connection, over, fact, by, "close")
-        if fact.is_open:
-            self._close(connection, filter(_may_merge, same), fact, by, "merge")
-        return fact
-
-    def _close(self, connection: Connection, others: Iterable[Fact], fact: Fact, by: Author, action: str) -> None:
-        """Closes others because of `fact`: "close" what it contradicts, "merge" what it says in other words."""
-        for one in others:
-            until = max(filter(None, (one.valid_from, fact.starts_at))) if action == "close" else one.valid_to
-            closed = replace(one, valid_to=until, closed_at=self._clock.now(), closed_by=fact.id)
-            # Without the words of the fact, which would outlive it in another's history.
-            self._update(connection, one, closed, action, by, f"f{fact.id}")
-
-    async def _change(
-        self, fact_id: int, scopes: Scopes, change: Change, action: str, by: Author, reason: str = "", heard: str = ""
-    ) -> Fact | None:
-        def work(connection: Connection) -> Fact | None:
-            fact = _find(connection, fact_id, scopes)
-            changed = None if fact is None else change(fact)
-            if changed is not None and heard and _is_source_gone(connection, changed, heard):
-                return None
-            if fact is None or changed is None or (action in ("correct", "remove") and changed == fact):
-                return fact
-            self._update(connection, fact, changed, action, by, reason)
-            if changed.attribute != fact.attribute and changed.is_open:
-                others = _facts(connection, _OTHER_VALUES, _values(connection, changed))
-                self._close(connection, [other for other in others if other.is_open], changed, by, "close")
-            return _find(connection, fact_id, scopes)
-
-        return await write_text(self._database, work, by.epoch)
-
-    def _update(self, connection: Connection, old: Fact, new: Fact, action: str, by: Author, reason: str = "") -> None:
-        """Raises Refused where another open fact of the same person says the same."""
-        values = _values(connection, new)
-        if new.is_open and _facts(connection, _IN_SAME_WORDS, values):
-            raise Refused("That is known already as another fact.")
-        connection.execute(_UPDATE, values)
-        if (new.content, new.attribute) != (old.content, old.attribute):
-            index_fact(connection, new.id)
-        if new.content != old.content:
-            keep_names(connection, new.id, values["scope_id"], new.entities)
-        self._log(connection, old, new, action, by, reason)
-
-    def _log(
-        self, connection: Connection, old: Fact | None, new: Fact, action: str, by: Author, reason: str = ""
-    ) -> None:
-        values = _values(connection, new)
-        before = None if old is None else rows.dump(rows.columns(_values(connection, old), *_KEPT))
-        after = rows.dump(rows.columns(values, *_KEPT))
-        at = new.said_at if old is None else self._clock.now()
-        log = {"fact_id": new.id, "action": action, "before": before, "after": after, "reason": reason, "at": at}
-        connection.execute(_LOG, values | by.source | log)
-
-
-def _values(connection: Connection, fact: Fact) -> dict[str, Any]:
-    """All columns, with moments as numbers, as they are kept in the history."""
-    return {
-        **rows.values_of(fact),
-        **{name: (at := getattr(fact, name)) and rows.timestamp(at) for name in _MOMENTS},
-        "last_at": rows.timestamp(fact.said_at),
-        "folded": folded(rows.clean(fact.content)),
-        "account": "" if fact.account is None else rows.clean(fact.account.key),
-        "scope_id": rows.ensure_scope(connection, fact.scope),
-    }
-
-
-def _find(connection: Connection, fact_id: int, scopes: Scopes) -> Fact | None:
-    values = {"id": rows.bounded(fact_id), "scopes": scope_parameter(scopes)}
-    return next(iter(_facts(connection, f"{_VISIBLE} AND id = :id", values)), None)
-
-
-def _candidates(connection: Connection, terms: Sequence[str], keys: Sequence[str], scopes: Scopes) -> Candidates:
-    values = {"scopes": scope_parameter(scopes), "limit": CANDIDATES, "names": list_value(keys)}
-    own = connection.execute(f"SELECT id FROM scopes WHERE {visible('scopes.id')}", values)
-    scores = text_scores(connection, terms, [int(row["id"]) for row in own], CANDIDATES)
-    names = {row["fact_id"]: row["names"] for row in connection.execute(_BY_NAME, values)}
-    chosen = sorted({*scores, *names}, key=lambda id: (-names.get(id, 0), -scores.get(id, 0.0), -id))[:CANDIDATES]
-    found = map(_fact_of, connection.execute(_BY_IDS, values | {"ids": list_value(chosen)}))
-    return [(fact, scores.get(fact.id, 0.0), names.get(fact.id, 0)) for fact in found]
-
-
-def _is_source_gone(connection: Connection, fact: Fact, heard: str | None) -> bool:
-    """Whether the message of a fact was edited, erased or deleted since it said `heard` (None: erased)."""
-    if fact.message_id is None:
-        return False
-    row = connection.execute("SELECT text FROM messages WHERE id = :id", {"id": fact.message_id}).fetchone()
-    if heard is None:
-        return row is not None and not row["text"]
-    return row is None or row["text"] != rows.clean(heard)
-
-
-def _again(connection: Connection, known: Fact, fact: Fact) -> Fact:
-    """Counts `known` once more if another message says it, and takes the time of `fact` where it had none."""
-    again = known
-    if known.valid_from is None and fact.valid_from is not None:
-        again = replace(again, valid_from=fact.valid_from, grain=fact.grain)
-    if fact.message_id is None or fact.message_id != known.message_id:
-        is_source = fact.message_id is not None and fact.created_at >= known.said_at
-        again = replace(
-            again,
-            said=known.said + 1,
-            trust=max(fact.trust, known.trust + (1 - known.trust) * CONFIRMED),
-            last_at=max(known.said_at, fact.created_at),
-            message_id=fact.message_id if is_source else known.message_id,
+        """Erase facts with their names, index entries and history. Returns their number."""
+        values = {
+            "ids": encode_list(rows.int64_or_zero(fact_id) for fact_id in fact_ids),
+            "scopes": scope_parameter(scopes),
+        }
+        statement = (
+            f"DELETE FROM facts WHERE {in_list('id', 'ids')} AND {visible('facts.scope_id')}"
         )
-    connection.execute(_UPDATE, _values(connection, again))
-    return again
+        return await write_indexed_text(
+            self._database, lambda connection: connection.execute(statement, values).rowcount
+        )
+
+    async def list_due_sessions(self) -> Sequence[Session]:
+        """List the sessions that are due to be read for facts, except imported ones.
+
+        A session is due if it has `DUE_MESSAGES` unread messages. If it has ended or has been idle
+        for `IDLE_TIME`, one unread message is enough.
+        """
+        now = self._clock.now()
+        values = {
+            "since": now - LOOKBACK,
+            "idle_since": now - IDLE_TIME,
+            "due_messages": DUE_MESSAGES,
+        }
+        session_rows = await self._database.read_inline(
+            lambda connection: list(connection.execute(_SELECT_DUE_SESSIONS, values))
+        )
+        return [read_session(row) for row in session_rows]
+
+    async def load_unread(self, session: Session) -> tuple[ErasureEpoch | None, Sequence[Message]]:
+        """Load the current epoch, and the messages of a session that weren't read for facts.
+
+        The messages are listed oldest first. While something in the session's scope is being
+        erased, the epoch is None and there are no messages.
+        """
+
+        def load(connection: Connection) -> tuple[ErasureEpoch | None, Sequence[Message]]:
+            scopes = scope_parameter(frozenset((session.scope,)))
+            epoch = current_epoch(connection, scopes)
+            if epoch is None:
+                return None, ()
+            return epoch, self._list_unread(connection, session.id)
+
+        return await self._database.read_inline(load)
+
+    async def learn_from_messages(
+        self, messages: Sequence[Message], facts: Sequence[tuple[Fact, str]]
+    ) -> Sequence[Message]:
+        """Learn facts, and mark the messages as read.
+
+        Each fact comes with the text of its message. It is left out if the message was edited
+        meanwhile or was read by another process. Returns the next unread messages of the session.
+        """
+
+        def learn_and_mark(connection: Connection) -> Sequence[Message]:
+            """Learn only from messages that are still unread."""
+            session_id = messages[0].session_id
+            unread_ids = {
+                message.id for message in self._list_unread(connection, session_id, limit=-1)
+            }
+            for message in messages:
+                connection.execute(_MARK_READ, {"session": session_id, "message": message.id})
+                reread = {"message": message.id, "text": message.text}
+                connection.execute(_DELETE_REREAD, reread)
+            for fact, source_text in facts:
+                if fact.message_id in unread_ids:
+                    learn_fact(connection, fact, source_text, self._clock.now())
+            return self._list_unread(connection, session_id)
+
+        return await write_indexed_text(self._database, learn_and_mark)
+
+    def _list_unread(
+        self, connection: Connection, session_id: int, limit: int = BATCH_MESSAGES
+    ) -> list[Message]:
+        values = {"session": session_id, "since": self._clock.now() - LOOKBACK, "limit": limit}
+        return [read_message(row) for row in connection.execute(_SELECT_UNREAD, values)]
+
+    async def _edit(
+        self,
+        fact_id: int,
+        scopes: Scopes,
+        edit: FactEdit,
+        *,
+        action: str,
+        by: Author,
+        reason: str = "",
+        source_text: str = "",
+    ) -> Fact | None:
+        """Change and log a fact, and end the facts that contradict it after the change.
+
+        Returns None if the fact isn't visible, or if its message no longer says `source_text`.
+        """
+
+        def write(connection: Connection) -> Fact | None:
+            """Store the edited fact, unless nothing has changed."""
+            fact = find_fact(connection, fact_id, scopes)
+            if fact is None:
+                return None
+            new_fact = edit(fact)
+            if source_text and has_lost_source(connection, new_fact, source_text):
+                return None
+            if new_fact == fact and action in ("correct", "remove"):
+                return fact
+            now = self._clock.now()
+            update_fact(connection, fact, new_fact, action=action, by=by, now=now, reason=reason)
+            if new_fact.attribute != fact.attribute and new_fact.is_open:
+                others = list_contradicted(connection, new_fact)
+                close_contradicted(connection, others, new_fact, by, now)
+            return find_fact(connection, fact_id, scopes)
+
+        return await write_indexed_text(self._database, write, by.epoch)
+
+    async def _select_facts(
+        self, statement: str, scopes: Scopes, limit: int, **values: object
+    ) -> list[Fact]:
+        return [read_fact(row) for row in await self._select(statement, scopes, limit, **values)]
+
+    async def _select(
+        self, statement: str, scopes: Scopes, limit: int = -1, **values: object
+    ) -> list[Row]:
+        """Run a statement for these scopes. A negative limit means that there is no limit."""
+        parameters = {
+            "scopes": scope_parameter(scopes),
+            "limit": rows.int64_or_zero(limit),
+            **values,
+        }
+        return await self._database.fetch_all(statement, parameters)
 
 
-def _is_before(fact: Fact, rival: Fact) -> bool:
-    """Whether `fact` held earlier: by since when they hold, as exactly as known; else by when they were said, which is
-    not always the order in which they are learned."""
-    if fact.valid_from is not None and rival.valid_from is not None:
-        if fact.valid_from + _SHORTEST[fact.grain] <= rival.valid_from:
-            return True
-        if rival.valid_from + _SHORTEST[rival.grain] <= fact.valid_from:
-            return False
-    return fact.said_at < rival.said_at
+def _find_candidates(
+    connection: Connection, terms: Sequence[str], keys: Sequence[str], scopes: Scopes
+) -> Candidates:
+    """Find the facts that contain any of the terms or names, at most `MAX_CANDIDATES`.
+
+    Facts with the most names are preferred, then those with the best text score. The result isn't
+    ordered.
+    """
+    values = {
+        "scopes": scope_parameter(scopes),
+        "limit": MAX_CANDIDATES,
+        "names": encode_list(keys),
+    }
+    statement = f"SELECT id FROM scopes WHERE {visible('scopes.id')}"
+    scope_ids = [int(row["id"]) for row in connection.execute(statement, values)]
+    text_scores = score_facts(connection, terms, scope_ids, MAX_CANDIDATES)
+    name_rows = connection.execute(_SELECT_BY_NAMES, values)
+    name_counts = {row["fact_id"]: row["names"] for row in name_rows}
+
+    def order(fact_id: int) -> tuple[int, float, int]:
+        return -name_counts.get(fact_id, 0), -text_scores.get(fact_id, 0.0), -fact_id
+
+    best_ids = sorted({*text_scores, *name_counts}, key=order)[:MAX_CANDIDATES]
+    facts = list_facts(connection, _SELECT_BY_IDS, {**values, "ids": encode_list(best_ids)})
+    return [
+        FactCandidate(fact, text_scores.get(fact.id, 0.0), name_counts.get(fact.id, 0))
+        for fact in facts
+    ]
 
 
-def _may_merge(fact: Fact) -> bool:
-    """Whether nobody has written or pinned it."""
-    return fact.origin != "person" and not fact.is_pinned
+# --- Aliases: "my sister" is also Ana ---
 
 
-def _is_better(known: Fact, fact: Fact) -> bool:
-    """Whether `known`, which says the same in other words, is the one to keep."""
-    if fact.origin == "person" or (fact.valid_from is not None and known.valid_from is None):
-        return False
-    is_dated = known.valid_from is not None and fact.valid_from is None
-    return is_dated or not _may_merge(known)
+def find_aliases(
+    connection: Connection, text: str, scopes: Scopes, asker: Account | None
+) -> list[Alias]:
+    """Find other names for what a text names, according to facts of the asker."""
+    subjects = [ME]
+    if asker is not None and any(scope.is_group for scope in scopes):
+        subjects.append(asker.key)
+    aliases: list[Alias] = []
+    for subject in subjects:
+        values = {
+            "scopes": scope_parameter(scopes),
+            "subject": subject,
+            "relations": _encode_relation_words(),
+        }
+        fact_rows = connection.execute(_SELECT_ALIASES, values).fetchall()
+        if fact_rows:
+            text_names = {*entity_keys_in(text)}
+            for row in fact_rows:
+                aliases += _aliases_from_fact(row, subject, text_names)
+    return aliases[:MAX_ALIASES]
 
 
-def _facts(connection: Connection, statement: str, values: dict[str, Any]) -> list[Fact]:
-    return [_fact_of(row) for row in connection.execute(statement, values)]
+def _aliases_from_fact(row: Row, subject: str, text_names: set[str]) -> list[Alias]:
+    """Return the aliases that a fact gives for a name in the text.
+
+    A fact such as "my sister Ana Lopes" connects the asker's word for her ("sister") with her names
+    ("ana lopes", "ana"). If the text contains one side, the other side is the alias.
+    """
+    relation, _, called_name = row["attribute"].removeprefix(f"{subject}|").partition("|")
+    names = [row["value"]]
+    if relation == ALIAS_ATTRIBUTE:
+        relation_names = [called_name]
+    else:
+        plain_text, _ = plain_with_offsets(row["content"])
+        english_words = english_relation_words()
+        own_words = [word for word in words_of(plain_text) if english_words.get(word) == relation]
+        relation_names = list(dict.fromkeys([*own_words, relation]))
+        first_name, _, _ = row["value"].partition(" ")
+        names.append(first_name)
+
+    for asked_name in relation_names:
+        if asked_name in text_names:
+            # The full name is enough: it contains the first name.
+            return [Alias(asked_name, names[0], row["id"])]
+    for asked_name in names:
+        if asked_name in text_names:
+            return [Alias(asked_name, name, row["id"]) for name in relation_names]
+    return []
+
+
+@lru_cache(maxsize=1)
+def _encode_relation_words() -> str:
+    return encode_list(relation_words())

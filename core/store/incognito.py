@@ -1,5 +1,8 @@
-"""Conversations that are held in memory only, beside those that are written down, and gone with the process or with
-`/incognito off`. They differ by `Session.is_incognito` alone; the ids of their sessions and messages are negative.
+"""Incognito conversations, which are held in memory only.
+
+They are gone when the process ends or after `/incognito off`. Sessions that are stored and those
+that aren't differ by `Session.is_incognito`; the ids of incognito sessions and messages are
+negative.
 """
 
 from __future__ import annotations
@@ -11,127 +14,210 @@ from itertools import count, takewhile
 from typing import Any
 
 from core.errors import StaleReadError
-from core.store.rows import turns
+from core.store.rows import split_turns
 from core.types import Address, Json, Message, Scope, Session
 
 
 @dataclass(slots=True)
 class IncognitoConversation:
-    """What is held of one conversation; `session` is None until the first message."""
+    """The session and messages of one conversation."""
 
+    # None until the first message.
     session: Session | None = None
-    rows: list[Message] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+    # Ids of hidden messages, by the command that hid them.
     undone: dict[str, Collection[int]] = field(default_factory=dict)
-    back: dict[str, Collection[int]] = field(default_factory=dict)
-    """By the command that did it, the ids of what is undone, and of what was brought back."""
+    # Ids of messages that were shown again, by the command that did it.
+    redone: dict[str, Collection[int]] = field(default_factory=dict)
 
     def find(self, external_id: str | None) -> Message | None:
-        return next((row for row in self.rows if external_id is not None and row.external_id == external_id), None)
+        """Return the message with this id of its platform."""
+        if external_id is None:
+            return None
+        for message in self.messages:
+            if message.external_id == external_id:
+                return message
+        return None
 
     def change(self, **values: Any) -> None:
+        """Replace fields of the session, if there is one."""
         if self.session is not None:
             self.session = replace(self.session, **values)
 
-    def amend(self, known: Message, text: str | None) -> None:
-        """As `Conversations.amend`; what quotes it goes on without."""
-        kind = known.kind if text is not None else "command"
-        if text is None or known.kind == "chat":
-            self.rows[self.rows.index(known)] = replace(known, kind=kind, text=text or "", blocks=None, sent=None)
-        for place, row in enumerate(self.rows):
-            if row.quoted is not None and row.quoted.message_id == known.id:
-                self.rows[place] = replace(row, quoted=None, sent=None)
+    def amend(self, message: Message, text: str | None) -> None:
+        """Reword a message, or erase it without a `text`, as `Conversations.amend` does.
 
-    def undoable(self) -> list[Message]:
-        """As `lineage.undoable`."""
-        own = takewhile(lambda row: row.kind != "summary", reversed(self._shown()))
-        return [row for row in own if row.kind in ("chat", "quote") or not row.text][::-1]
+        Messages that quote it lose the quote.
+        """
+        if text is None:
+            self._replace(message, kind="command", text="", blocks=None, sent_blocks=None)
+        elif message.kind == "chat":
+            self._replace(message, text=text, blocks=None, sent_blocks=None)
+        for position, other in enumerate(self.messages):
+            if other.quote is not None and other.quote.message_id == message.id:
+                self.messages[position] = replace(other, quote=None, sent_blocks=None)
+
+    def list_undoable(self) -> list[Message]:
+        """List the messages that /undo may hide, as `lineage.list_undoable` does."""
+        latest_first = reversed(self._list_shown())
+        since_summary = [*takewhile(lambda message: message.kind != "summary", latest_first)][::-1]
+        return [
+            message
+            for message in since_summary
+            if message.kind in ("chat", "quote") or not message.text
+        ]
 
     def undo(self, origin: str, ids: Collection[int]) -> Sequence[Message]:
-        """As `lineage.undo`."""
-        return self._of(self.undone.setdefault(origin, ids))
+        """Hide messages, as `lineage.undo` does."""
+        return self._select(self.undone.setdefault(origin, ids))
 
-    def bring_back(self, origin: str) -> Sequence[Message]:
-        """As `lineage.bring_back`."""
-        if origin not in self.back:
-            back: Collection[int] = ()
-            while self.undone and not self._of(back):
-                _, back = self.undone.popitem()
-            self.back[origin] = back
-            turn = next((turn for turn in turns(self.undoable()) if any(row.id in back for row in turn)), ())
-            if all(row.role != "user" for row in self._of(back)):
-                self.undo(origin, [row.id for row in turn if row.role != "user" and row.id not in back])
-        return self._of(self.back[origin])
+    def redo(self, origin: str) -> Sequence[Message]:
+        """Show the messages again that were hidden last, as `lineage.redo` does."""
+        if origin not in self.redone:
+            ids: Collection[int] = ()
+            while self.undone and not self._select(ids):
+                _, ids = self.undone.popitem()
+            self.redone[origin] = ids
+            self._undo_other_answer(origin, ids)
+        return self._select(self.redone[origin])
 
-    def history(self, scopes: frozenset[Scope]) -> list[Message]:
-        is_seen = self.session is not None and self.session.scope in scopes
-        return [row for row in self._shown() if is_seen and row.kind in ("chat", "quote", "summary")]
+    def load_history(self, scopes: frozenset[Scope]) -> list[Message]:
+        """List what the model may see, if `scopes` include the session's."""
+        if self.session is None or self.session.scope not in scopes:
+            return []
+        kinds = ("chat", "quote", "summary")
+        return [message for message in self._list_shown() if message.kind in kinds]
 
-    def _of(self, ids: Collection[int]) -> list[Message]:
-        return [row for row in self.rows if row.id in ids]
+    def _undo_other_answer(self, origin: str, ids: Collection[int]) -> None:
+        """Hide the newer answer to a question whose older answer `ids` is shown again."""
+        if any(message.role == "user" for message in self._select(ids)):
+            return
+        for turn in split_turns(self.list_undoable()):
+            if any(message.id in ids for message in turn):
+                others = [m.id for m in turn if m.role != "user" and m.id not in ids]
+                self.undo(origin, others)
+                return
+        self.undo(origin, [])
 
-    def _shown(self) -> list[Message]:
-        hidden = {id_ for ids in self.undone.values() for id_ in ids}
-        return [row for row in self.rows if row.id not in hidden]
+    def _replace(self, message: Message, **values: Any) -> None:
+        self.messages[self.messages.index(message)] = replace(message, **values)
+
+    def _select(self, ids: Collection[int]) -> list[Message]:
+        return [message for message in self.messages if message.id in ids]
+
+    def _list_shown(self) -> list[Message]:
+        hidden_ids: set[int] = set()
+        for ids in self.undone.values():
+            hidden_ids.update(ids)
+        return [message for message in self.messages if message.id not in hidden_ids]
 
 
 class IncognitoRegistry:
-    """The conversations that are incognito in this process; the two addresses of a chat that has moved share one."""
+    """The incognito conversations of this process, by address.
+
+    If a group gets a new id, its old and new address share one conversation.
+    """
 
     def __init__(self) -> None:
         self.conversations: dict[Address, IncognitoConversation] = {}
-        self._ids = count(-(2**62))  # in order, and nobody's in state.db
+        # Ascending, and negative so that no row of state.db has them.
+        self._ids = count(-(2**62))
 
-    def is_named(self, platform: str, raw: str) -> bool:
-        """Whether what a platform sent, as JSON, holds the number of an incognito chat or thread."""
+    def is_mentioned(self, platform: str, raw: str) -> bool:
+        """Whether a raw update, as JSON, contains the id of an incognito chat or thread."""
         numbers = {*re.findall(r"-?\d+", raw)}
-        held = (one for one in self.conversations if one.platform == platform)
-        return any(one.chat_id in numbers or one.thread_id in numbers for one in held)
+        for address in self.conversations:
+            if address.platform == platform and not numbers.isdisjoint(
+                (address.chat_id, address.thread_id)
+            ):
+                return True
+        return False
 
-    def of(self, session_id: int) -> IncognitoConversation | None:
-        held = self.conversations.values()
-        return next((one for one in held if one.session and one.session.id == session_id), None)
+    def find_by_session(self, session_id: int) -> IncognitoConversation | None:
+        for conversation in self.conversations.values():
+            if conversation.session is not None and conversation.session.id == session_id:
+                return conversation
+        return None
 
-    def move(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
-        for address, held in list(self.conversations.items()):
+    def migrate_group(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
+        """Make the conversations of a group known at its new id, too."""
+        for address, conversation in list(self.conversations.items()):
             if (address.platform, address.chat_id) == (platform, old_chat_id):
-                self.conversations.setdefault(replace(address, chat_id=new_chat_id), held)
+                new_address = replace(address, chat_id=new_chat_id)
+                self.conversations.setdefault(new_address, conversation)
 
-    def open(self, held: IncognitoConversation, session: Session) -> Session:
-        """Opens `session` in place of the one before it, of which nothing stays."""
-        held.rows, held.session = [], replace(session, id=next(self._ids), is_incognito=True)
-        return held.session
+    def open_session(self, conversation: IncognitoConversation, session: Session) -> Session:
+        """Open `session` with a new id. Nothing of the previous session remains."""
+        new_session = replace(session, id=next(self._ids), is_incognito=True)
+        conversation.messages = []
+        conversation.session = new_session
+        return new_session
 
-    def compress(self, session: Session, summary: Message | None, sent: Mapping[int, tuple[Json, ...]]) -> Session:
-        """As `Conversations.create`, for a compression; of what is not carried over nothing is left."""
-        held = self.of(session.parent_id or 0)
-        if held is None:
+    def compress(
+        self,
+        session: Session,
+        summary: Message | None,
+        sent_blocks: Mapping[int, tuple[Json, ...]],
+    ) -> Session:
+        """Open `session` in place of its parent, with a summary and the messages it carries over.
+
+        `sent_blocks` replaces the sent form of messages by id. Raises StaleReadError if the parent
+        has ended.
+        """
+        conversation = self.find_by_session(session.parent_id or 0)
+        if conversation is None:
             raise StaleReadError("The conversation has ended meanwhile.")
-        rows = [replace(row, sent=sent.get(row.id, row.sent)) for row in held.rows if row.kind != "summary"]
-        head = [row for row in rows if (session.head_from or 0) <= row.id <= (session.head_until or 0)]
-        tail = [row for row in rows if session.opens_at is not None and row.id >= session.opens_at]
-        held.session = replace(session, id=next(self._ids), is_incognito=True)
-        own = [] if summary is None else [replace(summary, id=next(self._ids), session_id=held.session.id)]
-        held.rows = [*head, *own, *tail]
-        return held.session
+        messages = [
+            replace(message, sent_blocks=sent_blocks.get(message.id, message.sent_blocks))
+            for message in conversation.messages
+            if message.kind != "summary"
+        ]
+        carry_over = session.carry_over
+        head_from = carry_over.head_from or 0
+        head_until = carry_over.head_until or 0
+        carried_messages = [
+            message for message in messages if head_from <= message.id <= head_until
+        ]
+        child = replace(session, id=next(self._ids), is_incognito=True)
+        if summary is not None:
+            carried_messages.append(replace(summary, id=next(self._ids), session_id=child.id))
+        if carry_over.opens_at is not None:
+            carried_messages += [
+                message for message in messages if message.id >= carry_over.opens_at
+            ]
+        conversation.session = child
+        conversation.messages = carried_messages
+        return child
 
     def append(self, message: Message) -> Message:
-        held = self.of(message.session_id)
-        if held is not None and (known := held.find(message.external_id)):
-            return known
-        stored = replace(message, id=next(self._ids))
-        if held is not None and held.session is not None:
-            # It has not ended meanwhile.
-            held.rows.append(stored)
-            held.change(messages=held.session.messages + (stored.kind == "chat"), last_at=stored.created_at)
-        return stored
+        """Append a message to its session, and return it with its id.
+
+        A message with a known external id is returned as it is held. If the session has ended,
+        the message is only returned.
+        """
+        conversation = self.find_by_session(message.session_id)
+        if conversation is not None and (duplicate := conversation.find(message.external_id)):
+            return duplicate
+        with_id = replace(message, id=next(self._ids))
+        if conversation is not None and conversation.session is not None:
+            conversation.messages.append(with_id)
+            message_count = conversation.session.messages
+            if with_id.kind == "chat":
+                message_count += 1
+            conversation.change(messages=message_count, last_at=with_id.created_at)
+        return with_id
 
     def invalidate(self) -> None:
-        """Drops prompts, sent forms of questions with what they quote, summaries and results of tools: they may repeat
-        what was erased."""
-        for held in self.conversations.values():
-            held.change(system_prompt="")
-            held.rows = [
-                replace(row, sent=None, quoted=None)
-                for row in held.rows
-                if row.role != "tool" and row.kind != "summary"
+        """Drop everything that may repeat erased words.
+
+        These are prompts, summaries, tool results, quotes, and the sent form of questions.
+        """
+        for conversation in self.conversations.values():
+            if conversation.session is not None:
+                prompt = replace(conversation.session.prompt, text="")
+                conversation.change(prompt=prompt)
+            conversation.messages = [
+                replace(message, sent_blocks=None, quote=None)
+                for message in conversation.messages
+                if message.role != "tool" and message.kind != "summary"
             ]

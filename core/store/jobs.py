@@ -1,6 +1,6 @@
-"""Reminders and cron sessions as rows, and what they delivered as messages of the conversation in which it was said.
+"""Reminders and scheduled questions as rows, and what they delivered as messages.
 
-When a job is due next is calculated in `core.dates.schedule`.
+`core.dates.schedule` calculates when a job is due next.
 """
 
 from __future__ import annotations
@@ -14,25 +14,29 @@ from core.errors import Refused
 from core.ports import Clock
 from core.store import rows
 from core.store.incognito import IncognitoRegistry
+from core.store.messages import append_message
 from core.store.rows import Connection, Row, Values
-from core.store.sessions import append, ensure
+from core.store.sessions import ensure_session
 from core.store.sqlite.database import Database
-from core.types import LOCAL, Account, Address, ErasureEpoch, Message, Scope, Session
+from core.store.visibility import scope_parameter, visible
+from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, Message, Scope, Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A reminder (`is_prompt` False: `text` is delivered as it stands) or a cron session (`text` is asked of the agent
-    and the answer delivered). `scope` must equal the scope of `target` at creation and at run. `origin` is unique, so
-    that a command handled twice makes one job."""
+    """A reminder, or a question that the model is asked on a schedule."""
 
     schedule: Schedule
     text: str
+    # Where the text, or the answer to the question, is delivered.
     target: Address
+    # Must equal the scope of `target`, when the job is made and each time it runs.
     scope: Scope
     created_at: datetime
+    # Whether `text` is a question for the model. A reminder's text is delivered unchanged.
     is_prompt: bool = False
     account: Account | None = None
+    # Key of the command that made the job. It is unique, so a command handled twice makes one job.
     origin: str | None = None
     next_at: datetime | None = None
     paused_at: datetime | None = None
@@ -41,188 +45,242 @@ class Job:
     id: int = 0
 
 
-JOBS = """
+_SELECT_JOBS = """
 SELECT jobs.*, addresses.platform, addresses.chat_id, addresses.thread_id, scopes.key AS scope_key
 FROM jobs
 JOIN addresses ON addresses.id = jobs.address_id
 JOIN scopes ON scopes.id = jobs.scope_id
 """
-JOB = f"{JOBS} WHERE jobs.id = :id"
-VISIBLE_JOB = f"{JOB} AND {rows.visible('jobs.scope_id')}"
-OF_ORIGIN = f"{JOBS} WHERE jobs.origin = :origin AND scopes.key = :scope"
-OF_SCOPES = f"""
-{JOBS} WHERE jobs.ended_at IS NULL AND {rows.visible("jobs.scope_id")} ORDER BY jobs.next_at NULLS LAST, jobs.id
+_SELECT_JOB = f"{_SELECT_JOBS} WHERE jobs.id = :id"
+_SELECT_VISIBLE_JOB = f"{_SELECT_JOB} AND {visible('jobs.scope_id')}"
+_SELECT_BY_ORIGIN = f"{_SELECT_JOBS} WHERE jobs.origin = :origin AND scopes.key = :scope"
+_SELECT_VISIBLE_JOBS = f"""
+{_SELECT_JOBS} WHERE jobs.ended_at IS NULL AND {visible("jobs.scope_id")}
+ORDER BY jobs.next_at NULLS LAST, jobs.id
 """
-ACTIVE = f"{JOBS} WHERE jobs.ended_at IS NULL AND jobs.paused_at IS NULL ORDER BY jobs.id"
-_JOB = ("scope_id", "address_id", "account", "origin", "text", "is_prompt", "created_at")
-_SCHEDULE = ("zone", "cron", "every_s", "start_at", "at", "next_at", "paused_at", "ended_at")
-_NAMES = (*_JOB, *_SCHEDULE)
-_OF_ACCOUNT = "FROM jobs WHERE ended_at IS NULL AND account IS :account"
-INSERT = f"""
-INSERT INTO jobs ({", ".join(_NAMES)}) SELECT {", ".join(f":{name}" for name in _NAMES)}
-WHERE (SELECT COUNT(*) {_OF_ACCOUNT}) < :most
-AND (NOT :is_prompt OR (SELECT COUNT(*) {_OF_ACCOUNT} AND is_prompt) < :most_prompts)
+_SELECT_ACTIVE_JOBS = f"""
+{_SELECT_JOBS} WHERE jobs.ended_at IS NULL AND jobs.paused_at IS NULL ORDER BY jobs.id
 """
-"""In every chat together: each is only stored as long as its account has fewer."""
-FINISH = """
+_COLUMNS = (
+    *("scope_id", "address_id", "account", "origin", "text", "is_prompt", "created_at"),
+    *("zone", "cron", "every_s", "start_at", "at", "next_at", "paused_at", "ended_at"),
+)
+_FROM_OPEN_JOBS = "FROM jobs WHERE ended_at IS NULL AND account IS :account"
+_INSERT_JOB = f"""
+INSERT INTO jobs ({", ".join(_COLUMNS)}) SELECT {", ".join(f":{name}" for name in _COLUMNS)}
+WHERE (SELECT COUNT(*) {_FROM_OPEN_JOBS}) < :max_jobs
+AND (NOT :is_prompt OR (SELECT COUNT(*) {_FROM_OPEN_JOBS} AND is_prompt) < :max_prompts)
+"""
+"""Stores a job only if its account has fewer than the limits, in all chats together."""
+_FINISH_RUN = """
 UPDATE jobs SET next_at = :next_at,
     ended_at = CASE WHEN :next_at IS NULL AND cron IS NULL AND every_s IS NULL THEN :now END
 WHERE id = :id AND ended_at IS NULL
 """
-SCOPE_OF_TARGET = """
+_SELECT_SCOPE_OF_TARGET = """
 SELECT COALESCE(
     (
-        SELECT COALESCE(rooms.scope_key, scopes.key) FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
+        SELECT COALESCE(rooms.scope_key, scopes.key)
+        FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
         LEFT JOIN rooms ON rooms.key = scopes.key
         WHERE sessions.address_id = :address AND sessions.end_reason IS NOT 'import'
         ORDER BY sessions.ended_at IS NULL DESC, sessions.id DESC LIMIT 1
     ),
-    (SELECT scope_key FROM rooms WHERE key = :room)
+    (SELECT scope_key FROM rooms WHERE key = :group)
 ) AS key
 """
-"""That of its open session, or of the last one; imported ones say nothing, their scope was chosen by whoever imported.
-A room that has moved keeps its scope, and one that has ceased to be the owner's has its new one, also before anybody
-has spoken there."""
+"""The scope of the open session at an address, or of the last one.
 
+Imported sessions don't count, because the person who imported them chose their scope. A group that
+migrated keeps its scope. A detached group has its new generation, also before its first message.
+"""
 
-_KEY = re.compile(r"(?:job:|turn:cron:\d+:message:)(\d+)[:@](.+)")
-"""The number of the job, and when it was due."""
-_LEAVING = """
-SELECT outbox.lane, outbox.payload, messages.id, messages.session_id, COALESCE(messages.kind, 'chat') AS kind
+_JOB_ITEM_KEY = re.compile(r"(?:job:|turn:cron:\d+:message:)(\d+)[:@](.+)")
+"""An outbox key: the id of the job, and when it was due."""
+_SELECT_UNDELIVERED = """
+SELECT outbox.lane, outbox.payload, messages.id, messages.session_id,
+    COALESCE(messages.kind, 'chat') AS kind
 FROM outbox LEFT JOIN messages ON messages.id = outbox.message_id
 WHERE outbox.key = :key AND outbox.done_at IS NULL AND outbox.payload IS NOT NULL
 """
-_IS_COPY = "UPDATE messages SET kind = 'quote' WHERE id = :id AND kind = 'chat'"
-"""Of what a cron session answered, the message in the conversation is found, and this one repeats it."""
-_COUNT_LESS = "UPDATE sessions SET messages = messages - 1 WHERE id = :session_id"
+_MARK_AS_COPY = "UPDATE messages SET kind = 'quote' WHERE id = :id AND kind = 'chat'"
+"""Recall finds the message in the conversation, and no longer the answer in the cron session."""
+_DECREASE_MESSAGE_COUNT = "UPDATE sessions SET messages = messages - 1 WHERE id = :session_id"
+_SET_MESSAGE_OF_ITEM = "UPDATE outbox SET message_id = :id WHERE key = :key"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobMessages:
-    """`model`: of a conversation that begins with one."""
+    """Stores what jobs deliver as messages of the conversation there."""
 
     clock: Clock
     incognito: IncognitoRegistry
+    # The model of a conversation that begins with such a message.
     model: str
 
-    def keep(self, connection: Connection, key: str) -> None:
-        """Makes what is delivered by the outbox item of a job a message of the open conversation there, of which the
-        item knows; not where that is incognito, nor what only says why there is no answer."""
-        row, found = connection.execute(_LEAVING, {"key": key}).fetchone(), _KEY.fullmatch(key)
-        job = None if found is None else connection.execute(JOB, {"id": int(found[1])}).fetchone()
-        answer = None if row is None else rows.load_answer(row["payload"])
-        if found is None or job is None or answer is None or row["kind"] not in ("chat", "quote"):
+    def store_delivery(self, connection: Connection, key: str) -> None:
+        """Store what a job's outbox item delivers as a message, and link the item to it.
+
+        Does nothing if the conversation is incognito, or if the item only says why there is no
+        answer.
+        """
+        item = connection.execute(_SELECT_UNDELIVERED, {"key": key}).fetchone()
+        key_match = _JOB_ITEM_KEY.fullmatch(key)
+        if item is None or key_match is None or item["kind"] not in ("chat", "quote"):
             return
-        # A reminder may have been sent elsewhere since it was planned: its room has parted.
-        address = Address.parse(row["lane"]) if key.startswith("job:") else rows.address_of(job)
+        job_id, due_at = key_match.groups()
+        job = connection.execute(_SELECT_JOB, {"id": int(job_id)}).fetchone()
+        answer = rows.load_answer(item["payload"])
+        if job is None or answer is None:
+            return
+        # The item of a reminder knows best where it goes: if its group was detached since, that is
+        # elsewhere.
+        is_reminder = key.startswith("job:")
+        address = Address.parse(item["lane"]) if is_reminder else rows.read_address(job)
         if address in self.incognito.conversations:
             return
+
+        scope = _find_scope(connection, address) or Scope(key=job["scope_key"])
         now = self.clock.now()
-        scope = _scope_of(connection, address) or Scope(key=job["scope_key"])
+        blank = Session(address=address, scope=scope, started_at=now, model=self.model)
         message = Message(
             role="assistant",
-            kind=row["kind"],
+            kind=item["kind"],
             text=answer.text,
-            session_id=ensure(connection, Session(address=address, scope=scope, started_at=now, model=self.model)).id,
+            session_id=ensure_session(connection, blank).id,
             created_at=now,
-            external_id=f"job:{found[1]}@{found[2]}",
+            external_id=f"job:{job_id}@{due_at}",
             origin="job",
         )
-        stored = append(connection, message)
-        answered = rows.columns(row, "id", "session_id")
-        if connection.execute(_IS_COPY, answered).rowcount:
-            connection.execute(_COUNT_LESS, answered)
-        connection.execute("UPDATE outbox SET message_id = :id WHERE key = :key", {"id": stored.id, "key": key})
+        message_id = append_message(connection, message).id
+        cron_answer = rows.pick_columns(item, "id", "session_id")
+        if connection.execute(_MARK_AS_COPY, cron_answer).rowcount:
+            connection.execute(_DECREASE_MESSAGE_COUNT, cron_answer)
+        connection.execute(_SET_MESSAGE_OF_ITEM, {"id": message_id, "key": key})
 
 
 class Jobs:
-    """An account has at most `most` at a time, and of those that ask the model `most_prompts`."""
+    """The jobs in state.db. Limits count the open jobs of one account in all chats."""
 
-    def __init__(self, database: Database, most: int = 100, most_prompts: int = 20) -> None:
+    def __init__(self, database: Database, max_jobs: int = 100, max_prompts: int = 20) -> None:
         self._database = database
-        self._most = {"most": most, "most_prompts": most_prompts}
+        self._max_jobs = max_jobs
+        self._max_prompts = max_prompts
 
     async def add(self, job: Job, epoch: ErasureEpoch | None = None) -> Job:
-        """Stores a job. Raises Refused when the scope is not the target's, since what is due here would be said there,
-        and when the account has as many as it may."""
+        """Store a job.
 
-        def work(connection: Connection) -> Job:
-            _check(connection, job.target, job.scope)
+        Raises Refused if its scope isn't that of the target, where others would hear the job, or if
+        its account has too many jobs.
+        """
+
+        def insert_job(connection: Connection) -> Job:
+            """Insert the row, or raise the reason why it must not be stored."""
+            _check_scope(connection, job.target, job.scope)
             values = {
-                **rows.values_of(job.schedule),
-                **rows.values_of(job),
-                **self._most,
+                **rows.field_values(job.schedule),
+                **rows.field_values(job),
+                "max_jobs": self._max_jobs,
+                "max_prompts": self._max_prompts,
                 "scope_id": rows.ensure_scope(connection, job.scope),
                 "address_id": rows.ensure_address(connection, job.target),
             }
-            inserted = connection.execute(INSERT, values)
-            if not inserted.rowcount:
-                count = connection.execute(f"SELECT COUNT(*) AS count {_OF_ACCOUNT}", values).fetchone()["count"]
-                if count >= self._most["most"]:
-                    raise Refused(f"You have {count} reminders, which is the most I keep. Remove one first.")
-                number = self._most["most_prompts"]
-                raise Refused(f"You have {number} scheduled questions, which is the most I keep. Remove one first.")
-            return _job(connection.execute(JOB, {"id": inserted.lastrowid}).fetchone())
+            insertion = connection.execute(_INSERT_JOB, values)
+            if not insertion.rowcount:
+                raise self._too_many(connection, values)
+            row = connection.execute(_SELECT_JOB, {"id": insertion.lastrowid}).fetchone()
+            return _read_job(row)
 
-        return await self._database.write(work, epoch)
+        return await self._database.write(insert_job, epoch)
 
-    async def of_origin(self, origin: str, scope: Scope) -> Job | None:
-        return await self._one(OF_ORIGIN, {"origin": origin, "scope": scope})
+    def _too_many(self, connection: Connection, values: Values) -> Refused:
+        """Say which limit an account has reached."""
+        statement = f"SELECT COUNT(*) AS count {_FROM_OPEN_JOBS}"
+        count = connection.execute(statement, values).fetchone()["count"]
+        if count >= self._max_jobs:
+            kind = f"{count} reminders"
+        else:
+            kind = f"{self._max_prompts} scheduled questions"
+        return Refused(f"You have {kind}, which is the most I keep. Remove one first.")
 
-    async def of(self, scopes: frozenset[Scope]) -> list[Job]:
-        return list(map(_job, await self._database.fetch_all(OF_SCOPES, {"scopes": rows.scope_parameter(scopes)})))
+    async def find_by_origin(self, origin: str, scope: Scope) -> Job | None:
+        """Return the job that the command with this key made."""
+        return await self._fetch_job(_SELECT_BY_ORIGIN, {"origin": origin, "scope": scope})
+
+    async def list_visible(self, scopes: frozenset[Scope]) -> list[Job]:
+        """List the open jobs that these scopes see, the next one first."""
+        return await self._fetch_jobs(_SELECT_VISIBLE_JOBS, {"scopes": scope_parameter(scopes)})
 
     async def find(self, job_id: int, scopes: frozenset[Scope]) -> Job | None:
-        """A job by id, ended or not; None when it is not of these scopes."""
-        return await self._one(VISIBLE_JOB, {"id": rows.bounded(job_id), "scopes": rows.scope_parameter(scopes)})
+        """Return a job, open or ended; None if these scopes don't see it."""
+        values = {"id": rows.int64_or_zero(job_id), "scopes": scope_parameter(scopes)}
+        return await self._fetch_job(_SELECT_VISIBLE_JOB, values)
 
     async def get(self, job_id: int) -> Job | None:
-        """A job by id, of any scope, ended or not: to run it and to deliver its result, never to show it."""
-        return await self._one(JOB, {"id": job_id})
+        """Return a job of any scope, open or ended: to run or deliver it, never to show it."""
+        return await self._fetch_job(_SELECT_JOB, {"id": job_id})
 
-    async def _one(self, statement: str, values: Values) -> Job | None:
-        row = await self._database.fetch_one(statement, values)
-        return None if row is None else _job(row)
+    async def list_active(self) -> list[Job]:
+        """List the jobs of all scopes that are neither ended nor paused."""
+        return await self._fetch_jobs(_SELECT_ACTIVE_JOBS, {})
 
-    async def active(self) -> list[Job]:
-        return list(map(_job, await self._database.fetch_all(ACTIVE)))
-
-    async def change(self, job_id: int, **changes: datetime | str | None) -> None:
-        """Sets moments, or `pause_reason`. A job that has ended stays so; its row is history."""
-        changed = ", ".join(f"{name} = :{name}" for name in changes)
-        statement = f"UPDATE jobs SET {changed} WHERE id = :id AND ended_at IS NULL"
+    async def update(self, job_id: int, **changes: datetime | str | None) -> None:
+        """Set times or `pause_reason` of a job. A job that has ended is left as it is."""
+        assignments = ", ".join(f"{name} = :{name}" for name in changes)
+        statement = f"UPDATE jobs SET {assignments} WHERE id = :id AND ended_at IS NULL"
         await self._database.execute(statement, {"id": job_id, **changes})
 
-    async def check(self, job: Job) -> None:
-        """Raises Refused when the scope of a job is not, or no longer, its target's."""
-        await self._database.read(lambda connection: _check(connection, job.target, job.scope))
+    async def check_scope(self, job: Job) -> None:
+        """Raise Refused if the scope of a job isn't, or is no longer, that of its target."""
+        await self._database.read(
+            lambda connection: _check_scope(connection, job.target, job.scope)
+        )
 
     async def finish(self, job_id: int, now: datetime, next_at: datetime | None) -> None:
-        """The run was handed over for delivery; the job is next due at `next_at`. A job of one moment has ended then,
-        unless there is a next one."""
-        await self._database.execute(FINISH, {"id": job_id, "now": now, "next_at": next_at})
+        """Record that a run was handed over for delivery, and when the job is due next.
+
+        A job with a single time ends, unless `next_at` is set.
+        """
+        await self._database.execute(_FINISH_RUN, {"id": job_id, "now": now, "next_at": next_at})
+
+    async def _fetch_job(self, statement: str, values: Values) -> Job | None:
+        row = await self._database.fetch_one(statement, values)
+        return None if row is None else _read_job(row)
+
+    async def _fetch_jobs(self, statement: str, values: Values) -> list[Job]:
+        return [_read_job(row) for row in await self._database.fetch_all(statement, values)]
 
 
-def _check(connection: Connection, target: Address, scope: Scope) -> None:
-    actual = _scope_of(connection, target)
+def _check_scope(connection: Connection, target: Address, scope: Scope) -> None:
+    """Raise Refused unless `target` has this scope."""
+    actual = _find_scope(connection, target)
     if actual is None:
-        raise Refused(f"Nobody has spoken with me at {target.key} yet, so nothing can be planned for it.")
+        raise Refused(
+            f"Nobody has spoken with me at {target.key} yet, so nothing can be planned for it."
+        )
     if actual.key != rows.clean(scope.key):
-        raise Refused(f"What is planned here cannot be delivered at {target.key}: others would see it there.")
+        raise Refused(
+            f"What is planned here cannot be delivered at {target.key}: others would see it there."
+        )
 
 
-def _scope_of(connection: Connection, target: Address) -> Scope | None:
-    values = {"address": rows.find_address(connection, target), "room": Scope.room(target.platform, target.chat_id)}
-    key = connection.execute(SCOPE_OF_TARGET, values).fetchone()["key"]
-    if key is None and target.platform in ("cron", "terminal"):
-        return LOCAL  # delivered where nobody has spoken yet: at the terminal, or nowhere
-    return None if key is None else Scope(key=key)
+def _find_scope(connection: Connection, target: Address) -> Scope | None:
+    """Return the scope of an address; None for an address without messages."""
+    values = {
+        "address": rows.find_address(connection, target),
+        "group": Scope.group(target.platform, target.chat_id),
+    }
+    key = connection.execute(_SELECT_SCOPE_OF_TARGET, values).fetchone()["key"]
+    if key is not None:
+        return Scope(key=key)
+    # A cron address has no conversation, and the terminal may be unused.
+    return LOCAL_SCOPE if target.platform in ("cron", "terminal") else None
 
 
-def _job(row: Row) -> Job:
+def _read_job(row: Row) -> Job:
     return Job(
-        **rows.fields_in(row, Job),
-        schedule=Schedule(**rows.fields_in(row, Schedule)),
-        target=rows.address_of(row),
+        **rows.read_fields(row, Job),
+        schedule=Schedule(**rows.read_fields(row, Schedule)),
+        target=rows.read_address(row),
         scope=Scope(key=row["scope_key"]),
     )

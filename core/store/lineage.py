@@ -1,8 +1,10 @@
-"""Conversations of several sessions: which are listed, where one that was named goes on, and its last turns undone.
+"""Conversations that consist of several sessions: listing and continuing them, undo and redo.
 
-A session that grew too long, or rested long enough, goes on in a child of its lineage (`root_id`); a branch begins a
-lineage of its own. What is undone is of kind ``undone``, which nobody and nothing is shown; it keeps its place, so it
-can be brought back. Functions run inside the caller's transaction.
+A session that has become too long, or has been idle for long enough, continues in a child session
+of the same lineage (`root_id`). A branch begins its own lineage. Undone messages have the kind
+``undone``, which is never shown. They keep their place, so that redo can show them again.
+
+All functions run inside their caller's transaction.
 """
 
 from __future__ import annotations
@@ -12,54 +14,64 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from core.store import rows
-from core.store.rows import MESSAGE_COLUMNS, Connection, bounded, message_of, scope_parameter, session_of, visible
-from core.store.sqlite.indexing import rechunked
-from core.store.sqlite.schema import in_list, list_value
-from core.store.usage import disturb
+from core.store.rows import MESSAGE_COLUMNS, Connection, int64_or_zero, read_message, read_session
+from core.store.sqlite.indexing import rechunk_sessions
+from core.store.sqlite.schema import encode_list, in_list
+from core.store.usage_and_limits import record_prefix_break
+from core.store.visibility import scope_parameter, visible
 from core.types import Message, Scope, Session
 
-ASKED = "role = 'user' AND kind <> 'summary' AND (kind <> 'command' OR text = '')"
-"""What a person has said, also where it is erased or undone since."""
-PARTS_OF_TURN = f"""
+IS_PERSONS_MESSAGE = "role = 'user' AND kind <> 'summary' AND (kind <> 'command' OR text = '')"
+"""The SQL condition that a message is a person's, even if it was erased or undone later."""
+WITH_TURN_PARTS = f"""
 WITH RECURSIVE parts (id, until_id) AS (
     SELECT CAST(:id AS INTEGER), 9223372036854775807
     UNION ALL
     SELECT child.id, (
-        SELECT COALESCE(MIN(id), 9223372036854775807) FROM messages WHERE session_id = child.id AND {ASKED}
-    ) FROM parts JOIN sessions ON sessions.id = parts.id AND sessions.end_reason = 'compression'
-    JOIN sessions AS child ON child.parent_id = parts.id AND child.root_id = COALESCE(sessions.root_id, sessions.id)
+        SELECT COALESCE(MIN(id), 9223372036854775807) FROM messages
+        WHERE session_id = child.id AND {IS_PERSONS_MESSAGE}
+    )
+    FROM parts JOIN sessions ON sessions.id = parts.id AND sessions.end_reason = 'compression'
+    JOIN sessions AS child ON child.parent_id = parts.id
+        AND child.root_id = COALESCE(sessions.root_id, sessions.id)
     WHERE parts.until_id = 9223372036854775807
 )
 """
-"""Session ``:id`` and, of a turn in whose middle it was condensed, the rest, which stands in its child."""
+"""Session ``:id``, and the rest of its last turn if a compression interrupted that turn.
 
-CONTINUED = ("compression", "length", "idle", "daily")
-"""For what a session ends that goes on in a child."""
-HOPS = 100
-LIMIT = 1_000
-"""Most conversations of one list."""
+The rest is in the child session and ends before `until_id`, the first message of a person there.
+"""
+
+CONTINUED_REASONS = ("compression", "length", "idle", "daily")
+"""End reasons of sessions that continue in a child."""
+MAX_HOPS = 100
+"""The maximum number of children that `find_tip` follows."""
+MAX_LISTED = 1_000
+"""The maximum number of conversations in one list."""
 _ROOT = "COALESCE({0}.root_id, {0}.id)"
 
 
-def _listed(table: str) -> str:
+def _is_listed(table: str) -> str:
+    """Return the SQL condition that a session appears in lists of conversations."""
     return f"{table}.messages > 0 AND NOT {table}.is_delegated AND {visible(f'{table}.scope_id')}"
 
 
-_LATEST = f"""
-{rows.SESSIONS}
-WHERE {_listed("sessions")} AND (:needle IS NULL OR instr(bare(sessions.title), :needle))
+_SELECT_LATEST = f"""
+{rows.SELECT_SESSIONS}
+WHERE {_is_listed("sessions")} AND (:needle IS NULL OR instr(bare(sessions.title), :needle))
     AND (:roots IS NULL OR {in_list(_ROOT.format("sessions"), "roots")})
     AND NOT EXISTS (
-        SELECT 1 FROM sessions AS later WHERE {_ROOT.format("later")} = {_ROOT.format("sessions")}
-            AND {_listed("later")} AND (later.last_at, later.id) > (sessions.last_at, sessions.id)
+        SELECT 1 FROM sessions AS later
+        WHERE {_ROOT.format("later")} = {_ROOT.format("sessions")} AND {_is_listed("later")}
+            AND (later.last_at, later.id) > (sessions.last_at, sessions.id)
     )
 ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
 """
-_SIZES = f"""
+_COUNT_PER_ROOT = f"""
 SELECT {_ROOT.format("sessions")}, SUM(messages) FROM sessions
-WHERE {in_list(_ROOT.format("sessions"), "roots")} AND {_listed("sessions")} GROUP BY 1
+WHERE {in_list(_ROOT.format("sessions"), "roots")} AND {_is_listed("sessions")} GROUP BY 1
 """
-_TIP = f"""
+_SELECT_TIP = f"""
 WITH RECURSIVE line (id, hops) AS (
     SELECT id, 0 FROM sessions WHERE id = :id AND {visible()}
     UNION ALL
@@ -69,169 +81,262 @@ WITH RECURSIVE line (id, hops) AS (
             AND child.address_id = sessions.address_id AND child.scope_id = sessions.scope_id
     ), hops + 1
     FROM line JOIN sessions ON sessions.id = line.id
-    WHERE hops < {HOPS} AND {in_list("sessions.end_reason", "continued")}
+    WHERE hops < {MAX_HOPS} AND {in_list("sessions.end_reason", "continued")}
 )
-{rows.SESSIONS} WHERE sessions.id = (SELECT id FROM line WHERE id IS NOT NULL ORDER BY hops DESC LIMIT 1)
+{rows.SELECT_SESSIONS}
+WHERE sessions.id = (SELECT id FROM line WHERE id IS NOT NULL ORDER BY hops DESC LIMIT 1)
 """
-PARTS = """
-SELECT part.id FROM sessions JOIN sessions AS part ON COALESCE(part.root_id, part.id)
-    = COALESCE(sessions.root_id, sessions.id) AND part.address_id = sessions.address_id
-    AND part.scope_id = sessions.scope_id
+_PART_IDS = """
+SELECT part.id FROM sessions JOIN sessions AS part
+    ON COALESCE(part.root_id, part.id) = COALESCE(sessions.root_id, sessions.id)
+    AND part.address_id = sessions.address_id AND part.scope_id = sessions.scope_id
 WHERE sessions.id = :session
 """
-"""The sessions of a conversation at its address: a branch shares what was said before it, but may not change it."""
+"""The sessions of a conversation at its address. A branch shows the messages from before it began,
+but can't change them."""
 
 
-def latest(
+def list_latest(
     connection: Connection,
     scopes: frozenset[Scope],
     limit: int,
     needle: str | None = None,
     roots: Collection[int] | None = None,
 ) -> list[Session]:
-    """Conversations that have messages, latest first, at most 1,000, each as the part in which something was said last,
-    with the `messages` of all; with `needle` in its title, or of these `roots`."""
-    values: dict[str, object] = {"scopes": scope_parameter(scopes), "needle": needle}
-    values |= {"roots": None if roots is None else list_value(roots), "limit": max(0, min(limit, LIMIT))}
-    found = [session_of(row) for row in connection.execute(_LATEST, values)]
-    values["roots"] = list_value(session.root_id or session.id for session in found)
-    sizes = {row[0]: row[1] for row in connection.execute(_SIZES, values)}
-    return [replace(session, messages=sizes[session.root_id]) for session in found]
+    """List at most `limit` conversations that have messages, latest first.
+
+    The limit can't exceed `MAX_LISTED`. A conversation is represented by the session with the
+    latest message. Its `messages` is the number of messages in all sessions of the lineage. If
+    `needle` is given, the title must contain it. If `roots` is given, only these lineages are
+    listed.
+    """
+    values: dict[str, object] = {
+        "scopes": scope_parameter(scopes),
+        "needle": needle,
+        "roots": None if roots is None else encode_list(roots),
+        "limit": max(0, min(limit, MAX_LISTED)),
+    }
+    sessions = [read_session(row) for row in connection.execute(_SELECT_LATEST, values)]
+    values["roots"] = encode_list(session.root_id or session.id for session in sessions)
+    counts = {row[0]: row[1] for row in connection.execute(_COUNT_PER_ROOT, values)}
+    return [replace(session, messages=counts[session.root_id]) for session in sessions]
 
 
-def tip(connection: Connection, session_id: int, scopes: frozenset[Scope]) -> Session | None:
-    """Where a conversation goes on: the session that continues this one, or this; None where it may not be seen.
-    Follows neither branches nor delegations, at most 100 times."""
-    values = {"id": bounded(session_id), "scopes": scope_parameter(scopes), "continued": list_value(CONTINUED)}
-    row = connection.execute(_TIP, values).fetchone()
-    return None if row is None else session_of(row)
+def find_tip(connection: Connection, session_id: int, scopes: frozenset[Scope]) -> Session | None:
+    """Return the session in which a conversation continues, which may be the given session.
+
+    Branches and delegated sessions aren't followed, and at most `MAX_HOPS` children are. Returns
+    None if the session isn't visible in these scopes.
+    """
+    values = {
+        "id": int64_or_zero(session_id),
+        "scopes": scope_parameter(scopes),
+        "continued": encode_list(CONTINUED_REASONS),
+    }
+    row = connection.execute(_SELECT_TIP, values).fetchone()
+    return None if row is None else read_session(row)
 
 
-_UNDOABLE = f"""
+# --- Undo and redo ---
+
+_SELECT_UNDOABLE = f"""
 SELECT {MESSAGE_COLUMNS} FROM sessions AS own JOIN messages ON messages.session_id = own.id
-    OR messages.session_id IN ({PARTS}) AND messages.id >= own.opens_at AND messages.id < own.closes_at
+    OR messages.session_id IN ({_PART_IDS})
+    AND messages.id >= own.opens_at AND messages.id < own.closes_at
 WHERE own.id = :session AND messages.origin <> 'job' AND (
-    messages.kind IN ('chat', 'quote') OR messages.kind = 'command' AND messages.text = '' AND messages.role = 'user'
+    messages.kind IN ('chat', 'quote')
+    OR messages.kind = 'command' AND messages.text = '' AND messages.role = 'user'
     OR messages.id IN (SELECT message_id FROM undone WHERE undone.origin = :origin)
 ) ORDER BY messages.id
 """
-_HIDE = f"""
+_RECORD_UNDONE = f"""
 INSERT INTO undone (message_id, kind, session_id, origin, at)
 SELECT id, kind, :session, :origin, :at FROM messages
 WHERE {in_list("id", "ids")} AND kind IN ('chat', 'quote')
 ON CONFLICT (message_id) DO UPDATE SET
     kind = excluded.kind, session_id = :session, origin = :origin, at = :at, back = NULL
 """
-_MARK = f"UPDATE messages SET kind = 'undone' WHERE {in_list('id', 'ids')} AND kind IN ('chat', 'quote')"
-_SHOW = f"""
+_HIDE_MESSAGES = f"""
+UPDATE messages SET kind = 'undone' WHERE {in_list("id", "ids")} AND kind IN ('chat', 'quote')
+"""
+_SHOW_MESSAGES = f"""
 UPDATE messages SET kind = (SELECT undone.kind FROM undone WHERE message_id = messages.id)
 WHERE {in_list("id", "ids")} AND kind = 'undone'
 """
-_DELEGATED = f"""
-SELECT messages.id, messages.session_id FROM messages JOIN sessions ON sessions.id = messages.session_id
+_RECORD_REDONE = f"UPDATE undone SET back = :origin WHERE {in_list('message_id', 'ids')}"
+_SELECT_DELEGATED = f"""
+SELECT messages.id, messages.session_id
+FROM messages JOIN sessions ON sessions.id = messages.session_id
 WHERE sessions.is_delegated AND messages.id BETWEEN :first AND :last
     AND sessions.parent_id IN (SELECT session_id FROM messages WHERE {in_list("id", "ids")})
 ORDER BY messages.id DESC
 """
-"""What was said in sessions that were made for what is hidden, or was."""
-_COUNT = f"""
-UPDATE sessions SET messages = (SELECT COUNT(*) FROM messages WHERE session_id = sessions.id AND kind = 'chat')
+"""Messages of the delegated sessions that were created while ``:ids`` were answered."""
+_COUNT_MESSAGES = f"""
+UPDATE sessions SET messages = (
+    SELECT COUNT(*) FROM messages WHERE session_id = sessions.id AND kind = 'chat'
+)
 WHERE id IN (SELECT session_id FROM messages WHERE {in_list("messages.id", "ids")})
 """
-_OF = f"""
+_SELECT_FROM_UNDONE = f"""
 SELECT {MESSAGE_COLUMNS} FROM undone JOIN messages ON messages.id = undone.message_id
-WHERE messages.session_id NOT IN ({rows.DELEGATED}) AND"""
-_UNDONE = f"{_OF} messages.kind = 'undone' AND undone.origin = :origin ORDER BY messages.id"
-_BACK = f"{_OF} undone.back = :origin ORDER BY messages.id"
-_ACT = "SELECT {0} FROM undone AS act JOIN messages AS part ON part.id = act.message_id AND act.origin = undone.origin"
-_LAST_UNDONE = f"""
-{_OF} messages.kind = 'undone' AND undone.origin = (
+WHERE messages.session_id NOT IN ({rows.DELEGATED_SESSION_IDS})
+"""
+_SELECT_UNDONE = f"""
+{_SELECT_FROM_UNDONE} AND messages.kind = 'undone' AND undone.origin = :origin ORDER BY messages.id
+"""
+_SELECT_REDONE = f"{_SELECT_FROM_UNDONE} AND undone.back = :origin ORDER BY messages.id"
+_SELECT_LAST_UNDONE = f"""
+{_SELECT_FROM_UNDONE} AND messages.kind = 'undone' AND undone.origin = (
     SELECT undone.origin FROM undone JOIN messages ON messages.id = undone.message_id
-    WHERE undone.session_id IN ({PARTS}) AND messages.kind = 'undone' AND undone.origin = COALESCE(:act, undone.origin)
-        AND NOT EXISTS ({_ACT.format(1)} WHERE part.role = 'user' GROUP BY act.origin HAVING MAX(part.kind) <> 'undone')
+    WHERE undone.session_id IN ({_PART_IDS}) AND messages.kind = 'undone'
+        AND undone.origin = COALESCE(:undo_origin, undone.origin)
+        AND NOT EXISTS (
+            SELECT 1 FROM undone AS act JOIN messages AS part
+                ON part.id = act.message_id AND act.origin = undone.origin
+            WHERE part.role = 'user' GROUP BY act.origin HAVING MAX(part.kind) <> 'undone'
+        )
     ORDER BY undone.at DESC, undone.message_id LIMIT 1
 )
 ORDER BY messages.id
 """
-"""Not the answer to what was erased since."""
-_OF_ALL = f"FROM messages WHERE session_id IN ({PARTS}) AND"
-_INSTEAD = f"""
+"""The messages that the last undo command, or the command ``:undo_origin``, has hidden.
+
+A command is skipped if the question that it hid was erased later.
+"""
+_FROM_PARTS = f"FROM messages WHERE session_id IN ({_PART_IDS})"
+_SELECT_OTHER_ANSWER = f"""
 WITH answers AS (
-    SELECT id, kind {_OF_ALL} role <> 'user' AND origin <> 'job'
-        AND id > COALESCE((SELECT MAX(id) {_OF_ALL} {ASKED} AND id < :first), 0)
-        AND id < COALESCE((SELECT MIN(id) {_OF_ALL} {ASKED} AND id > :last), 9223372036854775807)
+    SELECT id, kind {_FROM_PARTS} AND role <> 'user' AND origin <> 'job'
+        AND id > COALESCE(
+            (SELECT MAX(id) {_FROM_PARTS} AND {IS_PERSONS_MESSAGE} AND id < :first), 0
+        )
+        AND id < COALESCE(
+            (SELECT MIN(id) {_FROM_PARTS} AND {IS_PERSONS_MESSAGE} AND id > :last),
+            9223372036854775807
+        )
 )
-SELECT id, (SELECT MIN(at) FROM undone JOIN answers ON answers.id = message_id) - 0.001 AS at FROM answers
-WHERE kind IN ('chat', 'quote') AND NOT {in_list("id", "ids")}
+SELECT id, (SELECT MIN(at) FROM undone JOIN answers ON answers.id = message_id) - 0.001 AS at
+FROM answers WHERE kind IN ('chat', 'quote') AND NOT {in_list("id", "ids")}
 """
-"""The other answer to the same question, and when it would have to be hidden to come back as the last of all."""
-_TOUCHED = f"""
+"""The newer answer to the question that the messages ``:ids`` answer.
+
+`at` is earlier than all other undos of the answers, so that redo shows this answer last.
+"""
+_SELECT_AFFECTED_SESSIONS = f"""
 SELECT id FROM sessions WHERE ended_at IS NULL AND (
-    id = :session OR parent_id IN (SELECT session_id FROM messages WHERE {in_list("messages.id", "ids")})
+    id = :session
+    OR parent_id IN (SELECT session_id FROM messages WHERE {in_list("messages.id", "ids")})
 )
 """
-"""Whose next request does not extend the last one: also of branches that share what is undone."""
+"""Open sessions whose next request won't extend the last one: the session itself, and the children
+of the sessions that contain the messages ``:ids``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Undoing:
-    """One /undo or /retry: in which session, under the stable key of its command, and when. After a crash it is done
-    again, and finds what it did. `act`: the key of the one that is to be brought back; None for the last."""
+class UndoRequest:
+    """One /undo, /undo back or /retry. If it is handled again, it repeats its earlier result."""
 
     session: Session
+    # The stable key of the command.
     origin: str
     at: datetime
-    act: str | None = None
+    # For redo: the key of the command to take back, or None for the last command.
+    undo_origin: str | None = None
 
     @property
-    def values(self) -> dict[str, object]:
-        return {"session": self.session.id, "origin": self.origin, "at": self.at, "act": self.act}
+    def parameters(self) -> dict[str, object]:
+        return {
+            "session": self.session.id,
+            "origin": self.origin,
+            "at": self.at,
+            "undo_origin": self.undo_origin,
+        }
 
 
-def undoable(connection: Connection, undoing: Undoing) -> list[Message]:
-    """What this command may undo, or has undone, oldest first: what the model sees word for word, up to where the
-    session began or was condensed, and not what jobs have delivered; with what was erased of it since."""
-    return _messages(connection, _UNDOABLE, undoing.values)
+def list_undoable(connection: Connection, undoing: UndoRequest) -> list[Message]:
+    """List the messages that this command may hide or has already hidden, oldest first.
+
+    These are the messages that the model sees word for word, since the session began or was
+    compressed. Deliveries of jobs are left out. Messages that were erased later are included.
+    """
+    return _list_messages(connection, _SELECT_UNDOABLE, undoing.parameters)
 
 
-def undo(connection: Connection, undoing: Undoing, ids: Collection[int]) -> list[Message]:
-    """Hides messages; returns those that this command has hidden, oldest first."""
-    values = {**undoing.values, "ids": list_value(ids), "first": min(ids, default=0), "last": max(ids, default=0)}
-    if not connection.execute("SELECT 1 FROM undone WHERE origin = :origin", values).fetchone():
-        values["ids"] = list_value([*ids, *(row["id"] for row in connection.execute(_DELEGATED, values))])
-        connection.execute(_HIDE, values)
-        connection.execute(_MARK, values)
-        _settle(connection, values)
-    return _messages(connection, _UNDONE, values)
+def undo(connection: Connection, undoing: UndoRequest, ids: Collection[int]) -> list[Message]:
+    """Hide messages, unless this command has already hidden some.
+
+    Returns the messages that this command has hidden, oldest first.
+    """
+    values = {
+        **undoing.parameters,
+        "ids": encode_list(ids),
+        "first": min(ids, default=0),
+        "last": max(ids, default=0),
+    }
+    is_done = connection.execute("SELECT 1 FROM undone WHERE origin = :origin", values).fetchone()
+    if not is_done:
+        delegated_ids = [row["id"] for row in connection.execute(_SELECT_DELEGATED, values)]
+        values["ids"] = encode_list([*ids, *delegated_ids])
+        connection.execute(_RECORD_UNDONE, values)
+        connection.execute(_HIDE_MESSAGES, values)
+        _update_sessions(connection, values)
+    return _list_messages(connection, _SELECT_UNDONE, values)
 
 
-def bring_back(connection: Connection, undoing: Undoing) -> list[Message]:
-    """Shows again what was hidden last, in the stead of the answer that was given anew, and returns it; empty where
-    there is nothing."""
-    done = _messages(connection, _BACK, undoing.values)
-    found = [] if done else _messages(connection, _LAST_UNDONE, undoing.values)
-    if not found:
-        return done
-    values = {**undoing.values, "ids": list_value(message.id for message in found)}
-    values |= {"first": found[0].id, "last": found[-1].id}
-    first = {message.session_id: message.id for message in reversed(found)}
-    made = connection.execute(_DELEGATED, values).fetchall()
-    values["ids"] = list_value([message.id for message in found] + [row["id"] for row in made])
-    with rechunked(connection, first | {row["session_id"]: row["id"] for row in made}):
-        connection.execute(_SHOW, values)
-    connection.execute(f"UPDATE undone SET back = :origin WHERE {in_list('message_id', 'ids')}", values)
-    _settle(connection, values)
-    instead = connection.execute(_INSTEAD, values).fetchall()
-    if instead and all(message.role != "user" for message in found):
-        undo(connection, replace(undoing, at=rows.moment(instead[0]["at"])), [row["id"] for row in instead])
-    return _messages(connection, _BACK, values)
+def redo(connection: Connection, undoing: UndoRequest) -> list[Message]:
+    """Show the messages that were hidden last again, and return them, oldest first.
+
+    If they are the older answer to a question, the newer answer is hidden. The list is empty if
+    no messages are hidden.
+    """
+    redone = _list_messages(connection, _SELECT_REDONE, undoing.parameters)
+    if redone:
+        return redone
+    hidden_messages = _list_messages(connection, _SELECT_LAST_UNDONE, undoing.parameters)
+    if not hidden_messages:
+        return []
+
+    values = {
+        **undoing.parameters,
+        "ids": encode_list(message.id for message in hidden_messages),
+        "first": hidden_messages[0].id,
+        "last": hidden_messages[-1].id,
+    }
+    delegated_rows = connection.execute(_SELECT_DELEGATED, values).fetchall()
+    delegated_ids = [row["id"] for row in delegated_rows]
+    values["ids"] = encode_list([*(message.id for message in hidden_messages), *delegated_ids])
+    # Both loops go from the latest message to the first, so the first id of each session is kept.
+    first_ids = {message.session_id: message.id for message in reversed(hidden_messages)}
+    first_ids |= {row["session_id"]: row["id"] for row in delegated_rows}
+    with rechunk_sessions(connection, first_ids):
+        connection.execute(_SHOW_MESSAGES, values)
+    connection.execute(_RECORD_REDONE, values)
+    _update_sessions(connection, values)
+
+    if all(message.role != "user" for message in hidden_messages):
+        _hide_other_answer(connection, undoing, values)
+    return _list_messages(connection, _SELECT_REDONE, values)
 
 
-def _messages(connection: Connection, statement: str, values: Mapping[str, object]) -> list[Message]:
-    return [message_of(row) for row in connection.execute(statement, values)]
+def _hide_other_answer(
+    connection: Connection, undoing: UndoRequest, values: Mapping[str, object]
+) -> None:
+    """Hide the newer answer to the question whose older answer has just been shown again."""
+    other_answer = connection.execute(_SELECT_OTHER_ANSWER, values).fetchall()
+    if other_answer:
+        at = rows.to_datetime(other_answer[0]["at"])
+        undo(connection, replace(undoing, at=at), [row["id"] for row in other_answer])
 
 
-def _settle(connection: Connection, values: Mapping[str, object]) -> None:
-    connection.execute(_COUNT, values)
-    for row in connection.execute(_TOUCHED, values).fetchall():
-        disturb(connection, row["id"], "undo")
+def _list_messages(
+    connection: Connection, statement: str, values: Mapping[str, object]
+) -> list[Message]:
+    return [read_message(row) for row in connection.execute(statement, values)]
+
+
+def _update_sessions(connection: Connection, values: Mapping[str, object]) -> None:
+    """Update the message counts of the affected sessions, and record that their prefix changed."""
+    connection.execute(_COUNT_MESSAGES, values)
+    for row in connection.execute(_SELECT_AFFECTED_SESSIONS, values).fetchall():
+        record_prefix_break(connection, row["id"], "undo")

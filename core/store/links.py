@@ -1,8 +1,9 @@
-"""Links accounts to one person and unlinks them: an offer under a code, a claim by who has it, a yes of each, and the
-owner's where not both were let in.
+"""Links accounts to one person, and unlinks them.
 
-No message moves; who sees what follows from the person. The owner's accounts are set in settings and at the command
-line only, never here.
+One account offers a code, and another account that types the code claims it. Then both say yes. If
+one of them has no access of its own, the owner must say yes as well. No message moves: who sees
+what follows from the person. The owner's accounts come from settings and the command line, never
+from a link.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from datetime import datetime, timedelta
 
 from core.errors import Refused
 from core.store import epoch, people, rows
-from core.store.people import new_code, typed_code
+from core.store.people import generate_code, normalize_code
 from core.store.rows import Connection, Values
 from core.store.sqlite.database import Database
 from core.text.normalize import language_data
@@ -29,211 +30,298 @@ class NamedAccount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """Two persons that are about to be one, each with all accounts: `offered` asked for the code, at `address`,
-    `claimed` typed it. `digest`: of the code, names the link in a yes. `token`: a code that names it to the owner,
-    once both have said yes and the owner has to as well. `is_joined`: they are one."""
+    """A request to join the accounts of two persons."""
 
+    # Digest of the code. It names the link in a yes.
     digest: str
-    offered: tuple[NamedAccount, ...]
-    claimed: tuple[NamedAccount, ...]
+    # All accounts of the person who asked for the code, with the one that asked first.
+    offering_accounts: tuple[NamedAccount, ...]
+    # All accounts of the person who typed the code, with the one that typed it first.
+    claiming_accounts: tuple[NamedAccount, ...]
+    # Where the code was asked for.
     address: Address
     scope: Scope
-    claimed_address: Address
+    # Where the code was typed.
+    claiming_address: Address
+    # A code that names the link to the owner, once both sides agree and the owner has to decide.
     token: str | None = None
+    # Whether the two are one person now.
     is_joined: bool = False
 
 
-LIFE = timedelta(minutes=10)
-"""Of a code (one of 27 ** 8), and then of each of the two questions."""
+LINK_LIFETIME = timedelta(minutes=10)
+"""How long a code is valid, and how long each of the two questions waits for an answer."""
 
-LINK = """
+_SELECT_LINK = """
 SELECT links.*, claimed_platform || ':' || claimed_user_id AS claimed, scopes.key AS scope_key
 FROM links JOIN scopes ON scopes.id = links.scope_id
 WHERE digest = :digest AND expires_at > :now
 """
-DELETE_OFFERS = """
+_DELETE_OLD_OFFERS = """
 DELETE FROM links
 WHERE expires_at <= :now OR (platform = :platform AND user_id = :user_id AND joined_at IS NULL)
 """
-INSERT_OFFER = rows.insertion("links", "digest", "platform", "user_id", "scope_id", "address", "expires_at")
-CLAIM = """
+_INSERT_OFFER = rows.insert_statement(
+    "links", "digest", "platform", "user_id", "scope_id", "address", "expires_at"
+)
+_SET_CLAIM = """
 UPDATE links SET claimed_platform = :platform, claimed_user_id = :user_id, claimed_name = :name,
     claimed_address = :address, agreed_at = NULL, token = NULL, expires_at = :expires_at
 WHERE digest = :digest
 """
-AGREE = "UPDATE links SET agreed_at = :now, expires_at = :expires_at WHERE digest = :digest"
-ASK_OWNER = "UPDATE links SET token = :token, expires_at = :until WHERE digest = :digest"
-FOR_OWNER = "SELECT digest FROM links WHERE token = COALESCE(:token, token) AND expires_at > :now ORDER BY id"
-"""Those that wait for the owner, or did."""
-SERVE_AGAIN = (
-    "UPDATE accounts SET removed_at = NULL, is_blocked = 0 WHERE platform = :platform AND user_id = :user_id",
-    "UPDATE pairings SET used_at = :now WHERE platform = :platform AND user_id = :user_id AND used_at IS NULL",
+_SET_AGREED = "UPDATE links SET agreed_at = :now, expires_at = :expires_at WHERE digest = :digest"
+_SET_TOKEN = "UPDATE links SET token = :token, expires_at = :until WHERE digest = :digest"
+_SET_JOINED = "UPDATE links SET joined_at = :now WHERE digest = :digest"
+_SELECT_FOR_OWNER = """
+SELECT digest FROM links WHERE token = COALESCE(:token, token) AND expires_at > :now ORDER BY id
+"""
+"""Links that the owner has to decide on, or has decided on."""
+_GIVE_ACCESS = (
+    """
+    UPDATE accounts SET removed_at = NULL, is_blocked = 0
+    WHERE platform = :platform AND user_id = :user_id
+    """,
+    """
+    UPDATE pairings SET used_at = :now
+    WHERE platform = :platform AND user_id = :user_id AND used_at IS NULL
+    """,
 )
-"""The owner's yes is the latest word, also on somebody who was removed before or waits to be let in."""
+"""The owner's yes overrides an earlier removal, and answers a waiting request for access."""
 
-WHY_NOT = language_data("links", "core.store")
+REFUSALS = language_data("links", "core.store")
 
 
 class Links:
-    """`let_in`: the keys of accounts that the settings let in."""
+    """Offers, claims and agreements of links in state.db."""
 
-    def __init__(self, database: Database, let_in: Collection[str] = ()) -> None:
+    def __init__(self, database: Database, listed_accounts: Collection[str] = ()) -> None:
         self._database = database
-        self._let_in = let_in
+        # Keys of the accounts that settings let in.
+        self._listed_accounts = listed_accounts
 
     async def offer(self, account: Account, address: Address, scope: Scope, now: datetime) -> str:
-        """A code for this account, good once and for ten minutes; its earlier one is void. Refused for the owner."""
-        code = new_code()
+        """Return a new code for this account; its earlier code expires.
 
-        def work(connection: Connection) -> None:
+        Raises Refused for an account of the owner.
+        """
+        code = generate_code()
+
+        def store_offer(connection: Connection) -> None:
+            """Replace the earlier offers of the account."""
             _refuse_owner(connection, account)
-            people.add_account(connection, account, None)
-            values = _values(_digest(code), now) | rows.values_of(account) | {"address": address}
-            connection.execute(DELETE_OFFERS, values)
-            connection.execute(INSERT_OFFER, {**values, "scope_id": rows.ensure_scope(connection, scope)})
+            people.ensure_account(connection, account, None)
+            values = {
+                **_link_values(_hash_code(code), now),
+                **rows.field_values(account),
+                "address": address,
+                "scope_id": rows.ensure_scope(connection, scope),
+            }
+            connection.execute(_DELETE_OLD_OFFERS, values)
+            connection.execute(_INSERT_OFFER, values)
 
-        await self._database.write(work)
+        await self._database.write(store_offer)
         return code
 
     async def claim(self, code: str, by: NamedAccount, address: Address, now: datetime) -> Link:
-        """The account behind a code is to be one person with `by`. Refused for a wrong code, and for the owner's."""
-        values = _values(_digest(code), now) | rows.values_of(by.account) | {"name": by.name, "address": address}
+        """Claim a code that another account has offered.
 
-        def work(connection: Connection) -> Link:
+        Raises Refused if the code is wrong, if the accounts are linked already, or if one of them
+        is the owner's.
+        """
+        values = {
+            **_link_values(_hash_code(code), now),
+            **rows.field_values(by.account),
+            "name": by.name,
+            "address": address,
+        }
+
+        def store_claim(connection: Connection) -> Link:
+            """Check that the code may be claimed, and store who claims it."""
             _refuse_owner(connection, by.account)
-            row = connection.execute(LINK, values).fetchone()
-            if row is None or row["joined_at"] is not None or row["claimed"] not in (None, by.account.key):
-                raise Refused(WHY_NOT["wrong_code"])
-            offered = rows.account_in(row)
-            _refuse_owner(connection, offered)
-            if by.account in [named.account for named in _accounts(connection, offered)]:
+            row = connection.execute(_SELECT_LINK, values).fetchone()
+            if row is None or row["joined_at"] is not None:
+                raise Refused(REFUSALS["wrong_code"])
+            if row["claimed"] not in (None, by.account.key):
+                raise Refused(REFUSALS["wrong_code"])
+            offering = rows.read_account(row)
+            _refuse_owner(connection, offering)
+            if by.account in [other.account for other in _list_accounts(connection, offering)]:
                 raise Refused("That is this very account, or one that is linked with it already.")
-            connection.execute(CLAIM, values)
-            return _link(connection, values)
+            connection.execute(_SET_CLAIM, values)
+            return _load_link(connection, values)
 
-        return await self._database.write(work)
+        return await self._database.write(store_claim)
 
     async def agree(self, digest: str, account: Account, now: datetime) -> Link:
-        """First who claimed says yes, then who offered: now they are one person, or wait for the owner for as long as
-        who asks to be let in. Refused for anybody else."""
-        values = _values(digest, now)
+        """Record a yes: first of the claiming account, then of the offering one.
 
-        def work(connection: Connection) -> Link:
-            row = connection.execute(LINK, values).fetchone()
-            claimed = None if row is None else rows.account_of(row["claimed"])
-            if claimed is None:
-                raise Refused(WHY_NOT["no_link"])
-            offered = rows.account_in(row)
-            is_last = account == offered and row["agreed_at"] is not None
-            if not is_last and account != claimed:
-                raise Refused(WHY_NOT["no_link"])
-            if row["joined_at"] is None and row["token"] is None:
-                _refuse_owner(connection, offered)
-                _refuse_owner(connection, claimed)
-                connection.execute(AGREE, values)
-                if is_last and self._is_let_in(connection, offered) and self._is_let_in(connection, claimed):
-                    _join(connection, _link(connection, values), values)
-                elif is_last:
-                    connection.execute(ASK_OWNER, values | {"token": new_code(), "until": now + people.CODE_LIFE})
-            return _link(connection, values)
+        With the second yes the accounts become one person, or the link waits for the owner. Raises
+        Refused for any other account.
+        """
+        values = _link_values(digest, now)
 
-        return await self._database.write(work)
+        def store_yes(connection: Connection) -> Link:
+            """Check whose yes it is, store it, and join the accounts after the second one."""
+            row = connection.execute(_SELECT_LINK, values).fetchone()
+            claiming = None if row is None else rows.parse_account(row["claimed"])
+            if claiming is None:
+                raise Refused(REFUSALS["no_link"])
+            offering = rows.read_account(row)
+            is_second_yes = account == offering and row["agreed_at"] is not None
+            if not is_second_yes and account != claiming:
+                raise Refused(REFUSALS["no_link"])
+            is_decided = row["joined_at"] is not None or row["token"] is not None
+            if not is_decided:
+                _refuse_owner(connection, offering)
+                _refuse_owner(connection, claiming)
+                connection.execute(_SET_AGREED, values)
+            if not is_decided and is_second_yes:
+                self._join_or_ask_owner(connection, offering, claiming, values, now)
+            return _load_link(connection, values)
 
-    async def for_owner(self, now: datetime) -> list[Link]:
-        """Links that wait for the owner, oldest first."""
-        found = await self._database.read(lambda connection: _for_owner(connection, None, now))
-        return [link for link in found if not link.is_joined]
+        return await self._database.write(store_yes)
+
+    def _join_or_ask_owner(
+        self,
+        connection: Connection,
+        offering: Account,
+        claiming: Account,
+        values: Values,
+        now: datetime,
+    ) -> None:
+        """Join the accounts if both have access; else give the link a token for the owner."""
+        if self._has_access(connection, offering) and self._has_access(connection, claiming):
+            _join(connection, _load_link(connection, values), values)
+            return
+        # The owner has as long as for a pairing.
+        until = now + people.CODE_LIFETIME
+        connection.execute(_SET_TOKEN, {**values, "token": generate_code(), "until": until})
+
+    async def list_for_owner(self, now: datetime) -> list[Link]:
+        """List the links that wait for the owner, oldest first."""
+        links = await self._database.read(lambda connection: _list_links(connection, None, now))
+        return [link for link in links if not link.is_joined]
 
     async def decide(self, token: str, now: datetime, *, is_yes: bool) -> Link | None:
-        """The owner's word on a link that waits for it: they are one person now, or it is over. None where no link has
-        that token, also of one that was joined and is not to be any more."""
+        """Join the two persons of a link, or delete the link, as the owner says.
 
-        def work(connection: Connection) -> Link | None:
-            (link,) = _for_owner(connection, typed_code(token), now) or (None,)
-            if link is None or (link.is_joined and not is_yes):
+        Returns None if no link has this token, or if the owner says no after a yes.
+        """
+
+        def store_decision(connection: Connection) -> Link | None:
+            """Join the persons or delete the link."""
+            links = _list_links(connection, normalize_code(token), now)
+            if not links:
                 return None
-            values = _values(link.digest, now)
+            link = links[0]
+            values = _link_values(link.digest, now)
             if not is_yes:
+                if link.is_joined:
+                    return None
                 connection.execute("DELETE FROM links WHERE digest = :digest", values)
-            elif not link.is_joined:
+                return link
+            if not link.is_joined:
                 _join(connection, link, values)
-                for side in (link.offered[0], link.claimed[0]):
-                    for statement in SERVE_AGAIN:
-                        connection.execute(statement, {**rows.values_of(side.account), "now": now})
-            return _link(connection, values) if is_yes else link
+                _give_access(connection, link, now)
+            return _load_link(connection, values)
 
-        return await self._database.write(work)
+        return await self._database.write(store_decision)
 
     async def unlink(self, account: Account) -> Sequence[NamedAccount]:
-        """Makes the account a person of its own; returns those it was linked with. Answers under way to any of them are
-        begun anew. Refused for the owner's."""
+        """Make the account a person of its own, and return those it was linked with.
 
-        def work(connection: Connection) -> Sequence[NamedAccount]:
+        Running work that has seen one of the accounts restarts. Raises Refused for an account
+        of the owner.
+        """
+
+        def detach(connection: Connection) -> Sequence[NamedAccount]:
+            """Move the account to a new person, unless it is alone."""
             _refuse_owner(connection, account)
-            accounts = _accounts(connection, account)
+            accounts = _list_accounts(connection, account)
             if len(accounts) > 1:
                 people.move_account(connection, account, people.add_person(connection), None)
-                scopes = frozenset(Scope.account(one.account.platform, one.account.user_id) for one in accounts)
-                epoch.part(connection, scopes)
+                scopes = frozenset(
+                    Scope.account(other.account.platform, other.account.user_id)
+                    for other in accounts
+                )
+                epoch.detach_scopes(connection, scopes)
             return accounts[1:]
 
-        return await self._database.write(work)
+        return await self._database.write(detach)
 
-    async def accounts(self, account: Account) -> Sequence[NamedAccount]:
-        """The accounts of the person of an account, that one first; empty for one that was never met."""
-        return await self._database.read(lambda connection: _accounts(connection, account))
+    async def list_accounts(self, account: Account) -> Sequence[NamedAccount]:
+        """List the accounts of an account's person, this account first; empty if it is unknown."""
+        return await self._database.read(lambda connection: _list_accounts(connection, account))
 
-    def _is_let_in(self, connection: Connection, account: Account) -> bool:
+    def _has_access(self, connection: Connection, account: Account) -> bool:
         scope = Scope.account(account.platform, account.user_id)
-        return people.standing_in(connection, account, scope).is_let_in(account, self._let_in)
+        access = people.load_access(connection, account, scope)
+        return access.has_access(account, self._listed_accounts)
 
 
-def _values(digest: str, now: datetime) -> dict[str, object]:
-    return {"digest": digest, "now": now, "expires_at": now + LIFE}
+def _link_values(digest: str, now: datetime) -> dict[str, object]:
+    return {"digest": digest, "now": now, "expires_at": now + LINK_LIFETIME}
 
 
 def _refuse_owner(connection: Connection, account: Account) -> None:
-    if people.is_owners(connection, account):
-        raise Refused(WHY_NOT["owners"])
+    if people.is_owner_account(connection, account):
+        raise Refused(REFUSALS["owners"])
 
 
-def _accounts(connection: Connection, account: Account) -> list[NamedAccount]:
-    found = connection.execute(people.LINKED, rows.values_of(account))
-    return [NamedAccount(account=rows.account_in(row), name=row["name"]) for row in found]
+def _list_accounts(connection: Connection, account: Account) -> list[NamedAccount]:
+    account_rows = connection.execute(people.SELECT_LINKED_ACCOUNTS, rows.field_values(account))
+    return [NamedAccount(account=rows.read_account(row), name=row["name"]) for row in account_rows]
 
 
 def _join(connection: Connection, link: Link, values: Values) -> None:
-    """Moves the accounts of the side that claimed to the person of the side that offered. Refused for the owner's."""
-    offered, claimed = link.offered[0].account, link.claimed[0]
-    _refuse_owner(connection, offered)
-    _refuse_owner(connection, claimed.account)
-    person = people.add_account(connection, offered, None)
-    people.add_account(connection, claimed.account, claimed.name)
-    for one in link.claimed:
-        people.move_account(connection, one.account, person, None)
-    connection.execute("UPDATE links SET joined_at = :now WHERE digest = :digest", values)
+    """Move the accounts of the claiming person to the offering one.
+
+    Raises Refused for accounts of the owner.
+    """
+    offering = link.offering_accounts[0].account
+    claiming = link.claiming_accounts[0]
+    _refuse_owner(connection, offering)
+    _refuse_owner(connection, claiming.account)
+    person_id = people.ensure_account(connection, offering, None)
+    people.ensure_account(connection, claiming.account, claiming.name)
+    for side in link.claiming_accounts:
+        people.move_account(connection, side.account, person_id, None)
+    connection.execute(_SET_JOINED, values)
 
 
-def _for_owner(connection: Connection, token: str | None, now: datetime) -> list[Link]:
-    found = connection.execute(FOR_OWNER, {"token": token, "now": now}).fetchall()
-    return [_link(connection, _values(row["digest"], now)) for row in found]
+def _give_access(connection: Connection, link: Link, now: datetime) -> None:
+    """Let in the two accounts that were linked by the owner's yes."""
+    for side in (link.offering_accounts[0], link.claiming_accounts[0]):
+        values = {**rows.field_values(side.account), "now": now}
+        for statement in _GIVE_ACCESS:
+            connection.execute(statement, values)
 
 
-def _link(connection: Connection, values: Values) -> Link:
-    """A link that was claimed."""
-    row = connection.execute(LINK, values).fetchone()
-    account = Account(platform=row["claimed_platform"], user_id=row["claimed_user_id"])
-    claimed, is_joined = NamedAccount(account=account, name=row["claimed_name"]), row["joined_at"] is not None
+def _list_links(connection: Connection, token: str | None, now: datetime) -> list[Link]:
+    """List the links that have a token for the owner, or only the one with this token."""
+    link_rows = connection.execute(_SELECT_FOR_OWNER, {"token": token, "now": now}).fetchall()
+    return [_load_link(connection, _link_values(row["digest"], now)) for row in link_rows]
+
+
+def _load_link(connection: Connection, values: Values) -> Link:
+    """Load a link that was claimed."""
+    row = connection.execute(_SELECT_LINK, values).fetchone()
+    is_joined = row["joined_at"] is not None
+    claiming_account = Account(platform=row["claimed_platform"], user_id=row["claimed_user_id"])
+    claiming = [NamedAccount(account=claiming_account, name=row["claimed_name"])]
+    if not is_joined:
+        # An account that never wrote before isn't stored yet.
+        claiming = _list_accounts(connection, claiming_account) or claiming
     return Link(
-        **rows.columns(row, "digest", "token"),
-        offered=tuple(_accounts(connection, rows.account_in(row))),
-        claimed=(claimed,) if is_joined else tuple(_accounts(connection, account)) or (claimed,),
+        **rows.pick_columns(row, "digest", "token"),
+        offering_accounts=tuple(_list_accounts(connection, rows.read_account(row))),
+        claiming_accounts=tuple(claiming),
         address=Address.parse(row["address"]),
         scope=Scope(key=row["scope_key"]),
-        claimed_address=Address.parse(row["claimed_address"]),
+        claiming_address=Address.parse(row["claimed_address"]),
         is_joined=is_joined,
     )
 
 
-def _digest(code: str) -> str:
-    return hashlib.sha256(typed_code(code).encode("utf-8", "replace")).hexdigest()
+def _hash_code(code: str) -> str:
+    return hashlib.sha256(normalize_code(code).encode("utf-8", "replace")).hexdigest()

@@ -1,8 +1,13 @@
-"""What came in and is not answered yet, what must leave once, and the dead letters: what could not be read or handled.
+"""The inbox and the outbox: events that aren't answered yet, and items that must be delivered once.
 
-An entry of the inbox holds its message only until it is closed; then its id alone stays, so that it is never taken
-twice. An item of the outbox (an answer, a reminder, a notice) is held (a live process works on it), due, done or dead;
-items leave in order within their address, and its unique key keeps each from leaving twice.
+An inbox entry contains its event until the entry is closed. After that only the event's id remains,
+so that the event isn't accepted twice.
+
+An outbox item is an answer, a reminder, a notice or a task for a memory service. It is held (a
+running process works on it), due, done or dead. Items for one address are delivered in order,
+except notices. Each item has a unique key, which prevents a second delivery.
+
+Dead letters are updates and entries that couldn't be read or handled.
 """
 
 from __future__ import annotations
@@ -13,35 +18,43 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from config.masking import masked
+from config.masking import mask_secrets
 from core.ports import Clock
 from core.store import rows
 from core.store.actions import CLAIM_QUESTIONS
 from core.store.incognito import IncognitoRegistry
 from core.store.rows import Connection, Row
 from core.store.sqlite.database import Database
-from core.store.sqlite.indexing import write_text
-from core.store.sqlite.schema import in_list, list_value
+from core.store.sqlite.indexing import write_indexed_text
+from core.store.sqlite.schema import encode_list, in_list
 from core.types import Address, Answer, ErasureEpoch, Inbound
 
-KEPT = timedelta(days=30)
-"""How long the id of an event that left no message is known (platforms redeliver for a day at most), an update that
-cannot be read (it may be a stranger's), and the key of a delivered item of the outbox (no turn is redone later)."""
+RETENTION = timedelta(days=30)
+"""How long three things are kept:
 
-SET_ASIDE = """
+- ids of events that left no message; platforms redeliver for a day at most
+- dead letters, which may contain the message of a stranger
+- keys of delivered outbox items; no turn is repeated later
+"""
+
+_INSERT_DEAD_LETTER = """
 INSERT INTO raw_updates (platform, update_id, raw, error, failed_at)
 VALUES (:platform, :update_id, :raw, :error, :now)
-ON CONFLICT (platform, update_id) DO UPDATE SET error = excluded.error, failed_at = excluded.failed_at
+ON CONFLICT (platform, update_id)
+    DO UPDATE SET error = excluded.error, failed_at = excluded.failed_at
 """
-SET_ENTRY_ASIDE = """
+_INSERT_DEAD_ENTRY = """
 INSERT INTO raw_updates (platform, update_id, raw, error, failed_at)
-SELECT addresses.platform, (SELECT MIN(COALESCE(MIN(update_id), 0), 0) - 1 FROM raw_updates), inbound, :error, :now
+SELECT addresses.platform,
+    (SELECT MIN(COALESCE(MIN(update_id), 0), 0) - 1 FROM raw_updates), inbound, :error, :now
 FROM inbox JOIN addresses ON addresses.id = inbox.address_id WHERE inbox.id = :id
 """
-"""Its number is negative, that of an update of a platform is not."""
-DEAD_LETTERS = "SELECT failed_at, platform, error FROM raw_updates WHERE failed_at NOT NULL ORDER BY 1, update_id"
-DELETE_FAILED = "DELETE FROM raw_updates WHERE failed_at < :before"
-ACCEPT = """
+"""Stores an inbox entry as a dead letter. Its number is negative, as no platform's updates are."""
+_SELECT_DEAD_LETTERS = """
+SELECT failed_at, platform, error FROM raw_updates WHERE failed_at NOT NULL ORDER BY 1, update_id
+"""
+_DELETE_DEAD_LETTERS = "DELETE FROM raw_updates WHERE failed_at < :before"
+_INSERT_ENTRY = """
 INSERT INTO inbox (id, address_id, external_id, inbound, received_at)
 SELECT MAX(CAST(:received_at * 1e6 AS INTEGER), 1 + (SELECT COALESCE(MAX(id), 0) FROM inbox)),
     :address, :external, :inbound, :received_at
@@ -49,12 +62,15 @@ WHERE NOT EXISTS (SELECT 1 FROM messages WHERE address_id = :address AND externa
 AND NOT EXISTS (SELECT 1 FROM answered WHERE address_id = :address AND external_id = :external)
 ON CONFLICT (address_id, external_id) DO NOTHING
 """
-KNOWN = " UNION ALL ".join(
-    f"SELECT 1 FROM {table} WHERE address_id = ({rows.ADDRESS}) AND external_id = :external"
+"""The id contains the time, so that no later entry gets the id of a closed one."""
+_SELECT_KNOWN = " UNION ALL ".join(
+    f"SELECT 1 FROM {table} WHERE address_id = ({rows.ADDRESS_ID}) AND external_id = :external"
     for table in ("inbox", "messages", "answered")
 )
-SET_LINK_BASE = "UPDATE addresses SET link_base = :link_base WHERE id = :address AND link_base IS NOT :link_base"
-REMEMBER = f"""
+_SET_LINK_BASE = """
+UPDATE addresses SET link_base = :link_base WHERE id = :address AND link_base IS NOT :link_base
+"""
+_REMEMBER_IDS = f"""
 INSERT INTO answered (address_id, external_id, at)
 SELECT address_id, external_id, :now FROM inbox
 WHERE {in_list("id", "ids")} AND NOT EXISTS (
@@ -63,379 +79,509 @@ WHERE {in_list("id", "ids")} AND NOT EXISTS (
 )
 ON CONFLICT (address_id, external_id) DO NOTHING
 """
-WAITING = """
-SELECT inbox.id, inbound, received_at, platform FROM inbox JOIN addresses ON addresses.id = inbox.address_id
+_SELECT_WAITING = """
+SELECT inbox.id, inbound, received_at, platform
+FROM inbox JOIN addresses ON addresses.id = inbox.address_id
 WHERE :platform IS NULL OR platform = :platform ORDER BY inbox.id
 """
-LAST_SEEN = """
+_SELECT_LAST_IDS = """
 SELECT chat_id, thread_id, MAX(
-    COALESCE((SELECT MAX(external_id) FROM messages WHERE address_id = addresses.id AND external_id < ':'), ''),
-    COALESCE((SELECT MAX(external_id) FROM answered WHERE address_id = addresses.id AND external_id < ':'), '')
+    COALESCE((
+        SELECT MAX(external_id) FROM messages WHERE address_id = addresses.id AND external_id < ':'
+    ), ''),
+    COALESCE((
+        SELECT MAX(external_id) FROM answered WHERE address_id = addresses.id AND external_id < ':'
+    ), '')
 ) AS last_id
 FROM addresses WHERE platform = :platform
 """
-"""An id that is no number (an edit's) stands behind the colon."""
+"""Compares only ids that are numbers. Ids of edits begin with a letter, and letters sort after the
+colon."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxEntry:
-    """A row of the inbox: an accepted event that has not been answered yet. No later one gets its id, once closed."""
+    """An accepted event that hasn't been answered yet."""
 
+    # No later entry gets the same id.
     id: int
     inbound: Inbound
     received_at: datetime
 
 
 class Inbox:
-    """The inbox in state.db. Of an event at an incognito address only the ids are stored. `on_set_aside` gets the
-    platform of each dead letter."""
+    """The inbox in state.db. Events at an incognito address are stored without their words."""
 
-    def __init__(self, database: Database, clock: Clock, incognito: IncognitoRegistry | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        incognito: IncognitoRegistry | None = None,
+        on_set_aside: Callable[[str], Awaitable[None]] | None = None,
+    ) -> None:
         self._database = database
         self._clock = clock
         self._incognito = incognito
-        self.on_set_aside: Callable[[str], Awaitable[None]] | None = None
+        # Called with the platform whenever a dead letter is stored.
+        self.on_set_aside = on_set_aside
 
     def is_incognito(self, address: Address) -> bool:
         return self._incognito is not None and address in self._incognito.conversations
 
     async def set_aside(self, platform: str, update_id: int, raw: object, error: str) -> None:
-        """Keeps an update that cannot be read or handled, for 30 days; of one that names an incognito chat the number
-        alone. `raw` is anything that JSON can hold."""
-        now, written = self._clock.now(), json.dumps(raw)
-        if self._incognito is not None and self._incognito.is_named(platform, written):
-            written = "{}"
-        values = {"platform": platform, "update_id": update_id, "raw": written, "error": masked(error), "now": now}
+        """Keep an update that can't be read or handled as a dead letter.
 
-        def work(connection: Connection) -> None:
-            connection.execute(DELETE_FAILED, {"before": now - KEPT})
-            connection.execute(SET_ASIDE, values)
+        `raw` is any JSON value. If it mentions an incognito chat, an empty object replaces it.
+        """
+        now = self._clock.now()
+        raw_json = json.dumps(raw)
+        if self._incognito is not None and self._incognito.is_mentioned(platform, raw_json):
+            raw_json = "{}"
+        values = {
+            "platform": platform,
+            "update_id": update_id,
+            "raw": raw_json,
+            "error": mask_secrets(error),
+            "now": now,
+        }
 
-        await self._database.write(work)
+        def write(connection: Connection) -> None:
+            connection.execute(_DELETE_DEAD_LETTERS, {"before": now - RETENTION})
+            connection.execute(_INSERT_DEAD_LETTER, values)
+
+        await self._database.write(write)
         if self.on_set_aside is not None:
             await self.on_set_aside(platform)
 
     async def set_entry_aside(self, entry_id: int, platform: str, error: str) -> None:
-        """The same for an entry, which is closed."""
-        values = {"id": entry_id, "error": masked(error), "now": self._clock.now()}
+        """Close an entry that can't be read or handled, and keep it as a dead letter."""
+        now = self._clock.now()
+        values = {"id": entry_id, "error": mask_secrets(error), "now": now}
 
-        def work(connection: Connection) -> int:
-            is_there = connection.execute(SET_ENTRY_ASIDE, values).rowcount
-            close_entries(connection, [entry_id], self._clock.now())
-            return is_there
+        def write(connection: Connection) -> bool:
+            is_open = connection.execute(_INSERT_DEAD_ENTRY, values).rowcount > 0
+            close_entries(connection, [entry_id], now)
+            return is_open
 
-        if await self._database.write(work) and self.on_set_aside is not None:
+        if await self._database.write(write) and self.on_set_aside is not None:
             await self.on_set_aside(platform)
 
-    async def dead_letters(self) -> list[tuple[datetime, str, str]]:
-        """When, from which platform and why something was set aside in the last 30 days, oldest first."""
-        found = await self._database.fetch_all(DEAD_LETTERS)
-        return [(rows.moment(failed_at), platform, error or "") for failed_at, platform, error in found]
+    async def list_dead_letters(self) -> list[tuple[datetime, str, str]]:
+        """List the time, platform and error of each dead letter, oldest first."""
+        letters = await self._database.fetch_all(_SELECT_DEAD_LETTERS)
+        return [
+            (rows.to_datetime(failed_at), platform, error or "")
+            for failed_at, platform, error in letters
+        ]
 
-    async def drop_dead_letters(self) -> int:
-        """Deletes them and says how many there were."""
-        return await self._database.execute(DELETE_FAILED, {"before": self._clock.now()})
+    async def delete_dead_letters(self) -> int:
+        """Delete all dead letters and return their number."""
+        return await self._database.execute(_DELETE_DEAD_LETTERS, {"before": self._clock.now()})
 
-    async def set_aside_ids(self, platform: str) -> frozenset[int]:
-        """Of the updates of a platform that were set aside."""
+    async def list_set_aside_ids(self, platform: str) -> frozenset[int]:
+        """Return the numbers of a platform's updates that are dead letters."""
         statement = "SELECT update_id FROM raw_updates WHERE platform = :platform"
-        found = await self._database.fetch_all(statement, {"platform": platform})
-        return frozenset(row["update_id"] for row in found)
+        letters = await self._database.fetch_all(statement, {"platform": platform})
+        return frozenset(row["update_id"] for row in letters)
 
     async def accept(self, inbound: Inbound, received_at: datetime) -> int | None:
-        """Stores an event and returns the id of its entry; None when it is known. What makes an event unique at its
-        address: an edit or a deletion carries the id of its message."""
-        taker = f"{inbound.kind}:{inbound.message_id}"
+        """Store an event and return the id of its entry, or None if the event is already known.
 
-        def work(connection: Connection) -> int | None:
+        The event also takes the open questions that its account was asked at its address.
+        """
+
+        def insert(connection: Connection) -> int | None:
+            """Store the entry with its address."""
             values = {
                 "address": rows.ensure_address(connection, inbound.address),
                 "external": _external_id(inbound),
-                "inbound": self._stored(inbound),
+                "inbound": self._encode(inbound),
                 "received_at": received_at,
                 "link_base": inbound.link_base,
             }
             if inbound.link_base:
-                connection.execute(SET_LINK_BASE, values)
-            inserted = connection.execute(ACCEPT, values)
-            if not inserted.rowcount:
+                connection.execute(_SET_LINK_BASE, values)
+            insertion = connection.execute(_INSERT_ENTRY, values)
+            if not insertion.rowcount:
                 return None
-            asked = {"address": inbound.address, "account": inbound.account, "taker": taker, "now": received_at}
-            connection.execute(CLAIM_QUESTIONS, asked)
-            return inserted.lastrowid
+            claim = {
+                "address": inbound.address,
+                "account": inbound.account,
+                "taker": f"{inbound.kind}:{inbound.message_id}",
+                "now": received_at,
+            }
+            connection.execute(CLAIM_QUESTIONS, claim)
+            return insertion.lastrowid
 
-        return await self._database.write(work, inbound.epoch, is_short=True)
+        return await self._database.write(insert, inbound.epoch, is_short=True)
 
     async def is_known(self, inbound: Inbound) -> bool:
         """Whether the event was accepted before."""
-        values = {**rows.place(inbound.address), "external": _external_id(inbound)}
-        return await self._database.fetch_one(KNOWN, values) is not None
+        values = {**rows.address_values(inbound.address), "external": _external_id(inbound)}
+        return await self._database.fetch_one(_SELECT_KNOWN, values) is not None
 
-    async def last_seen(self, platform: str) -> dict[Address, str]:
-        """The last message id of each known address of a platform whose ids are numbers of one length, in time."""
-        return {
-            Address(platform=platform, chat_id=row["chat_id"], thread_id=row["thread_id"] or None): row["last_id"]
-            for row in await self._database.fetch_all(LAST_SEEN, {"platform": platform})
-            if row["last_id"]
-        }
+    async def load_last_message_ids(self, platform: str) -> dict[Address, str]:
+        """Return the latest message id of each address of a platform.
 
-    async def waiting(self, platform: str | None = None) -> list[InboxEntry]:
-        """Entries (of a platform) without an answer, oldest first. One that cannot be read is set aside."""
+        The platform's ids must be numbers that grow with time and all have the same length.
+        """
+        last_ids: dict[Address, str] = {}
+        for row in await self._database.fetch_all(_SELECT_LAST_IDS, {"platform": platform}):
+            address = Address(
+                platform=platform, chat_id=row["chat_id"], thread_id=row["thread_id"] or None
+            )
+            if row["last_id"]:
+                last_ids[address] = row["last_id"]
+        return last_ids
+
+    async def list_waiting(self, platform: str | None = None) -> list[InboxEntry]:
+        """List the open entries of one platform, or of all platforms, oldest first.
+
+        Unreadable entries are closed and kept as dead letters.
+        """
         entries = []
-        for row in await self._database.fetch_all(WAITING, {"platform": platform}):
+        for row in await self._database.fetch_all(_SELECT_WAITING, {"platform": platform}):
             try:
                 inbound = rows.load_inbound(row["inbound"])
             except (ValueError, LookupError, TypeError, AttributeError) as error:
-                await self.set_entry_aside(row["id"], row["platform"], f"it cannot be read: {type(error).__name__}")
-            else:
-                entries.append(InboxEntry(id=row["id"], inbound=inbound, received_at=rows.moment(row["received_at"])))
+                reason = f"it cannot be read: {type(error).__name__}"
+                await self.set_entry_aside(row["id"], row["platform"], reason)
+                continue
+            received_at = rows.to_datetime(row["received_at"])
+            entries.append(InboxEntry(id=row["id"], inbound=inbound, received_at=received_at))
         return entries
 
     async def update(self, entry: InboxEntry) -> None:
-        """Replaces the event of a waiting entry."""
-        values = {"id": entry.id, "inbound": self._stored(entry.inbound)}
+        """Replace the event of an open entry."""
+        values = {"id": entry.id, "inbound": self._encode(entry.inbound)}
         await self._database.execute("UPDATE inbox SET inbound = :inbound WHERE id = :id", values)
 
     async def close(self, entry_ids: Sequence[int]) -> None:
+        """Close entries as `close_entries` does."""
         if entry_ids:
             now = self._clock.now()
             await self._database.write(lambda connection: close_entries(connection, entry_ids, now))
 
-    def _stored(self, inbound: Inbound) -> str:
+    def _encode(self, inbound: Inbound) -> str:
+        """Encode an event, without its words if its address is incognito."""
         if self.is_incognito(inbound.address):
-            inbound = replace(inbound, text="", command=None, reply_to=None, quoted=None, attachments=())
+            inbound = replace(
+                inbound, text="", command=None, reply_to=None, quote=None, attachments=()
+            )
         return rows.dump_inbound(inbound)
 
 
 def _external_id(inbound: Inbound) -> str:
+    """Return an id that is unique among the events at an address.
+
+    A message id isn't enough for edits, deletions and presses, because several of them may belong
+    to one message.
+    """
     if inbound.kind == "message":
         return inbound.message_id
-    return f"{inbound.kind}:{inbound.message_id}:{rows.timestamp(inbound.sent_at)!r}"
+    return f"{inbound.kind}:{inbound.message_id}:{rows.to_timestamp(inbound.sent_at)!r}"
 
 
 def close_entries(connection: Connection, entry_ids: Sequence[int], now: datetime) -> None:
-    """Deletes entries; of those that left no message the id is kept, for a redelivery after a crash."""
-    values = {"ids": list_value(entry_ids), "now": now}
-    if connection.execute(REMEMBER, values).rowcount:
-        connection.execute("DELETE FROM answered WHERE at < :before", {"before": now - KEPT})
+    """Delete entries, and remember the ids of events that left no message.
+
+    With these ids, events aren't accepted again if the platform redelivers them after a crash.
+    """
+    values = {"ids": encode_list(entry_ids), "now": now}
+    if connection.execute(_REMEMBER_IDS, values).rowcount:
+        connection.execute("DELETE FROM answered WHERE at < :before", {"before": now - RETENTION})
     connection.execute(f"DELETE FROM inbox WHERE {in_list('id', 'ids')}", values)
 
 
+# --- Outbox ---
+
 OutboxKind = Literal["answer", "reminder", "notice", "memory"]
 
-INTENDED = "?"
-"""Stands in `posted` for a message that a process began to make, and of which it is not known whether it was made."""
-OF_JOBS = ("job:", "turn:cron:")
-"""How the keys of reminders and of the answers to scheduled questions begin."""
-EXPIRED = "expired: the process ended before it was answered"
+INTENT_MARK = "?"
+"""The last entry of `posted` while a message is being sent. If it stays there after a crash, it is
+unknown whether the message was sent."""
+JOB_KEY_PREFIXES = ("job:", "turn:cron:")
+"""Keys of reminders, and of answers to scheduled questions, begin with these."""
+EXPIRED_ERROR = "expired: the process ended before it was answered"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxItem:
-    """A row of the outbox. `key` is unique for ever. answer None: a turn is at work on it. `posted`: ids of the
-    platform messages made for it, in order. `reply_to`: a message, or `@` and the id of the person whose interaction it
-    answers. next_at None: held by a live turn. is_over: delivered or dead."""
+    """Something that must be delivered once to an address."""
 
+    # Unique among all items, including delivered ones.
     key: str
     kind: OutboxKind
     address: Address
+    # None while a turn is still producing the answer.
     answer: Answer | None = None
+    # Ids of the platform messages that were sent for the item, in order.
     posted: tuple[str, ...] = ()
+    # Id of the message that the item answers. For an interaction, `@` and the person's user id.
     reply_to: str | None = None
     attempts: int = 0
+    # None while a running turn holds the item.
     next_at: datetime | None = None
+    # Whether the item was delivered or is dead.
     is_over: bool = False
     id: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxCounts:
-    """How many items are held, due (now or later) and dead; `error`: why the latest of those that failed did."""
+    """The number of items in each state."""
 
     held: int
+    # Due now or later.
     due: int
     dead: int
+    # Why the latest failed item failed.
     error: str = field(default="", compare=False)
 
 
-OPEN = "done_at IS NULL AND dead_at IS NULL"
-HEADS = f"""
-SELECT MIN(id) FROM outbox WHERE {OPEN} AND payload IS NOT NULL AND (
+IS_OPEN = "done_at IS NULL AND dead_at IS NULL"
+_FIRST_IDS = f"""
+SELECT MIN(id) FROM outbox WHERE {IS_OPEN} AND payload IS NOT NULL AND (
     :platforms = 'null' OR {in_list("substr(lane, 1, instr(lane, ':') - 1)", "platforms")}
 ) GROUP BY lane, CASE kind WHEN 'notice' THEN id END
 """
-"""The oldest item with content of each address: only that one may leave, so that answers keep their order. Notices
-stand in no order: one that cannot be delivered holds up nothing."""
-DUE = f"SELECT * FROM outbox WHERE id IN ({HEADS}) AND next_at <= :now ORDER BY id LIMIT :limit"
-NEXT_AT = f"SELECT MIN(next_at) AS next_at FROM outbox WHERE id IN ({HEADS})"
-OLDER = """
+"""The oldest open item with content of each address. Later items wait for it, to keep their order.
+
+Notices aren't ordered, so a notice that can't be delivered doesn't delay other items.
+"""
+_SELECT_DUE = f"""
+SELECT * FROM outbox WHERE id IN ({_FIRST_IDS}) AND next_at <= :now ORDER BY id LIMIT :limit
+"""
+_SELECT_NEXT_DUE = f"SELECT MIN(next_at) AS next_at FROM outbox WHERE id IN ({_FIRST_IDS})"
+_SELECT_OLDER = """
 SELECT 1 FROM outbox AS older JOIN outbox AS item ON item.lane = older.lane AND older.id < item.id
-WHERE item.key = :key AND older.done_at IS NULL AND older.dead_at IS NULL AND older.payload IS NOT NULL
-    AND 'notice' NOT IN (older.kind, item.kind)
+WHERE item.key = :key AND older.done_at IS NULL AND older.dead_at IS NULL
+    AND older.payload IS NOT NULL AND 'notice' NOT IN (older.kind, item.kind)
 LIMIT 1
 """
-_OF_PREFIX = "substr(key, 1, length(:prefix)) = :prefix"
-COUNTS = f"""
+_HAS_PREFIX = "substr(key, 1, length(:prefix)) = :prefix"
+_COUNT_ITEMS = f"""
 SELECT
-    COALESCE(SUM({OPEN} AND next_at IS NULL), 0) AS held,
-    COALESCE(SUM({OPEN} AND next_at IS NOT NULL), 0) AS due,
+    COALESCE(SUM({IS_OPEN} AND next_at IS NULL), 0) AS held,
+    COALESCE(SUM({IS_OPEN} AND next_at IS NOT NULL), 0) AS due,
     COALESCE(SUM(dead_at IS NOT NULL), 0) AS dead,
-    COALESCE(substr(MAX(CASE WHEN error IS NOT NULL THEN printf('%020d', id) || error END), 21), '') AS error
-FROM outbox WHERE {_OF_PREFIX}
+    COALESCE(
+        substr(MAX(CASE WHEN error IS NOT NULL THEN printf('%020d', id) || error END), 21), ''
+    ) AS error
+FROM outbox WHERE {_HAS_PREFIX}
 """
-RETRY_DEAD = f"""
+_RETRY_DEAD = f"""
 UPDATE outbox SET dead_at = NULL, attempts = 0, next_at = :now
-WHERE {_OF_PREFIX} AND dead_at IS NOT NULL AND payload IS NOT NULL
+WHERE {_HAS_PREFIX} AND dead_at IS NOT NULL AND payload IS NOT NULL
 """
-
-INSERT_OR_FILL = f"""
-INSERT INTO outbox (key, lane, kind, payload, posted, message_id, reply_to, attempts, next_at, created_at)
-VALUES (:key, :address, :kind, :payload, :posted, :message_id, :reply_to, :attempts, :next_at, :created_at)
+_INSERT_OR_REPLACE = f"""
+INSERT INTO outbox
+    (key, lane, kind, payload, posted, message_id, reply_to, attempts, next_at, created_at)
+VALUES
+    (:key, :address, :kind, :payload, :posted, :message_id, :reply_to, :attempts, :next_at,
+    :created_at)
 ON CONFLICT (key) DO UPDATE SET payload = excluded.payload, next_at = excluded.next_at,
     message_id = COALESCE(excluded.message_id, message_id)
-WHERE {OPEN}
+WHERE {IS_OPEN}
 """
-PUT = f"{INSERT_OR_FILL} AND payload IS NULL"
-SET_POSTED_ID = """
+_INSERT_OR_FILL = f"{_INSERT_OR_REPLACE} AND payload IS NULL"
+"""Changes an existing item only if it has no content yet."""
+_SET_POSTED_ID = """
 UPDATE messages SET posted_id = NULLIF(json_extract(outbox.posted, '$[0]'), '?')
 FROM outbox WHERE outbox.key = :key AND messages.id = outbox.message_id
 """
-SET_POSTED = "UPDATE outbox SET posted = :posted WHERE key = :key"
-DONE = """
-UPDATE outbox SET posted = COALESCE(:posted, posted), done_at = :now, dead_at = NULL, payload = NULL, next_at = NULL,
-    error = NULL
+_SET_POSTED = "UPDATE outbox SET posted = :posted WHERE key = :key"
+_MARK_DONE = """
+UPDATE outbox SET posted = COALESCE(:posted, posted), done_at = :now, dead_at = NULL,
+    payload = NULL, next_at = NULL, error = NULL
 WHERE key = :key AND done_at IS NULL
 """
-UNSEEN = """
-SELECT * FROM outbox WHERE dead_at IS NOT NULL AND payload IS NOT NULL AND reply_to LIKE '@%' ORDER BY id
+_SELECT_UNSEEN = """
+SELECT * FROM outbox
+WHERE dead_at IS NOT NULL AND payload IS NOT NULL AND reply_to LIKE '@%' ORDER BY id
 """
-FAIL = f"""
-UPDATE outbox SET attempts = attempts + 1, next_at = :next_at, dead_at = CASE WHEN :next_at IS NULL THEN :now END,
-    error = :error
-WHERE key = :key AND {OPEN}
+_RECORD_FAILURE = f"""
+UPDATE outbox SET attempts = attempts + 1, next_at = :next_at,
+    dead_at = CASE WHEN :next_at IS NULL THEN :now END, error = :error
+WHERE key = :key AND {IS_OPEN}
 """
-CLAIM = f"UPDATE outbox SET next_at = NULL WHERE key = :key AND {OPEN}"
-EXPIRE = f"""
+_CLAIM = f"UPDATE outbox SET next_at = NULL WHERE key = :key AND {IS_OPEN}"
+_EXPIRE = f"""
 UPDATE outbox SET dead_at = :now, error = :error
-WHERE {OPEN} AND payload IS NULL AND kind = 'answer' AND lane NOT IN (
-    SELECT {rows.LANE} FROM inbox JOIN addresses ON addresses.id = inbox.address_id
+WHERE {IS_OPEN} AND payload IS NULL AND kind = 'answer' AND lane NOT IN (
+    SELECT {rows.CONVERSATION_KEY} FROM inbox JOIN addresses ON addresses.id = inbox.address_id
 )
 """
-RELEASE = f"UPDATE outbox SET next_at = :now WHERE {OPEN} AND payload IS NOT NULL AND next_at IS NULL"
-DELETE_DONE = "DELETE FROM outbox WHERE done_at < :before AND NOT (kind = 'memory' AND key LIKE '%:on_memory_write')"
-"""How far notes are synced is known by their items only."""
+_RELEASE = f"""
+UPDATE outbox SET next_at = :now WHERE {IS_OPEN} AND payload IS NOT NULL AND next_at IS NULL
+"""
+_DELETE_DONE = """
+DELETE FROM outbox
+WHERE done_at < :before AND NOT (kind = 'memory' AND key LIKE '%:on_memory_write')
+"""
+"""Keeps the items of synced notes, because nothing else records which notes were synced."""
 
 
 @dataclass(eq=False)
 class Outbox:
-    """The outbox in state.db. `on_done` takes part in the transaction in which an item of a job is done, before its
-    content goes."""
+    """The outbox in state.db."""
 
     database: Database
     clock: Clock
+    # Called with the key of a job's item, in the transaction that marks the item as done. The
+    # item's content is deleted afterwards.
     on_done: Callable[[Connection, str], None] | None = None
 
     async def find(self, outbox_item: OutboxItem) -> OutboxItem:
-        """What was made of this item, here (also of what is being written) or by an earlier process; else the item."""
-        of_key = ("SELECT * FROM outbox WHERE key = :key", {"key": outbox_item.key})
-        row = await self.database.write(lambda connection: connection.execute(*of_key).fetchone())
-        return outbox_item if row is None else _outbox_item(row)
+        """Return the stored item with this key, or the given one if it is new.
 
-    async def put(self, outbox_item: OutboxItem, *, is_own: bool = False, epoch: ErasureEpoch | None = None) -> bool:
-        """Makes an item with its answer, due at `next_at` (None: this process delivers it), or fills the open one of
-        that key if it has none yet, or `is_own`: held by this process. False where it has been made before."""
-        statement = INSERT_OR_FILL if is_own else PUT
-        return bool(await self.database.execute(statement, _values(outbox_item, self.clock.now()), epoch))
+        The query runs on the writer, so it sees everything that this process has begun to write.
+        """
+        statement = "SELECT * FROM outbox WHERE key = :key"
+        row = await self.database.write(
+            lambda connection: connection.execute(statement, {"key": outbox_item.key}).fetchone()
+        )
+        return outbox_item if row is None else _read_item(row)
+
+    async def put(
+        self,
+        outbox_item: OutboxItem,
+        *,
+        is_claimed: bool = False,
+        epoch: ErasureEpoch | None = None,
+    ) -> bool:
+        """Store an item, or fill the open item that has its key.
+
+        The item is due at `next_at`. If that is None, this process delivers it. An item that
+        already has content is replaced only if `is_claimed` is set, which means that this process
+        holds it. Returns False if nothing was stored.
+        """
+        statement = _INSERT_OR_REPLACE if is_claimed else _INSERT_OR_FILL
+        values = _item_values(outbox_item, self.clock.now(), message_id=None)
+        return bool(await self.database.execute(statement, values, epoch))
 
     async def set_posted(self, key: str, posted: Sequence[str]) -> None:
-        """The platform messages made so far, behind them `INTENDED` while one is being made."""
-        await self._change(SET_POSTED, key, posted=rows.dump(list(posted)))
+        """Store the ids of the platform messages that were sent so far.
 
-    async def due(self, now: datetime, platforms: Sequence[str] | None = None, limit: int = 50) -> list[OutboxItem]:
-        """Items to deliver now, oldest first, one for each address beside its notices; platforms None: all."""
-        values = {"now": now, "platforms": rows.dump(platforms), "limit": limit}
-        return [_outbox_item(row) for row in await self.database.fetch_all(DUE, values)]
+        The last one may be `INTENT_MARK`, for a message that is about to be sent.
+        """
+        await self._update(_SET_POSTED, key, posted=rows.dump_json(list(posted)))
 
-    async def next_at(self, platforms: Sequence[str] | None = None) -> datetime | None:
-        """When the next item for these platforms is due."""
-        row = await self.database.fetch_one(NEXT_AT, {"platforms": rows.dump(platforms)})
-        return rows.maybe_moment(row["next_at"]) if row else None
+    async def list_due(
+        self, now: datetime, platforms: Sequence[str] | None = None, limit: int = 50
+    ) -> list[OutboxItem]:
+        """List the items that are due, oldest first, for the given platforms or for all.
 
-    async def is_behind(self, key: str) -> bool:
-        """Whether an older item with content has yet to leave for the same address."""
-        return await self.database.fetch_one(OLDER, {"key": key}) is not None
+        The list has at most one item for each address, and any number of notices.
+        """
+        values = {"now": now, "platforms": rows.dump_json(platforms), "limit": limit}
+        return [_read_item(row) for row in await self.database.fetch_all(_SELECT_DUE, values)]
 
-    async def done(self, key: str, posted: Sequence[str] = ()) -> None:
-        """Marks the item delivered by these messages, if any are named, and deletes its content, which stands in the
-        conversation; the message there gets the platform's id of its first part."""
-        values = {"key": key, "now": self.clock.now(), "posted": rows.dump(list(posted)) if posted else None}
-        is_of_job = self.on_done is not None and key.startswith(OF_JOBS)
+    async def find_next_due(self, platforms: Sequence[str] | None = None) -> datetime | None:
+        """Return when the next item for these platforms is due, or None if none is waiting."""
+        values = {"platforms": rows.dump_json(platforms)}
+        row = await self.database.fetch_one(_SELECT_NEXT_DUE, values)
+        return None if row is None else rows.to_optional_datetime(row["next_at"])
 
-        def work(connection: Connection) -> None:
-            if is_of_job and self.on_done is not None:
-                self.on_done(connection, key)
-            connection.execute(DONE, values)
-            connection.execute(SET_POSTED_ID, values)
+    async def has_older_item(self, key: str) -> bool:
+        """Whether an older item with content is still undelivered at the same address."""
+        return await self.database.fetch_one(_SELECT_OLDER, {"key": key}) is not None
 
-        await write_text(self.database, work, is_short=not is_of_job)
+    async def mark_done(self, key: str, posted: Sequence[str] = ()) -> None:
+        """Mark an item as delivered, and store the ids of its platform messages if any are given.
 
-    async def fail(self, key: str, error: str, next_at: datetime | None = None) -> None:
-        """Counts a failed attempt. next_at None: it failed for good, and is kept for the owner to see."""
-        await self._change(FAIL, key, error=error, next_at=next_at, now=self.clock.now())
+        The content of the item is deleted, because the conversation has it. The message in the
+        conversation gets the platform's id of the first part.
+        """
+        values = {
+            "key": key,
+            "now": self.clock.now(),
+            "posted": rows.dump_json(list(posted)) if posted else None,
+        }
+        on_done = self.on_done if key.startswith(JOB_KEY_PREFIXES) else None
 
-    async def unseen(self) -> list[OutboxItem]:
-        """Answers to interactions that no way led to, oldest first."""
-        return [_outbox_item(row) for row in await self.database.fetch_all(UNSEEN)]
+        def write(connection: Connection) -> None:
+            if on_done is not None:
+                on_done(connection, key)
+            connection.execute(_MARK_DONE, values)
+            connection.execute(_SET_POSTED_ID, values)
+
+        await write_indexed_text(self.database, write, is_short=on_done is None)
+
+    async def record_failure(self, key: str, error: str, next_at: datetime | None = None) -> None:
+        """Count a failed attempt. Without a `next_at`, the item is dead and kept for the owner."""
+        now = self.clock.now()
+        await self._update(_RECORD_FAILURE, key, error=error, next_at=next_at, now=now)
+
+    async def list_unseen(self) -> list[OutboxItem]:
+        """List the dead answers to interactions, oldest first. The person never saw them."""
+        return [_read_item(row) for row in await self.database.fetch_all(_SELECT_UNSEEN)]
 
     async def claim(self, key: str) -> None:
-        """This process delivers the item itself: not due until postponed."""
-        await self._change(CLAIM, key)
+        """Let this process deliver the item. The item isn't due again until it gets a new time."""
+        await self._update(_CLAIM, key)
 
-    async def counts(self, prefix: str = "") -> OutboxCounts:
-        """Of the items whose keys begin so."""
-        (row,) = await self.database.fetch_all(COUNTS, {"prefix": prefix})
+    async def count_items(self, prefix: str = "") -> OutboxCounts:
+        """Count the items whose keys begin with `prefix`, by state."""
+        (row,) = await self.database.fetch_all(_COUNT_ITEMS, {"prefix": prefix})
         return OutboxCounts(**row)
 
     async def retry_dead(self, prefix: str) -> int:
-        """Makes those whose keys begin so due again; returns how many."""
-        return await self.database.execute(RETRY_DEAD, {"prefix": prefix, "now": self.clock.now()})
+        """Make dead items due again if their keys begin with `prefix`, and return their number."""
+        values = {"prefix": prefix, "now": self.clock.now()}
+        return await self.database.execute(_RETRY_DEAD, values)
 
     async def recover(self, now: datetime) -> None:
-        """At the start of a process: what the one before had claimed is due again; what is 30 days old is deleted. An
-        answer without content stays held while an inbox entry waits at its address, whose turn is redone; else it is
-        dead. Reminders are filled by their jobs."""
+        """Clean up after the previous process, at the start of this one.
 
-        def work(connection: Connection) -> None:
-            values = {"now": now, "error": EXPIRED, "before": now - KEPT}
-            for statement in (EXPIRE, RELEASE, DELETE_DONE, DELETE_FAILED):
+        Held items with content are due again. Old items and old dead letters are deleted. An answer
+        without content stays held while an inbox entry waits at its address, because that turn will
+        be repeated. Otherwise the answer is dead. Reminders without content are filled by their
+        jobs.
+        """
+        values = {"now": now, "error": EXPIRED_ERROR, "before": now - RETENTION}
+
+        def write(connection: Connection) -> None:
+            for statement in (_EXPIRE, _RELEASE, _DELETE_DONE, _DELETE_DEAD_LETTERS):
                 connection.execute(statement, values)
 
-        await self.database.write(work)
+        await self.database.write(write)
 
-    async def _change(self, statement: str, key: str, **values: object) -> None:
-        await self.database.write(lambda one: one.execute(statement, {"key": key, **values}), is_short=True)
-
-
-def fill_outbox_item(connection: Connection, outbox_item: OutboxItem, now: datetime, message_id: int | None) -> None:
-    """Makes an item or fills the held one of that key, unless it is over; one without an answer is only held.
-    `message_id`: of the same words in the conversation."""
-    statement = PUT if outbox_item.answer is None else INSERT_OR_FILL
-    connection.execute(statement, _values(outbox_item, now, message_id))
+    async def _update(self, statement: str, key: str, **values: object) -> None:
+        parameters = {"key": key, **values}
+        await self.database.write(
+            lambda connection: connection.execute(statement, parameters), is_short=True
+        )
 
 
-def _values(outbox_item: OutboxItem, now: datetime, message_id: int | None = None) -> dict[str, object]:
+def fill_outbox_item(
+    connection: Connection, outbox_item: OutboxItem, now: datetime, message_id: int | None
+) -> None:
+    """Store an item, or fill the open one with its key.
+
+    An item without an answer is held until it is filled. `message_id` is the id of the message in
+    the conversation that has the same words.
+    """
+    statement = _INSERT_OR_FILL if outbox_item.answer is None else _INSERT_OR_REPLACE
+    connection.execute(statement, _item_values(outbox_item, now, message_id))
+
+
+def _item_values(
+    outbox_item: OutboxItem, now: datetime, message_id: int | None
+) -> dict[str, object]:
+    """Return the parameters of `_INSERT_OR_REPLACE`."""
     return {
-        **rows.values_of(outbox_item),
+        **rows.field_values(outbox_item),
         "payload": rows.dump_answer(outbox_item.answer),
-        "posted": rows.dump(list(outbox_item.posted)),
+        "posted": rows.dump_json(list(outbox_item.posted)),
         "message_id": message_id,
         "created_at": now,
     }
 
 
-def _outbox_item(row: Row) -> OutboxItem:
+def _read_item(row: Row) -> OutboxItem:
     return OutboxItem(
-        **rows.fields_in(row, OutboxItem),
+        **rows.read_fields(row, OutboxItem),
         address=Address.parse(row["lane"]),
         answer=rows.load_answer(row["payload"]),
         is_over=row["done_at"] is not None or row["dead_at"] is not None,

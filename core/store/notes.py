@@ -1,211 +1,281 @@
-"""The history of notes and skills (which are files), one row a change of one, and what waits for a person's yes."""
+"""The history of notes and skills, and changes that wait for a person's yes.
+
+Notes and skills themselves are files. Each change of one is a row here.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
 from core.store import rows
-from core.store.epoch import check
-from core.store.rows import Connection, Row, scope_parameter, visible
+from core.store.epoch import check_epoch
+from core.store.rows import Connection, Row
 from core.store.sqlite.database import Database
-from core.store.sqlite.passages import PLATFORM_ID, link
-from core.store.usage import disturb
+from core.store.sqlite.excerpts import PLATFORM_ID, message_link
+from core.store.usage_and_limits import record_prefix_break
+from core.store.visibility import scope_parameter, visible
 from core.types import Account, Address, ErasureEpoch, Origin, Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Who, with which message: `message_id` of the conversation; of a command `address` and `external_id`."""
+    """Who made a change, and with which message or command."""
 
     account: Account | None = None
+    # The message in the conversation.
     message_id: int | None = None
+    # For a command: where it was given, and its id on the platform.
     address: Address | None = None
     external_id: str | None = None
 
     @property
-    def source(self) -> dict[str, Any]:
-        """These fields, for another of the same source."""
-        return {name: getattr(self, name) for name in ("account", "message_id", "address", "external_id")}
+    def source_values(self) -> dict[str, Any]:
+        """These fields as arguments, for another record with the same source."""
+        return {
+            "account": self.account,
+            "message_id": self.message_id,
+            "address": self.address,
+            "external_id": self.external_id,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteChange(Source):
-    """One version of a note file. `target`: memory, user or instructions, or the file of a skill, see `skill`.
-    `action`: add, replace, remove, edited (by hand), approve (what stands in the file by hand), consolidate (one of
-    several that are one), an action of skill_manage, or undo of the change `undoes`. `is_insisted`: a person was asked,
-    and said yes. The message behind it, as far as it may be seen and was not erased: its text `said`, `sender` and
-    `link`."""
+    """One change of an entry of a note file, or of a file of a skill."""
 
     scope: Scope
+    # memory, user or instructions; for a skill see `skill`.
     target: str
+    # An action of the tool `skill_manage`, or:
+    # - add, replace, remove
+    # - edited: changed by hand in the file
+    # - approve: accepts an entry that was written into the file by hand
+    # - consolidate: one of several changes that belong together
+    # - undo: takes back the change `undoes`
     action: str
     at: datetime
     before: str | None = None
     after: str | None = None
     undoes: int | None = None
+    # Whether a person was asked and said yes.
     is_insisted: bool = False
-    said: str = ""
+    # The text, sender and link of the message behind the change. They are empty if the message was
+    # erased or may not be seen.
+    source_text: str = ""
     sender: str = ""
     link: str | None = None
     id: int = 0
 
     @property
     def skill(self) -> tuple[str, str] | None:
-        """Of a change of a skill its folder, below that of its scope, and the path of the file in it."""
-        _, _, place = self.target.partition(f"{SKILL}:")
-        folder, _, path = place.rpartition(":")
-        return (folder, path) if place else None
+        """The folder of the skill, relative to its scope's folder, and the path of the file in it.
+
+        None for a note.
+        """
+        _, _, path_of_file = self.target.partition(f"{SKILL}:")
+        folder, _, path = path_of_file.rpartition(":")
+        return (folder, path) if path_of_file else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author(Source):
-    """Who changes a note, with words read as of `epoch`. `origin` typed: by whoever may decide what is kept; anything
-    else waits for a yes, with `reason` (a clause). `is_insisting`: a person was asked and means it."""
+    """On whose behalf a note is to be changed."""
 
+    # "typed": the change happens at once. Anything else waits for a yes.
     origin: Origin = "tool"
+    # Why it waits, as a clause.
     reason: str = "nobody has typed it"
+    # Whether a person was asked and said yes.
     is_insisting: bool = False
+    # As of when the words of the change were read.
     epoch: ErasureEpoch | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingNote(Source):
-    """`operations` are done together or not at all; `reason` is a clause on why they wait. `target`: that of a file,
-    or for one operation on something else SKILL, FACT, REMINDER or QUESTION. `is_draft`: the curator drew it up, of
-    whole notes. Since `began_at` something has waited in the scope without a break; None: it is not stored yet."""
+    """A change that waits for a person's yes."""
 
     scope: Scope
+    # That of a file. For a single operation on something else: SKILL, FACT, REMINDER or QUESTION.
     target: str
+    # All operations are carried out together, or none is.
     operations: tuple[Operation, ...]
+    # Why the operations wait, as a clause.
     reason: str
     at: datetime
+    # Whether the curator proposed it. A draft contains whole notes.
     is_draft: bool = False
+    # Since when at least one change has been waiting in the scope. None if this isn't stored yet.
     began_at: datetime | None = None
     id: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteVersion:
-    """What is known of a note as it stands: its text, the last change that made it, and whether a person has pinned
-    it."""
+    """The last change that made a note."""
 
+    # The text of the note.
     after: str
+    # Id and time of the change.
     id: int
     at: datetime
+    # Whether a person has pinned the note.
     is_pinned: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """`content`: the note of an add or a replace; `old_text`: a part of the one that is replaced or removed. The other
-    actions are those of skill_manage, on the skill, or the file in it, that `path` names."""
+    """One step of a change of notes or of a skill."""
 
-    action: Literal["add", "replace", "remove", "create", "patch", "edit", "delete", "write_file", "remove_file"]
+    # The first three are for notes, the others are those of the tool `skill_manage`.
+    action: Literal[
+        "add",
+        "replace",
+        "remove",
+        "create",
+        "patch",
+        "edit",
+        "delete",
+        "write_file",
+        "remove_file",
+    ]
+    # The note of an add or a replace.
     content: str = ""
+    # A part of the note that is replaced or removed.
     old_text: str = ""
+    # The skill, or the file in it.
     path: str = ""
 
 
 INSTRUCTIONS = "instructions"
-"""The target of what a person wants to hold in a chat; the others that are files are memory and user."""
-FACT, REMINDER, QUESTION = "fact", "remind", "cron"
-"""Targets that are no files; the last two wait as the line of the chat command of that name."""
+"""Target of a person's instructions for a chat. The other files are `memory` and `user`."""
+FACT = "fact"
+REMINDER = "remind"
+QUESTION = "cron"
+"""Targets that aren't files. A reminder or question waits as the line of its chat command."""
 SKILL = "skill"
-"""Of one that waits; a change has the file behind it, as in ``skill:work/tidy-inbox:SKILL.md``."""
-OF_NOTES = f"notes.target NOT LIKE '{SKILL}:%'"
-_AT_ONCE = ("consolidate", "add", "delete", "undo")
-"""What may change several files of a skill; a consolidation changes several notes."""
-UNDOABLE = 100
-"""Latest changes that are looked through for one to undo."""
-PENDING_LIMIT = 50
-"""Most that wait in a scope: nobody can flood it."""
+"""Target of a pending change of a skill. The target of a stored change adds the folder and file, as
+in ``skill:work/tidy-inbox:SKILL.md``."""
+IS_NOTE_CHANGE = f"notes.target NOT LIKE '{SKILL}:%'"
+_GROUPED_NOTE_ACTIONS = ("consolidate",)
+_GROUPED_SKILL_ACTIONS = ("consolidate", "add", "delete", "undo")
+"""Actions that may consist of several changes."""
+UNDO_LOOKBACK = 100
+"""How many of the latest changes are searched for one to undo."""
+MAX_PENDING = 50
+"""How many changes may wait in a scope, so that it can't be flooded."""
 
-VERSIONS = """
-SELECT notes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id, addresses.thread_id
-FROM notes JOIN scopes ON scopes.id = notes.scope_id LEFT JOIN addresses ON addresses.id = notes.address_id
+_CHANGE_COLUMNS = """
+notes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id, addresses.thread_id
 """
-"""For `change_of`."""
-VISIBLE = f"""
-SELECT notes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id, addresses.thread_id,
-    messages.text, messages.sender_name, places.link_base, {PLATFORM_ID} AS platform_id
-FROM notes JOIN scopes ON scopes.id = notes.scope_id LEFT JOIN addresses ON addresses.id = notes.address_id
+_FROM_CHANGES = """
+FROM notes JOIN scopes ON scopes.id = notes.scope_id
+LEFT JOIN addresses ON addresses.id = notes.address_id
+"""
+SELECT_CHANGES = f"SELECT {_CHANGE_COLUMNS} {_FROM_CHANGES}"
+"""For `read_change`."""
+_SELECT_VISIBLE = f"""
+SELECT {_CHANGE_COLUMNS}, messages.text, messages.sender_name, places.link_base,
+    {PLATFORM_ID} AS platform_id
+{_FROM_CHANGES}
 LEFT JOIN messages ON messages.id = COALESCE(notes.message_id, (
     SELECT typed.id FROM messages AS typed
     WHERE typed.address_id = notes.address_id AND typed.external_id = notes.external_id
-)) AND messages.kind <> 'undone' AND messages.session_id IN (SELECT id FROM sessions WHERE {visible()})
+)) AND messages.kind <> 'undone'
+    AND messages.session_id IN (SELECT id FROM sessions WHERE {visible()})
 LEFT JOIN addresses AS places ON places.id = messages.address_id
 WHERE {visible("notes.scope_id")}
 """
-"""With the message behind each, where it may be seen."""
-SINCE = f"""
-{VISIBLE} AND {OF_NOTES} AND notes.at >= :at
-AND (notes.message_id IS NULL OR messages.session_id IS NOT :session OR notes.is_insisted) ORDER BY notes.id
-"""
-MADE_BY = f"""
-{VISIBLE} AND {OF_NOTES} AND notes.external_id = :external
-AND addresses.platform = :platform AND addresses.chat_id = :chat_id AND addresses.thread_id = :thread_id
+"""Changes with the messages behind them, as far as those may be seen."""
+_SELECT_SINCE = f"""
+{_SELECT_VISIBLE} AND {IS_NOTE_CHANGE} AND notes.at >= :at
+AND (notes.message_id IS NULL OR messages.session_id IS NOT :session OR notes.is_insisted)
 ORDER BY notes.id
 """
-NOT_UNDONE = f"""
-{VISIBLE} AND {OF_NOTES} AND notes.action <> 'undo'
+_SELECT_BY_COMMAND = f"""
+{_SELECT_VISIBLE} AND {IS_NOTE_CHANGE} AND notes.external_id = :external
+AND addresses.platform = :platform AND addresses.chat_id = :chat_id
+AND addresses.thread_id = :thread_id
+ORDER BY notes.id
+"""
+_SELECT_UNDOABLE = f"""
+{_SELECT_VISIBLE} AND {IS_NOTE_CHANGE} AND notes.action <> 'undo'
 AND NOT EXISTS (SELECT 1 FROM notes AS undoing WHERE undoing.undoes = notes.id)
 ORDER BY notes.id DESC LIMIT :limit
 """
-OF_FILE = f"{VISIBLE} AND notes.target = :target ORDER BY notes.id"
-_OF_SCOPE = "scope_id = (SELECT id FROM scopes WHERE key = :key)"
-WITH_PROMPT = f"SELECT id FROM sessions WHERE {_OF_SCOPE} AND ended_at IS NULL AND system_prompt <> ''"
-DROP_PROMPTS = f"UPDATE sessions SET system_prompt = '' WHERE {_OF_SCOPE}"
-_SHARED = ("scope_id", "target", "account", "message_id", "address_id", "external_id", "at")
-INSERT = rows.insertion("notes", *_SHARED, "action", "before", "after", "undoes", "is_insisted")
-PENDING = f"""
-SELECT pending_notes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id, addresses.thread_id
+_SELECT_GROUP = f"""
+{_SELECT_VISIBLE} AND notes.action = :action AND notes.at = :at
+AND substr(notes.target, 1, length(:group)) = :group
+ORDER BY notes.id
+"""
+_IS_OF_SCOPE = "scope_id = (SELECT id FROM scopes WHERE key = :key)"
+_SELECT_OPEN_WITH_PROMPT = f"""
+SELECT id FROM sessions WHERE {_IS_OF_SCOPE} AND ended_at IS NULL AND system_prompt <> ''
+"""
+_DELETE_PROMPTS = f"UPDATE sessions SET system_prompt = '' WHERE {_IS_OF_SCOPE}"
+_COMMON_COLUMNS = (
+    "scope_id",
+    "target",
+    "account",
+    "message_id",
+    "address_id",
+    "external_id",
+    "at",
+)
+_INSERT_CHANGE = rows.insert_statement(
+    "notes", *_COMMON_COLUMNS, "action", "before", "after", "undoes", "is_insisted"
+)
+_INSERT_PENDING = rows.insert_statement(
+    "pending_notes", *_COMMON_COLUMNS, "operations", "reason", "is_draft", "began_at"
+)
+_SELECT_PENDING = f"""
+SELECT pending_notes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id,
+    addresses.thread_id
 FROM pending_notes JOIN scopes ON scopes.id = pending_notes.scope_id
 LEFT JOIN addresses ON addresses.id = pending_notes.address_id
 WHERE {visible("pending_notes.scope_id")} AND NOT is_written ORDER BY pending_notes.id
 """
-INSERT_PENDING = rows.insertion("pending_notes", *_SHARED, "operations", "reason", "is_draft", "began_at")
-CURRENT = f"""
+_SELECT_VERSIONS = f"""
 SELECT after, MAX(id) AS id, MAX(at) AS at, MAX(is_pinned) AS is_pinned FROM notes
 WHERE {visible("notes.scope_id")} AND target = :target AND after IS NOT NULL GROUP BY after
 """
-_PIN = f"""
-UPDATE notes SET is_pinned = :is_pinned WHERE {visible("notes.scope_id")} AND target = :target AND after = :entry
+_SET_PINNED = f"""
+UPDATE notes SET is_pinned = :is_pinned
+WHERE {visible("notes.scope_id")} AND target = :target AND after = :entry
 """
-_STAYS_PINNED = """
+_INHERIT_PIN = """
 UPDATE notes SET is_pinned = 1 WHERE id = :id AND (
     SELECT old.is_pinned FROM notes AS old
     WHERE old.scope_id = :scope_id AND old.target = :target AND old.after = :before AND old.id < :id
     ORDER BY old.id DESC LIMIT 1
 )
 """
-"""A note that is put into other words stays pinned."""
-_TOGETHER = f"""
-{VISIBLE} AND notes.action = :action AND notes.at = :at AND substr(notes.target, 1, length(:group)) = :group
-ORDER BY notes.id
-"""
-_UNREVIEWED = f"""
+"""A pinned note stays pinned when it is reworded."""
+_SELECT_UNREVIEWED_MARK = f"""
 SELECT latest.mark FROM (
-    SELECT MAX(id) + COALESCE((SELECT MAX(id) FROM fact_changes WHERE {visible("fact_changes.scope_id")}), 0) AS mark
-    FROM notes WHERE {visible("notes.scope_id")} AND {OF_NOTES}
+    SELECT MAX(id) + COALESCE(
+        (SELECT MAX(id) FROM fact_changes WHERE {visible("fact_changes.scope_id")}), 0
+    ) AS mark
+    FROM notes WHERE {visible("notes.scope_id")} AND {IS_NOTE_CHANGE}
 ) AS latest WHERE latest.mark IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM note_reviews AS seen
     WHERE {visible("seen.scope_id")} AND (seen.rests_until > :now OR seen.mark = latest.mark)
 )
 """
-_REVIEWED = """
+_MARK_REVIEWED = """
 INSERT INTO note_reviews (scope_id, mark, rests_until) VALUES (:scope_id, :mark, :until)
-ON CONFLICT (scope_id) DO UPDATE SET mark = COALESCE(excluded.mark, mark), rests_until = excluded.rests_until
+ON CONFLICT (scope_id) DO UPDATE SET
+    mark = COALESCE(excluded.mark, mark), rests_until = excluded.rests_until
 """
-
-
-_SKILLS = f"""
+_SELECT_SKILLS = f"""
 SELECT skills.*, scopes.key AS scope_key FROM skills JOIN scopes ON scopes.id = skills.scope_id
 WHERE {visible("skills.scope_id")}
 """
-_NOTE_SKILL = """
+_UPDATE_SKILL = """
 INSERT INTO skills (scope_id, name, uses, used_at, is_disabled)
 VALUES (:scope_id, :name, :used_at IS NOT NULL, :used_at, COALESCE(:is_disabled, 0))
 ON CONFLICT (scope_id, name) DO UPDATE SET uses = uses + excluded.uses,
@@ -214,188 +284,296 @@ ON CONFLICT (scope_id, name) DO UPDATE SET uses = uses + excluded.uses,
 
 
 class Notes:
-    """The versions of curated notes and skills in state.db, how skills were used, and what waits for a yes."""
+    """Changes of notes and skills, the use of skills, and pending changes in state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def check(self, epoch: ErasureEpoch | None) -> None:
-        """Raises StaleReadError when something was erased since that was read as of `epoch`."""
-        await self._database.read(lambda connection: check(connection, epoch))
+    async def check_epoch(self, epoch: ErasureEpoch | None) -> None:
+        """Raise StaleReadError if something that was read as of `epoch` was erased since."""
+        await self._database.read(lambda connection: check_epoch(connection, epoch))
 
-    async def log(self, *changes: NoteChange) -> list[int]:
-        """Stores versions, also when an erasure has begun meanwhile: it waits for the file and must find them here.
-        Where instructions changed, the prompts of that scope are written anew. Returns their numbers."""
-        numbers = list[int]()
+    async def log_changes(self, *changes: NoteChange) -> list[int]:
+        """Store changes and return their ids.
 
-        def work(connection: Connection) -> None:
-            numbers.clear()
-            for change in changes:
-                values = _values(connection, change)
-                made = rows.insert(connection, INSERT, values)
-                numbers.append(made)
-                if change.before is not None and change.after is not None:
-                    connection.execute(_STAYS_PINNED, {**values, "id": made})
+        They are stored even if an erasure has begun: it waits for the file, and must find them
+        here. Changed instructions drop the system prompts of their scope, which are then rewritten.
+        """
+
+        def write(connection: Connection) -> list[int]:
+            ids = [_insert_change(connection, change) for change in changes]
             for key in {change.scope.key for change in changes if change.target == INSTRUCTIONS}:
-                for row in connection.execute(WITH_PROMPT, {"key": key}).fetchall():
-                    disturb(connection, row["id"], "system")
-                connection.execute(DROP_PROMPTS, {"key": key})
+                for row in connection.execute(_SELECT_OPEN_WITH_PROMPT, {"key": key}).fetchall():
+                    record_prefix_break(connection, row["id"], "system")
+                connection.execute(_DELETE_PROMPTS, {"key": key})
+            return ids
 
-        if changes:
-            await self._database.write(work)
-        return numbers
+        return await self._database.write(write) if changes else []
 
-    async def changes(self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0) -> list[NoteChange]:
-        """The latest versions with their messages, newest first, without the first `offset` of them."""
-        limit, offset = (rows.bounded(max(0, number)) for number in (limit, offset))
-        latest = f"{VISIBLE} ORDER BY notes.id DESC LIMIT :limit OFFSET :offset"
-        return await self._read(latest, scopes, limit=limit, offset=offset)
+    async def list_changes(
+        self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0
+    ) -> list[NoteChange]:
+        """List the latest changes with their messages, latest first."""
+        return await self._fetch_changes(
+            f"{_SELECT_VISIBLE} ORDER BY notes.id DESC LIMIT :limit OFFSET :offset",
+            scopes,
+            limit=rows.int64_or_zero(max(0, limit)),
+            offset=rows.int64_or_zero(max(0, offset)),
+        )
 
-    async def since(self, scopes: frozenset[Scope], session_id: int, at: datetime) -> list[NoteChange]:
-        """What was changed since, oldest first, by other sessions, or by this one after a person's yes."""
-        return await self._read(SINCE, scopes, session=session_id, at=at)
+    async def list_changes_since(
+        self, scopes: frozenset[Scope], session_id: int, at: datetime
+    ) -> list[NoteChange]:
+        """List changes of notes since `at` that this session hasn't made itself, oldest first.
+
+        Changes that the session made after a person's yes are included.
+        """
+        return await self._fetch_changes(_SELECT_SINCE, scopes, session=session_id, at=at)
 
     async def find(self, scopes: frozenset[Scope], number: int) -> NoteChange | None:
-        return next(iter(await self._read(f"{VISIBLE} AND notes.id = :id", scopes, id=rows.bounded(number))), None)
+        """Return a change by its id."""
+        statement = f"{_SELECT_VISIBLE} AND notes.id = :id"
+        return await self._fetch_change(statement, scopes, id=rows.int64_or_zero(number))
 
-    async def made(self, scopes: frozenset[Scope], author: Author) -> list[NoteChange]:
-        """What the command of `author` has changed, oldest first; nothing for one without an external id."""
+    async def list_changes_by(self, scopes: frozenset[Scope], author: Author) -> list[NoteChange]:
+        """List the changes of notes that an author's command has made, oldest first."""
         if author.address is None or author.external_id is None:
             return []
-        return await self._read(MADE_BY, scopes, external=author.external_id, **rows.place(author.address))
+        return await self._fetch_changes(
+            _SELECT_BY_COMMAND,
+            scopes,
+            external=author.external_id,
+            **rows.address_values(author.address),
+        )
 
-    async def undoable(self, scopes: frozenset[Scope]) -> list[NoteChange]:
-        """The latest changes that are no undo and were not undone, newest first."""
-        return await self._read(NOT_UNDONE, scopes, limit=UNDOABLE)
+    async def list_undoable(self, scopes: frozenset[Scope]) -> list[NoteChange]:
+        """List the latest changes of notes that can be undone, latest first."""
+        return await self._fetch_changes(_SELECT_UNDOABLE, scopes, limit=UNDO_LOOKBACK)
 
-    async def standing(self, scope: Scope, target: str) -> list[str]:
-        """The entries of a file, as its changes leave them."""
+    async def list_entries(self, scope: Scope, target: str) -> list[str]:
+        """List the entries that a file should have, according to its changes."""
         entries: dict[str, None] = {}
-        for change in await self._read(OF_FILE, frozenset((scope,)), target=target):
+        statement = f"{_SELECT_VISIBLE} AND notes.target = :target ORDER BY notes.id"
+        for change in await self._fetch_changes(statement, frozenset((scope,)), target=target):
             if change.before is not None:
                 entries.pop(change.before, None)
             if change.after is not None:
                 entries[change.after] = None
         return list(entries)
 
-    async def origin(self, scopes: frozenset[Scope], entry: str) -> NoteChange | None:
-        """The last change that made an entry, with its message."""
-        last = f"{VISIBLE} AND notes.after = :entry ORDER BY notes.id DESC LIMIT 1"
-        return next(iter(await self._read(last, scopes, entry=entry)), None)
+    async def find_origin(self, scopes: frozenset[Scope], entry: str) -> NoteChange | None:
+        """Return the last change that made an entry, with its message."""
+        statement = f"{_SELECT_VISIBLE} AND notes.after = :entry ORDER BY notes.id DESC LIMIT 1"
+        return await self._fetch_change(statement, scopes, entry=entry)
 
-    async def current(self, scopes: frozenset[Scope], target: str) -> dict[str, NoteVersion]:
-        """What was ever noted, by its text."""
-        found = await self._database.fetch_all(CURRENT, {"scopes": scope_parameter(scopes), "target": target})
-        return {row["after"]: NoteVersion(**rows.fields_in(row, NoteVersion)) for row in found}
-
-    async def pin(self, scopes: frozenset[Scope], target: str, entry: str, *, is_pinned: bool) -> None:
-        values = {"scopes": scope_parameter(scopes), "target": target, "entry": entry, "is_pinned": is_pinned}
-        await self._database.execute(_PIN, values)
-
-    async def together(self, scopes: frozenset[Scope], change: NoteChange) -> list[NoteChange]:
-        """The changes of one consolidation, and the files that were added to a skill or removed with it, oldest first;
-        of any other change that alone."""
-        if change.action not in (_AT_ONCE if change.skill else _AT_ONCE[:1]):
-            return [change]
-        group = f"{SKILL}:{change.skill[0]}:" if change.skill else change.target
-        return await self._read(_TOGETHER, scopes, at=change.at, action=change.action, group=group)
-
-    async def skills(self, scopes: frozenset[Scope]) -> dict[tuple[Scope, str], dict[str, Any]]:
-        """By scope and name what is kept of each: uses, used_at, is_disabled."""
+    async def load_versions(self, scopes: frozenset[Scope], target: str) -> dict[str, NoteVersion]:
+        """Load every note that a file has ever had, by its text."""
+        values = {"scopes": scope_parameter(scopes), "target": target}
         return {
-            (Scope(key=row["scope_key"]), row["name"]): {
-                "uses": row["uses"],
-                "used_at": rows.maybe_moment(row["used_at"]),
-                "is_disabled": bool(row["is_disabled"]),
-            }
-            for row in await self._database.fetch_all(_SKILLS, {"scopes": scope_parameter(scopes)})
+            row["after"]: NoteVersion(**rows.read_fields(row, NoteVersion))
+            for row in await self._database.fetch_all(_SELECT_VERSIONS, values)
         }
 
-    async def note_skill(
+    async def pin(
+        self, scopes: frozenset[Scope], target: str, entry: str, *, is_pinned: bool
+    ) -> None:
+        """Pin or unpin an entry of a file."""
+        values = {
+            "scopes": scope_parameter(scopes),
+            "target": target,
+            "entry": entry,
+            "is_pinned": is_pinned,
+        }
+        await self._database.execute(_SET_PINNED, values)
+
+    async def list_group(self, scopes: frozenset[Scope], change: NoteChange) -> list[NoteChange]:
+        """List all changes that were made together with this one, oldest first.
+
+        These are the changes of one consolidation, or the files that were added to a skill or
+        removed with it. Any other change is alone.
+        """
+        if change.skill is None:
+            actions: Sequence[str] = _GROUPED_NOTE_ACTIONS
+            group = change.target
+        else:
+            actions = _GROUPED_SKILL_ACTIONS
+            folder, _ = change.skill
+            group = f"{SKILL}:{folder}:"
+        if change.action not in actions:
+            return [change]
+        return await self._fetch_changes(
+            _SELECT_GROUP, scopes, at=change.at, action=change.action, group=group
+        )
+
+    async def load_skill_uses(
+        self, scopes: frozenset[Scope]
+    ) -> dict[tuple[Scope, str], dict[str, Any]]:
+        """Load `uses`, `used_at` and `is_disabled` of each skill, by scope and name."""
+        uses_by_skill: dict[tuple[Scope, str], dict[str, Any]] = {}
+        values = {"scopes": scope_parameter(scopes)}
+        for row in await self._database.fetch_all(_SELECT_SKILLS, values):
+            uses_by_skill[Scope(key=row["scope_key"]), row["name"]] = {
+                "uses": row["uses"],
+                "used_at": rows.to_optional_datetime(row["used_at"]),
+                "is_disabled": bool(row["is_disabled"]),
+            }
+        return uses_by_skill
+
+    async def update_skill(
         self, scope: Scope, name: str, epoch: ErasureEpoch | None = None, **change: datetime | bool
     ) -> None:
-        """Counts a use (`used_at`), or switches it on or off (`is_disabled`)."""
+        """Count a use of a skill (`used_at`), or turn the skill on or off (`is_disabled`)."""
         values = {"name": name, "used_at": None, "is_disabled": None, **change}
 
-        def work(connection: Connection) -> None:
-            connection.execute(_NOTE_SKILL, {**values, "scope_id": rows.ensure_scope(connection, scope)})
-
-        await self._database.write(work, epoch)
-
-    async def unreviewed(self, scopes: frozenset[Scope], now: datetime) -> int | None:
-        """The mark of what the curator has to look at: another one whenever a note or a fact has changed. None where it
-        has looked at that, or rests."""
-        values = {"scopes": scope_parameter(scopes), "now": rows.timestamp(now)}
-        found = await self._database.glance(lambda connection: connection.execute(_UNREVIEWED, values).fetchone())
-        return None if found is None else int(found["mark"])
-
-    async def reviewed(self, scope: Scope, until: datetime, mark: int | None = None) -> None:
-        """It has looked at that, and rests until then; with the mark 0 it looks anew."""
-
-        def work(connection: Connection) -> None:
+        def write(connection: Connection) -> None:
             scope_id = rows.ensure_scope(connection, scope)
-            connection.execute(_REVIEWED, {"scope_id": scope_id, "until": rows.timestamp(until), "mark": mark})
+            connection.execute(_UPDATE_SKILL, {**values, "scope_id": scope_id})
 
-        await self._database.write(work)
+        await self._database.write(write, epoch)
 
-    async def _read(self, statement: str, scopes: frozenset[Scope], **values: object) -> list[NoteChange]:
-        everything = {"scopes": scope_parameter(scopes), **values}
-        found = await self._database.glance(lambda connection: connection.execute(statement, everything).fetchall())
-        return [_with_message(row) for row in found]
+    async def find_unreviewed_mark(self, scopes: frozenset[Scope], now: datetime) -> int | None:
+        """Return the mark of what the curator should review, or None if there is nothing to do.
 
-    async def put_aside(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> PendingNote | None:
-        """Stores it, once for the same operations in a scope; None when too many wait already, or another draft."""
-        operations = rows.dump([[one.action, one.content, one.old_text, one.path] for one in note.operations])
+        The mark grows with each change of a note or fact. The curator has nothing to do if it has
+        reviewed this mark, or rests.
+        """
+        values = {"scopes": scope_parameter(scopes), "now": rows.to_timestamp(now)}
+        row = await self._database.read_inline(
+            lambda connection: connection.execute(_SELECT_UNREVIEWED_MARK, values).fetchone()
+        )
+        return None if row is None else int(row["mark"])
 
-        def work(connection: Connection) -> PendingNote | None:
-            values = _values(connection, note) | {"operations": operations}
-            waiting = "SELECT * FROM pending_notes WHERE scope_id = :scope_id AND NOT is_written"
-            there = connection.execute(waiting, values).fetchall()
-            began_at = there[0]["began_at"] if there else rows.timestamp(note.at)
-            same = [row["id"] for row in there if (row["target"], row["operations"]) == (note.target, operations)]
-            if not same:
-                if len(there) >= PENDING_LIMIT or (note.is_draft and any(row["is_draft"] for row in there)):
-                    return None
-                same = [rows.insert(connection, INSERT_PENDING, values | {"began_at": began_at})]
-            return replace(note, began_at=rows.moment(began_at), id=same[0])
+    async def mark_reviewed(self, scope: Scope, until: datetime, mark: int | None = None) -> None:
+        """Record that the curator has reviewed `mark`, and let it rest until a time.
 
-        return await self._database.write(work, epoch)
+        Without a mark the last one stays. The mark 0 makes the curator start again.
+        """
 
-    async def waiting(self, scopes: frozenset[Scope]) -> list[PendingNote]:
-        found = await self._database.fetch_all(PENDING, {"scopes": scope_parameter(scopes)})
-        return [_pending(row) for row in found]
+        def write(connection: Connection) -> None:
+            values = {
+                "scope_id": rows.ensure_scope(connection, scope),
+                "until": rows.to_timestamp(until),
+                "mark": mark,
+            }
+            connection.execute(_MARK_REVIEWED, values)
+
+        await self._database.write(write)
+
+    async def put_aside(
+        self, note: PendingNote, epoch: ErasureEpoch | None = None
+    ) -> PendingNote | None:
+        """Store a change that waits for a yes, and return it with its id.
+
+        The same operations wait only once in a scope. Returns None if too many changes wait there,
+        or if another draft does.
+        """
+
+        def write(connection: Connection) -> PendingNote | None:
+            return _insert_pending(connection, note)
+
+        return await self._database.write(write, epoch)
+
+    async def list_pending(self, scopes: frozenset[Scope]) -> list[PendingNote]:
+        """List the changes that wait for a yes, oldest first."""
+        values = {"scopes": scope_parameter(scopes)}
+        pending_rows = await self._database.fetch_all(_SELECT_PENDING, values)
+        return [_read_pending(row) for row in pending_rows]
 
     async def drop(self, note_id: int) -> None:
-        await self._database.execute("DELETE FROM pending_notes WHERE id = :id", {"id": rows.bounded(note_id)})
+        """Delete a pending change."""
+        values = {"id": rows.int64_or_zero(note_id)}
+        await self._database.execute("DELETE FROM pending_notes WHERE id = :id", values)
+
+    async def _fetch_changes(
+        self, statement: str, scopes: frozenset[Scope], **values: object
+    ) -> list[NoteChange]:
+        parameters = {"scopes": scope_parameter(scopes), **values}
+        change_rows = await self._database.read_inline(
+            lambda connection: connection.execute(statement, parameters).fetchall()
+        )
+        return [_read_change_with_message(row) for row in change_rows]
+
+    async def _fetch_change(
+        self, statement: str, scopes: frozenset[Scope], **values: object
+    ) -> NoteChange | None:
+        changes = await self._fetch_changes(statement, scopes, **values)
+        return changes[0] if changes else None
 
 
-def change_of(row: Row) -> NoteChange:
-    """A row of `VERSIONS`."""
-    return NoteChange(**rows.fields_in(row, NoteChange), **_place(row))
+def read_change(row: Row) -> NoteChange:
+    """Read a row of `SELECT_CHANGES`, without the message behind the change."""
+    return NoteChange(**rows.read_fields(row, NoteChange), **_read_scope_and_address(row))
 
 
-def _with_message(row: Row) -> NoteChange:
+def _read_change_with_message(row: Row) -> NoteChange:
+    """Read a row of `_SELECT_VISIBLE`."""
+    change = read_change(row)
     if not row["text"]:
-        return change_of(row)
-    link_to = link(row["link_base"], row["platform_id"])
-    return replace(change_of(row), said=row["text"], sender=row["sender_name"] or "", link=link_to)
+        return change
+    return replace(
+        change,
+        source_text=row["text"],
+        sender=row["sender_name"] or "",
+        link=message_link(row["link_base"], row["platform_id"]),
+    )
 
 
-def _pending(row: Row) -> PendingNote:
+def _read_pending(row: Row) -> PendingNote:
+    """Read a row of `_SELECT_PENDING`."""
+    fields = rows.read_fields(row, PendingNote)
     names = ("action", "content", "old_text", "path")
-    # One of an older version has no path.
-    operations = tuple(Operation(**dict(zip(names, values, strict=False))) for values in json.loads(row["operations"]))
-    return PendingNote(**rows.fields_in(row, PendingNote) | {"operations": operations}, **_place(row))
+    # Older versions stored no path.
+    fields["operations"] = tuple(
+        Operation(**dict(zip(names, values, strict=False)))
+        for values in json.loads(row["operations"])
+    )
+    return PendingNote(**fields, **_read_scope_and_address(row))
 
 
-def _place(row: Row) -> dict[str, Any]:
-    address = None if row["platform"] is None else rows.address_of(row)
+def _read_scope_and_address(row: Row) -> dict[str, Any]:
+    address = None if row["platform"] is None else rows.read_address(row)
     return {"scope": Scope(key=row["scope_key"]), "address": address}
 
 
-def _values(connection: Connection, note: NoteChange | PendingNote) -> dict[str, object]:
+def _insert_change(connection: Connection, change: NoteChange) -> int:
+    """Store a change and return its id. A reworded note keeps its pin."""
+    values = _note_values(connection, change)
+    change_id = rows.insert(connection, _INSERT_CHANGE, values)
+    if change.before is not None and change.after is not None:
+        connection.execute(_INHERIT_PIN, {**values, "id": change_id})
+    return change_id
+
+
+def _insert_pending(connection: Connection, note: PendingNote) -> PendingNote | None:
+    """See `Notes.put_aside`."""
+    operations = rows.dump_json(
+        [
+            [operation.action, operation.content, operation.old_text, operation.path]
+            for operation in note.operations
+        ]
+    )
+    values = {**_note_values(connection, note), "operations": operations}
+    statement = "SELECT * FROM pending_notes WHERE scope_id = :scope_id AND NOT is_written"
+    pending_rows = connection.execute(statement, values).fetchall()
+    began_at = pending_rows[0]["began_at"] if pending_rows else rows.to_timestamp(note.at)
+    for row in pending_rows:
+        if (row["target"], row["operations"]) == (note.target, operations):
+            return replace(note, began_at=rows.to_datetime(began_at), id=row["id"])
+
+    has_other_draft = note.is_draft and any(row["is_draft"] for row in pending_rows)
+    if has_other_draft or len(pending_rows) >= MAX_PENDING:
+        return None
+    note_id = rows.insert(connection, _INSERT_PENDING, {**values, "began_at": began_at})
+    return replace(note, began_at=rows.to_datetime(began_at), id=note_id)
+
+
+def _note_values(connection: Connection, note: NoteChange | PendingNote) -> dict[str, object]:
+    """Return the columns that changes and pending changes have in common, and all their fields."""
+    address_id = None
+    if note.address is not None:
+        address_id = rows.ensure_address(connection, note.address)
     return {
-        **rows.values_of(note),
+        **rows.field_values(note),
         "scope_id": rows.ensure_scope(connection, note.scope),
-        "address_id": None if note.address is None else rows.ensure_address(connection, note.address),
+        "address_id": address_id,
     }

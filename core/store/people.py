@@ -1,422 +1,669 @@
-"""Persons as sets of accounts: who is the owner, who was admitted, and what may be seen where.
+"""Persons as sets of accounts: who the owner is, who was approved, and who sees which scopes.
 
-Decides scopes, never reads messages. What is unknown sees its own scope only, and what is no scope nothing.
+This module decides scopes and never reads messages. An unknown account sees only its own scope, and
+an invalid scope sees nothing.
 """
 
 from __future__ import annotations
 
+import asyncio
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
-from core.store import rows
+from core.errors import StoreError
+from core.store import epoch, rows
+from core.store.incognito import IncognitoRegistry
 from core.store.rows import Connection, Row
-from core.store.sqlite.schema import in_list, list_value
-from core.types import LOCAL, Account, Address, Inbound, Scope
-
-if TYPE_CHECKING:
-    from core.store.incognito import IncognitoRegistry
-    from core.store.sqlite.database import Database
+from core.store.sqlite.database import Database
+from core.store.sqlite.schema import encode_list, in_list
+from core.store.visibility import scope_parameter, visible
+from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, Inbound, Scope
 
 TERMINAL = Account(platform="terminal", user_id="local")
-"""Always the owner's."""
+"""Always an account of the owner."""
 ALPHABET = "ACDEFGHJKMNPQRTUVWXYZ234679"
-"""Letters and digits that are not mistaken for each other."""
+"""Letters and digits that aren't mistaken for each other."""
 CODE_CHARS = 8
-CODE_LIFE = timedelta(hours=1)
-PENDING = 20
-WAITING_CHARS = 4096
-"""Of the one message that is kept of whoever asks to be let in."""
+CODE_LIFETIME = timedelta(hours=1)
+MAX_PENDING_PAIRINGS = 20
+MAX_WAITING_CHARS = 4096
+"""How much is kept of the one message of a stranger who asks for access."""
 
-LINKED = """
-SELECT linked.platform, linked.user_id, linked.name, linked.admitted_at, linked.removed_at, linked.is_blocked
+VIEW_POLL_INTERVAL_S = 0.05
+VIEW_TIMEOUT_S = 120.0
+"""How long work waits for an erasure. Maintenance finishes that of a dead process sooner."""
+_SELECT_OPEN_ENTRIES = f"SELECT id FROM inbox WHERE {in_list('id', 'ids')}"
+
+SELECT_LINKED_ACCOUNTS = """
+SELECT linked.platform, linked.user_id, linked.name, linked.admitted_at, linked.removed_at,
+    linked.is_blocked
 FROM accounts JOIN accounts AS linked ON linked.person_id = accounts.person_id
 WHERE accounts.platform = :platform AND accounts.user_id = :user_id
 ORDER BY linked.platform <> :platform OR linked.user_id <> :user_id, linked.platform, linked.user_id
 """
-PERSON = """
+"""All accounts of an account's person, this account first."""
+_SELECT_PERSON = """
 SELECT people.id, people.is_owner FROM accounts JOIN people ON people.id = accounts.person_id
 WHERE accounts.platform = :platform AND accounts.user_id = :user_id
 """
-OWNER = "SELECT id FROM people WHERE is_owner = 1 ORDER BY id LIMIT 1"
-OWNER_OF_ROOM = """
-SELECT people.id FROM own_rooms JOIN people ON people.is_owner = 1 WHERE scope_key = :scope AND NOT is_past
+_SELECT_OWNER = "SELECT id FROM people WHERE is_owner = 1 ORDER BY id LIMIT 1"
+_SELECT_OWNER_OF_GROUP = """
+SELECT people.id FROM own_rooms JOIN people ON people.is_owner = 1
+WHERE scope_key = :scope AND NOT is_past
 """
-SCOPES = """
+_SELECT_SCOPES_OF_PERSON = """
 SELECT 'account:' || platform || ':' || user_id AS key FROM accounts WHERE person_id = :person
-UNION SELECT scope_key FROM own_rooms JOIN people ON people.id = :person AND people.is_owner = 1
+UNION
+SELECT scope_key FROM own_rooms JOIN people ON people.id = :person AND people.is_owner = 1
 """
-ROOM_SCOPE = "SELECT COALESCE((SELECT scope_key FROM rooms WHERE key = :scope), :scope) AS key"
-MOVE_ROOM = (
+_SELECT_GROUP_SCOPE = """
+SELECT COALESCE((SELECT scope_key FROM rooms WHERE key = :scope), :scope) AS key
+"""
+_MIGRATE_GROUP = (
     """
     INSERT INTO rooms (key, scope_key) VALUES (:new, :scope)
     ON CONFLICT (key) DO UPDATE SET scope_key = excluded.scope_key
     """,
-    "UPDATE rooms SET scope_key = :scope WHERE scope_key = :left",
+    "UPDATE rooms SET scope_key = :scope WHERE scope_key = :replaced",
     """
-    INSERT INTO own_rooms (scope_key) SELECT :scope FROM own_rooms WHERE scope_key = :left AND NOT is_past
+    INSERT INTO own_rooms (scope_key)
+    SELECT :scope FROM own_rooms WHERE scope_key = :replaced AND NOT is_past
     ON CONFLICT DO NOTHING
     """,
-    "UPDATE own_rooms SET is_past = 1 WHERE scope_key = :left",
+    "UPDATE own_rooms SET is_past = 1 WHERE scope_key = :replaced",
 )
-"""Every id of a room leads to its scope at once; what the owner has said under the new id before stays the owner's."""
-PRIVATE = f"""
-SELECT addresses.platform, addresses.chat_id, addresses.thread_id, scopes.key, sessions.scope_id, sessions.address_id
-FROM sessions JOIN addresses ON addresses.id = sessions.address_id JOIN scopes ON scopes.id = sessions.scope_id
-WHERE {rows.visible()} AND sessions.external_id IS NULL AND scopes.key LIKE 'account:' || addresses.platform || ':%'
-    AND scopes.key NOT IN (SELECT 'account:' || platform || ':' || user_id FROM accounts WHERE removed_at NOT NULL)
+"""Point every id of a group to its scope. What the owner said under the new id stays theirs."""
+_SELECT_PRIVATE_CHATS = f"""
+SELECT addresses.platform, addresses.chat_id, addresses.thread_id, scopes.key, sessions.scope_id,
+    sessions.address_id
+FROM sessions JOIN addresses ON addresses.id = sessions.address_id
+JOIN scopes ON scopes.id = sessions.scope_id
+WHERE {visible()} AND sessions.external_id IS NULL
+    AND scopes.key LIKE 'account:' || addresses.platform || ':%'
+    AND scopes.key NOT IN (
+        SELECT 'account:' || platform || ':' || user_id FROM accounts WHERE removed_at NOT NULL
+    )
 GROUP BY addresses.id, scopes.id
 ORDER BY addresses.platform = 'terminal', MAX(sessions.last_at) DESC, MAX(sessions.id) DESC
 """
-"""What was imported may have been said to somebody else; the rest is rooms, what was planned, and who was removed."""
-PART_ROOM = (
+"""Leaves out groups, scheduled questions and removed accounts. Imports are left out, too: they may
+be a chat with another person."""
+_DETACH_GROUP = (
     "UPDATE rooms SET scope_key = :next WHERE scope_key = :scope",
     "INSERT INTO rooms (key, scope_key) VALUES (:scope, :next)",
     "UPDATE own_rooms SET is_past = 1 WHERE scope_key = :scope",
     "DELETE FROM actions WHERE scope_id = :id",
-    "UPDATE jobs SET scope_id = :scope_id, address_id = :address_id WHERE scope_id = :id AND ended_at IS NULL",
+    """
+    UPDATE jobs SET scope_id = :scope_id, address_id = :address_id
+    WHERE scope_id = :id AND ended_at IS NULL
+    """,
     f"""
     UPDATE outbox SET message_id = NULL, reply_to = NULL, posted = '[]',
-        lane = (SELECT {rows.LANE} FROM addresses WHERE id = :address_id)
+        lane = (SELECT {rows.CONVERSATION_KEY} FROM addresses WHERE id = :address_id)
     WHERE done_at IS NULL AND dead_at IS NULL AND payload IS NOT NULL AND lane IN (
-        SELECT {rows.LANE} FROM sessions JOIN addresses ON addresses.id = sessions.address_id
+        SELECT {rows.CONVERSATION_KEY}
+        FROM sessions JOIN addresses ON addresses.id = sessions.address_id
         WHERE sessions.scope_id = :id AND sessions.external_id IS NULL
     )
     """,
 )
-"""What is planned there, and what has yet to arrive there, goes to where the owner talks in private. Work that began in
-this generation finds the next one."""
+"""Start the next generation of a group's scope. Its jobs and undelivered answers go to the private
+chat of the owner."""
 _OF_ACCOUNT = "WHERE platform = :platform AND user_id = :user_id"
-INSERT_ACCOUNT = """
-INSERT INTO accounts (platform, user_id, person_id, name) VALUES (:platform, :user_id, :person, COALESCE(:name, ''))
+_INSERT_ACCOUNT = """
+INSERT INTO accounts (platform, user_id, person_id, name)
+VALUES (:platform, :user_id, :person, COALESCE(:name, ''))
 """
-MOVE_ACCOUNT = """
-UPDATE accounts SET person_id = :person, removed_at = CASE WHEN :owner_by IS NULL THEN removed_at END,
+_MOVE_ACCOUNT = f"""
+UPDATE accounts SET person_id = :person,
+    removed_at = CASE WHEN :owner_by IS NULL THEN removed_at END,
     owner_by = CASE owner_by WHEN 'revoked' THEN COALESCE(:owner_by, 'revoked') ELSE :owner_by END
+{_OF_ACCOUNT}
 """
-ADMIT = "UPDATE accounts SET admitted_at = :now, admitted_by = :by, removed_at = NULL, is_blocked = 0"
-KNOWN = f"""
+_APPROVE_ACCOUNT = f"""
+UPDATE accounts SET admitted_at = :now, admitted_by = :by, removed_at = NULL, is_blocked = 0
+{_OF_ACCOUNT}
+"""
+_SELECT_ALL_ACCOUNTS = f"""
 SELECT accounts.platform, user_id, name, person_id, COALESCE(removed_at, admitted_at) AS at,
-    CASE WHEN removed_at NOT NULL THEN CASE is_blocked WHEN 1 THEN 'blocked' ELSE 'removed' END
-        WHEN is_owner THEN owner_by WHEN {in_list("accounts.platform || ':' || user_id", "listed")} THEN 'listed'
-        WHEN admitted_at NOT NULL THEN COALESCE(admitted_by, 'code') ELSE '' END AS why, (
+    CASE
+        WHEN removed_at NOT NULL THEN CASE is_blocked WHEN 1 THEN 'blocked' ELSE 'removed' END
+        WHEN is_owner THEN owner_by
+        WHEN {in_list("accounts.platform || ':' || user_id", "listed")} THEN 'listed'
+        WHEN admitted_at NOT NULL THEN COALESCE(admitted_by, 'code')
+        ELSE ''
+    END AS why,
+    (
         SELECT MAX(sessions.last_at) FROM scopes JOIN sessions ON sessions.scope_id = scopes.id
-        JOIN addresses ON addresses.id = sessions.address_id AND addresses.platform = accounts.platform
-        WHERE scopes.key = 'account:' || accounts.platform || ':' || accounts.user_id AND sessions.external_id IS NULL
+        JOIN addresses ON addresses.id = sessions.address_id
+            AND addresses.platform = accounts.platform
+        WHERE scopes.key = 'account:' || accounts.platform || ':' || accounts.user_id
+            AND sessions.external_id IS NULL
     ) AS seen_at
-FROM accounts JOIN people ON people.id = person_id ORDER BY is_owner DESC, person_id, accounts.platform, user_id
+FROM accounts JOIN people ON people.id = person_id
+ORDER BY is_owner DESC, person_id, accounts.platform, user_id
 """
-ADMITTED = "SELECT * FROM pairings WHERE used_at IS NOT NULL AND inbound IS NOT NULL ORDER BY used_at"
-PENDING_PAIRINGS = "SELECT * FROM pairings WHERE used_at IS NULL AND expires_at > :now ORDER BY created_at, code"
-USE_PAIRING = """
-UPDATE pairings SET used_at = :now WHERE code = :code AND used_at IS NULL AND expires_at > :now RETURNING *
+_SELECT_APPROVED_PAIRINGS = """
+SELECT * FROM pairings WHERE used_at IS NOT NULL AND inbound IS NOT NULL ORDER BY used_at
 """
-INSERT_PAIRING = """
+_SELECT_PENDING_PAIRINGS = """
+SELECT * FROM pairings WHERE used_at IS NULL AND expires_at > :now ORDER BY created_at, code
+"""
+_USE_PAIRING = """
+UPDATE pairings SET used_at = :now
+WHERE code = :code AND used_at IS NULL AND expires_at > :now RETURNING *
+"""
+_INSERT_PAIRING = """
 INSERT INTO pairings (code, platform, user_id, name, created_at, expires_at, inbound)
 SELECT :code, :platform, :user_id, :name, :now, :expires_at, :inbound
-WHERE NOT EXISTS (SELECT 1 FROM pairings WHERE platform = :platform AND user_id = :user_id AND expires_at > :now)
-AND (SELECT COUNT(*) FROM pairings WHERE used_at IS NULL AND expires_at > :now) < :pending
+WHERE NOT EXISTS (
+    SELECT 1 FROM pairings
+    WHERE platform = :platform AND user_id = :user_id AND expires_at > :now
+) AND (
+    SELECT COUNT(*) FROM pairings WHERE used_at IS NULL AND expires_at > :now
+) < :max_pending
 """
-SET_WAITING = f"""
-UPDATE pairings SET inbound = :inbound {_OF_ACCOUNT} AND expires_at > :now AND json_extract(inbound, '$.text') = ''
+_SET_WAITING_MESSAGE = f"""
+UPDATE pairings SET inbound = :inbound
+{_OF_ACCOUNT} AND expires_at > :now AND json_extract(inbound, '$.text') = ''
 """
-AMEND_WAITING = """
-UPDATE pairings SET inbound = :inbound WHERE (:platform, :chat_id, :message_id)
-    = (platform, json_extract(inbound, '$.address.chat_id'), json_extract(inbound, '$.message_id'))
+"""A message replaces the command, stored without its text, that began the pairing."""
+_AMEND_WAITING_MESSAGE = """
+UPDATE pairings SET inbound = :inbound WHERE (:platform, :chat_id, :message_id) = (
+    platform, json_extract(inbound, '$.address.chat_id'), json_extract(inbound, '$.message_id')
+)
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """A stranger's request to be admitted. The owner approves `code` after seeing platform, name and id. `inbound`:
-    their first message that is no command, to be answered then; before there is one, any, without its text."""
+    """A stranger's request for access, which the owner approves by its code."""
 
     code: str
     account: Account
     name: str
     expires_at: datetime
+    # The stranger's first message that isn't a command. It is answered after approval. If they have
+    # sent only a command, this is the command without its text.
     inbound: Inbound | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """Of an account in a place: the `scope` of the place and what may be seen there, and the `accounts` of
-    the person, of whom one `is_admitted` if it was approved by pairing. `is_removed`, `is_blocked`: see `Removals`."""
+class AccountAccess:
+    """What decides whether an account is served in a place."""
 
+    # The scope of the place.
     scope: Scope
+    # All scopes that may be seen in the place.
     scopes: frozenset[Scope]
+    # The scopes of the accounts of the same person.
     accounts: frozenset[Scope]
     is_owner: bool
-    is_admitted: bool
+    # Whether one of the person's accounts was approved by pairing.
+    is_approved: bool
+    # See `Removals`.
     is_removed: bool
     is_blocked: bool
 
-    def is_let_in(self, account: Account, listed: Collection[str]) -> bool:
-        """By approval or as one of the people `listed` in settings; whoever is let in is with all linked accounts."""
-        accounts = (account.key, *(scope.key.removeprefix("account:") for scope in self.accounts))
-        is_known = self.is_admitted or any(key in listed for key in accounts)
-        return self.is_owner or (is_known and not self.is_removed)
+    def has_access(self, account: Account, listed: Collection[str]) -> bool:
+        """Whether the account is served.
+
+        The owner is always served. Another account must not be removed, and it or a linked account
+        must be approved or `listed` in settings.
+        """
+        if self.is_owner:
+            return True
+        if self.is_removed:
+            return False
+        keys = {scope.key.removeprefix("account:") for scope in self.accounts} | {account.key}
+        return self.is_approved or any(key in listed for key in keys)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownAccount:
-    """`why`: what let it in or out (see `KNOWN`), and when; `seen_at`: when it last talked in private."""
+    """An account that has written at least once, or that settings name."""
 
     account: Account
     name: str
     person_id: int
+    # What let the account in or out: settings, cli, chat, code, listed, removed, blocked or "".
     why: str
+    # When the account was let in or removed.
     at: datetime | None
+    # When the account last wrote in private.
     seen_at: datetime | None
 
 
-def new_code() -> str:
+def generate_code() -> str:
     return "".join(secrets.choice(ALPHABET) for _ in range(CODE_CHARS))
 
 
-def typed_code(code: str) -> str:
-    """A code in capitals, without the spaces and dashes it was typed with."""
-    return "".join(sign for sign in code[:100].upper() if sign.isalnum())
+def normalize_code(code: str) -> str:
+    """Return a typed code in capitals, without spaces and dashes."""
+    return "".join(char for char in code[:100].upper() if char.isalnum())
 
 
 def add_person(connection: Connection, is_owner: bool = False) -> int:
-    return rows.insert(connection, rows.insertion("people", "is_owner"), {"is_owner": is_owner})
+    """Store a new person without accounts and return the id."""
+    statement = rows.insert_statement("people", "is_owner")
+    return rows.insert(connection, statement, {"is_owner": is_owner})
 
 
-def add_account(connection: Connection, account: Account, name: str | None) -> int:
-    """Makes the account a person of its own when it is new; sets its name when one is given. The person's id."""
-    values = {**rows.values_of(account), "name": name}
-    row = connection.execute(PERSON, values).fetchone()
-    person = add_person(connection) if row is None else int(row["id"])
+def ensure_account(connection: Connection, account: Account, name: str | None) -> int:
+    """Store an account, set its name if one is given, and return its person's id.
+
+    A new account becomes a person of its own.
+    """
+    values = {**rows.field_values(account), "name": name}
+    row = connection.execute(_SELECT_PERSON, values).fetchone()
     if row is None:
-        connection.execute(INSERT_ACCOUNT, {**values, "person": person})
-    elif name is not None:
+        person_id = add_person(connection)
+        connection.execute(_INSERT_ACCOUNT, {**values, "person": person_id})
+        return person_id
+    if name is not None:
         connection.execute(f"UPDATE accounts SET name = :name {_OF_ACCOUNT}", values)
-    return person
+    return int(row["id"])
 
 
-def move_account(connection: Connection, account: Account, person_id: int, owner_by: str | None) -> None:
-    """Moves an account to a person; `owner_by`: what made it the owner's, settings, cli or nothing. One that was
-    `revoked` stays so until it is the owner's again."""
-    values = {**rows.values_of(account), "person": person_id, "owner_by": owner_by}
-    connection.execute(f"{MOVE_ACCOUNT} {_OF_ACCOUNT}", values)
-    connection.execute("DELETE FROM people WHERE is_owner = 0 AND id NOT IN (SELECT person_id FROM accounts)")
+def move_account(
+    connection: Connection, account: Account, person_id: int, owner_by: str | None
+) -> None:
+    """Move an account to another person.
+
+    `owner_by` says what made it the owner's: `settings`, `cli`, or None if it isn't. `revoked`
+    stays until the account is the owner's again.
+    """
+    values = {**rows.field_values(account), "person": person_id, "owner_by": owner_by}
+    connection.execute(_MOVE_ACCOUNT, values)
+    connection.execute(
+        "DELETE FROM people WHERE is_owner = 0 AND id NOT IN (SELECT person_id FROM accounts)"
+    )
 
 
-def is_owners(connection: Connection, account: Account) -> bool:
-    row = connection.execute(PERSON, rows.values_of(account)).fetchone()
+def is_owner_account(connection: Connection, account: Account) -> bool:
+    row = connection.execute(_SELECT_PERSON, rows.field_values(account)).fetchone()
     return account == TERMINAL or (row is not None and bool(row["is_owner"]))
 
 
+def current_group_scope(connection: Connection, scope: Scope) -> Scope:
+    """Return the scope of a group by any of its ids, in its present generation.
+
+    Any other scope is returned unchanged.
+    """
+    row = connection.execute(_SELECT_GROUP_SCOPE, {"scope": scope}).fetchone()
+    return Scope(key=row["key"])
+
+
+def load_visible_scopes(connection: Connection, scope: Scope) -> frozenset[Scope]:
+    """Return all scopes that may be seen in the place of `scope`.
+
+    - An account sees the scopes of its person's accounts. The owner's also see the groups that are
+      or were the owner's own.
+    - A group sees its present generation; one of the owner's own sees what the owner sees.
+    - An invalid scope sees nothing.
+    """
+    kind, _, rest = scope.key.partition(":")
+    platform, _, user_id = rest.partition(":")
+    if kind == "room":
+        scope = current_group_scope(connection, scope)
+        person = connection.execute(_SELECT_OWNER_OF_GROUP, {"scope": scope}).fetchone()
+    elif kind == "account" and platform and user_id:
+        values = {"platform": platform, "user_id": user_id}
+        person = connection.execute(_SELECT_PERSON, values).fetchone()
+    else:
+        return frozenset()
+    if person is None:
+        return frozenset((scope,))
+    scope_rows = connection.execute(_SELECT_SCOPES_OF_PERSON, {"person": person["id"]})
+    return frozenset(Scope(key=row["key"]) for row in scope_rows)
+
+
+def load_access(connection: Connection, account: Account, scope: Scope) -> AccountAccess:
+    """Load what decides whether an account is served in the place of `scope`."""
+    account_rows = connection.execute(SELECT_LINKED_ACCOUNTS, rows.field_values(account)).fetchall()
+    is_removed = bool(account_rows) and account_rows[0]["removed_at"] is not None
+    return AccountAccess(
+        scope=current_group_scope(connection, scope),
+        scopes=load_visible_scopes(connection, scope),
+        accounts=frozenset(Scope.account(row["platform"], row["user_id"]) for row in account_rows),
+        is_owner=is_owner_account(connection, account),
+        is_approved=any(row["admitted_at"] is not None for row in account_rows),
+        is_removed=is_removed,
+        is_blocked=is_removed and bool(account_rows[0]["is_blocked"]),
+    )
+
+
 class People:
-    """Accounts, persons, pairings and rooms in state.db."""
+    """Accounts, persons, pairings and groups in state.db."""
 
     def __init__(self, database: Database, incognito: IncognitoRegistry | None = None) -> None:
         self._database = database
         self._incognito = incognito
 
-    async def set_owner(self, accounts: Sequence[Account], rooms: Sequence[Scope]) -> None:
-        """Makes exactly these accounts, the terminal, and those approved as owner at the command line the owner's, and
-        exactly these rooms the owner's own; an account no longer listed becomes a person of its own. What was said in a
-        room no longer listed stays the owner's: the room begins with a new scope. Writes only what differs: every
-        command line begins with this, beside a running gateway."""
+    async def set_owner(self, accounts: Sequence[Account], groups: Sequence[Scope]) -> None:
+        """Make exactly these accounts and groups the owner's.
 
-        def work(connection: Connection) -> None:
-            owner = _owner(connection)
-            listed = dict.fromkeys((TERMINAL, *accounts))
-            theirs = "SELECT * FROM accounts WHERE person_id = :owner OR owner_by = 'revoked'"
-            found = connection.execute(theirs, {"owner": owner}).fetchall()
-            present = {rows.account_in(row): row["owner_by"] for row in found}
-            for account, owner_by in present.items():
-                if owner_by == "revoked" and account not in listed:
-                    # From now on the settings may name it again.
-                    connection.execute(f"UPDATE accounts SET owner_by = NULL {_OF_ACCOUNT}", rows.values_of(account))
-                elif owner_by != "cli" and account not in listed:
-                    move_account(connection, account, add_person(connection), None)
-            for account in listed:
-                if account not in present:
-                    add_account(connection, account, None)
-                    move_account(connection, account, owner, "settings")
-            own = {room_scope(connection, room) for room in rooms}
-            listed_before = connection.execute("SELECT scope_key AS key FROM own_rooms WHERE NOT is_past").fetchall()
-            before = {Scope(key=row["key"]) for row in listed_before}
-            for room in before - own:
-                _part_room(connection, room)
-            new = [{"scope_key": room} for room in own - before]
-            connection.executemany(rows.insertion("own_rooms", "scope_key"), new)
+        The terminal, and accounts that were approved as owner at the command line, stay the
+        owner's. An account that is no longer listed becomes a person of its own. A group that is no
+        longer listed goes on with the next generation of its scope; earlier messages there
+        stay the owner's. Only differences are written: each command line starts with this while
+        a gateway may be running.
+        """
 
-        await self._database.write(work)
+        def write(connection: Connection) -> None:
+            _set_owner_accounts(connection, accounts)
+            _set_owner_groups(connection, groups)
 
-    async def scopes(self, scope: Scope) -> frozenset[Scope]:
-        """See `scopes_in`."""
-        return await self._database.read(lambda connection: scopes_in(connection, scope))
+        await self._database.write(write)
 
-    async def private(self, scope: Scope) -> list[tuple[Address, Scope]]:
-        """Where the person of an account has talked to me in private, latest first and the terminal last: on a platform
-        itself, and each with the scope, which is the account there."""
-        found = await self._database.fetch_all(PRIVATE, {"scopes": rows.scope_parameter(await self.scopes(scope))})
-        return [(rows.address_of(row), Scope(key=row["key"])) for row in found]
+    async def load_visible_scopes(self, scope: Scope) -> frozenset[Scope]:
+        """See the function `load_visible_scopes`."""
+        return await self._database.read(lambda connection: load_visible_scopes(connection, scope))
 
-    async def standing(self, account: Account, scope: Scope) -> Standing:
-        """What decides whether an account is served in the place of `scope`."""
-        return await self._database.glance(lambda connection: standing_in(connection, account, scope))
+    async def list_private_chats(self, scope: Scope) -> list[tuple[Address, Scope]]:
+        """List the private chats of an account's person, with the scope of each.
 
-    async def greet(self, account: Account, name: str) -> None:
-        await self._database.write(lambda connection: add_account(connection, account, name))
+        The latest comes first and the terminal last.
+        """
+        scopes = await self.load_visible_scopes(scope)
+        values = {"scopes": scope_parameter(scopes)}
+        chats = await self._database.fetch_all(_SELECT_PRIVATE_CHATS, values)
+        return [(rows.read_address(row), Scope(key=row["key"])) for row in chats]
 
-    async def ask(self, account: Account, name: str, now: datetime, inbound: Inbound | None = None) -> Pairing | None:
-        """A pairing code for whoever wrote `inbound`; None when one was given within the hour or 20 are pending."""
-        waiting, name, expires_at = inbound and _waiting(inbound), rows.clean(name), now + CODE_LIFE
-        pairing = Pairing(code=new_code(), account=account, name=name, expires_at=expires_at, inbound=waiting)
-        values = rows.values_of(pairing) | rows.values_of(account) | {"now": now, "pending": PENDING}
-        values["inbound"] = waiting and rows.dump_inbound(waiting)
+    async def load_access(self, account: Account, scope: Scope) -> AccountAccess:
+        """See the function `load_access`."""
+        return await self._database.read_inline(
+            lambda connection: load_access(connection, account, scope)
+        )
 
-        def work(connection: Connection) -> Pairing | None:
-            if connection.execute(INSERT_PAIRING, values).rowcount:
+    async def record_name(self, account: Account, name: str) -> None:
+        """Store an account with its present name."""
+        await self._database.write(lambda connection: ensure_account(connection, account, name))
+
+    async def request_pairing(
+        self, account: Account, name: str, now: datetime, inbound: Inbound | None = None
+    ) -> Pairing | None:
+        """Make a pairing code for the stranger who wrote `inbound`.
+
+        Returns None if the account got a code within the hour, or if too many are pending. The
+        message is still kept then, if only a command was kept before.
+        """
+        kept_message = None if inbound is None else _limit_waiting_message(inbound)
+        pairing = Pairing(
+            code=generate_code(),
+            account=account,
+            name=rows.clean(name),
+            expires_at=now + CODE_LIFETIME,
+            inbound=kept_message,
+        )
+        values = {
+            **rows.field_values(account),
+            "code": pairing.code,
+            "name": pairing.name,
+            "now": now,
+            "expires_at": pairing.expires_at,
+            "inbound": None if kept_message is None else rows.dump_inbound(kept_message),
+            "max_pending": MAX_PENDING_PAIRINGS,
+        }
+
+        def write(connection: Connection) -> Pairing | None:
+            if connection.execute(_INSERT_PAIRING, values).rowcount:
                 return pairing
-            connection.execute(SET_WAITING, values)
+            connection.execute(_SET_WAITING_MESSAGE, values)
             return None
 
-        return await self._database.write(work)
+        return await self._database.write(write)
 
-    async def amend(self, inbound: Inbound) -> None:
-        """What a stranger's edit or deletion does to a message that waits."""
-        values = {**rows.place(inbound.address), "message_id": inbound.message_id}
-        await self._database.execute(AMEND_WAITING, values | {"inbound": rows.dump_inbound(_waiting(inbound))})
+    async def amend_waiting(self, inbound: Inbound) -> None:
+        """Apply a stranger's edit or deletion to the message that waits for their approval."""
+        values = {
+            **rows.address_values(inbound.address),
+            "message_id": inbound.message_id,
+            "inbound": rows.dump_inbound(_limit_waiting_message(inbound)),
+        }
+        await self._database.execute(_AMEND_WAITING_MESSAGE, values)
 
-    async def pending(self, now: datetime) -> list[Pairing]:
-        """Requests that can be approved, oldest first."""
-        found = await self._database.fetch_all(PENDING_PAIRINGS, {"now": now})
-        return [_pairing(row) for row in found]
+    async def list_pending(self, now: datetime) -> list[Pairing]:
+        """List the requests that can be approved, oldest first."""
+        pairings = await self._database.fetch_all(_SELECT_PENDING_PAIRINGS, {"now": now})
+        return [_read_pairing(row) for row in pairings]
 
-    async def approve(self, code: str, now: datetime, is_owner: bool = False, by: str = "chat") -> Pairing | None:
-        """Admits the account behind a typed code; None when the code is wrong, used or expired. `is_owner`: for
-        good the owner's, for the command line only. `by`: chat or cli."""
-        values = {"code": typed_code(code), "now": now}
+    async def approve(
+        self, code: str, now: datetime, is_owner: bool = False, by: str = "chat"
+    ) -> Pairing | None:
+        """Approve the account behind a typed code; None if the code is wrong, used or expired.
 
-        def work(connection: Connection) -> Pairing | None:
-            used = connection.execute(USE_PAIRING, values).fetchall()
-            if not used:
+        `is_owner` makes the account the owner's, which only the command line may do. `by` is `chat`
+        or `cli`.
+        """
+
+        def use_code(connection: Connection) -> Pairing | None:
+            """Mark the code as used and approve its account."""
+            values = {"code": normalize_code(code), "now": now}
+            used_rows = connection.execute(_USE_PAIRING, values).fetchall()
+            if not used_rows:
                 return None
-            pairing = _pairing(used[0])
-            add_account(connection, pairing.account, pairing.name)
-            admitted = {**rows.values_of(pairing.account), "now": now, "by": by}
-            connection.execute(f"{ADMIT} {_OF_ACCOUNT}", admitted)
+            pairing = _read_pairing(used_rows[0])
+            ensure_account(connection, pairing.account, pairing.name)
+            approval = {**rows.field_values(pairing.account), "now": now, "by": by}
+            connection.execute(_APPROVE_ACCOUNT, approval)
             if is_owner:
-                move_account(connection, pairing.account, _owner(connection), "cli")
+                move_account(connection, pairing.account, _ensure_owner(connection), "cli")
             return pairing
 
-        return await self._database.write(work)
+        return await self._database.write(use_code)
 
-    async def known(self, listed: Collection[str]) -> list[KnownAccount]:
-        """All that were met, those of one person together, the owner's first."""
-        found = await self._database.fetch_all(KNOWN, {"listed": list_value(listed)})
-        return [KnownAccount(**rows.fields_in(row, KnownAccount), account=rows.account_in(row)) for row in found]
+    async def list_accounts(self, listed: Collection[str]) -> list[KnownAccount]:
+        """List all known accounts, grouped by person, the owner's first.
 
-    async def admitted(self) -> list[Pairing]:
-        """Requests that were approved, until `drop`, by whomever."""
-        return [_pairing(row) for row in await self._database.fetch_all(ADMITTED)]
+        `listed` are the keys of accounts that settings let in.
+        """
+        values = {"listed": encode_list(listed)}
+        return [
+            KnownAccount(**rows.read_fields(row, KnownAccount), account=rows.read_account(row))
+            for row in await self._database.fetch_all(_SELECT_ALL_ACCOUNTS, values)
+        ]
 
-    async def drop(self, pairing: Pairing) -> None:
-        await self._database.execute("DELETE FROM pairings WHERE code = :code", {"code": pairing.code})
+    async def list_approved(self) -> list[Pairing]:
+        """List the approved requests whose message hasn't been answered yet; see `drop_pairing`."""
+        pairings = await self._database.fetch_all(_SELECT_APPROVED_PAIRINGS)
+        return [_read_pairing(row) for row in pairings]
 
-    async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
-        """A room has a new id; its scope stays that of the old one."""
-        old, new = Scope.room(platform, old_chat_id), Scope.room(platform, new_chat_id)
+    async def drop_pairing(self, pairing: Pairing) -> None:
+        statement = "DELETE FROM pairings WHERE code = :code"
+        await self._database.execute(statement, {"code": pairing.code})
 
-        def work(connection: Connection) -> None:
-            scope, left = room_scope(connection, old), room_scope(connection, new)
-            if scope == left:
+    async def migrate_group(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
+        """Give a group a new id. Its scope stays that of the old id.
+
+        Jobs and the incognito state follow the group. Messages keep the address where they were
+        said.
+        """
+        old = Scope.group(platform, old_chat_id)
+        new = Scope.group(platform, new_chat_id)
+
+        def point_to_scope(connection: Connection) -> None:
+            """Point the new id to the scope of the old one, and move jobs and marks."""
+            scope = current_group_scope(connection, old)
+            new_id_scope = current_group_scope(connection, new)
+            if scope == new_id_scope:
                 return
-            values = {"new": new, "scope": scope, "left": left}
-            for statement in MOVE_ROOM:
-                connection.execute(statement, values)
-            # What is planned there and where it is incognito follow the room; messages stay where they were said.
-            addresses = {
-                "new": rows.ensure_address(connection, Address(platform=platform, chat_id=new_chat_id)),
-                "old": rows.find_address(connection, Address(platform=platform, chat_id=old_chat_id)),
+            for statement in _MIGRATE_GROUP:
+                connection.execute(
+                    statement, {"new": new, "scope": scope, "replaced": new_id_scope}
+                )
+            new_address = Address(platform=platform, chat_id=new_chat_id)
+            old_address = Address(platform=platform, chat_id=old_chat_id)
+            ids = {
+                "new": rows.ensure_address(connection, new_address),
+                "old": rows.find_address(connection, old_address),
             }
-            connection.execute("UPDATE jobs SET address_id = :new WHERE address_id = :old", addresses)
-            connection.execute("UPDATE OR REPLACE veils SET address_id = :new WHERE address_id = :old", addresses)
+            for statement in (
+                "UPDATE jobs SET address_id = :new WHERE address_id = :old",
+                "UPDATE OR REPLACE veils SET address_id = :new WHERE address_id = :old",
+            ):
+                connection.execute(statement, ids)
 
         if self._incognito is not None:
-            self._incognito.move(platform, old_chat_id, new_chat_id)
-        await self._database.write(work)
+            self._incognito.migrate_group(platform, old_chat_id, new_chat_id)
+        await self._database.write(point_to_scope)
 
 
-def _owner(connection: Connection) -> int:
-    """The id of the owner's person, made when there is none."""
-    row = connection.execute(OWNER).fetchone()
+def _ensure_owner(connection: Connection) -> int:
+    """Return the id of the owner's person, and store the person if necessary."""
+    row = connection.execute(_SELECT_OWNER).fetchone()
     return add_person(connection, is_owner=True) if row is None else int(row["id"])
 
 
-def room_scope(connection: Connection, scope: Scope) -> Scope:
-    """The scope of a room whatever its id is by now, in its present generation; any other as it is."""
-    return Scope(key=connection.execute(ROOM_SCOPE, {"scope": scope}).fetchone()["key"])
+def _set_owner_accounts(connection: Connection, accounts: Sequence[Account]) -> None:
+    """Make these accounts and the terminal the owner's; see `People.set_owner`."""
+    owner_id = _ensure_owner(connection)
+    owner_accounts = list(dict.fromkeys((TERMINAL, *accounts)))
+    statement = "SELECT * FROM accounts WHERE person_id = :owner OR owner_by = 'revoked'"
+    owner_rows = connection.execute(statement, {"owner": owner_id}).fetchall()
+    owner_by_account = {rows.read_account(row): row["owner_by"] for row in owner_rows}
+
+    for account, owner_by in owner_by_account.items():
+        if account in owner_accounts:
+            continue
+        if owner_by == "revoked":
+            # From now on settings may name the account again.
+            connection.execute(
+                f"UPDATE accounts SET owner_by = NULL {_OF_ACCOUNT}", rows.field_values(account)
+            )
+        elif owner_by != "cli":
+            move_account(connection, account, add_person(connection), None)
+    for account in owner_accounts:
+        if account not in owner_by_account:
+            ensure_account(connection, account, None)
+            move_account(connection, account, owner_id, "settings")
 
 
-def standing_in(connection: Connection, account: Account, scope: Scope) -> Standing:
-    """See `People.standing`."""
-    linked = connection.execute(LINKED, rows.values_of(account)).fetchall()
-    is_removed = bool(linked) and linked[0]["removed_at"] is not None
-    return Standing(
-        scope=room_scope(connection, scope),
-        scopes=scopes_in(connection, scope),
-        accounts=frozenset(Scope.account(row["platform"], row["user_id"]) for row in linked),
-        is_owner=is_owners(connection, account),
-        is_admitted=any(row["admitted_at"] is not None for row in linked),
-        is_removed=is_removed,
-        is_blocked=is_removed and bool(linked[0]["is_blocked"]),
+def _set_owner_groups(connection: Connection, groups: Sequence[Scope]) -> None:
+    """Make exactly these groups the owner's own; see `People.set_owner`."""
+    owner_groups = {current_group_scope(connection, group) for group in groups}
+    statement = "SELECT scope_key AS key FROM own_rooms WHERE NOT is_past"
+    present = {Scope(key=row["key"]) for row in connection.execute(statement).fetchall()}
+    for group in present - owner_groups:
+        _detach_group(connection, group)
+    new = [{"scope_key": group} for group in owner_groups - present]
+    connection.executemany(rows.insert_statement("own_rooms", "scope_key"), new)
+
+
+def _detach_group(connection: Connection, scope: Scope) -> None:
+    """Start the next generation of a group's scope, such as ``room:telegram:-5#2``.
+
+    The generation before stays the owner's. Answers that are being made start again.
+    """
+    owner_scopes = {"scopes": scope_parameter(load_visible_scopes(connection, LOCAL_SCOPE))}
+    private_chat = connection.execute(_SELECT_PRIVATE_CHATS, owner_scopes).fetchone()
+    if private_chat is not None:
+        target = rows.pick_columns(private_chat, "scope_id", "address_id")
+    else:
+        terminal = Address(platform=TERMINAL.platform, chat_id=TERMINAL.user_id)
+        target = {
+            "scope_id": rows.ensure_scope(connection, LOCAL_SCOPE),
+            "address_id": rows.ensure_address(connection, terminal),
+        }
+    first_key, _, generation = scope.key.partition("#")
+    values = {
+        **target,
+        "scope": scope,
+        "next": Scope(key=f"{first_key}#{int(generation or 1) + 1}"),
+        "id": rows.ensure_scope(connection, scope),
+    }
+    for statement in _DETACH_GROUP:
+        connection.execute(statement, values)
+    epoch.detach_scopes(connection, frozenset((scope,)))
+
+
+def _read_pairing(row: Row) -> Pairing:
+    return Pairing(**rows.read_fields(row, Pairing), account=rows.read_account(row))
+
+
+def _limit_waiting_message(inbound: Inbound) -> Inbound:
+    """Reduce a stranger's message to the part that waits for their approval.
+
+    That is the beginning of its text, and nothing of a command.
+    """
+    text = inbound.text[:MAX_WAITING_CHARS] if inbound.command is None else ""
+    return replace(
+        inbound,
+        kind="message",
+        text=text,
+        command=None,
+        reply_to=None,
+        quote=None,
+        attachments=(),
     )
 
 
-def _part_room(connection: Connection, scope: Scope) -> None:
-    """Gives a room the next generation of its scope (``room:telegram:-5#2``); the one before stays the owner's. Answers
-    under way are begun anew."""
-    from core.store import epoch  # which asks this module who may see what
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What a piece of work may see, and on whose behalf it runs."""
 
-    place, _, number = scope.key.partition("#")
-    seen = rows.scope_parameter(scopes_in(connection, LOCAL))
-    private = connection.execute(PRIVATE, {"scopes": seen}).fetchone() or {
-        "scope_id": rows.ensure_scope(connection, LOCAL),
-        "address_id": rows.ensure_address(connection, Address(platform=TERMINAL.platform, chat_id=TERMINAL.user_id)),
-    }
-    values = {
-        **rows.columns(private, "scope_id", "address_id"),
-        "scope": scope,
-        "next": Scope(key=f"{place}#{int(number or 1) + 1}"),
-        "id": rows.ensure_scope(connection, scope),
-    }
-    for statement in PART_ROOM:
-        connection.execute(statement, values)
-    epoch.part(connection, frozenset((scope,)))
+    # The scope of the place, with a group's present generation.
+    scope: Scope
+    # All scopes that may be seen there.
+    scopes: frozenset[Scope]
+    # Whether the owner asks.
+    is_owner: bool
+    # The work's inbox entries that haven't been closed meanwhile.
+    open_entry_ids: frozenset[int]
+    epoch: ErasureEpoch
 
 
-def scopes_in(connection: Connection, scope: Scope) -> frozenset[Scope]:
-    """What may be seen in `scope`: for an account the scopes of its person's accounts, for the owner's also those of
-    rooms while they are or were the owner's own; for a room the present one, for one of the owner's own the owner's.
-    Empty for what is no scope."""
-    kind, _, rest = scope.key.partition(":")
-    platform, _, user_id = rest.partition(":")
-    if kind == "room":
-        scope = room_scope(connection, scope)
-        person = connection.execute(OWNER_OF_ROOM, {"scope": scope}).fetchone()
-    elif kind == "account" and platform and user_id:
-        person = connection.execute(PERSON, {"platform": platform, "user_id": user_id}).fetchone()
-    else:
-        return frozenset()
-    if person is None:
-        return frozenset((scope,))
-    return frozenset(Scope(key=row["key"]) for row in connection.execute(SCOPES, {"person": person["id"]}))
+class EpochGuard:
+    """Hands out views, and clears caches after any process has erased something."""
+
+    def __init__(self, database: Database) -> None:
+        # Each function clears one cache of rows read from the store.
+        self.cache_invalidators: list[Callable[[], None]] = []
+        self._database = database
+        self._last_epoch_number: int | None = None
+
+    async def view(
+        self, scope: Scope, account: Account | None = None, entry_ids: Sequence[int] = ()
+    ) -> View:
+        """Wait until nothing that can be seen in `scope` is being erased, and return the view.
+
+        Raises StoreError if that takes longer than `VIEW_TIMEOUT_S`.
+        """
+
+        def load(connection: Connection) -> View | None:
+            return _load_view(connection, scope, account, entry_ids)
+
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + VIEW_TIMEOUT_S
+        while (view := await self._database.read_inline(load)) is None:
+            if loop.time() > deadline:
+                raise StoreError(
+                    "Something is still being forgotten here. Ask again in a few minutes."
+                )
+            await asyncio.sleep(VIEW_POLL_INTERVAL_S)
+
+        if self._last_epoch_number not in (None, view.epoch.number):
+            for invalidate in self.cache_invalidators:
+                invalidate()
+        self._last_epoch_number = view.epoch.number
+        return view
 
 
-def _pairing(row: Row) -> Pairing:
-    return Pairing(**rows.fields_in(row, Pairing), account=rows.account_in(row))
-
-
-def _waiting(inbound: Inbound) -> Inbound:
-    """What is kept of a message until the stranger who wrote it is let in."""
-    text = inbound.text[:WAITING_CHARS] if inbound.command is None else ""
-    return replace(inbound, kind="message", text=text, command=None, reply_to=None, quoted=None, attachments=())
+def _load_view(
+    connection: Connection, scope: Scope, account: Account | None, entry_ids: Sequence[int]
+) -> View | None:
+    """Return the current view, or None while something in it is being erased."""
+    scopes = load_visible_scopes(connection, scope)
+    erasure_epoch = epoch.current_epoch(connection, scope_parameter(scopes))
+    if erasure_epoch is None:
+        return None
+    open_entries = connection.execute(_SELECT_OPEN_ENTRIES, {"ids": encode_list(entry_ids)})
+    return View(
+        scope=current_group_scope(connection, scope) if scope.is_group else scope,
+        scopes=scopes,
+        is_owner=account is not None and is_owner_account(connection, account),
+        open_entry_ids=frozenset(row["id"] for row in open_entries),
+        epoch=erasure_epoch,
+    )

@@ -1,111 +1,177 @@
-"""What search is about: what to look for and who looks, what it means to the text indexes, and what was found."""
+"""The values of a search: the query with its filters, the plan for the indexes, and the results."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum
 from typing import Literal, NamedTuple
 
-from core.types import NOBODY, Account, Origin, Payer, Role, Scope, Session, Window
+from core.types import UNBILLED, Account, BillingScope, Origin, Role, Scope, Session, Window
 
 DEFAULT_ROLES: tuple[Role, ...] = ("user", "assistant")
-READ_FIRST, READ_LAST = 20, 10
-"""So many of the first and last messages of a session are read; `FoundSession.messages_after` counts what lies
-between."""
-DAY_IN_CHUNK = 2
-"""How often the terms of its days count in a chunk."""
+MAX_FIRST_MESSAGES = 20
+"""A result of shape "read" starts with at most this many of the session's first messages."""
+MAX_LAST_MESSAGES = 10
+"""A result of shape "read" ends with at most this many of the session's last messages."""
+DAY_TERM_COUNT = 2
+"""Each day of a chunk adds its terms to the chunk this many times."""
 
 Shape = Literal["discovery", "scroll", "browse", "read"]
 
 
 class Phrase(NamedTuple):
-    """One or more words that stand together; any of `texts` will do. is_prefix: the last word may go on."""
+    """A run of adjacent words, in one or more spellings."""
 
+    # A message has the phrase if it has any of these texts.
     texts: tuple[str, ...]
+    # The last word may continue: ``ferr*`` matches "ferry".
     is_prefix: bool = False
 
 
 class Clause(NamedTuple):
-    """A message has all of the phrases or, if `is_excluded`, not all of them. marks: what to mark in a text, folded;
-    ``ferr*`` is a prefix, a blank stands between the words of a phrase."""
+    """A condition on a message: it must have all of these phrases.
+
+    If the clause is excluded, the message must lack at least one of them.
+    """
 
     phrases: tuple[Phrase, ...]
-    marks: tuple[str, ...] = ()
+    # Folded terms to highlight in a text. ``ferr*`` is a prefix. The words of a phrase are
+    # separated by spaces.
+    highlights: tuple[str, ...] = ()
     is_excluded: bool = False
 
 
 class SearchPlan(NamedTuple):
-    """A message is found when all clauses of one alternative hold, and ranked by the phrases wanted that it has; none:
-    there is nothing to search for. terms: what to mark in a text."""
+    """What a query means to the text indexes.
+
+    A message matches if all clauses of one alternative hold. A plan without alternatives has
+    nothing to search for.
+    """
 
     alternatives: tuple[tuple[Clause, ...], ...] = ()
-    terms: tuple[str, ...] = ()
+    # The highlights of all clauses that aren't excluded.
+    highlights: tuple[str, ...] = ()
+
+
+class TextKind(Enum):
+    """How the text of a query is to be read."""
+
+    # A person typed it into a search, so it may contain filters such as ``before:may``.
+    TYPED = "typed"
+    # It consists only of words. Anything that looks like a filter is a word.
+    PLAIN = "plain"
+    # It is a message to the model and consists only of words. The search returns the best messages
+    # of a few sessions.
+    TURN = "turn"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchFilters:
+    """Conditions that a message must meet to be a result."""
+
+    roles: tuple[Role, ...] = DEFAULT_ROLES
+    # An empty tuple allows any platform.
+    platforms: tuple[str, ...] = ()
+    # A part of the session's title.
+    title: str | None = None
+    # A sender's platform id, or the beginning of a word in their name.
+    sender: str | None = None
+    # Whether only messages that the asker sent are results. In private scopes, these are all
+    # messages except the assistant's.
+    is_askers_own: bool = False
+    # Only messages that were sent before this time are results.
+    before: datetime | None = None
+    # Only messages that were sent at this time or later are results.
+    after: datetime | None = None
+    # Only messages in the lineage of this session are results.
+    session_id: int | None = None
+    # Whether messages of delegated sessions can be results, too.
+    has_delegated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultLimits:
+    """How much a search returns."""
+
+    # Number of sessions on one page.
+    sessions: int = 3
+    # Number of the page, starting at 1.
+    page: int = 1
+    # Length of the flat list of best messages that is returned in addition to the sessions.
+    messages: int = 0
+    # Number of messages on each side of the best match.
+    window: int = 5
+    # Long messages are shortened until all texts together have about this many characters.
+    budget_chars: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelHelp:
+    """Which steps of a search a language model takes part in."""
+
+    # The model adds search texts to the question.
+    is_expanded: bool = False
+    # The model orders the best messages.
+    is_reranked: bool = False
+    # The model summarizes the sessions.
+    is_summarized: bool = False
+    # Who pays for the model calls.
+    billing: BillingScope = UNBILLED
+
+    @property
+    def is_needed(self) -> bool:
+        return self.is_expanded or self.is_reranked or self.is_summarized
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
-    """What to look for and who looks. `scopes` empty finds nothing. `window` is messages on each side in a scroll.
+    """What to look for, and on whose behalf."""
 
-    around: a message id (scroll, with `session`). messages: how many of the flat list of best messages to add.
-    page: which part of the sessions, from 1. is_summarized, is_expanded, is_reranked: with a model's help. hidden: its
-    current window, left out of the results. asker: who looks, and is_own: what the asker said, which in private scopes
-    is everything that is not the assistant's. is_prose: `text` was said, not typed to search; what looks like a filter
-    in it is words. is_turn: somebody said it to the model, for which the best messages of few sessions are wanted.
-    payer: whose the model calls are. has_delegated: also what was said in delegated sessions.
-    is_incognito: the text goes to no service. periods: the first and last days (ordinals) of the times that the text
-    names; what was said then counts for more.
-    """
-
+    # Only messages of these scopes can be found; an empty set finds nothing.
     scopes: frozenset[Scope]
     text: str = ""
-    roles: tuple[Role, ...] = DEFAULT_ROLES
-    platforms: tuple[str, ...] = ()
-    title: str | None = None
-    sender: str | None = None
+    kind: TextKind = TextKind.TYPED
     asker: Account | None = None
-    is_own: bool = False
-    before: datetime | None = None
-    after: datetime | None = None
-    session: int | None = None
+    filters: SearchFilters = SearchFilters()
+    limits: ResultLimits = ResultLimits()
+    help: ModelHelp = ModelHelp()
+    # The id of a message to show with its neighbours, instead of a search (shape "scroll").
     around: int | None = None
-    window: int = 5
-    limit: int = 3
-    page: int = 1
-    messages: int = 0
-    budget_chars: int | None = None
+    # Messages that are in the model's context. They are left out of the results.
     hidden: Window = ()
-    is_prose: bool = False
-    is_turn: bool = False
-    is_summarized: bool = False
-    is_expanded: bool = False
-    is_reranked: bool = False
-    payer: Payer = NOBODY
-    has_delegated: bool = False
+    # Whether the text must not be sent to any service.
     is_incognito: bool = False
+    # First and last day (ordinals) of each period that the text names. Messages from these days
+    # rank higher.
     periods: tuple[tuple[int, int], ...] = ()
 
 
 class Hit(NamedTuple):
-    """One matching message; a higher `score` is better. In `snippet` the match stands between ``>>>`` and ``<<<``.
-    `quoted`: what it answers, or whose words it passes on, shortly. `sender`: by which name."""
+    """One matching message."""
 
     session_id: int
     message_id: int
     role: Role
     at: datetime
+    # The text around the match, which is enclosed in ``>>>`` and ``<<<``.
     snippet: str
+    # Higher is better.
     score: float
     external_id: str | None = None
     link: str | None = None
+    # A short description of the message that this one answers or forwards.
     quoted: str | None = None
+    # The sender's name.
     sender: str | None = None
 
 
 class ShownMessage(NamedTuple):
-    """One message as shown around a hit. `quoted`: see `Hit`."""
+    """One message of a session as it is shown around a hit."""
 
     message_id: int
     role: Role
+    # The sender's name.
     sender: str | None
     at: datetime
     text: str
@@ -113,66 +179,87 @@ class ShownMessage(NamedTuple):
     link: str | None = None
     sender_id: str | None = None
     origin: Origin = "typed"
+    # See `Hit.quoted`.
     quoted: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundSession:
-    """One session of a result; which parts are filled depends on the shape (see `SearchResults`)."""
+    """One session of a result. The shape of the results decides which fields are set."""
 
     session: Session
     score: float = 0.0
     summary: str | None = None
+    # The beginning of the first message.
     preview: str | None = None
     matches: tuple[Hit, ...] = ()
+    # The first messages of the lineage.
     bookend_start: tuple[ShownMessage, ...] = ()
+    # The anchor with its neighbours.
     window: tuple[ShownMessage, ...] = ()
+    # The last messages of the lineage.
     bookend_end: tuple[ShownMessage, ...] = ()
+    # How many messages before and after the window aren't shown. In the shape "read",
+    # `messages_after` is the number of messages between the first and the last ones.
     messages_before: int = 0
     messages_after: int = 0
 
     @property
     def root_id(self) -> int:
-        """The lineage of the session."""
+        """The id of the lineage."""
         return self.session.root_id or self.session.id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResults:
-    """The answer of recall. discovery: sessions with matches, window, bookends. scroll: one session with its window.
-    read: one session with its first and last messages. browse: recent sessions with previews. has_more: the next page
-    has something. `note` says in a sentence what was done when the query could not be taken as typed."""
+    """The answer to a query.
+
+    The shape decides what the sessions contain:
+    discovery: matches, a window around the best one, and both bookends.
+    scroll: one session with a window around the requested message.
+    read: one session with its first and last messages.
+    browse: recent sessions with previews.
+    """
 
     query: str
     shape: Shape
     sessions: tuple[FoundSession, ...]
+    # The flat list of best messages.
     messages: tuple[Hit, ...] = ()
     took_ms: float = 0.0
+    # Sentences that say how the query was changed, or why nothing was found.
     note: str | None = None
+    # Whether there is a next page.
     has_more: bool = False
 
 
 class MessageMatch(NamedTuple):
-    """A message that was found. `root_id` names the lineage of its session; a higher `score` is better."""
+    """A matching message, by its ids."""
 
     message_id: int
     session_id: int
+    # The lineage of the session.
     root_id: int
+    # Higher is better.
     score: float
 
 
 class CandidateMessage(NamedTuple):
-    """A message as ranking sees it. `terms` are those of its text. `chunk` numbers the stretch of consecutive messages
-    that it belongs to. `is_wanted`: it may be an answer; others only lend their words to their neighbours.
-    `day_number`: the ordinal of its day (UTC). `is_own`: who asks said it, and asks about themselves."""
+    """A message as ranking sees it."""
 
     message_id: int
     session_id: int
+    # Number of the chunk within the session: a run of consecutive messages.
     chunk: int
+    # Terms of the text, of the sender's name and of the day it was sent.
     terms: tuple[str, ...]
-    name: tuple[str, ...]
-    day: tuple[str, ...]
+    name_terms: tuple[str, ...]
+    day_terms: tuple[str, ...]
+    # Whether the text is a question.
     is_question: bool
-    is_wanted: bool
+    # Whether the message may be a result. Other messages only help to find their neighbours.
+    is_candidate: bool
+    # Ordinal of the day (UTC).
     day_number: int = 0
-    is_own: bool = False
+    # Whether the asker sent the message and the query is about the asker.
+    is_askers_own: bool = False

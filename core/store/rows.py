@@ -1,6 +1,7 @@
-"""What all tables share: the roles of connection and row, text, times and JSON columns, ids of addresses and scopes,
-sessions and messages as values, and the one condition of who may see a row. Functions that take a connection run inside
-the caller's transaction. `core/store/sqlite/` fills the roles; nothing above it imports an SQLite module.
+"""Code that every module of the store uses: database roles, encoding of columns, and row readers.
+
+A function that takes a connection runs inside its caller's transaction. `core/store/sqlite/` fills
+the roles `Connection`, `Cursor` and `Row`; this module imports nothing of an engine.
 """
 
 from __future__ import annotations
@@ -10,14 +11,28 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Protocol, TypeVar
 
 from pydantic import TypeAdapter
 from pydantic_core import from_json
 
-from core.store.sqlite.schema import in_list, list_value
-from core.types import Account, Address, Answer, Inbound, Json, Message, Quoted, Scope, Sender, Session, Usage
+from core.types import (
+    Account,
+    Address,
+    Answer,
+    CarryOver,
+    Inbound,
+    Json,
+    Message,
+    Quote,
+    Scope,
+    Sender,
+    Session,
+    SessionEnd,
+    SessionPrompt,
+    Usage,
+)
 
 T = TypeVar("T")
 
@@ -49,32 +64,42 @@ class Cursor(Protocol):
 
 
 class Connection(Protocol):
-    """Inside one transaction, which a function that is given one neither begins nor ends: rows by name and by place,
-    statements with named parameters."""
+    """An open transaction. Functions that are given one neither begin nor end it.
+
+    Rows are read by name or position; statements have named parameters.
+    """
 
     def execute(self, statement: str, values: Any = ..., /) -> Cursor: ...
     def executemany(self, statement: str, values: Iterable[Any], /) -> Cursor:
-        """For each of the values, whose texts must be valid Unicode."""
+        """Run the statement once per item of `values`. Their texts must be valid Unicode."""
         ...
 
 
-SHOWN_SESSION = """
-    sessions.id, addresses.platform, addresses.chat_id, addresses.thread_id, addresses.link_base, scopes.key,
-    sessions.started_at, sessions.last_at, sessions.ended_at, sessions.end_reason, sessions.title, sessions.external_id,
-    sessions.parent_id, COALESCE(sessions.root_id, sessions.id), sessions.messages, sessions.is_delegated
+# --- Statements that several modules extend ---
+
+SESSION_SUMMARY_COLUMNS = """
+    sessions.id, addresses.platform, addresses.chat_id, addresses.thread_id,
+    addresses.link_base, scopes.key,
+    sessions.started_at, sessions.last_at, sessions.ended_at, sessions.end_reason,
+    sessions.title, sessions.external_id,
+    sessions.parent_id, COALESCE(sessions.root_id, sessions.id), sessions.messages,
+    sessions.is_delegated
 """
-"""What search shows of a session. Its system prompt, 10 KB and more, is not."""
-SHOWN_COLUMNS = 16
-SESSIONS = f"""
-SELECT {SHOWN_SESSION}, sessions.system_prompt, sessions.model, sessions.opens_at, sessions.sight, sessions.head_from,
-    sessions.head_until
+"""The columns of a session that search shows. The system prompt, often over 10 KB, is left out."""
+SESSION_SUMMARY_WIDTH = 16
+"""Number of `SESSION_SUMMARY_COLUMNS`."""
+SELECT_SESSIONS = f"""
+SELECT {SESSION_SUMMARY_COLUMNS}, sessions.system_prompt, sessions.model, sessions.opens_at,
+    sessions.sight, sessions.head_from, sessions.head_until
 FROM sessions
 JOIN addresses ON addresses.id = sessions.address_id
 JOIN scopes ON scopes.id = sessions.scope_id
 """
+_SESSION_WIDTH = SESSION_SUMMARY_WIDTH + 6
 
-DELEGATED = "SELECT id FROM sessions WHERE is_delegated"
-"""The ids of delegated sessions, from an index: in its row, the column stands behind the prompt."""
+DELEGATED_SESSION_IDS = "SELECT id FROM sessions WHERE is_delegated"
+"""Answered from an index, which is faster than to test the column in a row: it follows the long
+system prompt."""
 
 MESSAGE_FIELDS = (
     *("id", "session_id", "role", "kind", "text", "blocks", "tools", "tool_name", "external_id"),
@@ -82,9 +107,27 @@ MESSAGE_FIELDS = (
 )
 MESSAGE_COLUMNS = ", ".join(f"messages.{name}" for name in MESSAGE_FIELDS)
 
+CONVERSATION_KEY = """
+addresses.platform || ':' || addresses.chat_id
+    || CASE addresses.thread_id WHEN '' THEN '' ELSE '/' || addresses.thread_id END
+"""
+"""`Address.key` as an SQL expression over `addresses`."""
+
+ADDRESS_ID = """
+SELECT id FROM addresses
+WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
+"""
+"""The id of an address; takes `address_values`."""
+
+
+# --- Texts, times and numbers ---
+
 
 def clean(text: str) -> str:
-    """`text` as valid Unicode: surrogate pairs are joined, a lone surrogate becomes U+FFFD; all else is unchanged."""
+    """Return `text` as valid Unicode.
+
+    Surrogate pairs are joined, and a lone surrogate becomes U+FFFD. Everything else is unchanged.
+    """
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -92,36 +135,40 @@ def clean(text: str) -> str:
     return text
 
 
-def maybe_clean(text: str | None) -> str | None:
+def clean_optional(text: str | None) -> str | None:
     return None if text is None else clean(text)
 
 
-def timestamp(at: datetime) -> float:
-    """Seconds since 1970 UTC. Raises ValueError for a moment without a time zone."""
+def to_timestamp(at: datetime) -> float:
+    """Return seconds since 1970 UTC. Raises ValueError if `at` has no time zone."""
     if at.tzinfo is None:
         raise ValueError("a moment without a time zone cannot be stored")
     return at.timestamp()
 
 
-def moment(seconds: float) -> datetime:
+def to_datetime(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def maybe_moment(seconds: float | None) -> datetime | None:
-    return None if seconds is None else moment(seconds)
+def to_optional_datetime(seconds: float | None) -> datetime | None:
+    return None if seconds is None else to_datetime(seconds)
 
 
-def bounded(number: int) -> int:
-    """A number that a person typed, as an id of 64 bits; beyond that 0, the id of nothing."""
+def int64_or_zero(number: int) -> int:
+    """Return a number that a person typed, or 0 if it exceeds 64 bits. No row has the id 0."""
     return number if abs(number) < 1 << 63 else 0
 
 
-def dump(value: object) -> str:
-    """Compact JSON in the order of keys given: the model's cached prefix is compared by bytes."""
+# --- JSON columns ---
+
+
+def dump_json(value: object) -> str:
+    """Encode as compact JSON. Keys keep their order: the cached prefix is compared by bytes."""
     return clean(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_jsonable))
 
 
 def _jsonable(value: object) -> Any:
+    """Replace a value that `json` can't encode: mappings, bytes (as base64) and times (ISO)."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, bytes):
@@ -132,8 +179,10 @@ def _jsonable(value: object) -> Any:
 
 
 def dump_blocks(blocks: Sequence[Json], text: str) -> str | None:
-    """Content blocks as JSON; None where they are `text` and nothing else."""
-    return None if list(blocks) == [{"type": "text", "text": text}] else dump(blocks)
+    """Encode content blocks, or return None if they are one text block with `text`."""
+    if list(blocks) == [{"type": "text", "text": text}]:
+        return None
+    return dump_json(blocks)
 
 
 def load_blocks(encoded: str | None) -> tuple[Json, ...] | None:
@@ -144,171 +193,209 @@ _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
 def dump_inbound(inbound: Inbound) -> str:
-    """An event as JSON, without its epoch; its scope as the key alone, by which SQL finds it."""
-    values = {**asdict(inbound), "scope": inbound.scope.key}
-    return dump({name: value for name, value in values.items() if name != "epoch"})
+    """Encode an event without its epoch, and its scope as a key.
+
+    Statements read some JSON keys, which therefore keep their older names: `quoted`, `is_nobody`.
+    """
+    values = asdict(inbound)
+    del values["epoch"]
+    values["scope"] = inbound.scope.key
+    values["quoted"] = values.pop("quote")
+    values["sender"]["is_nobody"] = values["sender"].pop("is_anonymous")
+    return dump_json(values)
 
 
 def load_inbound(encoded: str) -> Inbound:
-    """The reverse of `dump_inbound`, also for what a version without origins stored."""
-    value = json.loads(encoded)
-    value["scope"] = {"key": value["scope"]}
-    value.setdefault("origin", "forwarded" if value.get("is_forward") else "typed")
-    inbound: Inbound = _adapter(Inbound).validate_python(value)
+    """Decode an event. Earlier versions stored `is_forward` instead of an origin."""
+    values = json.loads(encoded)
+    values["scope"] = {"key": values["scope"]}
+    values["quote"] = values.pop("quoted", None)
+    if "is_nobody" in values["sender"]:
+        values["sender"]["is_anonymous"] = values["sender"].pop("is_nobody")
+    values.setdefault("origin", "forwarded" if values.get("is_forward") else "typed")
+    inbound: Inbound = _adapter(Inbound).validate_python(values)
     return inbound
 
 
 def dump_answer(answer: Answer | None) -> str | None:
-    """What is sent of an answer, as JSON, files in base64."""
+    """Encode the parts of an answer that are sent, with its files in base64."""
     if answer is None:
         return None
-    value = asdict(answer)
-    return dump({key: value[key] for key in ("text", "buttons", "files", "is_private")})
+    values = asdict(answer)
+    return dump_json({key: values[key] for key in ("text", "buttons", "files", "is_private")})
 
 
 def load_answer(encoded: str | None) -> Answer | None:
+    """Decode what `dump_answer` has encoded."""
     if encoded is None:
         return None
-    value = json.loads(encoded)
-    for file in value["files"]:
+    values = json.loads(encoded)
+    for file in values["files"]:
         file["content"] = base64.b64decode(file["content"])
-    answer: Answer = _adapter(Answer).validate_python(value)
+    answer: Answer = _adapter(Answer).validate_python(values)
     return answer
 
 
-def load_quoted(encoded: str | None) -> Quoted | None:
-    return None if encoded is None else _adapter(Quoted).validate_json(encoded)
+def load_quote(encoded: str | None) -> Quote | None:
+    return None if encoded is None else _adapter(Quote).validate_json(encoded)
 
 
-LANE = """
-addresses.platform || ':' || addresses.chat_id
-    || CASE addresses.thread_id WHEN '' THEN '' ELSE '/' || addresses.thread_id END
-"""
-"""The key of an address, in SQL."""
+# --- Parameters and inserts ---
 
 
-def values_of(record: Any) -> dict[str, object]:
-    """The fields of a dataclass by name, to be bound."""
+def field_values(record: Any) -> dict[str, object]:
+    """Return the fields of a dataclass by name, as parameters of a statement."""
     return {name: getattr(record, name) for name in record.__dataclass_fields__}
 
 
-def place(address: Address) -> dict[str, str]:
-    return {"platform": address.platform, "chat_id": address.chat_id, "thread_id": address.thread_id or ""}
-
-
-ADDRESS = "SELECT id FROM addresses WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id"
-"""The id of the address of a `place`."""
+def address_values(address: Address) -> dict[str, str]:
+    return {
+        "platform": address.platform,
+        "chat_id": address.chat_id,
+        "thread_id": address.thread_id or "",
+    }
 
 
 def find_address(connection: Connection, address: Address) -> int | None:
-    row = connection.execute(ADDRESS, place(address)).fetchone()
+    row = connection.execute(ADDRESS_ID, address_values(address)).fetchone()
     return None if row is None else int(row["id"])
 
 
 def ensure_address(connection: Connection, address: Address) -> int:
-    values = place(address)
-    return find_address(connection, address) or insert(connection, insertion("addresses", *values), values)
+    """Return the id of an address, which is stored if it is new."""
+    address_id = find_address(connection, address)
+    if address_id is not None:
+        return address_id
+    values = address_values(address)
+    return insert(connection, insert_statement("addresses", *values), values)
 
 
 def ensure_scope(connection: Connection, scope: Scope) -> int:
-    key = {"key": scope}
-    row = connection.execute("SELECT id FROM scopes WHERE key = :key", key).fetchone()
-    return int(row["id"]) if row else insert(connection, insertion("scopes", "key"), key)
+    """Return the id of a scope, which is stored if it is new."""
+    values = {"key": scope}
+    row = connection.execute("SELECT id FROM scopes WHERE key = :key", values).fetchone()
+    if row is not None:
+        return int(row["id"])
+    return insert(connection, insert_statement("scopes", "key"), values)
 
 
 def insert(connection: Connection, statement: str, values: Mapping[str, object]) -> int:
-    """The id of a new row."""
-    # A statement with RETURNING has to be read to its end before the next one.
+    """Run an INSERT statement and return the id of the new row."""
+    # A statement with RETURNING must be read to its end before the next one.
     (row,) = connection.execute(f"{statement} RETURNING id", values).fetchall()
     return int(row["id"])
 
 
-def insertion(table: str, *names: str) -> str:
-    """The statement that stores a row under parameters that are called as the columns."""
-    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join(f':{name}' for name in names)})"
+def insert_statement(table: str, *names: str) -> str:
+    """Return an INSERT statement whose parameters are named like the columns."""
+    parameters = ", ".join(f":{name}" for name in names)
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({parameters})"
 
 
-def account_of(key: str | None) -> Account | None:
+def get_meta(connection: Connection, key: str) -> str | None:
+    statement = "SELECT value FROM state_meta WHERE key = :key"
+    row = connection.execute(statement, {"key": key}).fetchone()
+    return None if row is None else str(row["value"])
+
+
+def set_meta(connection: Connection, key: str, value: str) -> None:
+    statement = "REPLACE INTO state_meta (key, value) VALUES (:key, :value)"
+    connection.execute(statement, {"key": key, "value": value})
+
+
+# --- Rows as values ---
+
+
+def parse_account(key: str | None) -> Account | None:
+    """Decode `Account.key`; None for an empty key."""
     if not key:
         return None
     platform, _, user_id = key.partition(":")
     return Account(platform=platform, user_id=user_id)
 
 
-def meta(connection: Connection, key: str) -> str | None:
-    row = connection.execute("SELECT value FROM state_meta WHERE key = :key", {"key": key}).fetchone()
-    return None if row is None else str(row["value"])
-
-
-def set_meta(connection: Connection, key: str, value: str) -> None:
-    connection.execute("REPLACE INTO state_meta (key, value) VALUES (:key, :value)", {"key": key, "value": value})
-
-
-def columns(row: Row | dict[str, Any], *names: str) -> dict[str, Any]:
-    """The columns that are fields of the same name and value."""
+def pick_columns(row: Row | dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: row[name] for name in names}
 
 
-_READERS: Mapping[str, Callable[[Any], object]] = {
-    "bool": bool, "datetime": moment, "datetime | None": maybe_moment, "Account | None": account_of,
-    "Address | None": lambda key: key and Address.parse(key), "tuple[str, ...]": lambda ids: tuple(json.loads(ids)),
+_COLUMN_READERS: Mapping[str, Callable[[Any], object]] = {
+    "bool": bool,
+    "datetime": to_datetime,
+    "datetime | None": to_optional_datetime,
+    "Account | None": parse_account,
+    "Address | None": lambda key: key and Address.parse(key),
+    "tuple[str, ...]": lambda encoded: tuple(json.loads(encoded)),
     "Inbound | None": lambda encoded: encoded and load_inbound(encoded),
-}  # fmt: skip
+}
+"""The functions that read columns, by the annotation of the field with the column's name."""
 
 
-def fields_in(row: Row, record: type[Any]) -> dict[str, Any]:
-    """The fields of a dataclass that are columns of the same name, each read as its type says."""
-    types = record.__dataclass_fields__
-    found = {name: value for name, value in zip(row.keys(), row, strict=True) if name in types}
-    return {name: read(one) if (read := _READERS.get(types[name].type)) else one for name, one in found.items()}
+def read_fields(row: Row, record: type[Any]) -> dict[str, Any]:
+    """Read all columns that a dataclass has as fields of the same name, by the field's type."""
+    fields = record.__dataclass_fields__
+    values: dict[str, Any] = {}
+    for name, value in zip(row.keys(), row, strict=True):
+        if name in fields:
+            reader = _COLUMN_READERS.get(fields[name].type)
+            values[name] = reader(value) if reader else value
+    return values
 
 
-def account_in(row: Row) -> Account:
+def read_account(row: Row) -> Account:
     return Account(platform=row["platform"], user_id=row["user_id"])
 
 
-def address_of(row: Row) -> Address:
-    return Address(platform=row["platform"], chat_id=row["chat_id"], thread_id=row["thread_id"] or None)
+def read_address(row: Row) -> Address:
+    return Address(
+        platform=row["platform"], chat_id=row["chat_id"], thread_id=row["thread_id"] or None
+    )
 
 
-def session_of(row: Row | Sequence[Any]) -> Session:
-    """`SHOWN_SESSION`, or a row that begins with the columns of `SESSIONS`."""
-    # By place: a list has many rows, and by name a Row looks through all of its columns.
-    session_id, platform, chat_id, thread_id, link_base, scope_key, started_at, last_at, ended_at = row[:9]
-    end_reason, title, external_id, parent_id, root_id, messages, is_delegated = row[9:SHOWN_COLUMNS]
-    rest = row[SHOWN_COLUMNS : SHOWN_COLUMNS + 6] or ("", "", None, None, None, None)
-    system_prompt, model, opens_at, sight, head_from, head_until = rest
+def read_session(row: Row | Sequence[Any]) -> Session:
+    """Read a row that begins with `SESSION_SUMMARY_COLUMNS` or the columns of `SELECT_SESSIONS`."""
+    # By position: lists have many rows, and a Row searches all its columns for a name.
+    session_id, platform, chat_id, thread_id, link_base, scope_key = row[:6]
+    started_at, last_at, ended_at, end_reason, title, external_id = row[6:12]
+    parent_id, root_id, message_count, is_delegated = row[12:SESSION_SUMMARY_WIDTH]
+    model = ""
+    prompt = SessionPrompt()
+    carry_over = CarryOver()
+    if details := row[SESSION_SUMMARY_WIDTH:_SESSION_WIDTH]:
+        prompt_text, model, opens_at, scope_keys, head_from, head_until = details
+        scopes = frozenset(Scope(key=key) for key in json.loads(scope_keys or "[]"))
+        prompt = SessionPrompt(text=prompt_text, visible_scopes=scopes)
+        carry_over = CarryOver(opens_at=opens_at, head_from=head_from, head_until=head_until)
+
     return Session(
         id=session_id,
         address=Address(platform=platform, chat_id=chat_id, thread_id=thread_id or None),
         scope=Scope(key=scope_key),
-        started_at=moment(started_at),
+        started_at=to_datetime(started_at),
         link_base=link_base,
-        system_prompt=system_prompt,
-        sight=frozenset(Scope(key=key) for key in json.loads(sight)) if sight else frozenset(),
+        prompt=prompt,
         model=model,
         title=title,
         parent_id=parent_id,
         root_id=root_id,
-        opens_at=opens_at,
-        head_from=head_from,
-        head_until=head_until,
+        carry_over=carry_over,
         external_id=external_id,
-        last_at=moment(last_at),
-        ended_at=maybe_moment(ended_at),
-        end_reason=end_reason,
-        messages=messages,
+        last_at=to_datetime(last_at),
+        end=None if ended_at is None else SessionEnd(at=to_datetime(ended_at), reason=end_reason),
+        messages=message_count,
         is_delegated=bool(is_delegated),
     )
 
 
-def message_of(row: Iterable[Any]) -> Message:
-    """A row with `MESSAGE_COLUMNS`, then `sent` where the statement selects it: only the model's own history does."""
-    # By place, as in `session_of`: a history has hundreds of rows.
-    (id_, session_id, role, kind, text, blocks, tools, tool_name, external_id, *row) = row
-    (sender_id, sender_name, is_nobody, origin, quoted, created_at, usage, *sent) = row
+def read_message(row: Iterable[Any]) -> Message:
+    """Read a row with `MESSAGE_COLUMNS`, then the column `sent` if the statement selects it."""
+    # By position, as in `read_session`: a history has hundreds of rows.
+    (message_id, session_id, role, kind, text, blocks, tools, tool_name, external_id, *rest) = row
+    (sender_id, sender_name, is_anonymous, origin, quote, created_at, usage, *optional) = rest
+    sender = None
+    if sender_id is not None:
+        sender = Sender(id=sender_id, name=sender_name, is_anonymous=bool(is_anonymous))
     return Message(
-        id=id_,
+        id=message_id,
         session_id=session_id,
         role=role,
         kind=kind,
@@ -317,37 +404,29 @@ def message_of(row: Iterable[Any]) -> Message:
         tool_name=tool_name,
         external_id=external_id,
         origin=origin,
-        quoted=load_quoted(quoted),
+        quote=load_quote(quote),
         blocks=load_blocks(blocks),
-        sent=load_blocks(sent[0]) if sent else None,
-        sender=None if sender_id is None else Sender(id=sender_id, name=sender_name, is_nobody=bool(is_nobody)),
-        created_at=moment(created_at),
+        sent_blocks=load_blocks(optional[0]) if optional else None,
+        sender=sender,
+        created_at=to_datetime(created_at),
         usage=None if usage is None else Usage(**from_json(usage)),
     )
 
 
-def turns(said: Sequence[Message]) -> Sequence[Sequence[Message]]:
-    """The rows of a session by turn: each begins with what people said since the last answer."""
-    found: list[list[Message]] = []
-    role = ""
-    for row in said:
-        if row.kind == "summary":
+def split_turns(messages: Sequence[Message]) -> Sequence[Sequence[Message]]:
+    """Split the messages of a session into turns, without its summary.
+
+    A turn begins with the first message of a person since the last answer. Messages before the
+    first turn are left out.
+    """
+    turns: list[list[Message]] = []
+    previous_role = ""
+    for message in messages:
+        if message.kind == "summary":
             continue
-        if row.role == "user" != role:
-            found.append([])
-        if found:
-            found[-1].append(row)
-        role = row.role
-    return found
-
-
-def visible(column: str = "sessions.scope_id") -> str:
-    """The SQL condition that `column`, a scope id, is one of the scopes bound as ``:scopes``."""
-    return f"{column} IN (SELECT id FROM scopes WHERE {in_list('key', 'scopes')})"
-
-
-@lru_cache(maxsize=256)
-def scope_parameter(scopes: frozenset[Scope]) -> str:
-    """The value of ``:scopes``. A key with a NUL is left out: SQLite's JSON reader ends a string there, which would
-    make it another scope's key."""
-    return list_value(sorted({scope.key for scope in scopes if "\0" not in scope.key}))
+        if message.role == "user" and previous_role != "user":
+            turns.append([])
+        if turns:
+            turns[-1].append(message)
+        previous_role = message.role
+    return turns

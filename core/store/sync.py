@@ -1,8 +1,12 @@
-"""What memory services are told: sync tasks as items of the outbox, how far each service was told, and the rows that a
-task stands for. Tasks hold ids, never words; they follow from the rows of state.db, so queued twice they are one, and
-what a crash left out is queued later.
+"""The sync of conversations and notes with memory services.
 
-It reads without a scope: what it finds goes to a service under its scope, and is shown to nobody.
+A sync task is an outbox item that calls one hook of one service. Tasks contain ids but no words.
+They are derived from the rows of state.db. A task that is queued twice has the same key both times,
+so it exists only once. A task that couldn't be queued because of a crash is queued later. The table
+`told` records up to which row each service is synced.
+
+Statements in this module don't filter by scope. Their results are sent to a service under their own
+scope, and are never shown to a person.
 """
 
 from __future__ import annotations
@@ -13,45 +17,80 @@ import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Literal, get_args
 
 from core.ports import Clock
 from core.store import rows
-from core.store.lineage import ASKED, PARTS_OF_TURN
+from core.store.lineage import IS_PERSONS_MESSAGE, WITH_TURN_PARTS
 from core.store.mailbox import OutboxItem, fill_outbox_item
-from core.store.notes import OF_NOTES, VERSIONS, change_of
-from core.store.rows import MESSAGE_COLUMNS, SESSIONS, Connection, Row, message_of, session_of, turns
+from core.store.notes import IS_NOTE_CHANGE, SELECT_CHANGES, read_change
+from core.store.rows import (
+    MESSAGE_COLUMNS,
+    SELECT_SESSIONS,
+    Connection,
+    Row,
+    read_message,
+    read_session,
+    split_turns,
+)
 from core.store.sqlite.database import Database
-from core.store.sqlite.schema import in_list, list_value
+from core.store.sqlite.schema import encode_list, in_list
 from core.types import Address, Answer, Message, Scope, Session
 
 Turn = Sequence[Message]
 PLATFORM = "memory"
+"""Platform of the addresses of sync tasks."""
 NOTES = "notes"
-Hook = Literal["sync_turn", "on_session_end", "on_session_switch", "on_delegation", "on_memory_write", "on_forget"]
+"""Takes the place of the session id in tasks about notes."""
+Hook = Literal[
+    "sync_turn",
+    "on_session_end",
+    "on_session_switch",
+    "on_delegation",
+    "on_memory_write",
+    "on_forget",
+]
 HOOKS: tuple[Hook, ...] = get_args(Hook)
-LOOKS_BACK = timedelta(days=1)
-"""What is older is only told when somebody asks for a backfill."""
-_KEY = re.compile(rf"{PLATFORM}:(?P<provider>[^:]*):(?P<session>[^:]*):(?P<turn>[^:]*):(?P<hook>{'|'.join(HOOKS)})")
+LOOKBACK = timedelta(days=1)
+"""Older messages and notes are synced only by a backfill, which a person must request."""
+MAX_ROW_ID = 2**63 - 1
+_TASK_KEY = re.compile(
+    rf"{PLATFORM}:(?P<provider>[^:]*):(?P<session>[^:]*):(?P<turn>[^:]*):"
+    rf"(?P<hook>{'|'.join(HOOKS)})"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncTask:
-    """`session`: a session id, or ``notes``. `turn`, by hook: the first message of a turn, ``12``, of several the last
-    one too, ``12-18``, with a mark when it is told anew, ``12.3f09``; the last message of a session; its parent, the
-    reason and when, ``7.length.1790000000``; a change of notes; ``forgotten.3f09``. `scope` and `ids` (of what is to be
-    forgotten or told anew): of the messages or changes of notes that go. What has one `lane`, a chat or notes, keeps
-    its order in the outbox. `last_id`: up to which the service is told with it."""
+    """One call of a hook of a memory service.
+
+    The form of its subject `turn` depends on the hook:
+
+    - sync_turn: ``12`` is the first message of a turn; ``12-18`` are the first and the last message
+      of several turns; ``12.3f09`` is a turn that is sent again after an erasure
+    - on_session_end: the last message of the session
+    - on_session_switch: the parent session, the reason and the time: ``7.length.1790000000``
+    - on_delegation: ``0``
+    - on_memory_write: the id of a note change
+    - on_forget: ``forgotten.3f09``
+    """
 
     provider: str
+    # A session id, or NOTES.
     session: str
     turn: str
     hook: Hook
+    # The scope and the ids of erased messages or note changes. They are set for on_forget, and for
+    # turns that are sent again.
     scope: Scope | None = None
     ids: tuple[int, ...] = ()
-    lane: str = field(default="", compare=False)
+    # Tasks with the same key keep their order in the outbox. The key is the id of an address, or
+    # NOTES.
+    conversation_key: str = field(default="", compare=False)
+    # The last row that the service has once this task is done, or 0 if that doesn't change.
     last_id: int = field(default=0, compare=False)
 
     @property
@@ -64,35 +103,44 @@ class SyncTask:
 
     @classmethod
     def parse(cls, key: str, payload: str = "") -> SyncTask | None:
-        """From `key` and `payload`; None for what is no task."""
-        if (found := _KEY.fullmatch(key)) is None:
+        """Decode a task from its key and payload. Returns None if the key isn't a task's."""
+        match = _TASK_KEY.fullmatch(key)
+        if match is None:
             return None
-        scope, *ids = json.loads(payload or "[null]")
-        return cls(**found.groupdict(), scope=Scope(key=scope) if scope else None, ids=tuple(ids))  # type: ignore[arg-type]
+        scope_key, *ids = json.loads(payload or "[null]")
+        scope = Scope(key=scope_key) if scope_key else None
+        return cls(**match.groupdict(), scope=scope, ids=tuple(ids))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """What is to be erased, by ids, because the words are gone: `messages` as `sync_turn` gave them, all of one session
-    of `scope`; `notes` as `on_memory_write` gave them. A copy made of several goes when one of them does."""
+    """What a service must erase. It is named by ids, because the words are already erased.
+
+    A copy that was made from several messages or notes must be erased if any of them is named.
+    """
 
     scope: Scope
+    # Ids of messages that the service got from `sync_turn`, all from one session.
     messages: tuple[int, ...] = ()
+    # Ids of note changes that the service got from `on_memory_write`.
     notes: tuple[int, ...] = ()
 
 
-_MARK = """
+_SET_SYNCED = """
 INSERT INTO told (provider, subject, last_id) VALUES (:provider, :subject, :last_id)
 ON CONFLICT DO UPDATE SET last_id = MAX(last_id, excluded.last_id)
 """
-_IS_TOLD = """
-SELECT 1 FROM told WHERE provider = :provider AND subject = :subject AND last_id >= CAST(:first AS INTEGER)
+_SELECT_IS_SYNCED = """
+SELECT 1 FROM told
+WHERE provider = :provider AND subject = :subject AND last_id >= CAST(:first AS INTEGER)
 """
-_SESSIONS = """
+_SELECT_SYNC_STATES = """
 SELECT :provider AS provider, sessions.id AS session_id, sessions.address_id, sessions.ended_at,
-    COALESCE(told.last_id, 0) AS told_id, COALESCE(ends.last_id, 0) AS end_id,
-    (SELECT MAX(id) FROM messages WHERE session_id = sessions.id AND kind IN ('chat', 'quote') AND origin <> 'job')
-        AS last_id
+    COALESCE(told.last_id, 0) AS synced_id, COALESCE(ends.last_id, 0) AS synced_end_id,
+    (
+        SELECT MAX(id) FROM messages
+        WHERE session_id = sessions.id AND kind IN ('chat', 'quote') AND origin <> 'job'
+    ) AS last_id
 FROM sessions JOIN addresses ON addresses.id = sessions.address_id
 LEFT JOIN told ON told.provider = :provider AND told.subject = CAST(sessions.id AS TEXT)
 LEFT JOIN told AS ends ON ends.provider = :provider AND ends.subject = sessions.id || '.end'
@@ -101,225 +149,417 @@ WHERE sessions.id BETWEEN :first AND :last AND sessions.last_at >= :since
     AND (:has_imported OR sessions.end_reason IS NOT 'import')
 ORDER BY sessions.id
 """
-_UNTOLD_CHANGES = f"""
+_SELECT_UNSYNCED_CHANGES = f"""
 SELECT :provider AS provider, id, 'notes' AS session_id, 'notes' AS address_id FROM notes
-WHERE (at >= :since OR id > (SELECT last_id FROM told WHERE provider = :provider AND subject = 'notes'))
-    AND {OF_NOTES}
-    AND 'memory:' || :provider || ':notes:' || notes.id || ':on_memory_write' NOT IN (SELECT key FROM outbox)
+WHERE (
+    at >= :since
+    OR id > (SELECT last_id FROM told WHERE provider = :provider AND subject = 'notes')
+) AND {IS_NOTE_CHANGE}
+    AND 'memory:' || :provider || ':notes:' || notes.id || ':on_memory_write'
+        NOT IN (SELECT key FROM outbox)
 ORDER BY id
 """
-_TOLD_OF = f"""
-WITH providers AS (SELECT DISTINCT provider FROM told), gone (id, own_id, session_id, address_id, scope) AS (
-    SELECT messages.id, sessions.id, CASE WHEN sessions.parent_id IS NULL THEN sessions.id ELSE COALESCE((
-        SELECT asked.session_id FROM messages AS asked
-        WHERE asked.id <= messages.id AND asked.address_id = messages.address_id AND {ASKED}
-        ORDER BY asked.id DESC LIMIT 1
-    ), sessions.id) END, sessions.address_id, scopes.key
-    FROM messages JOIN sessions ON sessions.id = messages.session_id JOIN scopes ON scopes.id = sessions.scope_id
+_SELECT_SYNCED_ROWS = f"""
+WITH providers AS (SELECT DISTINCT provider FROM told),
+gone (id, own_id, session_id, address_id, scope) AS (
+    SELECT messages.id, sessions.id,
+        CASE WHEN sessions.parent_id IS NULL THEN sessions.id ELSE COALESCE((
+            SELECT asked.session_id FROM messages AS asked
+            WHERE asked.id <= messages.id AND asked.address_id = messages.address_id
+                AND {IS_PERSONS_MESSAGE}
+            ORDER BY asked.id DESC LIMIT 1
+        ), sessions.id) END,
+        sessions.address_id, scopes.key
+    FROM messages JOIN sessions ON sessions.id = messages.session_id
+    JOIN scopes ON scopes.id = sessions.scope_id
     WHERE {in_list("messages.id", "message_ids")}
 )
 SELECT DISTINCT told.provider, gone.session_id, gone.address_id, gone.scope, gone.id
-FROM providers CROSS JOIN gone JOIN told ON told.provider = providers.provider AND told.last_id >= gone.id
-    AND told.subject IN (CAST(gone.session_id AS TEXT), gone.session_id || '.end', gone.own_id || '.end')
+FROM providers CROSS JOIN gone
+JOIN told ON told.provider = providers.provider AND told.last_id >= gone.id
+    AND told.subject IN (
+        CAST(gone.session_id AS TEXT), gone.session_id || '.end', gone.own_id || '.end'
+    )
 UNION ALL
 SELECT told.provider, 'notes', 'notes', scopes.key, notes.id FROM told
-JOIN notes ON {in_list("notes.id", "note_ids")} AND notes.id <= told.last_id JOIN scopes ON scopes.id = notes.scope_id
+JOIN notes ON {in_list("notes.id", "note_ids")} AND notes.id <= told.last_id
+JOIN scopes ON scopes.id = notes.scope_id
 WHERE told.subject = 'notes'
 ORDER BY 1, 2, 4, 5
 """
-_ROWS = f"""
-{PARTS_OF_TURN}
-SELECT {MESSAGE_COLUMNS} FROM parts JOIN messages ON messages.session_id = parts.id AND messages.id < parts.until_id
-WHERE messages.id > :after AND origin <> 'job' AND (kind IN ('chat', 'quote') OR {in_list("messages.id", "erased")})
+"""The messages and note changes among ``:message_ids`` and ``:note_ids`` that a service has.
+
+A message is listed under the session in which its turn began. If a compression interrupted the
+turn, that is the session before the compression.
+"""
+_SELECT_MESSAGES = f"""
+{WITH_TURN_PARTS}
+SELECT {MESSAGE_COLUMNS} FROM parts
+JOIN messages ON messages.session_id = parts.id AND messages.id < parts.until_id
+WHERE messages.id > :after AND origin <> 'job'
+    AND (kind IN ('chat', 'quote') OR {in_list("messages.id", "erased")})
 ORDER BY messages.id
 """
 
 
 @dataclass(frozen=True, slots=True)
 class SyncQueue:
-    """`hooks`: which of them the services have that are on, by name; `every`: of those that are told several turns at
-    once, of how many. Forgetting asks every service that was ever told
-    something, also one that is not on. `on_wake` is called when there is something to deliver."""
+    """Queues sync tasks, and loads the arguments of their hooks when they are delivered."""
 
     database: Database
     clock: Clock
+    # Called when there is something to deliver.
     on_wake: Callable[[], None] = lambda: None
+    # The hooks of each service that is turned on, by the service's name. Erasures are also sent to
+    # services that are turned off, if they were synced before.
     hooks: Mapping[str, Collection[Hook]] = field(default_factory=dict)
-    every: Mapping[str, int] = field(default_factory=dict)
+    # How many turns each service gets at once, by the service's name. The default is 1.
+    batch_sizes: Mapping[str, int] = field(default_factory=dict)
 
-    async def tell(self, session_id: int | None = None, since: datetime | None = None, *, is_all: bool = False) -> int:
-        """Queues what services do not know of a session, or of those with a message since then (`is_all`: imported ones
-        as well): answered turns, and that it is over. Turns of one session wait while it is open until there are
-        enough. Returns how many sessions have turns to tell."""
-        many = 0
+    async def queue_turns(
+        self,
+        session_id: int | None = None,
+        since: datetime | None = None,
+        *,
+        has_imported: bool = False,
+    ) -> int:
+        """Queue the answered turns and the ends of sessions that services don't have yet.
+
+        Without a `session_id`, this covers all sessions with a message since `since`. Imported
+        sessions are covered only if `has_imported` is set. If a `session_id` is given and the
+        session is open, its turns wait until a batch is full. Returns the number of sessions with
+        queued turns, counted once for each service.
+        """
+        session_count = 0
         for provider, hooks in self.hooks.items():
-            for row in await self._sessions(session_id, provider, since, is_all):
-                last_id = row["last_id"] or 0
-                is_behind = "sync_turn" in hooks and row["told_id"] < last_id
-                said = await self._rows(row["session_id"], row["told_id"]) if is_behind else ()
-                # While the last row is a call of a tool or its result, the last turn is not answered yet.
-                answers = [place for place, one in enumerate(said, 1) if one.role == "assistant" and not one.tool_name]
-                told = turns(said[: max(answers, default=0)])
-                groups = _groups(told, self.every.get(provider, 1), is_whole=not session_id or bool(row["ended_at"]))
-                tasks = [_task(row, _span(some), "sync_turn", some[-1][-1].id) for some in groups]
-                if "on_session_end" in hooks and row["ended_at"] and row["end_id"] < last_id:
-                    tasks.append(_task(row, str(last_id), "on_session_end", last_id))
-                # Others write between.
-                await self._put(tasks)
-                many += bool(groups)
-        return many
+            for state in await self._fetch_states(session_id, provider, since, has_imported):
+                is_whole = not session_id or state["ended_at"] is not None
+                tasks: list[SyncTask] = []
+                if "sync_turn" in hooks:
+                    tasks = await self._build_turn_tasks(state, is_whole=is_whole)
+                if tasks:
+                    session_count += 1
+                last_id = state["last_id"] or 0
+                has_ended = state["ended_at"] and state["synced_end_id"] < last_id
+                if "on_session_end" in hooks and has_ended:
+                    tasks.append(_build_task(state, str(last_id), "on_session_end", last_id))
+                # One transaction per session, so that others can write in between.
+                await self._store_tasks(tasks)
+        return session_count
 
-    async def tell_notes(self, since: datetime | None = None) -> None:
-        """Queues changes of notes, here or by another process: those since then, and all after the last one told."""
-        begins = rows.timestamp(since or self.clock.now() - LOOKS_BACK)
-        for provider in self._listeners("on_memory_write"):
-            found = await self.database.fetch_all(_UNTOLD_CHANGES, {"since": begins, "provider": provider})
-            await self._put([_task(row, str(row["id"]), "on_memory_write", row["id"]) for row in found])
+    async def _build_turn_tasks(self, state: Row, *, is_whole: bool) -> list[SyncTask]:
+        """Build a task for each batch of answered turns that a service doesn't have yet.
 
-    async def tell_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
-        """Queues that the conversation goes on in a session; not of one that is scheduled, or incognito."""
+        With `is_whole`, the last batch may be smaller than the others. Without it, a batch that
+        isn't full is left out.
+        """
+        if state["synced_id"] >= (state["last_id"] or 0):
+            return []
+        messages = await self._load_messages(state["session_id"], state["synced_id"])
+        # A turn that ends with a tool call or its result isn't answered yet.
+        answered_count = 0
+        for position, message in enumerate(messages, 1):
+            if message.role == "assistant" and not message.tool_name:
+                answered_count = position
+        turns = split_turns(messages[:answered_count])
+        batch_size = self.batch_sizes.get(state["provider"], 1)
+        if not is_whole:
+            turns = turns[: len(turns) - len(turns) % batch_size]
+        tasks = []
+        for start in range(0, len(turns), batch_size):
+            batch = turns[start : start + batch_size]
+            last_id = batch[-1][-1].id
+            name = f"{batch[0][0].id}" if len(batch) == 1 else f"{batch[0][0].id}-{last_id}"
+            tasks.append(_build_task(state, name, "sync_turn", last_id))
+        return tasks
+
+    async def queue_notes(self, since: datetime | None = None) -> None:
+        """Queue changes of notes that this or another process has made.
+
+        These are the changes since `since` (by default `LOOKBACK` ago), and all changes after the
+        last one that was synced.
+        """
+        begin = rows.to_timestamp(since or self.clock.now() - LOOKBACK)
+        for provider in self._list_providers("on_memory_write"):
+            values = {"since": begin, "provider": provider}
+            changes = await self.database.fetch_all(_SELECT_UNSYNCED_CHANGES, values)
+            tasks = [
+                _build_task(row, str(row["id"]), "on_memory_write", row["id"]) for row in changes
+            ]
+            await self._store_tasks(tasks)
+
+    async def queue_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
+        """Tell services that a conversation continues in the session `new_id`.
+
+        Nothing is queued if that session belongs to a scheduled job.
+        """
         turn = f"{parent_id or 0}.{reason}.{self.clock.now().timestamp():.0f}"
-        for provider in self._listeners("on_session_switch"):
-            for row in await self._sessions(new_id, provider):
-                await self._put([_task(row, turn, "on_session_switch")])
+        for provider in self._list_providers("on_session_switch"):
+            for state in await self._fetch_states(new_id, provider):
+                await self._store_tasks([_build_task(state, turn, "on_session_switch")])
 
-    async def tell_delegation(self, session_id: int) -> None:
-        """Queues what a delegated session was to do and has answered; not of one in a schedule."""
-        for provider in self._listeners("on_delegation"):
-            for row in await self._sessions(session_id, provider):
-                await self._put([_task(row, "0", "on_delegation", row["last_id"])])
+    async def queue_delegation(self, session_id: int) -> None:
+        """Queue a delegated session with its task and answer.
+
+        Nothing is queued if the session belongs to a scheduled job.
+        """
+        for provider in self._list_providers("on_delegation"):
+            for state in await self._fetch_states(session_id, provider):
+                task = _build_task(state, "0", "on_delegation", state["last_id"])
+                await self._store_tasks([task])
 
     async def catch_up(self, since: datetime | None = None) -> int:
-        """Queues what a process before this one did not; with `since`, all that was said from then on, before a service
-        was there. Returns of how many sessions."""
-        await self.tell_notes(since)
-        return await self.tell(since=since or self.clock.now() - LOOKS_BACK, is_all=since is not None)
+        """Queue the notes and turns that the previous process didn't queue.
+
+        With `since`, this is a backfill for a new service: everything since that time is queued,
+        including imported sessions. Returns the same number as `queue_turns`.
+        """
+        await self.queue_notes(since)
+        return await self.queue_turns(
+            since=since or self.clock.now() - LOOKBACK, has_imported=since is not None
+        )
 
     async def forget(
-        self, message_ids: Sequence[int], note_ids: Sequence[int] = (), stamp: str = "", among: Collection[str] = ()
+        self,
+        message_ids: Sequence[int],
+        note_ids: Sequence[int] = (),
+        stamp: str = "",
+        providers: Collection[str] = (),
     ) -> Sequence[str]:
-        """Asks every service that was told of any of it, or those `among`, to erase it, tells them the rest of those
-        turns anew, and returns their names; again with the same tasks, unless the `stamp` is another."""
-        values = {"message_ids": list_value(message_ids), "note_ids": list_value(note_ids)}
-        found = await self.database.fetch_all(_TOLD_OF, values)
+        """Queue the erasure of rows that have already changed, as `queue_erasure` does.
+
+        If `providers` isn't empty, only these services are asked. Returns the names of the services
+        that were asked.
+        """
+        names = await self.database.write(
+            partial(self.queue_erasure, message_ids, note_ids, stamp=stamp, among=providers)
+        )
+        self.on_wake()
+        return names
+
+    def queue_erasure(
+        self,
+        message_ids: Sequence[int],
+        note_ids: Sequence[int],
+        connection: Connection,
+        *,
+        stamp: str = "",
+        among: Collection[str] = (),
+    ) -> Sequence[str]:
+        """Ask every service that has these messages or note changes to erase them.
+
+        The remaining messages of the affected turns are sent again. Call this in the transaction
+        that erases the rows. If a service were asked earlier, it could get the erased words again.
+        If `among` isn't empty, only these services are asked. The same ids and the same `stamp`
+        result in the same tasks. The caller must call `on_wake` afterwards. Returns the names of
+        the services that were asked.
+        """
+        values = {"message_ids": encode_list(message_ids), "note_ids": encode_list(note_ids)}
+        synced_rows = connection.execute(_SELECT_SYNCED_ROWS, values).fetchall()
         tasks: list[SyncTask] = []
-        for (provider, session, scope), group in groupby(found, key=itemgetter("provider", "session_id", "scope")):
+        group_key = itemgetter("provider", "session_id", "scope")
+        for (provider, session, scope_key), group in groupby(synced_rows, key=group_key):
             if among and provider not in among:
                 continue
-            told = list(group)
-            ids = tuple(row["id"] for row in told)
+            group_rows = list(group)
+            ids = tuple(row["id"] for row in group_rows)
             mark = f"{zlib.crc32(json.dumps([*ids, stamp]).encode()):08x}"
-            task = replace(_task(told[0], f"forgotten.{mark}", "on_forget"), scope=Scope(key=scope), ids=ids)
-            said = () if session == NOTES else turns(await self._rows(session, erased=ids))
-            touched = [turn[0].id for turn in said if any(row.id in ids for row in turn)]
-            tasks += [task, *(replace(task, turn=f"{id_}.{mark}", hook="sync_turn") for id_ in touched)]
-        await self._put(tasks)
+            task = replace(
+                _build_task(group_rows[0], f"forgotten.{mark}", "on_forget"),
+                scope=Scope(key=scope_key),
+                ids=ids,
+            )
+            tasks.append(task)
+            if session == NOTES:
+                continue
+            for turn in split_turns(_list_messages(connection, session, erased=ids)):
+                if any(message.id in ids for message in turn):
+                    tasks.append(replace(task, turn=f"{turn[0].id}.{mark}", hook="sync_turn"))
+        self._insert_tasks(connection, tasks)
         return list(dict.fromkeys(task.provider for task in tasks))
 
-    async def tell_anew(self, task: SyncTask, message_ids: Collection[int]) -> None:
-        """Queues, behind a task that forgets, the turns with these messages; again with the same tasks."""
+    async def queue_resync(self, task: SyncTask, message_ids: Collection[int]) -> None:
+        """Send the turns that contain these messages again, after an `on_forget` task.
+
+        Repeated calls result in the same tasks.
+        """
+        if not message_ids:
+            return
         mark = task.turn.partition(".")[2]
-        for row in await self._sessions(int(task.session), task.provider) if message_ids else ():
-            said = turns(await self._rows(row["session_id"], erased=task.ids))
-            firsts = [turn[0].id for turn in said if not {*message_ids}.isdisjoint(one.id for one in turn)]
-            anew = [_task(row, f"{first}.{mark}", "sync_turn") for first in firsts]
-            await self._put([replace(one, scope=task.scope, ids=task.ids) for one in anew])
+        for state in await self._fetch_states(int(task.session), task.provider):
+            messages = await self._load_messages(state["session_id"], erased=task.ids)
+            tasks = []
+            for turn in split_turns(messages):
+                if any(message.id in message_ids for message in turn):
+                    resync = _build_task(state, f"{turn[0].id}.{mark}", "sync_turn")
+                    tasks.append(replace(resync, scope=task.scope, ids=task.ids))
+            await self._store_tasks(tasks)
 
-    async def amended(self, *message_ids: int) -> None:
-        """Messages were edited or deleted on their platform, undone or brought back: services that can erase forget
-        them and get what is left."""
-        if able := self._listeners("on_forget"):
-            await self.forget(message_ids, (), self.clock.now().isoformat(), able)
+    async def queue_amended(self, *message_ids: int) -> None:
+        """Ask services to erase messages that have changed, and send them the new text.
 
-    async def arguments(self, task: SyncTask) -> tuple[object, ...] | None:
-        """Of the task's hook, with what its ids stand for now; None when nothing is left of it."""
+        A message changes when it is edited or deleted on its platform, or when it is undone or
+        redone. Services without `on_forget` keep their copies.
+        """
+        providers = self._list_providers("on_forget")
+        if providers:
+            await self.forget(message_ids, (), self.clock.now().isoformat(), providers)
+
+    async def load_arguments(self, task: SyncTask) -> tuple[object, ...] | None:
+        """Load the arguments of a task's hook from the current rows.
+
+        Returns None if there is nothing left to send.
+        """
         if task.hook == "on_forget":
-            kind = {NOTES: "notes"}.get(task.session, "messages")
-            return (Forgotten(scope=task.scope, **{kind: task.ids}),) if task.scope else None
+            if task.scope is None:
+                return None
+            if task.session == NOTES:
+                return (Forgotten(scope=task.scope, notes=task.ids),)
+            return (Forgotten(scope=task.scope, messages=task.ids),)
         if task.hook == "on_memory_write":
-            row = await self.database.fetch_one(f"{VERSIONS} WHERE notes.id = :id", {"id": int(task.turn)})
-            return None if row is None else (change_of(row),)
-        row = await self.database.fetch_one(f"{SESSIONS} WHERE sessions.id = :id", {"id": int(task.session)})
+            statement = f"{SELECT_CHANGES} WHERE notes.id = :id"
+            row = await self.database.fetch_one(statement, {"id": int(task.turn)})
+            return None if row is None else (read_change(row),)
+
+        statement = f"{SELECT_SESSIONS} WHERE sessions.id = :id"
+        row = await self.database.fetch_one(statement, {"id": int(task.session)})
         if row is None:
             return None
-        session = session_of(row)
+        session = read_session(row)
         if session.is_delegated:
-            return await self._delegated(session) if task.hook == "on_delegation" else None
+            is_delegation = task.hook == "on_delegation"
+            return await self._load_delegation(session) if is_delegation else None
         if task.hook == "on_session_switch":
             parent_id, reason, _ = task.turn.split(".")
             return session.id, int(parent_id) or None, reason
         if task.hook == "on_session_end":
-            return session, await self._rows(session.id)
-        return await self._turn(session, task)
+            return session, await self._load_messages(session.id)
+        return await self._load_turns(session, task)
 
-    async def _turn(self, session: Session, task: SyncTask) -> tuple[object, ...] | None:
-        first, _, until = task.turn.partition(".")[0].partition("-")
-        said = turns(await self._rows(session.id, int(first) - 1, task.ids))
-        # With what was erased since, a turn still begins where it began.
-        meant = [turn for turn in said if int(first) <= turn[0].id <= int(until or first)]
-        told = [row for turn in meant for row in turn if row.kind in ("chat", "quote")]
-        # Where the question is erased, the answer alone tells nothing.
-        return (session, told, task.key) if any(row.role == "user" for row in told) else None
+    async def _load_turns(self, session: Session, task: SyncTask) -> tuple[object, ...] | None:
+        """Load the arguments of `sync_turn`, or None if the question was erased.
 
-    async def _delegated(self, session: Session) -> tuple[object, ...] | None:
-        """With its task and its result; None where one of them is erased."""
-        texts = [row.text for row in await self._rows(session.id) if row.role != "tool" and not row.tool_name]
+        Erased messages are needed to find the beginning of a turn. They are then left out.
+        """
+        name, _, _ = task.turn.partition(".")
+        first, _, last = name.partition("-")
+        turns = split_turns(await self._load_messages(session.id, int(first) - 1, task.ids))
+        messages: list[Message] = []
+        for turn in turns:
+            if int(first) <= turn[0].id <= int(last or first):
+                messages += [message for message in turn if message.kind in ("chat", "quote")]
+        if not any(message.role == "user" for message in messages):
+            return None
+        return session, messages, task.key
+
+    async def _load_delegation(self, session: Session) -> tuple[object, ...] | None:
+        """Load a delegated session with its task and answer, or None if one of them is missing."""
+        texts = [
+            message.text
+            for message in await self._load_messages(session.id)
+            if message.role != "tool" and not message.tool_name
+        ]
         return (session, *texts) if len(texts) == 2 else None
 
-    async def _rows(self, session_id: int, after: int = 0, erased: Sequence[int] = ()) -> Sequence[Message]:
-        """The session's own that the model may see, oldest first, without erased ones but these."""
-        values = {"id": session_id, "after": after, "erased": list_value(erased)}
-        return [message_of(row) for row in await self.database.fetch_all(_ROWS, values)]
+    async def _load_messages(
+        self, session_id: int, after: int = 0, erased: Sequence[int] = ()
+    ) -> Sequence[Message]:
+        """Load messages as `_list_messages` does."""
+        return await self.database.read(
+            lambda connection: _list_messages(connection, session_id, after=after, erased=erased)
+        )
 
-    async def _sessions(
-        self, session_id: int | None, provider: str, since: datetime | None = None, has_imported: bool = True
+    async def _fetch_states(
+        self,
+        session_id: int | None,
+        provider: str,
+        since: datetime | None = None,
+        has_imported: bool = True,
     ) -> Sequence[Row]:
-        """One or all with a message since then, and how far a service was told of them."""
-        between = {"first": session_id or 0, "last": session_id or 2**63 - 1, "since": since or 0}
-        values = {**between, "provider": provider, "has_imported": has_imported}
-        return await self.database.fetch_all(_SESSIONS, values)
+        """Fetch up to which row a service is synced, for each session.
 
-    async def _put(self, tasks: Sequence[SyncTask]) -> None:
-        """Queues tasks, due now, each unless it is there, and marks how far their service then is."""
-        now = self.clock.now()
+        This covers one session, or all sessions with a message since `since`. Sessions of scheduled
+        jobs are left out.
+        """
+        values = {
+            "first": session_id or 0,
+            "last": session_id or MAX_ROW_ID,
+            "since": since or 0,
+            "provider": provider,
+            "has_imported": has_imported,
+        }
+        return await self.database.fetch_all(_SELECT_SYNC_STATES, values)
 
-        def work(connection: Connection) -> None:
-            for task in tasks:
-                # Their keys tell not whether somebody else has queued some of them meanwhile.
-                is_grouped = task.hook == "sync_turn" and task.last_id and self.every.get(task.provider, 1) > 1
-                if is_grouped and connection.execute(_IS_TOLD, _told_of(task)).fetchone():
-                    continue
-                address = Address(platform=PLATFORM, chat_id=task.provider, thread_id=task.lane)
-                answer = Answer(text=task.payload)
-                item = OutboxItem(key=task.key, kind="memory", address=address, answer=answer, next_at=now)
-                fill_outbox_item(connection, item, now, None)
-                if task.last_id:
-                    connection.execute(_MARK, _told_of(task))
-
+    async def _store_tasks(self, tasks: Sequence[SyncTask]) -> None:
         if tasks:
-            await self.database.write(work)
+            await self.database.write(lambda connection: self._insert_tasks(connection, tasks))
             self.on_wake()
 
-    def _listeners(self, hook: Hook) -> Sequence[str]:
+    def _insert_tasks(self, connection: Connection, tasks: Sequence[SyncTask]) -> None:
+        """Queue tasks that are due now, and record how far they will sync their services.
+
+        A task that is already queued isn't queued again.
+        """
+        now = self.clock.now()
+        for task in tasks:
+            # Another process may have queued some of the same turns in a batch with another key.
+            # So this batch is skipped if its first turn is recorded as synced.
+            is_batch = (
+                task.hook == "sync_turn"
+                and task.last_id > 0
+                and self.batch_sizes.get(task.provider, 1) > 1
+            )
+            progress = _progress_values(task)
+            if is_batch and connection.execute(_SELECT_IS_SYNCED, progress).fetchone():
+                continue
+            item = OutboxItem(
+                key=task.key,
+                kind="memory",
+                address=Address(
+                    platform=PLATFORM, chat_id=task.provider, thread_id=task.conversation_key
+                ),
+                answer=Answer(text=task.payload),
+                next_at=now,
+            )
+            fill_outbox_item(connection, item, now, None)
+            if task.last_id:
+                connection.execute(_SET_SYNCED, progress)
+
+    def _list_providers(self, hook: Hook) -> Sequence[str]:
+        """List the services that have a hook."""
         return [name for name, hooks in self.hooks.items() if hook in hooks]
 
 
-def _told_of(task: SyncTask) -> Mapping[str, object]:
-    subject, first = task.session + (".end" if task.hook == "on_session_end" else ""), task.turn.partition("-")[0]
-    return {"provider": task.provider, "subject": subject, "last_id": task.last_id, "first": first}
+def _list_messages(
+    connection: Connection, session_id: int, *, after: int = 0, erased: Sequence[int] = ()
+) -> Sequence[Message]:
+    """List the messages of a session that services may get, oldest first.
+
+    Deliveries of jobs are left out. If a compression interrupted the last turn, the rest of that
+    turn is included. Erased messages are left out unless their ids are in `erased`.
+    """
+    values = {"id": session_id, "after": after, "erased": encode_list(erased)}
+    return [read_message(row) for row in connection.execute(_SELECT_MESSAGES, values).fetchall()]
 
 
-def _groups(told: Sequence[Turn], size: int, *, is_whole: bool) -> Sequence[Sequence[Turn]]:
-    """Of so many turns each; the last may have fewer where all are to be told."""
-    end = len(told) if is_whole else len(told) - len(told) % size
-    return [told[place : min(place + size, end)] for place in range(0, end, size)]
+def _progress_values(task: SyncTask) -> Mapping[str, object]:
+    """Return the parameters of `_SET_SYNCED` and `_SELECT_IS_SYNCED`."""
+    subject = f"{task.session}.end" if task.hook == "on_session_end" else task.session
+    return {
+        "provider": task.provider,
+        "subject": subject,
+        "last_id": task.last_id,
+        "first": task.turn.partition("-")[0],
+    }
 
 
-def _span(some: Sequence[Turn]) -> str:
-    """How a task names its turns."""
-    return f"{some[0][0].id}" if len(some) == 1 else f"{some[0][0].id}-{some[-1][-1].id}"
-
-
-def _task(row: Row, turn: str, hook: Hook, last_id: int = 0) -> SyncTask:
-    session, lane = str(row["session_id"]), str(row["address_id"])
-    return SyncTask(provider=row["provider"], session=session, turn=turn, hook=hook, lane=lane, last_id=last_id)
+def _build_task(row: Row, turn: str, hook: Hook, last_id: int = 0) -> SyncTask:
+    """Build a task for a row with `provider`, `session_id` and `address_id`."""
+    return SyncTask(
+        provider=row["provider"],
+        session=str(row["session_id"]),
+        turn=turn,
+        hook=hook,
+        conversation_key=str(row["address_id"]),
+        last_id=last_id,
+    )

@@ -1,8 +1,9 @@
-"""Embeddings in state.db: for each message that recall may find one vector, and which messages wait for one.
+"""Embeddings in state.db: one vector for each message that recall may find.
 
-Erased, undone or edited, a message loses its vector in the same transaction (triggers in
-`core/store/sqlite/schema.py`); nothing is done where one is said. Vectors are of length 1, as float16; an empty one is
-of a text that the service refuses.
+Vectors have length 1 and are stored as float16; an empty vector belongs to a text that the service
+refuses. A message that is erased, undone or edited loses its vector in the same transaction, by
+triggers in `core/store/sqlite/`. Storing a message does nothing here: messages without a vector are
+looked for later.
 """
 
 from __future__ import annotations
@@ -10,88 +11,131 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from core.store.rows import Connection, meta, set_meta
-from core.store.sqlite.schema import SHOWN
+from core.store.rows import Connection, get_meta, set_meta
+from core.store.sqlite.schema import IS_SHOWN
 
-MODEL, SIZE, UNTIL = "vectors_model", "vectors_size", "vectors_until"
-"""Keys of `state_meta`: of which model the vectors are, how many bytes long, and up to which message it has been looked
-for those without; what changes before that takes it back (by trigger)."""
-LOOKED_AT = 2_000
-"""So many messages are gone through at once for those without a vector: some milliseconds."""
-_LAST = "SELECT MAX(id) FROM (SELECT id FROM messages WHERE id > :until ORDER BY id LIMIT :looked_at)"
-_WITHOUT = f"""
+# Keys of `state_meta`.
+MODEL_META_KEY = "vectors_model"
+SIZE_META_KEY = "vectors_size"
+"""Bytes of a vector."""
+SEARCHED_META_KEY = "vectors_until"
+"""Up to which message messages without a vector were looked for. Triggers set it back when an
+earlier message changes."""
+MAX_SEARCHED_MESSAGES = 2_000
+"""How many messages one call searches for those without a vector. That takes some milliseconds."""
+
+_SELECT_LAST_TO_SEARCH = """
+SELECT MAX(id) FROM (SELECT id FROM messages WHERE id > :until ORDER BY id LIMIT :max_searched)
+"""
+_SELECT_WITHOUT_VECTOR = f"""
 SELECT messages.id, messages.text, messages.sender_name FROM messages
 JOIN sessions ON sessions.id = messages.session_id
-LEFT JOIN message_vectors ON message_vectors.message_id = messages.id AND message_vectors.model = :model
-    AND length(message_vectors.vector) IN (0, :size)
-WHERE messages.id > :until AND messages.id <= :last AND {SHOWN} AND NOT sessions.is_delegated
+LEFT JOIN message_vectors ON message_vectors.message_id = messages.id
+    AND message_vectors.model = :model AND length(message_vectors.vector) IN (0, :size)
+WHERE messages.id > :until AND messages.id <= :last AND {IS_SHOWN} AND NOT sessions.is_delegated
     AND message_vectors.message_id IS NULL
 ORDER BY messages.id LIMIT :count
 """
-_KEEP = f"""
+_INSERT_VECTOR = f"""
 INSERT INTO message_vectors (message_id, model, vector)
 SELECT messages.id, :model, :vector FROM messages
-WHERE messages.id = :id AND messages.text = :text AND messages.sender_name IS :name AND {SHOWN}
+WHERE messages.id = :id AND messages.text = :text AND messages.sender_name IS :name AND {IS_SHOWN}
 ON CONFLICT (message_id) DO UPDATE SET model = excluded.model, vector = excluded.vector
 """
-"""Not where the message was erased or changed while the service was asked."""
+"""Does nothing if the message was erased or changed while the service was asked."""
 _ADVANCE = "UPDATE state_meta SET value = :after WHERE key = :key AND value = :before"
-_UNREAD = "SELECT COUNT(*) FROM messages WHERE id > :until AND kind = 'chat'"
+_COUNT_UNSEARCHED = "SELECT COUNT(*) FROM messages WHERE id > :until AND kind = 'chat'"
 
 
-class Passage(NamedTuple):
+class UnembeddedMessage(NamedTuple):
     """A message without a vector."""
 
     id: int
     text: str
+    # The sender's name.
     name: str | None
 
 
-class Waiting(NamedTuple):
-    """Messages without a vector, oldest first. `until` was, and `last` is, where looking for them has got to."""
+class EmbeddingBatch(NamedTuple):
+    """Messages without a vector, oldest first, found between two message ids."""
 
-    passages: Sequence[Passage]
+    passages: Sequence[UnembeddedMessage]
+    # The search began after this message.
     until: int
+    # The search ended with this message.
     last: int
 
 
-def waiting(connection: Connection, model: str, size: int, count: int) -> Waiting:
-    """The next `count` without a vector of this model and of `size` bytes; 0: of the size of those that there are."""
-    until = _until(connection, model, size)
-    last: int = connection.execute(_LAST, {"until": until, "looked_at": LOOKED_AT}).fetchone()[0] or until
-    found = _without(connection, model, size, until, last, count)
-    return Waiting(found, until, found[-1].id if len(found) == count else last)
+def load_batch(connection: Connection, model: str, size: int, count: int) -> EmbeddingBatch:
+    """Load the next messages without a vector of this model and `size` in bytes, at most `count`.
+
+    With size 0, the size of the stored vectors counts.
+    """
+    until = _searched_until(connection, model, size)
+    search = {"until": until, "max_searched": MAX_SEARCHED_MESSAGES}
+    last: int = connection.execute(_SELECT_LAST_TO_SEARCH, search).fetchone()[0] or until
+    messages = _list_unembedded(connection, model, size, until, last, count)
+    if len(messages) == count:
+        last = messages[-1].id
+    return EmbeddingBatch(messages, until, last)
 
 
-def _without(connection: Connection, model: str, size: int, until: int, last: int, count: int) -> list[Passage]:
-    size = size or int(meta(connection, SIZE) or 0)
-    values = {"model": model, "size": size, "until": until, "last": last, "count": count}
-    return [Passage(*row) for row in connection.execute(_WITHOUT, values)]
+def store_vectors(
+    connection: Connection,
+    model: str,
+    size: int,
+    batch: EmbeddingBatch,
+    vectors: Sequence[bytes],
+) -> None:
+    """Store the vectors of a batch, in its order.
+
+    If the model or size is new, the search starts again at the first message, so that all older
+    vectors are replaced.
+    """
+    if not _is_same_kind(connection, model, size):
+        set_meta(connection, MODEL_META_KEY, model)
+        set_meta(connection, SIZE_META_KEY, str(size))
+        set_meta(connection, SEARCHED_META_KEY, "0")
+    for message, vector in zip(batch.passages, vectors, strict=True):
+        values = {**message._asdict(), "model": model, "vector": vector}
+        connection.execute(_INSERT_VECTOR, values)
+
+    # A message that changed or came back while the service was asked still has no vector.
+    remaining = _list_unembedded(connection, model, size, batch.until, batch.last, 1)
+    after = remaining[0].id - 1 if remaining else batch.last
+    progress = {"key": SEARCHED_META_KEY, "before": str(batch.until), "after": str(after)}
+    connection.execute(_ADVANCE, progress)
 
 
-def keep(connection: Connection, model: str, size: int, taken: Waiting, vectors: Sequence[bytes]) -> None:
-    """A vector for each of the passages, in their order; those of another model or size will be replaced."""
-    if not _is_same(connection, model, size):
-        set_meta(connection, MODEL, model)
-        set_meta(connection, SIZE, str(size))
-        set_meta(connection, UNTIL, "0")
-    for passage, vector in zip(taken.passages, vectors, strict=True):
-        connection.execute(_KEEP, {**passage._asdict(), "model": model, "vector": vector})
-    # What was changed or brought back while the service was asked still has none.
-    left = _without(connection, model, size, taken.until, taken.last, 1)
-    after = left[0].id - 1 if left else taken.last
-    connection.execute(_ADVANCE, {"key": UNTIL, "before": str(taken.until), "after": str(after)})
+def count_unembedded(connection: Connection, model: str, size: int) -> int:
+    """Return about how many messages have no vector."""
+    until = _searched_until(connection, model, size)
+    count: int = connection.execute(_COUNT_UNSEARCHED, {"until": until}).fetchone()[0]
+    return count
 
 
-def count_waiting(connection: Connection, model: str, size: int) -> int:
-    """About how many messages wait for a vector."""
-    found: int = connection.execute(_UNREAD, {"until": _until(connection, model, size)}).fetchone()[0]
-    return found
+def _list_unembedded(
+    connection: Connection, model: str, size: int, until: int, last: int, count: int
+) -> list[UnembeddedMessage]:
+    """List at most `count` messages without a vector after `until` and up to `last`."""
+    values = {
+        "model": model,
+        "size": size or int(get_meta(connection, SIZE_META_KEY) or 0),
+        "until": until,
+        "last": last,
+        "count": count,
+    }
+    return [UnembeddedMessage(*row) for row in connection.execute(_SELECT_WITHOUT_VECTOR, values)]
 
 
-def _until(connection: Connection, model: str, size: int) -> int:
-    return int(meta(connection, UNTIL) or 0) if _is_same(connection, model, size) else 0
+def _searched_until(connection: Connection, model: str, size: int) -> int:
+    if not _is_same_kind(connection, model, size):
+        return 0
+    return int(get_meta(connection, SEARCHED_META_KEY) or 0)
 
 
-def _is_same(connection: Connection, model: str, size: int) -> bool:
-    return meta(connection, MODEL) == model and size in (0, int(meta(connection, SIZE) or 0))
+def _is_same_kind(connection: Connection, model: str, size: int) -> bool:
+    """Whether the stored vectors have this model and size. Size 0 matches any."""
+    if get_meta(connection, MODEL_META_KEY) != model:
+        return False
+    return size in (0, int(get_meta(connection, SIZE_META_KEY) or 0))

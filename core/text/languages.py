@@ -1,11 +1,16 @@
-"""The stems and stop words of languages besides English. Pure.
+"""Stems and stop words of languages other than English.
 
-Stems are those of snowballstemmer, Arabic apart. What is written in a script that one language has nearly for itself
-(Arabic, Cyrillic, Greek, Devanagari, …) is stemmed by that script: Persian as Arabic, Ukrainian as Russian, alike in
-messages and in questions. What is in Latin letters is told by its words (after Cavnar and Trenkle in spirit, but by
-common words, of which short messages have some), and is known by its language's stems besides its English ones, which
-every message has: so an English question finds a word in a German message, and a name is the same in both.
-`normalize.VERSION` also counts for this file.
+The stems are those of snowballstemmer, except for Arabic. Text in a script that one language has
+nearly to itself (Arabic, Cyrillic, Greek, Devanagari and others) is always stemmed as that
+language: Persian as Arabic, Ukrainian as Russian. Questions are stemmed in the same way as
+messages, so a question still finds such a message.
+
+The language of text in Latin letters is detected by its common words. This follows the idea of
+Cavnar and Trenkle, but with words, because short messages have few n-grams. Such text gets the
+stems of its language in addition to the English stems, which every message has. So an English
+question finds a word in a German message, and a name has the same stem in both.
+
+`data/languages.toml` contains the words. `normalize.TERMS_VERSION` also applies to this module.
 """
 
 from __future__ import annotations
@@ -15,117 +20,162 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain
 
-from core.text.normalize import ALGORITHMS, bare, fold, language_data, stemmer
+from core.text.normalize import STEMMER_NAMES, comparison_form, fold, language_data, stemmer
 
-_SAME = str.maketrans({"\u0901": "\u0902", "\u093c": None})
-"""Of one sound in Devanagari: the nasal signs, and dots below that are often left out."""
+DETECTION_WORDS = 100
+"""The language of a text is detected by at most this many of its words."""
+MAX_LANGUAGES = 2
+"""If more languages are equally likely, the first two are used."""
+_SAME_IN_DEVANAGARI = str.maketrans({"\u0901": "\u0902", "\u093c": None})
+"""The two nasal signs sound the same, and the dot below is often left out."""
+_BACK_VOWEL_THEN_I = re.compile("([a\u0131ou][^a\u0131ouei\u00f6\u00fc]*)i")
+"""In Turkish, an ending after a back vowel has a dotless i (vowel harmony).
+
+Folding makes it a plain i, but the stemmer expects the dotless one.
+"""
+
+
+# --- Scripts of their own ---
+
+
+def script_form(word: str) -> str:
+    """The form of a word from which its stem is made: folded and in lower case."""
+    return unicodedata.normalize("NFKC", fold(word).casefold()).translate(_SAME_IN_DEVANAGARI)
 
 
 @lru_cache(maxsize=1)
 def script_stop_words() -> frozenset[str]:
-    """Stop words of the languages known by their script, as `script_form` has them."""
-    scripts = language_data("languages")["scripts"].values()
-    return frozenset(script_form(word) for script in scripts for word in script["words"].split())
-
-
-def script_form(word: str) -> str:
-    """A word as its stem is made of: folded, small letters."""
-    return unicodedata.normalize("NFKC", fold(word).casefold()).translate(_SAME)
+    """Stop words of the languages with a script of their own, as `script_form` returns them."""
+    words: set[str] = set()
+    for script in language_data("languages")["scripts"].values():
+        words.update(map(script_form, script["words"].split()))
+    return frozenset(words)
 
 
 def script_stem(word: str) -> str:
-    """The stem of a word that is in no Latin letters, as its script has it; empty for a stop word."""
+    """The stem of a word that isn't in Latin letters, or "" for a stop word."""
     form = script_form(word)
     if form in script_stop_words():
         return ""
-    found = _scripts().match(form)
-    language = found.lastgroup if found else None
+    match = _script_letters().match(form)
+    language = match.lastgroup if match else None
     if language == "arabic":
-        return _arabic(form)
-    return stemmer(language)(form) if language in ALGORITHMS else form
+        return _stem_arabic(form)
+    return stemmer(language)(form) if language in STEMMER_NAMES else form
 
 
-def _arabic(word: str) -> str:
-    """The word without its article and endings: light10 of Larkey, Ballesteros, Connell, "Light stemming for Arabic
-    information retrieval" (2007). Snowball's stemmer leaves a word with the article longer than the same without."""
+@lru_cache(maxsize=1)
+def _script_letters() -> re.Pattern[str]:
+    """A pattern for a letter of one of the scripts, in a group with the name of its language."""
+    groups = []
+    for name, script in language_data("languages")["scripts"].items():
+        groups.append(f"(?P<{name}>[{script['letters']}])")
+    return re.compile("|".join(groups))
+
+
+def _stem_arabic(word: str) -> str:
+    """Remove the article and endings of a word. At least two letters stay.
+
+    This is light10 of Larkey, Ballesteros and Connell, "Light stemming for Arabic information
+    retrieval" (2007). Snowball's stemmer gives a different stem for a word with the article.
+    """
     if len(word) > 3:
         word = word.removeprefix("و")
     arabic = language_data("languages")["scripts"]["arabic"]
-    article = next((one for one in arabic["articles"] if word.startswith(one) and len(word) >= len(one) + 2), "")
-    word = word.removeprefix(article)
+    for article in arabic["articles"]:
+        if word.startswith(article) and len(word) >= len(article) + 2:
+            word = word.removeprefix(article)
+            break
     for ending in arabic["endings"]:
         if word.endswith(ending) and len(word) >= len(ending) + 2:
             word = word.removesuffix(ending)
     return word
 
 
-@lru_cache(maxsize=1)
-def _scripts() -> re.Pattern[str]:
-    """What a word of a script begins with, in the group of its language."""
-    scripts = language_data("languages")["scripts"]
-    return re.compile("|".join(f"(?P<{name}>[{script['letters']}])" for name, script in scripts.items()))
+# --- Latin letters ---
 
 
-WORDS_LOOKED_AT = 100
-"""Words of a text that tell its language."""
-LIKELIEST = 2
+def detect_languages(words: Sequence[str], letters: Iterable[str] = ()) -> tuple[str, ...]:
+    """The likeliest languages of a text in Latin letters, whose `words` are in lower case.
 
-
-def languages_of(words: Sequence[str], letters: Iterable[str] = ()) -> tuple[str, ...]:
-    """The likeliest languages besides English of a text's words and other letters, small; none where English is as
-    likely, where one letter alone tells (a name may have it), and for a word alone."""
-    is_told = not telling().isdisjoint(words[:WORDS_LOOKED_AT]) or sum(letter in _profiles() for letter in letters) > 1
-    if len(words) < 2 or not is_told:
+    `letters` are the letters with accents. Returns () if English is as likely, if there is only one
+    word, or if a single letter is the only evidence, because it may be part of a name.
+    """
+    letters = list(letters)
+    checked_words = words[:DETECTION_WORDS]
+    known_letters = [letter for letter in letters if letter in _languages_by_sign()]
+    has_foreign_word = not non_english_words().isdisjoint(checked_words)
+    if len(words) < 2 or not (has_foreign_word or len(known_letters) > 1):
         return ()
-    told = chain(islice(words, WORDS_LOOKED_AT), letters)
-    counts = Counter(chain.from_iterable(_profiles()[one] for one in told if one in _profiles()))
-    most = max(counts.values())
-    return () if counts["english"] == most else tuple(name for name in counts if counts[name] == most)[:LIKELIEST]
+    counts: Counter[str] = Counter()
+    for sign in chain(checked_words, letters):
+        counts.update(_languages_by_sign().get(sign, ()))
+    highest = max(counts.values())
+    if counts["english"] == highest:
+        return ()
+    return tuple(name for name in counts if counts[name] == highest)[:MAX_LANGUAGES]
 
 
 @lru_cache(maxsize=1)
-def telling() -> frozenset[str]:
-    """Words that no English text has, but that of another language in Latin letters."""
+def non_english_words() -> frozenset[str]:
+    """Stop words of other languages in Latin letters that English text doesn't have."""
     latin = language_data("languages")["latin"]
-    found = frozenset().union(*(latin_stop_words(name) for name in latin if name != "english"))
-    return found.difference(latin["english"].split(), language_data("words")["stop_words"].split())
+    words: set[str] = set()
+    for name in latin:
+        if name != "english":
+            words |= latin_stop_words(name)
+    english = language_data("words")["stop_words"].split()
+    return frozenset(words.difference(latin["english"].split(), english))
 
 
 @lru_cache(maxsize=1)
-def _profiles() -> Mapping[str, tuple[str, ...]]:
-    """The languages of each common word and letter."""
+def _languages_by_sign() -> Mapping[str, tuple[str, ...]]:
+    """The languages by sign. A sign is a stop word or a letter with an accent."""
     latin = language_data("languages")["latin"]
-    words = {name: latin_stop_words(name).union(latin[name]["letters"]) for name in latin if name != "english"}
-    words["english"] = frozenset(language_data("words")["stop_words"].split())
-    known: dict[str, list[str]] = {}
-    for name, its in words.items():
-        for word in its:
-            known.setdefault(word, []).append(name)
-    return {word: tuple(names) for word, names in known.items()}
+    languages: dict[str, list[str]] = {}
+    for name in latin:
+        if name == "english":
+            continue
+        for sign in latin_stop_words(name).union(latin[name]["letters"]):
+            languages.setdefault(sign, []).append(name)
+    for word in frozenset(language_data("words")["stop_words"].split()):
+        languages.setdefault(word, []).append("english")
+    return {sign: tuple(names) for sign, names in languages.items()}
 
 
 @lru_cache(maxsize=32)
 def latin_stop_words(language: str) -> frozenset[str]:
-    """The stop words of a language in Latin letters, folded, with and without accents."""
-    typed = language_data("languages")["latin"][language]["words"].split()
-    return frozenset([*map(fold, typed), *(map(bare, typed) if language in ALGORITHMS else ())])
+    """The stop words of a language in Latin letters, folded, with and without accents.
+
+    In languages without a stemmer, all words keep their accents, which distinguish them.
+    """
+    words = language_data("languages")["latin"][language]["words"].split()
+    forms = set(map(fold, words))
+    if language in STEMMER_NAMES:
+        forms.update(map(comparison_form, words))
+    return frozenset(forms)
 
 
 def latin_stem(language: str, word: str) -> str:
-    """The stem of a word in small letters as that language has it, without accents; empty for a stop word. Of
-    Vietnamese the syllable with its tone."""
+    """The stem of a lower-case word in a language, without accents, or "" for a stop word.
+
+    Vietnamese has no stems, so its syllables keep their accents, which are tones.
+    """
     if word in latin_stop_words(language):
         return ""
-    if language not in ALGORITHMS:
+    if language not in STEMMER_NAMES:
         return word
+    if language == "turkish":
+        word = _restore_dotless_i(word)
+    return comparison_form(stemmer(language)(word))
+
+
+def _restore_dotless_i(word: str) -> str:
+    """Replace each i that must be dotless, from the first to the last."""
     before = ""
-    while language == "turkish" and before != word:
-        before, word = word, _DOTLESS.sub("\\1\u0131", word)
-    return bare(stemmer(language)(word))
-
-
-_DOTLESS = re.compile("([a\u0131ou][^a\u0131ouei\u00f6\u00fc]*)i")
-"""Behind a vowel of the back of the mouth a Turkish ending has a dotless i (vowel harmony), which folding made plain:
-the stemmer looks for it."""
+    while before != word:
+        before = word
+        word = _BACK_VOWEL_THEN_I.sub("\\1\u0131", word)
+    return word

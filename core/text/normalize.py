@@ -1,7 +1,11 @@
-"""The one form in which text is compared, in the indexes and in queries; and text as a terminal may show it. Pure.
+"""Brings text into the form in which indexes and queries compare it, and into the form in which a
+terminal or a message may show it.
 
-Raise `VERSION` when a function of `core/text` returns something else: every index is then rebuilt. Text of scripts
-without spaces (Han, Kana, Hangul, Thai, Lao, Khmer, Burmese) is cut into "runs".
+Raise `TERMS_VERSION` when a change makes a function of `core/text` return different results. Every
+index is then rebuilt.
+
+A "run" is a stretch of text in a script without spaces between words: Han, Kana, Hangul, Thai, Lao,
+Khmer or Burmese. Korean has spaces, but its words carry endings, so it counts too.
 """
 
 from __future__ import annotations
@@ -18,237 +22,362 @@ from typing import Any
 
 import snowballstemmer  # type: ignore[import-untyped]
 
-VERSION = 7
+TERMS_VERSION = 7
+
+MAX_QUERY_CHARS = 10_000
+"""The rest of a longer query is ignored."""
+MAX_QUERY_TERMS = 64
+
+# --- Scripts and signs ---
 
 _UNSPACED = (
-    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0edf\u1000-\u109f\u1100-\u11ff\u1780-\u17d3\u17dc\u17dd\u2e80-\u2fdf"
-    "\u3005-\u3007\u3021-\u3029\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u3131-\u318e"
-    "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\ua9e0-\ua9ff\uaa60-\uaa7f\uac00-\ud7fb\uf900-\ufaff"
-    "\U00020000-\U0003ffff"
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0edf\u1000-\u109f\u1100-\u11ff\u1780-\u17d3\u17dc"
+    "\u17dd\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3041-\u3096\u309d-\u309f\u30a1-\u30fa"
+    "\u30fc-\u30ff\u3105-\u312f\u3131-\u318e\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\ua960-\ua97f\ua9e0-\ua9ff\uaa60-\uaa7f\uac00-\ud7fb\uf900-\ufaff\U00020000-\U0003ffff"
 )
-LETTER = rf"[^\W_{_UNSPACED}]"
-"""As part of a regular expression: a letter or digit of a script written with spaces."""
-_ABOVE = (
-    "\u0300-\u036f\u0483-\u0487\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963"
-    "\u0981-\u0983\u09bc-\u09cd\u09d7\u09e2\u09e3\u0a01-\u0a03\u0a3c-\u0a51\u0a70\u0a71\u0a81-\u0a83\u0abc-\u0acd\u0b01-\u0b03"
-    "\u0b3c-\u0b57\u0b82\u0bbe-\u0bcd\u0c00-\u0c04\u0c3c-\u0c56\u0c81-\u0c83\u0cbc-\u0cd6\u0d00-\u0d03\u0d3b-\u0d4d\u0d81-\u0d83"
-    "\u0dca-\u0ddf\u0f35\u0f37\u0f39\u0f71-\u0f84\u135d-\u135f\u180b-\u180d\u1ab0-\u1ace\u1dc0-\u1dff\u20d0-\u20dc"
+"""The letters of scripts without spaces."""
+LETTER_CLASS = rf"[^\W_{_UNSPACED}]"
+"""Part of a regular expression: a letter or digit of a script with spaces."""
+_COMBINING_SIGNS = (
+    "\u0300-\u036f\u0483-\u0487\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0900-\u0903"
+    "\u093a-\u094f\u0951-\u0957\u0962\u0963\u0981-\u0983\u09bc-\u09cd\u09d7\u09e2\u09e3"
+    "\u0a01-\u0a03\u0a3c-\u0a51\u0a70\u0a71\u0a81-\u0a83\u0abc-\u0acd\u0b01-\u0b03"
+    "\u0b3c-\u0b57\u0b82\u0bbe-\u0bcd\u0c00-\u0c04\u0c3c-\u0c56\u0c81-\u0c83\u0cbc-\u0cd6"
+    "\u0d00-\u0d03\u0d3b-\u0d4d\u0d81-\u0d83\u0dca-\u0ddf\u0f35\u0f37\u0f39\u0f71-\u0f84"
+    "\u135d-\u135f\u180b-\u180d\u1ab0-\u1ace\u1dc0-\u1dff\u20d0-\u20dc"
 )
-"""Signs that belong to the letter before them: vowels of Indian scripts, accents that have no letter of their own."""
-WORD = re.compile(rf"[^\W_]++(?:[{_ABOVE}]++[^\W_]*+)*+")
-"""A word of folded text, as the tokenizer of the index over messages cuts it."""
+"""Signs that belong to the letter before them: vowels of Indian scripts, and accents."""
+WORD_PATTERN = re.compile(rf"[^\W_]++(?:[{_COMBINING_SIGNS}]++[^\W_]*+)*+")
+"""A word of folded text, exactly as SQLite's tokenizer cuts it in the index over messages."""
 
-SCOPE = "\ue000"
-"""Begins the word that names a scope in an index; folding removes it from all other text, so nobody can type it."""
+SCOPE_MARKER = "\ue000"
+"""The first character of a word that names a scope in an index.
+
+Folding removes it from all other text, so a query can't contain such a word.
+"""
 
 _RUN = re.compile(f"[{_UNSPACED}]+")
-_ONLY_RUNS = re.compile(f"[\0-\x7f{_UNSPACED}]*")
-"""Runs and ASCII, where each character is folded by itself."""
-_MARKS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u00ad\ue000"
-_DIGITS = "٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹०१२३४५६७८९০১২৩৪৫৬৭৮৯๐๑๒๓๔๕๖๗๘๙"
-"""As Arabic, Persian, Hindi, Bengali and Thai write them."""
-_SISTERS = "ёЁάέήίόύώΆΈΉΊΌΎΏΐΰϊϋΪΫأإآٱىیکةøØłŁđĐıİ"
-_PLAIN = "еЕαεηιουωΑΕΗΙΟΥΩιυιυΙΥااااييكهoOlLdDiI"  # noqa: RUF001
-"""Letters that are as often written without their sign, and that SQLite's tokenizer keeps apart. Arabic as in Lucene's
-ArabicNormalizer (after Larkey et al., 2002), with the Persian kaf and yeh."""
-_WIDE = (("\uff0c", ","), ("\uff1f", "?"), ("\uff01", "!"), ("\uff1a", ":"), ("\u3000", " "))
-"""NFKC does the same, but text without these is often normal already, which is ten times as fast to see."""
-_PIECE = re.compile(f"([{_UNSPACED}]+)|([\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff])")
-_SIGNED = re.compile(
-    rf"(?<![\w#/&.])(#)({WORD.pattern})|(?<!\S)(\.)([^\W\d_]{WORD.pattern})|(?<!\w)([^\W_]++)(\+\+(?!\+)|#(?![\w#]))"
+_ASCII_AND_RUNS = re.compile(f"[\0-\x7f{_UNSPACED}]*")
+"""Text in which each character folds independently of its neighbours."""
+_RUN_OR_SYMBOL = re.compile(
+    f"([{_UNSPACED}]+)|([\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff])"
 )
-"""A word to which a sign belongs: ``#holiday``, ``.NET``, ``C++``, ``C#``."""
-_JOINED = re.compile(
-    "[\u1100-\u115f\ua960-\ua97c][\u1160-\u11a7\ud7b0-\ud7c6][\u11a8-\u11ff\ud7cb-\ud7fb]?|[\uffa1-\uffbe][\uffc2-\uffdc]"
-    "|[\u3046-\u3062\u304b-\u307b\u30a6-\u30db\u30ef-\u30f2\uff73-\uff8e\uff9c][\u3099\u309a\uff9e\uff9f]"
-)
-"""What NFKC joins to one character across two or three: Hangul in letters, Kana with a sound mark behind."""
-_FAR = re.compile("[\u0e01-\u1dff\u2300-\U0010ffff]")
-"""Where runs, symbols and what is joined stand: in most texts of scripts with spaces nowhere, which is quick to see."""
-_UNIT = re.compile(f"{_JOINED.pattern}|.", re.DOTALL)
-_ACCENTS = re.compile("[\u0300-\u036f]")
-_YOUNG = re.compile("[^\\w\0-\u057f\u0900-\u2064]")
-"""Where signs stand that may be younger than SQLite's tokenizer, which takes them for letters: most emoji, skin tones,
-currencies like the rouble's, isolates around a name. ``thanks🥰`` would be one word."""
+"""Group 1 is a run, group 2 a symbol or emoji."""
+_MAY_HAVE_RUNS = re.compile("[\u0e01-\u1dff\u2300-\U0010ffff]")
+"""The blocks of all runs, symbols and composed characters.
 
-LIMIT_CHARS = 10_000  # what is typed beyond this is not searched for
-LIMIT_TERMS = 64
-_QUOTES = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2033": '"', "\0": " "})
+Most text in scripts with spaces has none of these, and one quick scan finds that out.
+"""
+_COMPOSED = re.compile(
+    "[\u1100-\u115f\ua960-\ua97c][\u1160-\u11a7\ud7b0-\ud7c6][\u11a8-\u11ff\ud7cb-\ud7fb]?"
+    "|[\uffa1-\uffbe][\uffc2-\uffdc]"
+    "|[\u3046-\u3062\u304b-\u307b\u30a6-\u30db\u30ef-\u30f2\uff73-\uff8e\uff9c]"
+    "[\u3099\u309a\uff9e\uff9f]"
+)
+"""Characters that NFKC composes into one: the letters of Hangul, and Kana with a sound mark."""
+_COMPOSED_OR_ONE = re.compile(f"{_COMPOSED.pattern}|.", re.DOTALL)
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_RECENT_SIGNS = re.compile("[^\\w\0-\u057f\u0900-\u2064]")
+"""Signs that may be newer than SQLite's tokenizer, such as emoji and new currencies.
+
+The tokenizer treats unknown signs as letters, so ``thanks🥰`` would be one word.
+"""
+_SIGNED_WORD = re.compile(
+    # "#holiday"
+    rf"(?<![\w#/&.])(#)({WORD_PATTERN.pattern})"
+    # ".NET"
+    rf"|(?<!\S)(\.)([^\W\d_]{WORD_PATTERN.pattern})"
+    # "C++", "C#"
+    r"|(?<!\w)([^\W_]++)(\+\+(?!\+)|#(?![\w#]))"
+)
+"""A word whose meaning depends on a sign."""
 
 
 @lru_cache(maxsize=32)
 def language_data(name: str, package: str = "core.text") -> Mapping[str, Any]:
-    """What `data/<name>.toml` in a package holds: word lists, patterns, texts."""
+    """Read `data/<name>.toml` of a package: word lists, patterns or texts."""
     return tomllib.loads(files(package).joinpath("data", f"{name}.toml").read_text("utf-8"))
 
 
+# --- Folding ---
+
+_DROPPED_SIGNS = (
+    "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640"
+    "\u064b-\u065f\u0670\u00ad\ue000"
+)
+"""Hebrew points, Arabic vowels and tatweel, the soft hyphen, and `SCOPE_MARKER`."""
+_DIGITS = "٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹०१२३४५६७८९০১২৩৪৫৬৭৮৯๐๑๒๓๔๕๖๗๘๙"
+"""Arabic, Persian, Hindi, Bengali and Thai digits, ten of each."""
+_SIGNED_LETTERS = "ёЁάέήίόύώΆΈΉΊΌΎΏΐΰϊϋΪΫأإآٱىیکةøØłŁđĐıİ"
+_PLAIN_LETTERS = "еЕαεηιουωΑΕΗΙΟΥΩιυιυΙΥااااييكهoOlLdDiI"  # noqa: RUF001
+"""Letters that are often written without their sign, and their plain forms.
+
+SQLite's tokenizer treats the two forms as different letters. The Arabic letters are those of
+Lucene's ArabicNormalizer (after Larkey et al., 2002), and the Persian kaf and yeh.
+"""
+_WIDE_PUNCTUATION = (
+    ("\uff0c", ","),
+    ("\uff1f", "?"),
+    ("\uff01", "!"),
+    ("\uff1a", ":"),
+    ("\u3000", " "),
+)
+"""Punctuation that is replaced before NFKC, which would replace it in the same way.
+
+Text without it is often in normal form already, and checking that takes a tenth of the time.
+"""
+_PLAIN_QUOTES = str.maketrans(
+    {"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2033": '"', "\0": " "}
+)
+
+
 @lru_cache(maxsize=1)
-def replaced() -> tuple[re.Pattern[str], Mapping[str, str]]:
-    """What folding replaces besides NFKC, in one class (one scan of the text), and by what: Han (traditional, Japanese
-    and variant characters by the simplified ones of OpenCC, none itself a variant), sisters; marks by nothing."""
-    han = "".join(files("core.text").joinpath("data", "han.txt").read_text("utf-8").split())  # in pairs
-    known = dict(zip(han[::2], han[1::2], strict=True)) | dict(
-        zip(_SISTERS + _DIGITS, _PLAIN + "0123456789" * 5, strict=True)
-    )
-    return re.compile(f"[{_MARKS}{''.join(known)}]"), known
+def folding_replacements() -> tuple[re.Pattern[str], Mapping[str, str]]:
+    """A pattern for all characters that `fold` replaces after NFKC, and their replacements.
+
+    Traditional, Japanese and variant Han characters become the simplified characters of OpenCC.
+    Matches without a replacement are removed.
+    """
+    # The file lists pairs: a character and its replacement.
+    pairs = "".join(files("core.text").joinpath("data", "han.txt").read_text("utf-8").split())
+    replacements = dict(zip(pairs[::2], pairs[1::2], strict=True))
+    replacements.update(zip(_SIGNED_LETTERS, _PLAIN_LETTERS, strict=True))
+    replacements.update(zip(_DIGITS, "0123456789" * 5, strict=True))
+    return re.compile(f"[{_DROPPED_SIGNS}{''.join(replacements)}]"), replacements
 
 
 def fold(text: str) -> str:
-    """NFKC, Han simplified, `_SISTERS` as plain letters, digits as 0 to 9; no soft hyphens, Hebrew points, Arabic
-    vowels, tatweel, `SCOPE`."""
+    """The text in NFKC, with plain letters, simplified Han characters and the digits 0 to 9.
+
+    Case and Latin accents stay. `comparison_form` removes them.
+    """
     if text.isascii():
         return text
-    for wide, narrow in _WIDE:
+    for wide, narrow in _WIDE_PUNCTUATION:
         text = text.replace(wide, narrow)
-    changed, known = replaced()
-    return changed.sub(lambda match: known.get(match[0], ""), unicodedata.normalize("NFKC", text))
+    pattern, replacements = folding_replacements()
+    normal = unicodedata.normalize("NFKC", text)
+    return pattern.sub(lambda match: replacements.get(match[0], ""), normal)
 
 
-def clean(text: str) -> str:
-    """What was typed: folded, at most `LIMIT_CHARS` long, without what SQLite cannot take (lone surrogates, NUL)."""
-    whole = text[:LIMIT_CHARS].encode("utf-8", "replace").decode("utf-8")
-    return fold(whole.translate(_QUOTES))[:LIMIT_CHARS]
+def clean_query(text: str) -> str:
+    """A typed query, folded and cut at `MAX_QUERY_CHARS`.
+
+    Typographic quotes become plain ones. Characters that SQLite can't take (lone surrogates, NUL)
+    are replaced.
+    """
+    valid = text[:MAX_QUERY_CHARS].encode("utf-8", "replace").decode("utf-8")
+    return fold(valid.translate(_PLAIN_QUOTES))[:MAX_QUERY_CHARS]
 
 
-def indexed_words(text: str | None) -> str:
-    """What the index holds of a text: its words, folded; the pairs and single characters of its runs, symbols by code
-    point (``👍`` is ``u1f44d``), and the terms of its signed words (``C++``)."""
-    if not text:
-        return ""
-    tokens: list[str] = []
-    if not text.isascii():
-        text, parts = parted(text)
-        text = _YOUNG.sub(_apart, text)
-        for run, symbol in parts:
-            tokens += [*pairs_of(run), *run] if run else [symbol_token(symbol)]
-    tokens += signed_terms(text)
-    return " ".join([text, *tokens]) if tokens else text
+def comparison_form(text: str | None) -> str:
+    """The form in which names and titles are compared: folded, without case and accents."""
+    folded_text = fold(text or "")
+    if not folded_text.isascii():
+        letters_and_signs = unicodedata.normalize("NFD", folded_text)
+        folded_text = unicodedata.normalize("NFC", _ACCENTS.sub("", letters_and_signs))
+    return folded_text.casefold()
 
 
-def _apart(match: re.Match[str]) -> str:
-    return match[0] if unicodedata.category(match[0]) in ("Mn", "Mc") else " "
+@lru_cache(maxsize=4096)
+def _plain_character(character: str) -> str:
+    """A character with its signs, folded and in lower case, without Latin diacritics."""
+    folded_text = fold(character)
+    if _RUN.match(folded_text):
+        return folded_text
+    letters_and_signs = unicodedata.normalize("NFKD", folded_text)
+    bare = "".join(sign for sign in letters_and_signs if not unicodedata.combining(sign))
+    return (bare or folded_text).lower()
 
 
-def signed_terms(text: str) -> list[str]:
-    """A term for each word of folded text that has a sign of its own: ``C++`` gives ``cu2bu2b``, ``#12`` ``u2312``."""
-    if "#" not in text and not ("+" in text and "++" in text) and " ." not in text and text[:1] != ".":
-        return []
-    return [
-        "".join("".join(map(symbol_token, part)) if part in ("#", ".", "++") else part for part in match.groups(""))
-        for match in _SIGNED.finditer(text.casefold())
-    ]
+def plain_with_offsets(text: str) -> tuple[str, list[int] | None]:
+    """Return the form in which matches are marked, and the index in `text` of its characters.
 
-
-def parted(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """A folded text without its runs and symbols, and these in order, as ``(run, "")`` or ``("", symbol)``."""
-    folded = fold(text)
-    return (_PIECE.sub(" ", folded), _PIECE.findall(folded)) if _FAR.search(folded) else (folded, [])
-
-
-def pairs_of(run: str) -> list[str]:
-    return [run[index : index + 2] for index in range(len(run) - 1)]
-
-
-def symbol_token(symbol: str) -> str:
-    """A sign or emoji as a token; spelled out, because tokenizers know only the emoji of their own year."""
-    return f"u{ord(symbol):x}"
-
-
-def pieces(text: str) -> list[tuple[str, str]]:
-    """Folded text as ``("words" | "run" | "symbol", part)``; parts without a letter, digit or symbol are dropped."""
+    Instead of the list of indexes, None is returned if each character keeps its index.
+    """
     if text.isascii():
-        return [("words", text)] if WORD.search(text) else []
-    cut = zip(cycle(("words", "run", "symbol")), _PIECE.split(text), strict=False)
-    found = [(kind, _YOUNG.sub(_apart, part) if kind == "words" else part) for kind, part in cut if part]
-    return [(kind, part) for kind, part in found if kind != "words" or WORD.search(part)]
+        return text.lower(), None
+    if _ASCII_AND_RUNS.fullmatch(text) and unicodedata.is_normalized("NFKC", text):
+        return fold(text).lower(), None
+    if not _MAY_HAVE_RUNS.search(text) or not _COMPOSED.search(text):
+        parts = list(map(_plain_character, text))
+        plain = "".join(parts)
+        if len(plain) == len(text) and "" not in parts:
+            return plain, None
+        return plain, [start for start, part in enumerate(parts) for _ in part]
+    plain_parts: list[str] = []
+    offsets: list[int] = []
+    for match in _COMPOSED_OR_ONE.finditer(text):
+        part = _plain_character(match[0])
+        plain_parts.append(part)
+        offsets += [match.start()] * len(part)
+    return "".join(plain_parts), offsets
 
 
-def bare(text: str | None) -> str:
-    """Text as names and titles are compared: folded, without case and accents."""
-    folded = fold(text or "")
-    if not folded.isascii():
-        folded = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", folded)))
-    return folded.casefold()
-
-
-def is_unspaced(text: str) -> bool:
-    """Whether folded text begins with a run or a symbol: it is then found inside others, without word limits."""
-    return _PIECE.match(text) is not None
+# --- Words, runs and symbols ---
 
 
 def words_of(text: str) -> list[str]:
     """The words of folded text, with their case."""
-    return WORD.findall(text)
+    return WORD_PATTERN.findall(text)
 
 
-@lru_cache(maxsize=4096)
-def plain_character(character: str) -> str:
-    """A character and its signs as compared for marking matches: folded, lower case, no Latin diacritics."""
-    folded = fold(character)
-    if _RUN.match(folded):
-        return folded
-    bare = "".join(c for c in unicodedata.normalize("NFKD", folded) if not unicodedata.combining(c))
-    return (bare or folded).lower()
+def is_unspaced(text: str) -> bool:
+    """Whether folded text begins with a run or a symbol.
+
+    Such text is found anywhere inside other text, even within a word.
+    """
+    return _RUN_OR_SYMBOL.match(text) is not None
 
 
-def plain(text: str) -> tuple[str, list[int] | None]:
-    """Text as compared for marking matches, and the index in `text` of each character (None: the same)."""
+def split_unspaced(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """Fold a text and separate its runs and symbols from the words.
+
+    Returns the text with a blank in place of each run and symbol, and a list of the runs and
+    symbols in order: a run as ``(run, "")``, a symbol as ``("", symbol)``.
+    """
+    folded_text = fold(text)
+    if not _MAY_HAVE_RUNS.search(folded_text):
+        return folded_text, []
+    return _RUN_OR_SYMBOL.sub(" ", folded_text), _RUN_OR_SYMBOL.findall(folded_text)
+
+
+def split_by_script(text: str) -> list[tuple[str, str]]:
+    """Cut folded text into ``("words" | "run" | "symbol", part)``, in order.
+
+    Parts without a letter, digit or symbol are left out.
+    """
     if text.isascii():
-        return text.lower(), None
-    if _ONLY_RUNS.fullmatch(text) and unicodedata.is_normalized("NFKC", text):
-        return fold(text).lower(), None
-    if not _FAR.search(text) or not _JOINED.search(text):
-        parts = list(map(plain_character, text))
-        compared = "".join(parts)
-        if len(compared) == len(text) and "" not in parts:
-            return compared, None
-        return compared, [start for start, part in enumerate(parts) for _ in part]
-    units = [(match.start(), plain_character(match[0])) for match in _UNIT.finditer(text)]
-    return "".join(part for _, part in units), [start for start, part in units for _ in part]
+        return [("words", text)] if WORD_PATTERN.search(text) else []
+    parts: list[tuple[str, str]] = []
+    # The pattern has two groups, so `split` returns text, group 1 and group 2 in turn.
+    for kind, part in zip(cycle(("words", "run", "symbol")), _RUN_OR_SYMBOL.split(text)):
+        if not part:
+            continue
+        if kind != "words":
+            parts.append((kind, part))
+            continue
+        words = _RECENT_SIGNS.sub(_keep_combining, part)
+        if WORD_PATTERN.search(words):
+            parts.append((kind, words))
+    return parts
 
 
-_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""C0 and C1 controls but tab and new line, and the signs that turn the direction of what follows."""
+def _keep_combining(match: re.Match[str]) -> str:
+    """A sign that combines with the letter before it, or a blank for any other sign."""
+    return match[0] if unicodedata.category(match[0]) in ("Mn", "Mc") else " "
 
 
-def legible(text: str) -> str:
-    """Text of several lines without what a terminal would obey; lines end with a new line alone."""
-    return _OBEYED.sub("", text.replace("\r\n", "\n"))
+def pairs_of(run: str) -> list[str]:
+    """All pairs of neighbouring characters of a run."""
+    return [run[index : index + 2] for index in range(len(run) - 1)]
 
 
-def on_one_line(text: str) -> str:
-    """A name or a title: `legible`, and any white space is one space."""
-    return " ".join(legible(text).split())
+def symbol_token(symbol: str) -> str:
+    """A sign or emoji as a token: ``👍`` is ``u1f44d``.
+
+    The token spells out the code point, because a tokenizer doesn't know emoji that are newer than
+    itself.
+    """
+    return f"u{ord(symbol):x}"
 
 
-def shortened(text: str, limit_chars: int) -> str:
-    """The text on one line, cut at a word with an ellipsis."""
+def signed_terms(text: str) -> list[str]:
+    """The terms of the signed words of folded text: ``cu2bu2b`` for ``C++``, ``u2312`` for ``#12``.
+
+    A signed word is one whose meaning depends on a sign.
+    """
+    has_sign = "#" in text or " ." in text or text[:1] == "." or ("+" in text and "++" in text)
+    if not has_sign:
+        return []
+    terms = []
+    for match in _SIGNED_WORD.finditer(text.casefold()):
+        term = ""
+        for part in match.groups(""):
+            is_sign = part in ("#", ".", "++")
+            term += "".join(map(symbol_token, part)) if is_sign else part
+        terms.append(term)
+    return terms
+
+
+def indexed_words(text: str | None) -> str:
+    """The text that the index over messages contains for a text.
+
+    It consists of the text itself, the pairs and single characters of its runs, its symbols as
+    tokens, and the terms of its signed words, all separated by blanks.
+    """
+    if not text:
+        return ""
+    tokens: list[str] = []
+    if not text.isascii():
+        text, parts = split_unspaced(text)
+        text = _RECENT_SIGNS.sub(_keep_combining, text)
+        for run, symbol in parts:
+            if run:
+                tokens += pairs_of(run)
+                tokens += run
+            else:
+                tokens.append(symbol_token(symbol))
+    tokens += signed_terms(text)
+    return " ".join([text, *tokens]) if tokens else text
+
+
+# --- Text to show ---
+
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Control characters except tab and new line, and signs that change the direction of text."""
+
+
+def strip_controls(text: str) -> str:
+    """The text without characters that control a terminal. Lines end with a newline only."""
+    return _CONTROLS.sub("", text.replace("\r\n", "\n"))
+
+
+def to_single_line(text: str) -> str:
+    """The text on one line, without control characters. For names and titles."""
+    return " ".join(strip_controls(text).split())
+
+
+def shorten(text: str, limit_chars: int) -> str:
+    """The text on one line. If it is too long, it is cut after a word and ends with an ellipsis."""
     line = " ".join(text.split())
-    return line if len(line) <= limit_chars else line[:limit_chars].rsplit(" ", 1)[0] + " …"
+    if len(line) <= limit_chars:
+        return line
+    return line[:limit_chars].rsplit(" ", 1)[0] + " …"
 
 
-def cut_in_the_middle(text: str, limit_chars: int, name: str) -> str:
-    """The text, or where it is longer its head (70 % of the limit) and tail (20 %) with a mark that says how much of
-    `name` is left out between them."""
+def truncate_middle(text: str, limit_chars: int, name: str) -> str:
+    """The text, without its middle if it is too long.
+
+    The beginning (70 % of the limit) and the end (20 %) stay. A mark between them says how many
+    characters of `name` are left out.
+    """
     if len(text) <= limit_chars:
         return text
-    head, tail = limit_chars * 7 // 10, limit_chars // 5
+    head = limit_chars * 7 // 10
+    tail = limit_chars // 5
     mark = f"[{name} is cut here: {len(text) - head - tail:,} characters are left out]"
     return f"{text[:head]}\n{mark}\n{text[len(text) - tail :]}"
 
 
-ALGORITHMS = frozenset(snowballstemmer.algorithms())
-_LOCK = threading.Lock()
-"""A stemmer holds the word at hand; searches run in several threads. PyStemmer, if installed, is 15 times as fast."""
+# --- Stemming ---
+
+STEMMER_NAMES = frozenset(snowballstemmer.algorithms())
+_STEMMER_LOCK = threading.Lock()
+"""A stemmer isn't thread-safe, and searches run in several threads."""
 
 
 @lru_cache(maxsize=64)
-def stemmer(algorithm: str) -> Callable[[str], str]:
-    """The stemmer of that name, for small letters; for any thread."""
-    stem_word = snowballstemmer.stemmer(algorithm).stemWord
+def stemmer(name: str) -> Callable[[str], str]:
+    """The Snowball stemmer with this name, for words in lower case. Any thread may call it.
+
+    It is 15 times as fast if PyStemmer is installed.
+    """
+    stem_word = snowballstemmer.stemmer(name).stemWord
 
     def stem(word: str) -> str:
-        with _LOCK:
+        with _STEMMER_LOCK:
             return str(stem_word(word))
 
     return stem

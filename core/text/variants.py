@@ -1,9 +1,8 @@
-"""What may be meant by what was typed, and said instead: slips of the finger (Latin letters on QWERTY, Cyrillic), other
-forms of a word, and other ways to write it: ``CA 1502`` and ``CA1502``, ``getUserById`` and ``get_user_by_id``,
-``たまご`` and ``タマゴ``, ``450度`` and ``四百五十度``, ``7pm`` and ``19:00``. Pure; some were never said.
+"""Finds other words that a query may mean: other spellings, typing errors, and inflected forms.
 
-Kinds of slips after Kernighan, Church, Gale: "A spelling correction program based on a noisy channel model" (1990); the
-likelihoods are rough, only their order matters.
+Examples of other spellings are ``CA 1502`` and ``CA1502``, ``getUserById`` and ``get_user_by_id``,
+``たまご`` and ``タマゴ``, ``450度`` and ``四百五十度``, ``7pm`` and ``19:00``. Not every result is
+a word. Callers keep only the results that the index contains.
 """
 
 from __future__ import annotations
@@ -13,174 +12,236 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from itertools import chain, combinations, islice, pairwise, permutations, takewhile
+from itertools import chain, combinations, islice, pairwise, permutations
 
 from core.text.normalize import language_data, words_of
 from core.text.terms import stop_words, word_terms
 
-Way = tuple[str, ...]
-"""Terms that belong together."""
+Variant = tuple[str, ...]
+"""Terms that together replace a part of the query."""
 
-MOST = 100  # so many ways at most, of a text
-LOOK_CHARS = 300
-SHORTEST_PART = 3  # letters of a word that may be a part of another
-PARTS = 5  # an identifier of more parts is looked for as it was typed
-NUMBER_DIGITS = 9
+MAX_VARIANTS = 100
+MAX_QUERY_CHARS = 300
+"""The rest of a longer text is ignored."""
+MIN_PART_LETTERS = 3
+"""A shorter part of a word isn't tried as a word."""
+MAX_PARTS = 5
+"""An identifier with more parts is searched as it was typed."""
+
 _TOKEN = re.compile(r"(?<!\S)\S{2,60}(?!\S)")
-_KINDS = re.compile(r"\d+|[^\W\d_]+")
-_HUMPS = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z]?[a-z]+|\d+")
-_HIRAGANA = re.compile("[\u3041-\u3096\u30fc]{2,12}")
-_KATAKANA = re.compile("[\u30a1-\u30f6\u30fc]{2,12}")
-_PARTICLES = "はがをにでともののへやかねよ"
-_KATAKANA_OF = {code: code + 0x60 for code in range(0x3041, 0x3097)}
-_HIRAGANA_OF = {katakana: hiragana for hiragana, katakana in _KATAKANA_OF.items()}
-_DIGITS = "零一二三四五六七八九"
-_NUMERAL = re.compile("([〇零一二两三四五六七八九十百千万]+)([\u4e00-\u9fff]?)")
-_FIGURE = re.compile("(?<![\\d.,])(\\d{1,9})([\u4e00-\u9fff])")
-"""Both with what is counted."""
-_RUN = re.compile(r"\d+(?:[ .,/'()-]{1,2}\d+)*", re.ASCII)
-_TIME = re.compile(r"\b(\d{1,2})(?:[:.h](\d\d))? ?(am|pm)?\b", re.ASCII | re.IGNORECASE)
-SHORTEST, LONGEST = 4, 15  # digits of a number that may be written in groups
-GROUPS_MOST = 5
-PHONE = 7
+_DIGITS_OR_LETTERS = re.compile(r"\d+|[^\W\d_]+")
+_CAMEL_CASE_PART = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
-def other_ways(text: str) -> list[Way]:
-    """Other ways to write the words, numbers and times of a text as `normalize.clean` leaves it, and to tell what it
-    asks for."""
-    text = text[:LOOK_CHARS]
-    told = language_data("words")["answered_with"].items()
-    answers = (tuple(word_terms(word)) for asked, word in told if asked in text.casefold())
-    return [way for way in dict.fromkeys(islice(chain(answers, _numbers(text), _writings(text)), MOST)) if way]
+def spelling_variants(text: str) -> list[Variant]:
+    """Other spellings of parts of a query that `normalize.clean_query` has cleaned.
+
+    The variants include words with which people answer such a question.
+    """
+    text = text[:MAX_QUERY_CHARS]
+    variants = chain(_answer_words(text), _number_variants(text), _word_variants(text))
+    distinct = dict.fromkeys(islice(variants, MAX_VARIANTS))
+    return [variant for variant in distinct if variant]
 
 
-def _writings(text: str) -> Iterator[Way]:
+def _answer_words(text: str) -> Iterator[Variant]:
+    """Words that are typical of the answers to a question: "called" for "name of"."""
+    for question, answer in language_data("words")["answered_with"].items():
+        if question in text.casefold():
+            yield tuple(word_terms(answer))
+
+
+# --- Words ---
+
+
+def _word_variants(text: str) -> Iterator[Variant]:
+    """Join words, join or split identifiers, and rewrite Kana and Han numerals."""
     tokens = _TOKEN.findall(text)
     for token in tokens:
-        yield from _identifier(token)
-    for one, other in pairwise(words_of(text)):
-        if _are_joined(one.casefold(), other.casefold()):
-            yield from ((term,) for term in word_terms(one + other))
-    if 2 < len(tokens) <= PARTS and all(token.isalnum() and token.isascii() for token in tokens):
+        yield from _identifier_variants(token)
+    for first, second in pairwise(words_of(text)):
+        if _may_be_joined(first.casefold(), second.casefold()):
+            for term in word_terms(first + second):
+                yield (term,)
+    is_plain_phrase = all(token.isalnum() and token.isascii() for token in tokens)
+    if 2 < len(tokens) <= MAX_PARTS and is_plain_phrase:
         yield tuple(word_terms("".join(tokens)))
     if not text.isascii():
-        yield from _kana(text)
-        yield from _numerals(text)
+        yield from _kana_variants(text)
+        yield from _numeral_variants(text)
 
 
-def _are_joined(one: str, other: str) -> bool:
-    """Whether two words may be said as one: ``CA 1502``, ``ice cream``."""
-    if one.isalpha() and other.isalpha():
-        return min(len(one), len(other)) >= SHORTEST_PART and stop_words().isdisjoint((one, other))
-    return one.isdecimal() != other.isdecimal() and (one + other).isascii()
+def _may_be_joined(first: str, second: str) -> bool:
+    """Whether two words may also be written as one word, such as ``CA 1502`` or ``ice cream``."""
+    if first.isalpha() and second.isalpha():
+        is_long_enough = min(len(first), len(second)) >= MIN_PART_LETTERS
+        return is_long_enough and stop_words().isdisjoint((first, second))
+    return first.isdecimal() != second.isdecimal() and (first + second).isascii()
 
 
-def _identifier(token: str) -> Iterator[Way]:
-    """What has signs between its parts as one word, and what is one word in its parts."""
+def _identifier_variants(token: str) -> Iterator[Variant]:
+    """Join the parts of ``get_user_by_id``, and split ``getUserById`` and ``CA1502``."""
     words = words_of(token)
-    if 2 <= len(words) <= PARTS and token.isascii():
+    if 2 <= len(words) <= MAX_PARTS and token.isascii():
         yield tuple(word_terms("".join(words)))
     for word in words:
         if not word.isascii():
             continue
-        kinds = _KINDS.findall(word)
-        for parts in (kinds, [kinds[0], "".join(kinds[1:])], _HUMPS.findall(word)):
-            if 2 <= len(parts) <= PARTS and "".join(parts) == word and parts[-1]:
-                way = tuple(word_terms(" ".join(parts)))
-                yield way if len(way) > 1 else ()
+        parts = _DIGITS_OR_LETTERS.findall(word)
+        head_and_rest = [parts[0], "".join(parts[1:])]
+        for division in (parts, head_and_rest, _CAMEL_CASE_PART.findall(word)):
+            is_complete = "".join(division) == word and division[-1]
+            if not is_complete or not 2 <= len(division) <= MAX_PARTS:
+                continue
+            variant = tuple(word_terms(" ".join(division)))
+            if len(variant) > 1:
+                yield variant
 
 
-def _kana(text: str) -> Iterator[Way]:
-    """Katakana as Hiragana; Hiragana as Katakana, also without a particle before or behind it."""
-    for found in _KATAKANA.finditer(text):
-        yield tuple(word_terms(found[0].translate(_HIRAGANA_OF)))
-    for found in _HIRAGANA.finditer(text):
-        stretch = found[0]
-        ends = [stretch, stretch[:-1]] if stretch[-1] in _PARTICLES else [stretch]
-        begins = [end[1:] for end in ends if end[0] in _PARTICLES]
-        for part in (*ends, *begins):
+# --- Kana ---
+
+_HIRAGANA = re.compile("[\u3041-\u3096\u30fc]{2,12}")
+_KATAKANA = re.compile("[\u30a1-\u30f6\u30fc]{2,12}")
+_PARTICLES = "はがをにでともののへやかねよ"
+_TO_KATAKANA = {code: code + 0x60 for code in range(0x3041, 0x3097)}
+_TO_HIRAGANA = {katakana: hiragana for hiragana, katakana in _TO_KATAKANA.items()}
+
+
+def _kana_variants(text: str) -> Iterator[Variant]:
+    """Katakana as Hiragana, and Hiragana as Katakana.
+
+    Hiragana is also tried without a particle at its beginning or end.
+    """
+    for match in _KATAKANA.finditer(text):
+        yield tuple(word_terms(match[0].translate(_TO_HIRAGANA)))
+    for match in _HIRAGANA.finditer(text):
+        parts = [match[0]]
+        if match[0][-1] in _PARTICLES:
+            parts.append(match[0][:-1])
+        parts += [part[1:] for part in parts if part[0] in _PARTICLES]
+        for part in parts:
             if len(part) > 1:
-                yield tuple(word_terms(part.translate(_KATAKANA_OF)))
+                yield tuple(word_terms(part.translate(_TO_KATAKANA)))
 
 
-def _numerals(text: str) -> Iterator[Way]:
-    """Characters in figures; figures before a Han character in characters: ``3点`` as ``三点``."""
-    for written, counted in _NUMERAL.findall(text):
-        number = _value(written)
-        if number is not None and (number > 9 or counted):
-            yield tuple(filter(None, (str(number), counted)))
-            if number >= 10_000 and number % 10_000 == 0:
-                yield (str(number // 10_000), "万")
-    for figures, counted in _FIGURE.findall(text):
-        written = _in_characters(int(figures))
-        yield tuple(word_terms(written + counted))
-        if written[0] == "二" and written[1:2] in ("", "百", "千", "万"):
-            yield tuple(word_terms("两" + written[1:] + counted))
+# --- Han numerals ---
+
+MAX_NUMERAL_SIGNS = 9
+_HAN_DIGITS = "零一二三四五六七八九"
+_HAN_NUMERAL = re.compile("([〇零一二两三四五六七八九十百千万]+)([\u4e00-\u9fff]?)")
+"""Group 2 is the noun that is counted."""
+_FIGURES_BEFORE_HAN = re.compile("(?<![\\d.,])(\\d{1,9})([\u4e00-\u9fff])")
+"""Group 2 is the noun that is counted."""
 
 
-def _in_characters(number: int) -> str:
-    """A whole number as it is written in Chinese and Japanese: 450 is 四百五十, 12 is 十二."""
+def _numeral_variants(text: str) -> Iterator[Variant]:
+    """Yield Han numerals as figures, and figures before a Han character as numerals (``3点``)."""
+    for numeral, noun in _HAN_NUMERAL.findall(text):
+        number = _parse_han_numeral(numeral)
+        if number is None or (number <= 9 and not noun):
+            continue
+        yield (str(number), noun) if noun else (str(number),)
+        if number >= 10_000 and number % 10_000 == 0:
+            yield (str(number // 10_000), "万")
+    for figures, noun in _FIGURES_BEFORE_HAN.findall(text):
+        numeral = _han_numeral(int(figures))
+        yield tuple(word_terms(numeral + noun))
+        if numeral[0] == "二" and numeral[1:2] in ("", "百", "千", "万"):
+            yield tuple(word_terms("两" + numeral[1:] + noun))
+
+
+def _han_numeral(number: int) -> str:
+    """A whole number in Han numerals: 450 is 四百五十, 12 is 十二."""
     if number >= 10_000:
         rest = number % 10_000
         gap = "零" if 0 < rest < 1_000 else ""
-        return f"{_in_characters(number // 10_000)}万{gap}{_in_characters(rest) if rest else ''}"
+        return f"{_han_numeral(number // 10_000)}万{gap}{_han_numeral(rest) if rest else ''}"
     places = zip(f"{number:04}", ("千", "百", "十", ""), strict=True)
-    signs = "".join(_DIGITS[int(digit)] + unit for digit, unit in places)
-    written = re.sub("零[千百十零]*", "零", signs).strip("零") or "零"
-    return written[1:] if written.startswith("一十") else written
+    signs = "".join(_HAN_DIGITS[int(digit)] + unit for digit, unit in places)
+    numeral = re.sub("零[千百十零]*", "零", signs).strip("零") or "零"
+    return numeral.removeprefix("一") if numeral.startswith("一十") else numeral
 
 
-def _value(written: str) -> int | None:
-    """The number of characters like 四百五十 and 一千二 (which is 1200); None where they are none."""
-    total = section = digit = 0
-    unit = 1
-    for number in (int(unicodedata.numeric(sign)) for sign in written[:NUMBER_DIGITS].replace("两", "二")):
-        if not number:
+def _parse_han_numeral(numeral: str) -> int | None:
+    """The value of a numeral such as 四百五十 or 一千二 (which is 1200); None if it is invalid."""
+    total = 0  # the part before 万
+    section = 0  # thousands, hundreds and tens
+    digit = 0  # a digit that still waits for its unit
+    unit = 1  # the last unit
+    signs = numeral[:MAX_NUMERAL_SIGNS].replace("两", "二")
+    for value in (int(unicodedata.numeric(sign)) for sign in signs):
+        if value == 0:
             unit = 1
-        elif number == 10_000:
-            total, section, digit, unit = (section + digit) * number, 0, 0, number
-        elif number >= 10:
-            section, digit, unit = section + (digit or 1) * number, 0, number
+        elif value == 10_000:
+            total = (section + digit) * value
+            section = digit = 0
+            unit = value
+        elif value >= 10:
+            section += (digit or 1) * value
+            digit = 0
+            unit = value
         elif digit:
-            return None
+            return None  # two digits in a row
         else:
-            digit = number
-    return total + section + (digit * unit // 10 if unit >= 100 else digit)
+            digit = value
+    if unit >= 100:
+        digit *= unit // 10
+    return total + section + digit
 
 
-def _numbers(text: str) -> Iterator[Way]:
+# --- Numbers and times ---
+
+MIN_GROUPED_DIGITS, MAX_GROUPED_DIGITS = 4, 15
+"""Numbers of this length may be written in groups of digits."""
+MIN_PHONE_DIGITS = 7
+"""From this length on, a number may be a telephone number, with groups of any size."""
+MAX_PHONE_CUTS = 4
+_DIGIT_GROUPS = re.compile(r"\d+(?:[ .,/'()-]{1,2}\d+)*", re.ASCII)
+_TIME = re.compile(r"\b(\d{1,2})(?:[:.h](\d\d))? ?(am|pm)?\b", re.ASCII | re.IGNORECASE)
+
+
+def _number_variants(text: str) -> Iterator[Variant]:
+    """Rewrite times for the other clock, join groups of digits, and divide long numbers."""
     for match in _TIME.finditer(text):
-        yield from _times(int(match[1]), match[2], (match[3] or "").lower())
-    for run in _RUN.finditer(text):
-        groups = re.findall(r"\d+", run[0])
+        yield from _time_variants(int(match[1]), match[2], (match[3] or "").lower())
+    for match in _DIGIT_GROUPS.finditer(text):
+        groups = re.findall(r"\d+", match[0])
         for start, end in combinations(range(len(groups) + 1), 2):
-            joined = "".join(groups[start:end])
-            if end - start > 1 and SHORTEST <= len(joined) <= LONGEST:
-                yield (joined,)
-        if len(groups) == 1 and SHORTEST <= len(groups[0]) <= LONGEST:
-            yield from _grouped(groups[0])
+            digits = "".join(groups[start:end])
+            if end - start > 1 and MIN_GROUPED_DIGITS <= len(digits) <= MAX_GROUPED_DIGITS:
+                yield (digits,)
+        if len(groups) == 1 and MIN_GROUPED_DIGITS <= len(groups[0]) <= MAX_GROUPED_DIGITS:
+            yield from _divide_digits(groups[0])
 
 
-def _grouped(digits: str) -> Iterator[Way]:
-    """In thousands; what is long enough for a telephone, in all groups of two to four."""
+def _divide_digits(digits: str) -> Iterator[Variant]:
+    """Ways to group the digits of a number.
+
+    Every number is grouped by thousands. A possible telephone number is also divided into groups of
+    two to four digits in every way.
+    """
     head = len(digits) % 3 or 3
-    yield (digits[:head], *(digits[place : place + 3] for place in range(head, len(digits), 3)))
-    if len(digits) < PHONE:
+    thousands = [digits[place : place + 3] for place in range(head, len(digits), 3)]
+    yield (digits[:head], *thousands)
+    if len(digits) < MIN_PHONE_DIGITS:
         return
-    for count in range(1, GROUPS_MOST):
+    for count in range(1, MAX_PHONE_CUTS + 1):
         for cuts in combinations(range(2, len(digits) - 1), count):
-            parts = tuple(digits[start:end] for start, end in pairwise((0, *cuts, len(digits))))
-            if all(2 <= len(part) <= 4 for part in parts):
-                yield parts
+            ends = (0, *cuts, len(digits))
+            groups = tuple(digits[start:end] for start, end in pairwise(ends))
+            if all(2 <= len(group) <= 4 for group in groups):
+                yield groups
 
 
-def _times(hour: int, minute: str | None, half: str) -> Iterator[Way]:
+def _time_variants(hour: int, minute: str | None, half: str) -> Iterator[Variant]:
+    """The ways to write a clock time. `half` is "am", "pm" or ""."""
     if half and 1 <= hour <= 12:
-        full = hour % 12 + (12 if half == "pm" else 0)
-        yield (str(full), minute or "00")
-        yield (f"{full:02}", minute or "00")
+        hour_of_day = hour % 12 + 12 if half == "pm" else hour % 12
+        yield (str(hour_of_day), minute or "00")
+        yield (f"{hour_of_day:02}", minute or "00")
     elif minute and not half and hour < 24:
-        hour, half = hour % 12 or 12, "pm" if hour >= 12 else "am"
+        half = "pm" if hour >= 12 else "am"
+        hour = hour % 12 or 12
     else:
         return
     if minute in (None, "00"):
@@ -191,87 +252,145 @@ def _times(hour: int, minute: str | None, half: str) -> Iterator[Way]:
         yield (str(hour), minute, half)
 
 
+# --- Typing errors ---
+
 _KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-_ALPHABETS = (("abcdefghijklmnopqrstuvwxyz", "aeiouy"), ("абвгдежзийклмнопрстуфхцчшщъыьэюя", "аеиоуыэюя"))
-"""Letters and the vowels among them; what a word is mended with are those of its first letter."""
-SWAPPED, DOUBLED, DROPPED, ADDED, BESIDE, VOWEL = 1.0, 1.0, 0.7, 0.5, 0.8, 0.4
-FIRST = 0.6  # the first letter is seldom wrong
+_ALPHABETS = (
+    ("abcdefghijklmnopqrstuvwxyz", "aeiouy"),
+    ("абвгдежзийклмнопрстуфхцчшщъыьэюя", "аеиоуыэюя"),
+)
+"""Letters, and the vowels among them."""
+
+# How likely each kind of error is. Only their order matters.
+SWAPPED_LETTERS = 1.0
+DOUBLE_LETTER = 1.0
+NEIGHBOUR_KEY = 0.8
+MISSING_LETTER = 0.7
+EXTRA_LETTER = 0.5
+OTHER_VOWEL = 0.4
+FIRST_LETTER_FACTOR = 0.6
+"""The first letter is seldom wrong."""
 
 
-def meant(word: str) -> dict[str, float]:
-    """Every text from which `word` (small letters) is one slip away, with its likelihood between 0 and 1."""
-    found: dict[str, float] = {}
-    for text, likelihood in _meant(word):
-        if text != word and likelihood > found.get(text, 0.0):
-            found[text] = likelihood
-    return found
+def spelling_corrections(word: str) -> dict[str, float]:
+    """Each text that one typing error could turn into a lower-case word, with its likelihood.
+
+    The kinds of errors are those of Kernighan, Church and Gale, "A spelling correction program
+    based on a noisy channel model" (1990). The likelihoods, from 0 to 1, are rough.
+    """
+    corrections: dict[str, float] = {}
+    for text, likelihood in _undo_errors(word):
+        if text != word and likelihood > corrections.get(text, 0.0):
+            corrections[text] = likelihood
+    return corrections
 
 
-def _meant(word: str) -> Iterator[tuple[str, float]]:
-    beside = _beside()
-    letters, vowels = next((alphabet for alphabet in _ALPHABETS if word[:1] in alphabet[0]), ("", ""))
+def _undo_errors(word: str) -> Iterator[tuple[str, float]]:
+    """Undo each possible error at each position of a word. May yield a text several times."""
+    letters, vowels = _alphabet_of(word)
     for place in range(len(word) + 1):
         before, after = word[:place], word[place:]
-        trust = FIRST if place == 0 else 1.0
+        factor = FIRST_LETTER_FACTOR if place == 0 else 1.0
         for letter in letters:
             is_double = letter in (before[-1:], after[:1])
-            yield before + letter + after, (DOUBLED if is_double else DROPPED) * trust
+            likelihood = DOUBLE_LETTER if is_double else MISSING_LETTER
+            yield before + letter + after, likelihood * factor
         if not after:
             return
         is_double = after[0] == before[-1:]
-        yield before + after[1:], (DOUBLED if is_double else ADDED) * trust
+        yield before + after[1:], (DOUBLE_LETTER if is_double else EXTRA_LETTER) * factor
         if len(after) > 1:
-            yield before + after[1] + after[0] + after[2:], SWAPPED * trust
-        for letter in beside.get(after[0], ""):
-            yield before + letter + after[1:], BESIDE * trust
+            yield before + after[1] + after[0] + after[2:], SWAPPED_LETTERS * factor
+        for letter in _neighbour_keys().get(after[0], ""):
+            yield before + letter + after[1:], NEIGHBOUR_KEY * factor
         if after[0] in vowels:
             for letter in vowels:
-                yield before + letter + after[1:], VOWEL * trust
+                yield before + letter + after[1:], OTHER_VOWEL * factor
+
+
+def _alphabet_of(word: str) -> tuple[str, str]:
+    """The letters and vowels of the first letter's alphabet; empty texts if it is unknown."""
+    for letters, vowels in _ALPHABETS:
+        if word[:1] in letters:
+            return letters, vowels
+    return "", ""
 
 
 @lru_cache(maxsize=1)
-def _beside() -> Mapping[str, str]:
-    """The keys around each key."""
-    places = [(key, row, column + row / 2) for row, keys in enumerate(_KEYBOARD) for column, key in enumerate(keys)]
-    beside: defaultdict[str, str] = defaultdict(str)
-    for (letter, row, place), (other, line, column) in permutations(places, 2):
-        if abs(line - row) <= 1 and abs(column - place) <= 1:
-            beside[letter] += other
-    return beside
+def _neighbour_keys() -> Mapping[str, str]:
+    """The keys around each key of a QWERTY keyboard, whose rows are shifted by half a key."""
+    places: list[tuple[str, int, float]] = []
+    for row, keys in enumerate(_KEYBOARD):
+        for index, key in enumerate(keys):
+            places.append((key, row, index + row / 2))
+    neighbours: defaultdict[str, str] = defaultdict(str)
+    for (key, row, column), (other_key, other_row, other_column) in permutations(places, 2):
+        if abs(other_row - row) <= 1 and abs(other_column - column) <= 1:
+            neighbours[key] += other_key
+    return neighbours
 
 
-KIN_LETTERS = 4
-KIN_SHARE = 0.6
+# --- Forms of words ---
 
-
-def are_kin(one: str, other: str) -> bool:
-    """Whether two words begin alike for `KIN_LETTERS` and `KIN_SHARE` of the longer: adopt, adoptive; Russian cases."""
-    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-    return shared >= KIN_LETTERS and shared >= KIN_SHARE * max(len(one), len(other)) and one != other
-
-
-FORM_LETTERS = 4  # letters of a word that is taken for the singular of another
+RELATED_PREFIX_LETTERS = 4
+RELATED_PREFIX_SHARE = 0.6
+MIN_SINGULAR_LETTERS = 4
+"""A shorter word isn't returned as a form of another word."""
 _CYRILLIC = re.compile("[\u0430-\u044f\u0451]{3,}")
 
 
-def forms_of(word: str) -> tuple[str, ...]:
-    """All forms of a folded word by number and case, itself first: ferry, ferries; Москва, Москве. Nothing else."""
-    found: list[str] = []
+def are_related(one: str, other: str) -> bool:
+    """Whether two different words begin alike, as "adopt" and "adoptive" or Russian cases do.
+
+    The common beginning must have at least `RELATED_PREFIX_LETTERS` letters, and at least
+    `RELATED_PREFIX_SHARE` of the letters of the longer word.
+    """
+    if one == other:
+        return False
+    common = 0
+    for letter, other_letter in zip(one, other, strict=False):
+        if letter != other_letter:
+            break
+        common += 1
+    longest = max(len(one), len(other))
+    return common >= RELATED_PREFIX_LETTERS and common >= RELATED_PREFIX_SHARE * longest
+
+
+def inflected_forms(word: str) -> tuple[str, ...]:
+    """A folded word and its other forms: "ferry" and "ferries", "Москва" and "Москве".
+
+    Only English and Russian words have other forms.
+    """
+    forms: list[str] = []
     if _CYRILLIC.fullmatch(word):
-        # Which ending is one cannot be told for sure, so whatever may be is taken for it.
-        endings = ("", *language_data("words")["russian_endings"].split())
-        stems = [word.removesuffix(one) for one in endings if word.endswith(one)]
-        found = [stem + ending for stem in stems if len(stem) >= FORM_LETTERS - 1 for ending in endings]
-    elif word.isascii() and word.isalpha() and len(word) >= FORM_LETTERS - 1:
-        found = _singular_and_plural(word)
-    return tuple(dict.fromkeys((word, *found)))
+        forms = _russian_forms(word)
+    elif word.isascii() and word.isalpha() and len(word) >= MIN_SINGULAR_LETTERS - 1:
+        forms = _english_forms(word)
+    return tuple(dict.fromkeys((word, *forms)))
 
 
-def _singular_and_plural(word: str) -> list[str]:
-    found = [f"{word}s", f"{word}es"]
+def _russian_forms(word: str) -> list[str]:
+    """The word with its ending replaced by every possible ending.
+
+    Any letters at the end of the word that can be an ending count as one.
+    """
+    endings = ("", *language_data("words")["russian_endings"].split())
+    forms: list[str] = []
+    for ending in endings:
+        stem = word.removesuffix(ending)
+        if word.endswith(ending) and len(stem) >= MIN_SINGULAR_LETTERS - 1:
+            forms += [stem + other_ending for other_ending in endings]
+    return forms
+
+
+def _english_forms(word: str) -> list[str]:
+    """Possible singulars and plurals of a word."""
+    forms = [f"{word}s", f"{word}es"]
     if word.endswith("y"):
-        found.append(f"{word[:-1]}ies")
+        forms.append(f"{word[:-1]}ies")
     if word.endswith("ies"):
-        found.append(f"{word[:-3]}y")
-    found += [word[: -len(ending)] for ending in ("s", "es") if word.endswith(ending)]
-    return [form for form in found if len(form) >= FORM_LETTERS]
+        forms.append(f"{word[:-3]}y")
+    for ending in ("s", "es"):
+        if word.endswith(ending):
+            forms.append(word.removesuffix(ending))
+    return [form for form in forms if len(form) >= MIN_SINGULAR_LETTERS]

@@ -1,1 +1,1 @@
-"""What people bring along from elsewhere: one file for each format, each turning it into lines of a chronicle."""
+"""Imports and exports: each module reads one family of formats as records to store."""

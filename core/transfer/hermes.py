@@ -1,5 +1,7 @@
-"""The home of Hermes Agent: conversations in its state.db, notes in memories/MEMORY.md and USER.md. Left out, as Hermes
-itself hides them: what was undone, sessions of subagents, summaries."""
+"""Reads the home of Hermes Agent: conversations in state.db, notes in memories/.
+
+Messages that Hermes itself hides are skipped: undone messages, sessions of subagents, summaries.
+"""
 
 from __future__ import annotations
 
@@ -9,88 +11,141 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from core.notes.notebook import FILES, entries_of
-from core.store.archive import Conversation, Skipped, TransferRecord
-from core.store.sqlite.database import open_hermes
-from core.transfer.formats import HIDDEN, VALUE_BYTES, Choices, conversation_of, from_seconds, mapping, record_of
+from core.notes.edits import parse_entries
+from core.notes.notebook import FILES
+from core.store.archive import SkippedRecord, TransferConversation, TransferRecord
+from core.store.sqlite.hermes import open_hermes
+from core.transfer.formats import (
+    HIDDEN,
+    ImportOptions,
+    build_conversation,
+    build_record,
+    parse_seconds,
+)
+from core.transfer.json_stream import MAX_VALUE_BYTES
 from core.types import Address, Role
 
 _ROLES: dict[object, Role] = {"user": "user", "assistant": "assistant", "tool": "tool"}
-_HELPERS = ("subagent", "tool")
+# Sources of sessions that no person takes part in.
+_HELPER_SOURCES = ("subagent", "tool")
 _RECALL_TOOLS = ("session_search", "memory")
 _SUMMARY_STARTS = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]")
-_STRUCTURED = "\0json:"
-"""In front of content that is a list of parts (`_CONTENT_JSON_PREFIX`)."""
+# Hermes writes this before content that is a list of parts (`_CONTENT_JSON_PREFIX`).
+_JSON_PREFIX = "\0json:"
+# Our names of platforms that have another name in Hermes.
 _PLATFORMS = {"cli": "terminal"}
-_SESSIONS = "SELECT * FROM sessions ORDER BY started_at, id"
-_MESSAGES = "SELECT * FROM messages WHERE session_id = :id ORDER BY id"
+_SELECT_SESSIONS = "SELECT * FROM sessions ORDER BY started_at, id"
+_SELECT_MESSAGES = "SELECT * FROM messages WHERE session_id = :id ORDER BY id"
 
 
-def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
-    """Every message, one in memory at a time; a session that continues another has it as its parent."""
+def read_hermes(
+    stream: BinaryIO, title: str, options: ImportOptions
+) -> Iterator[TransferRecord | SkippedRecord]:
+    """Yield a record for each message, with one message in memory at a time.
+
+    If a session continues another one, that session is its parent.
+    """
     with open_hermes(Path(stream.name), title) as store:
-        for session in map(dict, store.execute(_SESSIONS)):
-            conversation = _conversation(session, choices)
-            rows = store.execute(_MESSAGES, session)
-            summarized = {row["timestamp"] for row in rows if str(row["content"]).startswith(_SUMMARY_STARTS)}
-            archived: dict[int, set[object]] = {}
-            for row in map(dict, store.execute(_MESSAGES, session)):
-                # What compression in place (`archive_and_compact`) wrote again has its old time or the summary's.
+        for session in map(dict, store.execute(_SELECT_SESSIONS)):
+            conversation = _build_conversation(session, options)
+            summary_times = {
+                row["timestamp"]
+                for row in store.execute(_SELECT_MESSAGES, session)
+                if str(row["content"]).startswith(_SUMMARY_STARTS)
+            }
+            # The times of compacted messages, by a digest of role and content.
+            compacted_times: dict[int, set[object]] = {}
+            for row in map(dict, store.execute(_SELECT_MESSAGES, session)):
+                # Compression (`archive_and_compact`) writes recent messages a second time. A copy
+                # has the time of its message or that of the summary.
                 digest = hash((row["role"], row["content"]))
-                is_copy = digest in archived and row["timestamp"] in archived[digest] | summarized
+                is_copy = (
+                    digest in compacted_times
+                    and row["timestamp"] in compacted_times[digest] | summary_times
+                )
                 if row.get("compacted"):
-                    archived.setdefault(digest, set()).add(row["timestamp"])
-                at = from_seconds(row["timestamp"]) or from_seconds(session["started_at"])
-                role = _ROLES.get(row["role"], "user")
-                record = record_of(conversation, role, _text(row["content"]), at, str(row["id"]))
-                yield Skipped(reason=HIDDEN) if is_copy or _is_hidden(session, row) else record
+                    compacted_times.setdefault(digest, set()).add(row["timestamp"])
+                if is_copy or _is_hidden(session, row):
+                    yield SkippedRecord(reason=HIDDEN)
+                    continue
+                at = parse_seconds(row["timestamp"]) or parse_seconds(session["started_at"])
+                yield build_record(
+                    conversation, _ROLES[row["role"]], _text_of(row["content"]), at, str(row["id"])
+                )
 
 
-def _conversation(session: Mapping[str, Any], choices: Choices) -> Conversation:
-    number, chat = str(session["id"]), session.get("chat_id")
-    thread, parent = session.get("thread_id"), session.get("parent_session_id")
-    source = str(session["source"]).replace(":", "-") or "hermes"
-    thread_id = str(thread) if chat and thread else None
-    address = Address(platform=_PLATFORMS.get(source, source), chat_id=str(chat or number), thread_id=thread_id)
-    parent_name = f"hermes:{parent}" if parent else None
-    return conversation_of(address, choices, session.get("title"), f"hermes:{number}", parent_name)
+def read_notes(store: Path) -> dict[str, list[str]]:
+    """Read the notes next to a state.db, by target.
 
-
-def notes(store: Path) -> dict[str, list[str]]:
-    """The notes beside a state.db, by target: "memory" (its own) and "user" (about the person)."""
-    found = {}
+    "memory" contains the assistant's own notes, and "user" contains notes about the person.
+    """
+    notes = {}
     for target, name in FILES.items():
         path = store.parent / "memories" / name
         with contextlib.suppress(OSError), path.open(encoding="utf-8", errors="replace") as file:
-            found[target] = entries_of(file.read(VALUE_BYTES))
-    return {target: entries for target, entries in found.items() if entries}
+            entries = parse_entries(file.read(MAX_VALUE_BYTES))
+            if entries:
+                notes[target] = entries
+    return notes
 
 
-def _is_hidden(session: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
-    return (
-        (row.get("active") == 0 and not row.get("compacted"))
-        or session["source"] in _HELPERS
-        or row["role"] not in _ROLES
-        or (row["role"] == "tool" and row.get("tool_name") in _RECALL_TOOLS)
-        or _text(row["content"]).startswith(_SUMMARY_STARTS)
+def _build_conversation(session: Mapping[str, Any], options: ImportOptions) -> TransferConversation:
+    """Make the conversation of a session. Without a chat, the session's id is the chat id."""
+    session_id = str(session["id"])
+    chat_id = session.get("chat_id")
+    thread_id = session.get("thread_id")
+    parent_id = session.get("parent_session_id")
+    platform = str(session["source"]).replace(":", "-") or "hermes"
+    address = Address(
+        platform=_PLATFORMS.get(platform, platform),
+        chat_id=str(chat_id or session_id),
+        thread_id=str(thread_id) if chat_id and thread_id else None,
+    )
+    return build_conversation(
+        address,
+        options,
+        session.get("title"),
+        name=f"hermes:{session_id}",
+        parent=f"hermes:{parent_id}" if parent_id else None,
     )
 
 
-def _text(content: object) -> str:
+def _is_hidden(session: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """Whether Hermes hides a message.
+
+    Undone messages, summaries, messages of helper sessions and results of recall are hidden.
+    """
+    is_undone = row.get("active") == 0 and not row.get("compacted")
+    is_of_helper = session["source"] in _HELPER_SOURCES
+    is_of_recall = row["role"] == "tool" and row.get("tool_name") in _RECALL_TOOLS
+    if is_undone or is_of_helper or is_of_recall or row["role"] not in _ROLES:
+        return True
+    return _text_of(row["content"]).startswith(_SUMMARY_STARTS)
+
+
+def _text_of(content: object) -> str:
+    """Return the text of a message, whose content may be a JSON list of parts."""
     if isinstance(content, bytes):
         return content.decode("utf-8", "replace")
     text = "" if content is None else str(content)
-    if not text.startswith(_STRUCTURED):
+    if not text.startswith(_JSON_PREFIX):
         return text
+    document = text.removeprefix(_JSON_PREFIX)
     try:
-        parts = json.loads(text.removeprefix(_STRUCTURED))
+        parts = json.loads(document)
     except (ValueError, RecursionError):
-        return text.removeprefix(_STRUCTURED)
-    return "\n".join(_part(part) for part in (parts if isinstance(parts, list) else [parts]))
+        return document
+    if not isinstance(parts, list):
+        parts = [parts]
+    return "\n".join(_part_text(part) for part in parts)
 
 
-def _part(part: Any) -> str:
+def _part_text(part: Any) -> str:
+    """Return the text of a part or, if it has no text, its kind in brackets."""
     if not isinstance(part, dict):
         return str(part)
-    kind = str(mapping(part).get("type") or "part").removesuffix("_url").removeprefix("input_")
-    return part["text"] if isinstance(part.get("text"), str) else f"[{kind}]"
+    text = part.get("text")
+    if isinstance(text, str):
+        return text
+    kind = str(part.get("type") or "part").removesuffix("_url").removeprefix("input_")
+    return f"[{kind}]"

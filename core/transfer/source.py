@@ -1,6 +1,8 @@
-"""A file, a folder or a zip archive to import, recognised by its content and never by its name, as a stream of records.
+"""Finds the history in a file, a folder or a zip archive, and reads it as a stream of records.
 
-Recognising reads beginnings only; the rest is read while the records are taken, so memory stays small.
+Formats are recognised by their content, except that the files of Discord channels are recognised by
+their names. To recognise a format, only the beginning of a file is read. The rest is read while the
+records are consumed, so little memory is needed.
 """
 
 from __future__ import annotations
@@ -13,230 +15,374 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from core.errors import HistoryError
-from core.store.archive import Skipped, TransferRecord
-from core.store.sqlite.database import open_hermes
-from core.text.normalize import on_one_line, shortened
-from core.transfer import exports, hermes
-from core.transfer.formats import BYTE_ORDER_MARK, VALUE_BYTES, Choices, json_events, read_lines
+from core.store.archive import SkippedRecord, TransferRecord
+from core.store.sqlite.hermes import open_hermes
+from core.text.normalize import shorten, to_single_line
+from core.transfer import assistants, hermes, messengers
+from core.transfer.formats import ImportOptions, read_lines
+from core.transfer.json_stream import BYTE_ORDER_MARK, MAX_VALUE_BYTES, json_events
+
+# Limits of an archive. It may always unpack to ALWAYS_ALLOWED_BYTES. Beyond that, it may unpack to
+# MAX_RATIO times its own size, but never to more than MAX_UNPACKED_BYTES.
+MAX_UNPACKED_BYTES = 4_000_000_000
+ALWAYS_ALLOWED_BYTES = 100_000_000
+MAX_RATIO = 100
+MAX_ENTRIES = 100_000
+MAX_NAME_CHARS = 100
+_HEAD_BYTES = 4096
+_READ_BYTES = 1 << 20
+# How many lines of a file, or items of a JSON document, are read to recognise its format.
+_MAX_LINES_TO_RECOGNISE = 20
+_MAX_ITEMS_TO_RECOGNISE = 5
+_SQLITE_START = b"SQLite format 3\0"
+# The first bytes of a zip archive, and those of an empty one.
+_ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
+_DAMAGED_ARCHIVE_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    ValueError,
+)
+_UNPACK_YOURSELF = "Unpack it yourself and import the folder."
+_SUPPORTED_FORMATS = (
+    "Taken are JSON lines, Telegram Desktop's export (result.json), the exports of ChatGPT and "
+    "Claude (conversations.json), a Discord data package and the state.db of Hermes; "
+    "also in a folder or a zip archive."
+)
 
 
-def _read_lines(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
-    """Of a line that is too long no more is read than shows it."""
+class ImportFormat(NamedTuple):
+    """The name of a format as people see it, and the function that reads the format."""
 
-    def lines() -> Iterator[bytes]:
-        while line := stream.readline(VALUE_BYTES + 1):
+    label: str
+    read: Callable[[BinaryIO, str, ImportOptions], Iterator[TransferRecord | SkippedRecord]]
+
+
+def _read_lines(
+    stream: BinaryIO, title: str, options: ImportOptions
+) -> Iterator[TransferRecord | SkippedRecord]:
+    """Read JSON lines. Lines that are too long are cut, so that they don't fill the memory."""
+
+    def cut_lines() -> Iterator[bytes]:
+        while line := stream.readline(MAX_VALUE_BYTES + 1):
             yield line
-            while len(line) > VALUE_BYTES and not line.endswith(b"\n"):
-                line = stream.readline(VALUE_BYTES + 1)
+            while len(line) > MAX_VALUE_BYTES and not line.endswith(b"\n"):
+                line = stream.readline(MAX_VALUE_BYTES + 1)
 
-    return read_lines(lines(), title, choices)
+    return read_lines(cut_lines(), title, options)
 
 
-FORMATS: Mapping[str, tuple[str, Callable[[BinaryIO, str, Choices], Iterator[TransferRecord | Skipped]]]] = {
-    "telegram": ("Telegram export", exports.read_telegram),
-    "chatgpt": ("ChatGPT export", exports.read_chatgpt),
-    "claude": ("Claude export", exports.read_claude),
-    "discord": ("Discord data package", exports.read_discord),
-    "hermes": ("state.db of Hermes", hermes.read),
-    "lines": ("file of JSON lines", _read_lines),
+FORMATS: Mapping[str, ImportFormat] = {
+    "telegram": ImportFormat("Telegram export", messengers.read_telegram),
+    "chatgpt": ImportFormat("ChatGPT export", assistants.read_chatgpt),
+    "claude": ImportFormat("Claude export", assistants.read_claude),
+    "discord": ImportFormat("Discord data package", messengers.read_discord),
+    "hermes": ImportFormat("state.db of Hermes", hermes.read_hermes),
+    "lines": ImportFormat("file of JSON lines", _read_lines),
 }
-"""What each kind is called, and what reads it."""
-_SHAPES = {
+# The format of a JSON document, by the first of its events that is listed here.
+_TELLING_EVENTS = {
     ("item.mapping", "start_map"): "chatgpt",
     ("item.chat_messages", "start_array"): "claude",
     ("chats", "start_map"): "telegram",
     ("left_chats", "start_map"): "telegram",
 }
-"""The kind of a JSON document by the first of these in it."""
-_SQLITE = b"SQLite format 3\0"
-_ZIPS = (b"PK\x03\x04", b"PK\x05\x06")
-"""How a zip archive begins, and an empty one."""
-UNPACKED_BYTES, FREE_BYTES, RATIO, ENTRIES = 4_000_000_000, 100_000_000, 100, 100_000
-"""What an archive may unpack to: so much, and beyond the second only so many times its own size; its entries."""
-_DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, ValueError)
-_BY_HAND = "Unpack it yourself and import the folder."
-_HEAD_BYTES = 4096
-_LINE_BYTES, _LINES, _ITEMS = 1 << 20, 20, 5
-_TAKEN = (
-    "Taken are JSON lines, Telegram Desktop's export (result.json), the exports of ChatGPT and Claude "
-    "(conversations.json), a Discord data package and the state.db of Hermes; also in a folder or a zip archive."
-)
+
+
+@dataclass(frozen=True, slots=True)
+class _HistoryFile:
+    # A key of FORMATS.
+    kind: str
+    path: Path
 
 
 class Source:
-    """What is imported, from `Source.open`: the files under `root` that are history. People know it as `title`.
-    `trouble`: why it has no more of them."""
+    """The files with history in a file or folder. Create it with `Source.open`.
 
-    def __init__(self, root: Path, title: str, choices: Choices, trouble: HistoryError | None = None) -> None:
-        self._trouble = trouble
+    `title` is the name that error messages use. `read_error` is raised after all records have been
+    read, or at once if no file has history.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        title: str,
+        options: ImportOptions,
+        read_error: HistoryError | None = None,
+    ) -> None:
+        self._read_error = read_error
         self._root = root
         self._title = title
-        self._choices = choices
-        self._parts = self._found()
+        self._options = options
+        self._files = self._find_files()
 
     @classmethod
     @contextlib.contextmanager
-    def open(cls, given: Path | BinaryIO, choices: Choices) -> Iterator[Source]:
-        """Recognises what is at a path, or what a stream gives, which is written down first because it is read more
-        than once. Raises HistoryError when it cannot be imported, OSError."""
-        is_plain = isinstance(given, Path) and not (given.is_file() and _head(given).startswith(_ZIPS))
-        with contextlib.nullcontext("") if is_plain else tempfile.TemporaryDirectory(prefix="mneme-import-") as folder:
-            trouble = None
-            if isinstance(given, Path):
-                path, title = given, str(given)
+    def open(cls, origin: Path | BinaryIO, options: ImportOptions) -> Iterator[Source]:
+        """Recognise the content of a path or a stream.
+
+        A stream is copied to a temporary file first, because it is read twice. Raises HistoryError
+        if nothing can be imported, and OSError if the path or the stream can't be read.
+        """
+        is_archive = isinstance(origin, Path) and origin.is_file() and _is_zip(origin)
+        if isinstance(origin, Path) and not is_archive:
+            yield cls(origin, str(origin), options)
+            return
+
+        with tempfile.TemporaryDirectory(prefix="mneme-import-") as folder:
+            read_error = None
+            if isinstance(origin, Path):
+                path = origin
+                title = str(origin)
             else:
-                path, title = Path(folder, "stdin"), "What came on stdin"
-                trouble = _written(given, path)
-            if path.is_file() and _head(path).startswith(_ZIPS):
-                trouble = _unpack(path, Path(folder, "unpacked"), title) or trouble
-                path = Path(folder, "unpacked")
-            yield cls(path, title, choices, trouble)
+                path = Path(folder, "stdin")
+                title = "What came on stdin"
+                read_error = _copy_stream(origin, path)
+            if _is_zip(path):
+                unpacked_folder = Path(folder, "unpacked")
+                read_error = _unpack(path, unpacked_folder, title) or read_error
+                path = unpacked_folder
+            yield cls(path, title, options, read_error)
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(kind for kind, _ in self._parts))
+        """The formats of the files, as keys of FORMATS, without duplicates."""
+        return tuple(dict.fromkeys(file.kind for file in self._files))
 
     @property
-    def files(self) -> list[str]:
-        """Where in a folder or an archive they lie; nothing for a file alone."""
-        return [_name(path.relative_to(self._root)) for _, path in self._parts if path != self._root]
+    def file_names(self) -> list[str]:
+        """The paths of the files in a folder or archive; empty for a single file."""
+        return [
+            _display_name(file.path.relative_to(self._root))
+            for file in self._files
+            if file.path != self._root
+        ]
 
-    def records(self) -> Iterator[TransferRecord | Skipped]:
-        """Everything, file by file. Raises HistoryError at the place where a file is broken."""
-        for kind, path in self._parts:
-            (_, read), title = FORMATS[kind], self._shown(path)
+    def read_records(self) -> Iterator[TransferRecord | SkippedRecord]:
+        """Yield the records of all files. Raises HistoryError when it reaches a broken part."""
+        for file in self._files:
+            title = self._file_title(file.path)
             try:
-                # Each time that a file is waited for, the thread that writes takes the interpreter.
-                with path.open("rb", _LINE_BYTES) as stream:
-                    yield from read(stream, title, self._choices)
+                # The buffer is large, because the writing thread takes over the interpreter
+                # whenever this thread waits for the file.
+                with file.path.open("rb", _READ_BYTES) as stream:
+                    yield from FORMATS[file.kind].read(stream, title, self._options)
             except OSError as error:
                 raise HistoryError(f"{title} cannot be read: {error.strerror or error}.") from error
-        if self._trouble is not None:
-            raise self._trouble
+        if self._read_error is not None:
+            raise self._read_error
 
-    def notes(self) -> dict[str, list[str]]:
-        """The notes beside it, by target ("memory", "user"); they are no records."""
-        stores = [path for kind, path in self._parts if kind == "hermes"]
-        return next((found for store in stores if (found := hermes.notes(store))), {})
+    def read_notes(self) -> dict[str, list[str]]:
+        """Read the notes that belong to the first Hermes database that has any.
 
-    def _shown(self, path: Path) -> str:
-        return self._title if path == self._root else f"{_name(path.relative_to(self._root))} in {self._title}"
+        Returns the notes by target ("memory" or "user").
+        """
+        for file in self._files:
+            if file.kind == "hermes":
+                notes = hermes.read_notes(file.path)
+                if notes:
+                    return notes
+        return {}
 
-    def _found(self) -> list[tuple[str, Path]]:
-        """Kinds and paths of the files. Raises HistoryError where there are none, for a broken one only then."""
+    def _file_title(self, path: Path) -> str:
+        if path == self._root:
+            return self._title
+        return f"{_display_name(path.relative_to(self._root))} in {self._title}"
+
+    def _find_files(self) -> list[_HistoryFile]:
+        """Return the files that contain history.
+
+        Raises HistoryError if no file does. Broken files are ignored as long as another file
+        contains history.
+        """
         is_folder = self._root.is_dir()
-        found = self._root.rglob("*") if is_folder else [self._root]
-        paths = sorted(path for path in found if path == self._root or (path.is_file() and not path.is_symlink()))
-        parts = [("discord", path) for path in paths if exports.is_channel(path)]
-        troubles: list[HistoryError] = []
-        for path in () if parts else paths:
+        if is_folder:
+            paths = sorted(
+                path for path in self._root.rglob("*") if path.is_file() and not path.is_symlink()
+            )
+        else:
+            paths = [self._root]
+        channel_files = [
+            _HistoryFile("discord", path) for path in paths if messengers.is_channel_file(path)
+        ]
+        if channel_files:
+            return channel_files
+
+        files: list[_HistoryFile] = []
+        errors: list[HistoryError] = []
+        for path in paths:
             try:
-                if kind := _kind(path, self._shown(path), is_alone=not is_folder):
-                    parts.append((kind, path))
+                kind = _recognise(path, self._file_title(path), is_alone=not is_folder)
+                if kind is not None:
+                    files.append(_HistoryFile(kind, path))
             except HistoryError as error:
-                troubles.append(error)
-        if not parts:
-            nothing = HistoryError(f"{self._title} is nothing that can be imported. {_TAKEN}")
-            raise self._trouble or next(iter(troubles), nothing)
-        return parts
+                errors.append(error)
+        if files:
+            return files
+        if self._read_error is not None:
+            raise self._read_error
+        if errors:
+            raise errors[0]
+        raise HistoryError(f"{self._title} is nothing that can be imported. {_SUPPORTED_FORMATS}")
 
 
-def _written(given: BinaryIO, path: Path) -> HistoryError | None:
-    """Writes down what a stream gives; what is wrong where it does not end."""
-    left = UNPACKED_BYTES
+def _copy_stream(stream: BinaryIO, path: Path) -> HistoryError | None:
+    """Copy a stream to a file, up to the size limit.
+
+    Returns an error, without raising it, if the stream is longer.
+    """
+    remaining_bytes = MAX_UNPACKED_BYTES
     with path.open("wb") as copy:
-        while part := given.read(min(_LINE_BYTES, left)):
-            left -= copy.write(part)
-    if left or not given.read(1):
+        while data := stream.read(min(_READ_BYTES, remaining_bytes)):
+            remaining_bytes -= copy.write(data)
+    if remaining_bytes or not stream.read(1):
         return None
-    most = f"{UNPACKED_BYTES // 10**9} GB"
-    return HistoryError(f"More than {most} came on stdin, and what is beyond that was not read. Import it as a file.")
+    limit = f"{MAX_UNPACKED_BYTES // 10**9} GB"
+    return HistoryError(
+        f"More than {limit} came on stdin, and what is beyond that was not read. "
+        "Import it as a file."
+    )
 
 
-def _head(path: Path) -> bytes:
+def _read_head(path: Path) -> bytes:
     with path.open("rb") as stream:
         return stream.read(_HEAD_BYTES)
 
 
+def _is_zip(path: Path) -> bool:
+    return _read_head(path).startswith(_ZIP_STARTS)
+
+
 def _unpack(path: Path, folder: Path, title: str) -> HistoryError | None:
-    """Unpacks texts and databases; pictures, sound and video stay where they are. Returns why it ended early; beyond
-    the limits that is before anything is unpacked."""
-    name, wanted = title, list[zipfile.ZipInfo]()
+    """Unpack the texts and databases of an archive, but not its pictures, sounds or videos.
+
+    Returns an error, without raising it, if unpacking failed or a limit is exceeded. If a limit is
+    exceeded, nothing is unpacked.
+    """
+    # The part of the archive that an error message names.
+    name = title
     folder.mkdir()
     try:
         with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
-            if len(members) > ENTRIES:
-                return HistoryError(f"{title} has {len(members):,} entries; {ENTRIES:,} are the most. {_BY_HAND}")
-            for member in members:
-                head = b""
-                with contextlib.suppress(*_DAMAGED, RuntimeError, OSError), archive.open(member) as stream:
-                    head = stream.read(len(_SQLITE))
-                wanted += [member] if head == _SQLITE or b"\0" not in head else []
-            size = sum(member.file_size for member in wanted)
-            most = min(UNPACKED_BYTES, max(FREE_BYTES, RATIO * path.stat().st_size))
-            if size > most:
-                return HistoryError(f"{title} would be {size:,} bytes when unpacked; {most:,} are the most. {_BY_HAND}")
-            for member in wanted:
-                name = f"{_name(member.filename)} in {title}"
-                archive.extract(member, folder)
-    except _DAMAGED:
+            entries = archive.infolist()
+            if len(entries) > MAX_ENTRIES:
+                return HistoryError(
+                    f"{title} has {len(entries):,} entries; {MAX_ENTRIES:,} are the most. "
+                    f"{_UNPACK_YOURSELF}"
+                )
+            entries = [entry for entry in entries if _may_have_history(archive, entry)]
+            size = sum(entry.file_size for entry in entries)
+            allowed_by_ratio = MAX_RATIO * path.stat().st_size
+            limit = min(MAX_UNPACKED_BYTES, max(ALWAYS_ALLOWED_BYTES, allowed_by_ratio))
+            if size > limit:
+                return HistoryError(
+                    f"{title} would be {size:,} bytes when unpacked; {limit:,} are the most. "
+                    f"{_UNPACK_YOURSELF}"
+                )
+            for entry in entries:
+                name = f"{_display_name(entry.filename)} in {title}"
+                archive.extract(entry, folder)
+    except _DAMAGED_ARCHIVE_ERRORS:
         return HistoryError(f"{name} is damaged: get the archive anew.")
     except (RuntimeError, OSError) as error:
-        # Of a password, of a compression that is not known here, of a name that cannot be written.
-        return HistoryError(f"{name} cannot be unpacked here ({getattr(error, 'strerror', 0) or error}). {_BY_HAND}")
+        # The entry has a password, an unknown compression, or a name that can't be written.
+        reason = getattr(error, "strerror", None) or error
+        return HistoryError(f"{name} cannot be unpacked here ({reason}). {_UNPACK_YOURSELF}")
     return None
 
 
-def _name(path: object) -> str:
-    """Of a file, as it may be shown."""
-    return shortened(on_one_line(str(path).encode("utf-8", "replace").decode()), 100)
+def _may_have_history(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bool:
+    """Whether an entry is a database or a text.
+
+    An entry that can't be read counts as a text, so that unpacking it reports the error.
+    """
+    head = b""
+    with (
+        contextlib.suppress(*_DAMAGED_ARCHIVE_ERRORS, RuntimeError, OSError),
+        archive.open(entry) as stream,
+    ):
+        head = stream.read(len(_SQLITE_START))
+    return head == _SQLITE_START or b"\0" not in head
 
 
-def _kind(path: Path, title: str, *, is_alone: bool = False) -> str | None:
-    """None for what is no history; where that is all there is, a text of a person's raises HistoryError."""
-    head = _head(path)
+def _display_name(path: object) -> str:
+    """Return the name of a file in a form that can be shown."""
+    printable = str(path).encode("utf-8", "replace").decode()
+    return shorten(to_single_line(printable), MAX_NAME_CHARS)
+
+
+def _recognise(path: Path, title: str, *, is_alone: bool) -> str | None:
+    """Return the format of a file as a key of FORMATS, or None if the file isn't history.
+
+    With `is_alone`, the file is the only one. HistoryError is then raised if it is empty, or if it
+    is a text without history. It is always raised for a broken JSON document, and for a database
+    that isn't from Hermes.
+    """
+    head = _read_head(path)
     if is_alone and not head:
         raise HistoryError(f"{title} is empty.")
-    if head.startswith(_SQLITE):
+    if head.startswith(_SQLITE_START):
+        # Raises HistoryError unless it is a database of Hermes.
         with open_hermes(path, title):
             return "hermes"
     if b"\0" in head:
         return None
+    start = head.removeprefix(BYTE_ORDER_MARK).lstrip()[:1]
     with path.open("rb") as stream:
-        for _ in range(_LINES):
-            line = stream.readline(_LINE_BYTES)
-            with contextlib.suppress(ValueError, RecursionError):
-                values = json.loads(line.removeprefix(BYTE_ORDER_MARK).decode())
-                if isinstance(values, dict) and not values.keys().isdisjoint(("session", "role")):
-                    return "lines"
-        start = head.removeprefix(BYTE_ORDER_MARK).lstrip()[:1]
+        if _has_history_line(stream):
+            return "lines"
         if start in (b"{", b"["):
             stream.seek(0)
-            return _document_kind(stream, title)
+            return _recognise_document(stream, title)
     if not is_alone or not start:
         return None
     if start == b"<":
         raise HistoryError(
-            f"{title} is a web page. Export again and choose JSON (Telegram Desktop: “Machine-readable JSON”)."
+            f"{title} is a web page. Export again and choose JSON "
+            "(Telegram Desktop: “Machine-readable JSON”)."
         )
-    raise HistoryError(f"{title} is a text, but no history: none of its first lines is a JSON line. {_TAKEN}")
+    raise HistoryError(
+        f"{title} is a text, but no history: none of its first lines is a JSON line. "
+        f"{_SUPPORTED_FORMATS}"
+    )
 
 
-def _document_kind(stream: BinaryIO, title: str) -> str | None:
-    """The kind of a JSON document by its first items; None for an unknown one."""
-    items, has_id = 0, False
-    for place, event, _ in json_events(stream, title):
-        if kind := _SHAPES.get((place, event)):
+def _has_history_line(stream: BinaryIO) -> bool:
+    """Whether one of the first lines is a JSON object that has a key of our own format."""
+    for _ in range(_MAX_LINES_TO_RECOGNISE):
+        line = stream.readline(_READ_BYTES)
+        with contextlib.suppress(ValueError, RecursionError):
+            values = json.loads(line.removeprefix(BYTE_ORDER_MARK).decode())
+            if isinstance(values, dict) and ("session" in values or "role" in values):
+                return True
+    return False
+
+
+def _recognise_document(stream: BinaryIO, title: str) -> str | None:
+    """Recognise the format of a JSON document from its first items.
+
+    Returns a key of FORMATS, or None if the format is unknown.
+    """
+    items = 0
+    has_id = False
+    for path, event, _ in json_events(stream, title):
+        kind = _TELLING_EVENTS.get((path, event))
+        if kind:
             return kind
-        items += place == "item" and event not in ("map_key", "end_map", "end_array")
-        has_id = has_id or place == "id"
-        if has_id and (place, event) == ("messages", "start_array"):
+        if path == "id":
+            has_id = True
+        # An export of a single Telegram chat has an id and messages at the top level.
+        if has_id and (path, event) == ("messages", "start_array"):
             return "telegram"
-        if items > _ITEMS:
+        if path == "item" and event not in ("map_key", "end_map", "end_array"):
+            items += 1
+        if items > _MAX_ITEMS_TO_RECOGNISE:
             return None
     return None

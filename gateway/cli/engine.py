@@ -1,7 +1,8 @@
-"""The server of hindsight with a PostgreSQL of its own, on this machine and on loopback: made, started and stopped.
+"""Installs, starts and stops the server of hindsight on this machine, with its own PostgreSQL.
 
-It runs while it holds the lock on its pid file, which the system takes from it however it ends. What it prints goes to
-a process beside it, which keeps the last of it. PostgreSQL does not run as root: it is nobody's then.
+Both listen on the loopback interface only. The server runs as long as the lock on its pid file is
+held: it inherits the locked file, so the system releases the lock however the server ends. A
+second process, this module run as a program, writes the server's output to a log of limited size.
 """
 
 from __future__ import annotations
@@ -25,121 +26,252 @@ from dataclasses import dataclass, field, fields
 from http.client import HTTPException
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 from urllib.request import ProxyHandler, build_opener
 
 from config.files import Secret
-from config.masking import masked
+from config.masking import mask_secrets
 from core.errors import ConfigError
 
 PACKAGE = "hindsight-api-slim[embedded-db]==1.1.0"
-EMBEDDING = "text-embedding-3-small"
-HOST, LOG_BYTES, LINE_CHARS = "127.0.0.1", 1_000_000, 10_000
-START_S, END_S, ASK_S, POLL_S = 180.0, 30.0, 2.0, 0.1
-FIXED = {
+DEFAULT_EMBEDDING_MODEL = "text-embedding-3-small"
+HOST = "127.0.0.1"
+MAX_LOG_BYTES = 1_000_000
+# A longer line of output is split.
+MAX_LOG_LINE_CHARS = 10_000
+MAX_RESPONSE_BYTES = 1_000_000
+# The server must answer within this time after its start.
+START_S = 180.0
+# The server must end within this time after a signal.
+END_S = 30.0
+REQUEST_TIMEOUT_S = 2.0
+POLL_S = 0.1
+FIXED_SETTINGS = {
     "EMBEDDINGS_PROVIDER": "openai",
     "RERANKER_PROVIDER": "rrf",
     "LOG_LEVEL": "warning",
     "MCP_ENABLED": "false",
     "WORKER_ID": "mneme",
 }
-GUARDED = {"TENANT_EXTENSION": "hindsight_api.extensions.builtin.tenant:ApiKeyTenantExtension"}
-# What a crash of the machine must not cost; and what people say is not for a log, of which a week is kept.
-POSTGRES = "fsync=on log_filename=postgresql-%a.log log_truncate_on_rotation=on log_min_error_statement=panic"
-NOT_AS_ROOT = (
-    "PostgreSQL does not run as root, and the user nobody does not see into your home. Run Mneme as a user of its own, "
-    "or name a folder that PostgreSQL may have: --set data=/var/lib/mneme-hindsight"
+# With these settings, the server asks its clients for a key.
+AUTHENTICATION_SETTINGS = {
+    "TENANT_EXTENSION": "hindsight_api.extensions.builtin.tenant:ApiKeyTenantExtension"
+}
+# PostgreSQL survives a crash of the machine (fsync). It keeps its logs for a week, one file for
+# each weekday, and logs no statements, because they contain what people said.
+POSTGRES_SETTINGS = (
+    "fsync=on",
+    "log_filename=postgresql-%a.log",
+    "log_truncate_on_rotation=on",
+    "log_min_error_statement=panic",
 )
-_QUIET = subprocess.DEVNULL
+# The user and the database in PostgreSQL.
+POSTGRES_NAME = "hindsight"
+# The name of the PostgreSQL instance in the program pg0.
+POSTGRES_INSTANCE = "engine"
+NOT_AS_ROOT = (
+    "PostgreSQL does not run as root, and the user nobody can't read your home. "
+    "Run Mneme as a user of its own, or give PostgreSQL a folder: "
+    "--set data=/var/lib/mneme-hindsight"
+)
 
 
-def _about(words: str, variable: str = "") -> dict[str, str]:
-    return {"help": words, "variable": variable}
+def _metadata(help_text: str, variable: str = "") -> dict[str, str]:
+    """Describe an option: its help, and the server's variable for it, if there is one."""
+    return {"help": help_text, "variable": variable}
 
 
 @dataclass(frozen=True, kw_only=True)
 class EngineOptions:
-    llm_url: str = field(metadata=_about("an OpenAI-compatible server for its model", "LLM_BASE_URL"))
-    llm_model: str = field(metadata=_about("the model there", "LLM_MODEL"))
-    llm_key: Secret = field(default=Secret("none"), metadata=_about("the key of that server", "LLM_API_KEY"))
-    llm_provider: str = field(default="openai", metadata=_about("what hindsight calls such a server", "LLM_PROVIDER"))
-    embedder_url: str = field(metadata=_about("such a server for embeddings", "EMBEDDINGS_OPENAI_BASE_URL"))
-    embedder_model: str = field(default=EMBEDDING, metadata=_about("the model there", "EMBEDDINGS_OPENAI_MODEL"))
-    embedder_key: Secret = field(default=Secret("none"), metadata=_about("its key", "EMBEDDINGS_OPENAI_API_KEY"))
-    key: Secret = field(
-        default=Secret(""), metadata=_about("what it asks for: the key of the memory", "TENANT_API_KEY")
+    llm_url: str = field(
+        metadata=_metadata("an OpenAI-compatible server for its model", "LLM_BASE_URL")
     )
-    port: int = field(default=8888, metadata=_about("where it listens, on 127.0.0.1"))
-    program: str = field(default="", metadata=_about("hindsight-api, if that is here already"))
-    data: str = field(default="", metadata=_about("a folder for PostgreSQL, instead of one in the home"))
+    llm_model: str = field(metadata=_metadata("the model on that server", "LLM_MODEL"))
+    llm_key: Secret = field(
+        default=Secret("none"), metadata=_metadata("the key of that server", "LLM_API_KEY")
+    )
+    llm_provider: str = field(
+        default="openai",
+        metadata=_metadata("hindsight's name for this kind of server", "LLM_PROVIDER"),
+    )
+    embedder_url: str = field(
+        metadata=_metadata("such a server for embeddings", "EMBEDDINGS_OPENAI_BASE_URL")
+    )
+    embedder_model: str = field(
+        default=DEFAULT_EMBEDDING_MODEL,
+        metadata=_metadata("the model on that server", "EMBEDDINGS_OPENAI_MODEL"),
+    )
+    embedder_key: Secret = field(
+        default=Secret("none"),
+        metadata=_metadata("the key of that server", "EMBEDDINGS_OPENAI_API_KEY"),
+    )
+    key: Secret = field(
+        default=Secret(""),
+        metadata=_metadata("the key that clients must send", "TENANT_API_KEY"),
+    )
+    port: int = field(default=8888, metadata=_metadata("the port on 127.0.0.1"))
+    program: str = field(
+        default="", metadata=_metadata("the path of hindsight-api, if it is installed already")
+    )
+    data: str = field(
+        default="", metadata=_metadata("a folder for PostgreSQL, if it should not be in the home")
+    )
 
-    def variables(self) -> dict[str, str]:
-        """As the server reads them."""
-        given = {one.metadata["variable"]: getattr(self, one.name) for one in fields(self) if one.metadata["variable"]}
-        words = {name: value.value if isinstance(value, Secret) else value for name, value in given.items()}
-        words |= FIXED | (GUARDED if self.key.value else {})
-        return {f"HINDSIGHT_API_{name}": word for name, word in words.items() if word}
+    def environment_variables(self) -> dict[str, str]:
+        """Return the options as environment variables of the server."""
+        values: dict[str, str] = {}
+        for option in fields(self):
+            variable = option.metadata["variable"]
+            if variable:
+                value = getattr(self, option.name)
+                values[variable] = value.value if isinstance(value, Secret) else value
+        values |= FIXED_SETTINGS
+        if self.key.value:
+            values |= AUTHENTICATION_SETTINGS
+        return {f"HINDSIGHT_API_{name}": value for name, value in values.items() if value}
+
+
+class EngineState(NamedTuple):
+    """What the pid file says about the server that was started last."""
+
+    # The process id; 0 while the server is being started, or if none was started.
+    pid: int
+    port: int
+    # The folder of PostgreSQL.
+    data: Path
 
 
 class Engine:
-    """`program` is hindsight-api; without one the environment in the home has it, once it is installed."""
+    """The server of hindsight in a home.
+
+    `program` is the path of hindsight-api. Without it, the one that `install` installs into the
+    home is used. `environment` is the folder of that installation.
+    """
 
     def __init__(self, home: Path, program: str = "") -> None:
         self._folder = home / "engines" / "hindsight"
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._file, self._log = self._folder / "server.pid", self._folder / "server.log"
+        self._pid_file = self._folder / "server.pid"
+        self._log = self._folder / "server.log"
         self.environment = self._folder / "environment"
-        self._program = Path(program).expanduser() if program else self.environment / "bin" / "hindsight-api"
-        self.is_installed = bool(program) or (self.environment / "ready").exists()
+        if program:
+            self._program = Path(program).expanduser()
+            self.is_installed = True
+        else:
+            self._program = self.environment / "bin" / "hindsight-api"
+            self.is_installed = (self.environment / "ready").exists()
 
     def install(self) -> None:
-        pip = [str(self.environment / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-        for command in ([sys.executable, "-m", "venv", "--clear", str(self.environment)], [*pip, PACKAGE]):
-            if subprocess.run(command, stdin=_QUIET).returncode:
-                raise ConfigError(f"{PACKAGE} could not be installed; the lines above say why.")
+        """Install hindsight into a virtual environment in the home. Raises ConfigError."""
+        create_environment = [sys.executable, "-m", "venv", "--clear", str(self.environment)]
+        python = str(self.environment / "bin" / "python")
+        pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        for command in (create_environment, [*pip, PACKAGE]):
+            if subprocess.run(command, stdin=subprocess.DEVNULL).returncode != 0:
+                raise ConfigError(f"{PACKAGE} could not be installed. The lines above say why.")
         (self.environment / "ready").touch()
 
     def start(self, options: EngineOptions) -> None:
-        """Returns when it answers. Raises ConfigError, OSError."""
-        with self._file.open("a+b") as file:
-            if not _locks(file):
+        """Start PostgreSQL and the server; return when the server answers.
+
+        Raises ConfigError if it's already running or can't be started, OSError if a file can't be
+        used.
+        """
+        with self._pid_file.open("a+b") as pid_file:
+            if not _try_lock(pid_file):
                 raise ConfigError(self.status())
-            self._stop_postgres()
+            # A killed server leaves its PostgreSQL running.
+            Postgres(self._load_state().data).stop()
             if os.geteuid() == 0 and not options.data:
                 raise ConfigError(NOT_AS_ROOT)
             try:
-                _free_port(options.port)
+                _bind_port(options.port)
             except (OSError, OverflowError) as error:
-                raise ConfigError(f"Port {options.port} is not free; name another with --set port=8889.") from error
-            data = Path(options.data).expanduser().absolute() if options.data else self._folder / "postgres"
-            _write(file, 0, options.port, data)
+                raise ConfigError(
+                    f"Port {options.port} is not free; name another with --set port=8889."
+                ) from error
+
+            data = self._folder / "postgres"
+            if options.data:
+                data = Path(options.data).expanduser().absolute()
+            postgres = Postgres(data)
+            _write_state(pid_file, EngineState(0, options.port, data))
             try:
-                server = self._begin(options, self._start_postgres(data), file)
-                _write(file, server.pid, options.port, data)
-                self._wait(server, options.port)
+                database_url = postgres.start(self._find_pg0(), self._load_password())
+                server = self._start_server(options, database_url, pid_file)
+                _write_state(pid_file, EngineState(server.pid, options.port, data))
+                self._wait_until_ready(server, options.port)
             except BaseException:
-                self._stop_postgres()
+                postgres.stop()
                 raise
 
-    def _begin(self, options: EngineOptions, database: str, file: IO[bytes]) -> subprocess.Popen[Any]:
-        # It looks for settings of its own in the folders above, up to the first such file.
-        (self._folder / ".env").touch()
-        keep: Any = {"cwd": self._folder, "start_new_session": True}
-        keeper = [sys.executable, "-m", "gateway.cli.engine", str(self._log)]
-        command = [str(self._program), "--host", HOST, "--port", str(options.port)]
-        variables = _environ(self._folder) | options.variables() | {"HINDSIGHT_API_DATABASE_URL": database}
-        reading, out = os.pipe()
-        with os.fdopen(reading), os.fdopen(out):
-            subprocess.Popen(keeper, stdin=reading, stdout=_QUIET, stderr=_QUIET, **keep)
-            streams: Any = {"stdin": _QUIET, "stdout": out, "stderr": out, "pass_fds": [file.fileno()]}
-            return subprocess.Popen(command, env=variables, **streams, **keep)
+    def stop(self) -> bool:
+        """Stop the server and PostgreSQL. Return False if neither was running.
 
-    def _wait(self, server: subprocess.Popen[Any], port: int) -> None:
-        """Until it answers; it is ended where it does not, or nobody waits any more."""
-        until = time.monotonic() + START_S
+        Raises ConfigError if the server doesn't end.
+        """
+        state = self._load_state()
+        was_running = self._is_running()
+        if was_running:
+            self._end_server(state.pid)
+        had_postgres = Postgres(self._load_state().data).stop()
+        return had_postgres or was_running
+
+    def status(self) -> str:
+        """Say whether the server runs, at which address, and how much memory it uses."""
+        state = self._load_state()
+        postgres_pid = Postgres(state.data).find_pid()
+        if not self._is_running():
+            if postgres_pid is not None:
+                return "hindsight does not run, but its PostgreSQL does; stop ends that."
+            return "hindsight does not run."
+        where = f"at http://{HOST}:{state.port} (process {state.pid}, log {self._log})"
+        version = _request_json(state.port, "version")
+        if version is None:
+            return f"hindsight runs {where}, but does not answer."
+        pids = {pid for pid in (state.pid, postgres_pid) if pid}
+        memory_mb = _measure_memory_mb(pids)
+        memory = f" with {memory_mb} MB of memory" if memory_mb else ""
+        return f"hindsight {version.get('api_version')} runs {where}{memory}."
+
+    def _start_server(
+        self, options: EngineOptions, database_url: str, pid_file: IO[bytes]
+    ) -> subprocess.Popen[bytes]:
+        """Start the server, and the process that writes its output to the log."""
+        # The server reads settings from the nearest .env file in its folder or those above it.
+        (self._folder / ".env").touch()
+        log_command = [sys.executable, "-m", "gateway.cli.engine", str(self._log)]
+        command = [str(self._program), "--host", HOST, "--port", str(options.port)]
+        variables = _basic_environment(self._folder) | options.environment_variables()
+        variables["HINDSIGHT_API_DATABASE_URL"] = database_url
+        read_end, write_end = os.pipe()
+        with os.fdopen(read_end), os.fdopen(write_end):
+            subprocess.Popen(
+                log_command,
+                stdin=read_end,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd=self._folder,
+                start_new_session=True,
+            )
+            return subprocess.Popen(
+                command,
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=write_end,
+                stderr=write_end,
+                # The server holds the lock on the pid file from now on.
+                pass_fds=[pid_file.fileno()],
+                cwd=self._folder,
+                start_new_session=True,
+            )
+
+    def _wait_until_ready(self, server: subprocess.Popen[bytes], port: int) -> None:
+        """Return when the server answers. Kill it if it doesn't, or if the wait is interrupted."""
+        deadline = time.monotonic() + START_S
         try:
-            while _asked(port, "health") is None:
-                if server.poll() is not None or time.monotonic() > until:
+            while _request_json(port, "health") is None:
+                if server.poll() is not None or time.monotonic() > deadline:
                     raise ConfigError(f"hindsight did not start; {self._log} says why.")
                 time.sleep(POLL_S)
         except BaseException:
@@ -147,108 +279,145 @@ class Engine:
                 os.killpg(server.pid, signal.SIGKILL)
             raise
 
-    def stop(self) -> bool:
-        """False where there was nothing of it. Raises ConfigError."""
-        pid, *_ = self._state()
-        numbers = iter((signal.SIGTERM, signal.SIGKILL))
-        until = 0.0
-        was_running = is_running = self._is_running()
-        while is_running:
-            if time.monotonic() > until:
-                number = next(numbers, None)
-                if number is None or pid == 0:
-                    raise ConfigError("hindsight is just being started, or does not end.")
-                os.killpg(pid, number)
-                until = time.monotonic() + END_S
-            time.sleep(POLL_S)
-            is_running = self._is_running()
-        return self._stop_postgres() or was_running
-
-    def status(self) -> str:
-        pid, port, data = self._state()
-        if not self._is_running():
-            is_left = _postmaster(data) != 0
-            return "hindsight does not run" + (", but its PostgreSQL does; stop ends that." if is_left else ".")
-        where = f"at http://{HOST}:{port} (process {pid}, log {self._log})"
-        if (answer := _asked(port, "version")) is None:
-            return f"hindsight runs {where}, but does not answer."
-        size = _memory_mb({pid, _postmaster(data)} - {0})
-        return f"hindsight {answer.get('api_version')} runs {where}{f' with {size} MB of memory' if size else ''}."
+    def _end_server(self, pid: int) -> None:
+        """Ask the server to end, and kill it if it doesn't. Raises ConfigError if it still runs."""
+        if pid != 0:
+            for signal_number in (signal.SIGTERM, signal.SIGKILL):
+                os.killpg(pid, signal_number)
+                deadline = time.monotonic() + END_S
+                while time.monotonic() <= deadline:
+                    time.sleep(POLL_S)
+                    if not self._is_running():
+                        return
+        raise ConfigError("hindsight is still starting, or did not stop. Try again in a minute.")
 
     def _is_running(self) -> bool:
-        with self._file.open("a+b") as file:
-            return not _locks(file)
+        """Return True if a server holds the lock on the pid file."""
+        with self._pid_file.open("a+b") as pid_file:
+            return not _try_lock(pid_file)
 
-    def _state(self) -> tuple[int, int, Path]:
-        """Process, port, and folder of PostgreSQL, as they were last."""
+    def _load_state(self) -> EngineState:
         with contextlib.suppress(OSError, ValueError):
-            pid, port, data = self._file.read_text().split("\n", 2)
-            return int(pid), int(port), Path(data)
-        return 0, 0, self._folder / "postgres"
+            pid, port, data = self._pid_file.read_text().split("\n", 2)
+            return EngineState(int(pid), int(port), Path(data))
+        return EngineState(0, 0, self._folder / "postgres")
 
-    def _start_postgres(self, data: Path) -> str:
-        """Its address, with a password that only this user can read."""
-        found = next(self._program.resolve().parent.parent.glob("lib/python3*/site-packages/pg0/bin/pg0"), None)
-        if found is None:
-            raise ConfigError(f"{self._program} has no PostgreSQL beside it; it takes {PACKAGE} in an environment.")
-        data.mkdir(parents=True, exist_ok=True)
-        shutil.copy(found, data)
-        (data / "pg0").chmod(0o755)
+    def _find_pg0(self) -> Path:
+        """Return the program that comes with hindsight and runs PostgreSQL. Raises ConfigError."""
+        environment = self._program.resolve().parent.parent
+        for path in environment.glob("lib/python3*/site-packages/pg0/bin/pg0"):
+            return path
+        raise ConfigError(
+            f"{self._program} has no PostgreSQL beside it. "
+            f"Install {PACKAGE} into a virtual environment."
+        )
+
+    def _load_password(self) -> str:
+        """Return the password for PostgreSQL. The first call creates it."""
+        file = self._folder / "password"
+        if not file.exists():
+            file.write_text(secrets.token_urlsafe(24))
+        return file.read_text()
+
+
+class Postgres:
+    """PostgreSQL in a folder of its own, run by the program pg0.
+
+    PostgreSQL refuses to run as root, so it runs as another user if Mneme is root.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def start(self, pg0: Path, password: str) -> str:
+        """Start PostgreSQL on a free port and return its URL. `pg0` is copied into the folder.
+
+        Raises ConfigError if it doesn't start.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(pg0, self._folder)
+        (self._folder / "pg0").chmod(0o755)
         if os.geteuid() == 0:
-            shutil.chown(data, "nobody")
-        secret = self._folder / "password"
-        if not secret.exists():
-            secret.write_text(secrets.token_urlsafe(24))
-        password, port = secret.read_text(), _free_port()
-        login = ["--username", "hindsight", "--database", "hindsight", "--password", password, "--port", str(port)]
-        _pg0(data, "start", *login, *(part for one in POSTGRES.split() for part in ("-c", one)))
-        return f"postgresql://hindsight:{password}@{HOST}:{port}/hindsight"
+            shutil.chown(self._folder, "nobody")
+        port = _bind_port()
+        login = ["--username", POSTGRES_NAME, "--database", POSTGRES_NAME, "--password", password]
+        arguments = [*login, "--port", str(port)]
+        for setting in POSTGRES_SETTINGS:
+            arguments += ["-c", setting]
+        self._run_pg0("start", *arguments)
+        return f"postgresql://{POSTGRES_NAME}:{password}@{HOST}:{port}/{POSTGRES_NAME}"
 
-    def _stop_postgres(self) -> bool:
-        *_, data = self._state()
-        if was_running := _postmaster(data) != 0:
-            _pg0(data, "stop")
-        return was_running
+    def stop(self) -> bool:
+        """Stop PostgreSQL. Return False if it wasn't running."""
+        if self.find_pid() is None:
+            return False
+        self._run_pg0("stop")
+        return True
 
-
-def _pg0(data: Path, *arguments: str) -> None:
-    as_whom: Any = {}
-    if os.geteuid() == 0:
-        nobody = pwd.getpwnam("nobody")
-        as_whom = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
-    command = [str(data / "pg0"), *arguments, "--name", "engine"]
-    # What it leaves behind would hold a pipe open.
-    with tempfile.TemporaryFile("w+", errors="replace") as said:
-        streams: Any = {"stdin": _QUIET, "stdout": said, "stderr": said}
-        if subprocess.run(command, env=_environ(data), cwd=data, **streams, **as_whom).returncode:
-            said.seek(0)
-            raise ConfigError(f"PostgreSQL did not {arguments[0]}: {' '.join(said.read().split())[-200:]}")
-
-
-def _postmaster(data: Path) -> int:
-    """Its process; 0 where it does not run."""
-    with contextlib.suppress(OSError, ValueError):
-        pid = int((data / ".pg0/instances/engine/data/postmaster.pid").read_text().split("\n")[0])
-        with contextlib.suppress(PermissionError):
+    def find_pid(self) -> int | None:
+        """Return the process id of PostgreSQL, or None if it isn't running."""
+        file = self._folder / f".pg0/instances/{POSTGRES_INSTANCE}/data/postmaster.pid"
+        try:
+            pid = int(file.read_text().split("\n")[0])
+        except (OSError, ValueError):
+            return None
+        try:
+            # Signal 0 only tests whether the process exists.
             os.kill(pid, 0)
+        except PermissionError:
+            # It exists, and belongs to another user.
+            return pid
+        except OSError:
+            return None
         return pid
-    return 0
+
+    def _run_pg0(self, action: str, *arguments: str) -> None:
+        """Run pg0. Raises ConfigError, with the end of its output, if it fails."""
+        user: Any = {}
+        if os.geteuid() == 0:
+            nobody = pwd.getpwnam("nobody")
+            user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+        program = str(self._folder / "pg0")
+        command = [program, action, *arguments, "--name", POSTGRES_INSTANCE]
+        # The output goes to a file, because PostgreSQL would hold a pipe open after pg0 has ended.
+        with tempfile.TemporaryFile("w+", errors="replace") as output:
+            process = subprocess.run(
+                command,
+                env=_basic_environment(self._folder),
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                **user,
+            )
+            if process.returncode != 0:
+                output.seek(0)
+                last_words = " ".join(output.read().split())[-200:]
+                raise ConfigError(f"PostgreSQL did not {action}: {last_words}")
 
 
-def _environ(home: Path) -> dict[str, str]:
+def _basic_environment(home: Path) -> dict[str, str]:
+    """Return an environment without any variables of this process."""
     return {"PATH": os.defpath, "HOME": str(home), "LANG": "C.UTF-8"}
 
 
-def _free_port(wanted: int = 0) -> int:
-    """Raises OSError, OverflowError."""
+def _bind_port(port: int = 0) -> int:
+    """Bind a port on the loopback interface for a moment, and return its number.
+
+    Port 0 finds a free one. Raises OSError if the port is in use, OverflowError if there is no such
+    port.
+    """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind((HOST, wanted))
+        probe.bind((HOST, port))
         return int(probe.getsockname()[1])
 
 
-def _locks(file: IO[bytes]) -> bool:
-    """For as long as it is open, here or in a process that was given it; False where another has it."""
+def _try_lock(file: IO[bytes]) -> bool:
+    """Lock a file; return False if another process holds the lock.
+
+    The lock lasts as long as the file is open, here or in a process that inherited it.
+    """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -256,45 +425,63 @@ def _locks(file: IO[bytes]) -> bool:
     return True
 
 
-def _write(file: IO[bytes], pid: int, port: int, data: Path) -> None:
-    file.truncate(0)
-    file.write(f"{pid}\n{port}\n{data}".encode())
-    file.flush()
+def _write_state(pid_file: IO[bytes], state: EngineState) -> None:
+    pid_file.truncate(0)
+    pid_file.write(f"{state.pid}\n{state.port}\n{state.data}".encode())
+    pid_file.flush()
 
 
-def _asked(port: int, path: str) -> dict[str, Any] | None:
-    """What it answers with; None where it does not, or not well."""
+def _request_json(port: int, path: str) -> dict[str, Any] | None:
+    """Request a JSON object from the server; return None if it doesn't answer with one."""
     opener = build_opener(ProxyHandler({}))
     try:
-        with opener.open(f"http://{HOST}:{port}/{path}", timeout=ASK_S) as answer:
-            return dict(json.loads(answer.read(LOG_BYTES)))
+        url = f"http://{HOST}:{port}/{path}"
+        with opener.open(url, timeout=REQUEST_TIMEOUT_S) as response:
+            return dict(json.loads(response.read(MAX_RESPONSE_BYTES)))
     except (OSError, HTTPException, ValueError, TypeError):
         return None
 
 
-def _memory_mb(pids: set[int]) -> int:
-    """Of these processes and all below them, each shared page once; 0 where the system does not say."""
-    parents, size = dict[int, int](), 0
+def _measure_memory_mb(pids: set[int]) -> int:
+    """Return the memory of processes and all their descendants, in MB.
+
+    A page that several of them share counts once. Returns 0 if the system has no such figures.
+    """
+    parents: dict[int, int] = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            parents[int(file.parent.name)] = int(file.read_text().rpartition(")")[2].split()[1])
-    while below := {pid for pid, parent in parents.items() if parent in pids} - pids:
-        pids |= below
-    for pid in pids:
+            # The name of the program, in parentheses, may contain spaces.
+            values_after_name = file.read_text().rpartition(")")[2].split()
+            parents[int(file.parent.name)] = int(values_after_name[1])
+
+    family = set(pids)
+    while True:
+        children = {pid for pid, parent in parents.items() if parent in family} - family
+        if not children:
+            break
+        family |= children
+
+    size_kb = 0
+    for pid in family:
         with contextlib.suppress(OSError):
-            size += sum(map(int, re.findall(r"(?m)^Pss: +(\d+)", Path(f"/proc/{pid}/smaps_rollup").read_text())))
-    return size // 1024
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            # Pss is the share of a process in all its pages.
+            size_kb += sum(int(size) for size in re.findall(r"(?m)^Pss: +(\d+)", rollup))
+    return size_kb // 1024
 
 
-def _keep(log: Path) -> None:
-    """The last of what comes in, until nothing comes any more."""
+def _write_log(log: Path) -> None:
+    """Write standard input to a log of limited size until it ends, with secrets masked."""
     logging.raiseExceptions = False
+    handler = RotatingFileHandler(
+        log, maxBytes=MAX_LOG_BYTES, backupCount=1, encoding="utf-8", errors="replace"
+    )
     logger = logging.getLogger("hindsight")
-    logger.addHandler(RotatingFileHandler(log, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8", errors="replace"))
-    with open(sys.stdin.fileno(), encoding="utf-8", errors="replace", closefd=False) as printed:
-        while line := printed.readline(LINE_CHARS):
-            logger.warning("%s", masked(line.rstrip("\n")))
+    logger.addHandler(handler)
+    with open(sys.stdin.fileno(), encoding="utf-8", errors="replace", closefd=False) as output:
+        while line := output.readline(MAX_LOG_LINE_CHARS):
+            logger.warning("%s", mask_secrets(line.rstrip("\n")))
 
 
 if __name__ == "__main__":
-    _keep(Path(sys.argv[1]))
+    _write_log(Path(sys.argv[1]))

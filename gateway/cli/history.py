@@ -1,9 +1,9 @@
-"""`mneme recall`, `sessions`, `export`, `import`: what was said, to be found, looked at, taken away, brought along."""
+"""`mneme recall`, `sessions`, `export` and `import`: search, list and move the history."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +13,12 @@ import typer
 
 from core.errors import MnemeError, Refused
 from core.search.recall import HistorySearch
-from core.search.results import CLOSE, OPEN, no_results, to_json, to_markdown
+from core.search.rendering import describe_no_results, to_json, to_markdown
+from core.search.results import MATCH_END, MATCH_START
 from core.store.archive import ImportReport
 from core.store.notes import Author, Operation
-from core.store.query import SearchQuery
-from core.types import LOCAL, Payer, Scope, Session
+from core.store.query import ModelHelp, ResultLimits, SearchQuery
+from core.types import LOCAL_SCOPE, BillingScope, Scope, Session
 from gateway import texts
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, Limit, Words
@@ -29,213 +30,320 @@ if TYPE_CHECKING:
     from core.transfer.source import Source
 
 STDIN = "-"
-SHOWN_FILES = 5
-"""Of a folder or an archive, how many are named."""
+# At most this many files of a folder or an archive are named.
+_MAX_SHOWN_FILES = 5
 
 
 def add_commands(root: typer.Typer) -> None:
-    for command in (recall, sessions, export):
-        root.command(command.__name__)(command)
-    root.command("import")(import_file)
+    root.command("recall")(recall_command)
+    root.command("sessions")(sessions_command)
+    root.command("export")(export_command)
+    root.command("import")(import_command)
 
 
-def recall(  # noqa: PLR0913  The options are read off the signature.
+def recall_command(  # noqa: PLR0913  Typer reads the options off the signature.
     query: Annotated[
         list[str] | None,
         typer.Argument(
-            help="What to look for, in your own words; filters may stand in it (from:Ana before:May on:telegram in:12 "
-            "around:345 page:2); - reads one query a line."
+            help="What to look for, in your own words. Filters may be part of it (from:Ana "
+            "before:May on:telegram in:12 around:345 page:2). - reads one query a line."
         ),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=10, help="How many sessions.")] = 3,
-    messages: Annotated[int, typer.Option(min=0, max=1000, help="Add the N best messages over all sessions.")] = 0,
-    window: Annotated[int, typer.Option(min=0, max=100, help="How many messages on each side of around:345.")] = 5,
+    messages: Annotated[
+        int, typer.Option(min=0, max=1000, help="Add the N best messages over all sessions.")
+    ] = 0,
+    window: Annotated[
+        int, typer.Option(min=0, max=100, help="How many messages on each side of around:345.")
+    ] = 5,
     summary: Annotated[
-        bool, typer.Option("--summary", help="Add a summary to each session, by the model; takes up to 90 seconds.")
+        bool,
+        typer.Option(
+            "--summary", help="Have the model summarize each session; takes up to 90 seconds."
+        ),
     ] = False,
     expand: Annotated[
-        bool, typer.Option("--expand", help="Also search for what the model makes of the question; takes seconds.")
+        bool,
+        typer.Option(
+            "--expand", help="Also search for words that the model suggests; takes seconds."
+        ),
     ] = False,
     rerank: Annotated[
-        bool, typer.Option("--rerank", help="Have the model put what is found in order; takes seconds.")
+        bool,
+        typer.Option("--rerank", help="Have the model sort the results; takes seconds."),
     ] = False,
     scope: InScope = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find what was said, in your own words.
+    """Search the history, in your own words.
 
-    Sessions with the best match and what stands around it; without a query, the latest ones.
+    Shows the sessions that match best, each with its best message and the messages around it.
+    Without a query, it shows the latest sessions.
     """
     text = " ".join(query or ())
 
     async def work(services: Services, context: CommandContext) -> object:
-        asked = SearchQuery(scopes=context.scopes, text=text, window=window, limit=limit, messages=messages)
-        asked = replace(asked, is_summarized=summary, is_expanded=expand, is_reranked=rerank, payer=Payer(scope=LOCAL))
-        async with _searching(services, asked) as search:
+        """Search, and print or return the results."""
+        search_query = SearchQuery(
+            scopes=context.scopes,
+            text=text,
+            limits=ResultLimits(window=window, sessions=limit, messages=messages),
+            help=ModelHelp(
+                is_summarized=summary,
+                is_expanded=expand,
+                is_reranked=rerank,
+                billing=BillingScope(scope=LOCAL_SCOPE),
+            ),
+        )
+        async with _open_search(services, search_query.help) as search:
             if text == STDIN:
-                await _stream(search, asked)
+                await _answer_lines(search, search_query)
                 return None
-            results = await search.recall(asked)
+            results = await search.recall(search_query)
         if not results.sessions and results.shape in ("read", "scroll"):
-            raise Refused(no_results(results))
+            raise Refused(describe_no_results(results))
         if as_json:
             return to_json(results)
-        shell.show(to_markdown(results, services.zone))
+        shell.print_markdown(to_markdown(results, services.zone))
         for hit in results.messages:
-            shell.tell(f"{hit.message_id} {hit.snippet.replace(OPEN, '').replace(CLOSE, '')}")
+            snippet = hit.snippet.replace(MATCH_START, "").replace(MATCH_END, "")
+            shell.print_text(f"{hit.message_id} {snippet}")
         return None
 
-    shell.visit(work, scope)
+    shell.run_as_owner(work, scope)
 
 
 @asynccontextmanager
-async def _searching(services: Services, query: SearchQuery) -> AsyncIterator[HistorySearch]:
-    """What answers the query; a model helps only where that is asked for."""
-    unasked = services.settings.recall.expand, services.settings.recall.rerank
-    if not any((query.is_expanded, query.is_summarized, query.is_reranked, *unasked)):
+async def _open_search(services: Services, model_help: ModelHelp) -> AsyncIterator[HistorySearch]:
+    """Yield a search, with a model's help if the query or the settings ask for it."""
+    options = services.settings.recall
+    needs_model = (
+        model_help.is_expanded
+        or model_help.is_summarized
+        or model_help.is_reranked
+        or options.expand
+        or options.rerank
+    )
+    if not needs_model:
         yield services.recall
         return
-    from core.models.wrappers import MeteredModel
+    # The client of the model takes a while to load.
+    from core.models.metering import MeteredModel
     from core.search.expansion import ExpandedRecall
-    from gateway.services import client
+    from gateway.services import create_model_client
 
-    settings = services.settings
-    model = client(settings, services.clock)
+    clock = services.clock
+    model = create_model_client(services.settings, clock)
     try:
-        helper = None if model is None else MeteredModel(model, services.usage_log, services.clock)
-        cheap = settings.model.helper
-        conversations, clock = services.conversations, services.clock
-        yield ExpandedRecall(services.recall, conversations, helper, cheap, clock, services.zone, *unasked)
+        yield ExpandedRecall(
+            services.recall,
+            services.conversations,
+            None if model is None else MeteredModel(model, services.usage_log, clock),
+            services.settings.model.helper,
+            clock,
+            services.zone,
+            options.expand,
+            options.rerank,
+        )
     finally:
         if model is not None:
             await model.close()
 
 
-async def _stream(search: HistorySearch, query: SearchQuery) -> None:
-    """One JSON object for each line, also a blank one; what fails says so in ``error``."""
+async def _answer_lines(search: HistorySearch, query: SearchQuery) -> None:
+    """Search for each line of stdin, and print one JSON object for each, even for a blank line.
+
+    The object of a search that fails has the reason in ``error``.
+    """
     for line in sys.stdin.buffer:
         text = line.decode("utf-8", "replace").rstrip("\r\n")
         try:
-            shell.say_json(to_json(await search.recall(replace(query, text=text))))
+            results = await search.recall(replace(query, text=text))
+            shell.print_json(to_json(results))
         except MnemeError as error:
-            shell.say_json({"query": text, "error": str(error)})
+            shell.print_json({"query": text, "error": str(error)})
 
 
-def sessions(words: Words = None, limit: Limit = 20, scope: InScope = None, as_json: AsJson = False) -> None:
-    """Earlier conversations: the latest, or those with these words; `mneme recall in:3` shows number 3."""
-    text = " ".join(words[1:] if words and words[0] == "list" else words or ())
+def sessions_command(
+    words: Words = None, limit: Limit = 20, scope: InScope = None, as_json: AsJson = False
+) -> None:
+    """List earlier conversations.
+
+    The latest come first. With words, it lists the conversations that contain them.
+    `mneme recall in:3` shows the conversation with the number 3.
+    """
+    words = words or []
+    if words and words[0] == "list":
+        words = words[1:]
+    text = " ".join(words)
 
     async def work(services: Services, context: CommandContext) -> object:
         if as_json:
-            return [_object(one) for one in await find_sessions(services, context.scopes, text, limit)]
+            sessions = await find_sessions(services, context.scopes, text, limit)
+            return [_session_to_json(session) for session in sessions]
         return await list_sessions(services, context, text, limit)
 
-    shell.visit(work, scope)
+    shell.run_as_owner(work, scope)
 
 
-def export(scope: InScope = None) -> None:
-    """Write all history as JSON lines, one message a line.
+def export_command(scope: InScope = None) -> None:
+    """Write all messages as JSON lines.
 
-    Calls of tools and what they returned, and commands, are left out.
+    Commands, calls of tools and their results are left out.
     """
 
     async def work(services: Services, context: CommandContext) -> None:
-        from core.transfer.formats import to_line
+        from core.transfer.formats import format_line
 
-        async for record in services.archive.export(context.scopes):
-            typer.echo(to_line(record))
+        async for message in services.archive.export(context.scopes):
+            typer.echo(format_line(message))
 
-    shell.visit(work, scope)
+    shell.run_as_owner(work, scope)
 
 
-def import_file(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A file, a folder or a zip archive; - reads stdin.")],
+def import_command(
+    file: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="A file, a folder or a zip archive; - reads stdin."),
+    ],
     scope: InScope = None,
     assistant: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Who is an assistant in a Telegram export: name or id. May be repeated."),
+        typer.Option(
+            metavar="NAME",
+            help="An assistant in a Telegram export: its name or id. Repeatable.",
+        ),
     ] = None,
     me: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Who is you: what you said there counts as typed by you. May be repeated."),
+        typer.Option(
+            metavar="NAME",
+            help="Your name in the export: these messages count as typed by you. Repeatable.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring history along: JSON lines (as `mneme export` writes them), Telegram Desktop's export (result.json, of a
-    chat or of everything), the exports of ChatGPT and Claude (conversations.json), a Discord data package, the state.db
-    of Hermes with the notes beside it; also in a folder or a zip archive (100,000 entries, 4 GB unpacked).
+    """Import history from another program.
 
-    What is known is passed over, so an import that was interrupted goes on when it is started again.
+    It reads JSON lines as `mneme export` writes them, the export of Telegram Desktop (result.json,
+    of one chat or of all), the exports of ChatGPT and Claude (conversations.json), a Discord data
+    package, and the state.db of Hermes together with its notes. Each may be in a folder or a zip
+    archive of up to 100,000 entries and 4 GB unpacked.
+
+    Messages that are already known are skipped, so you can repeat an interrupted import.
     """
     from rich.console import Console
 
-    from core.transfer.formats import Choices
+    from core.transfer.formats import ImportOptions
     from core.transfer.source import Source
 
     async def work(services: Services, context: CommandContext) -> None:
-        assistants, own = frozenset(assistant or ()), frozenset(me or ())
-        choices = Choices(scope=context.scope, zone=services.zone, assistants=assistants, own=own)
-        with Source.open(sys.stdin.buffer if file == STDIN else Path(file), choices) as source:
+        """Import the file, print a report, and exit with code 1 if it failed."""
+        options = ImportOptions(
+            scope=context.scope,
+            zone=services.zone,
+            assistant_names=frozenset(assistant or ()),
+            own_names=frozenset(me or ()),
+        )
+        with Source.open(sys.stdin.buffer if file == STDIN else Path(file), options) as source:
             with Console(stderr=True).status("reading") as status:
                 report = await services.archive.import_records(
-                    source.records(), lambda done: status.update(f"reading, {done:,} entries")
+                    source.read_records(),
+                    lambda count: status.update(f"reading, {count:,} entries"),
                 )
-                # So that the first question need not wait.
+                # Index the messages now, so that the first search needn't wait for it.
                 status.update("indexing")
                 while await services.recall.tend():
                     pass
-            _show_report(report, source, as_json)
-            await _take_notes(services, choices.scope, source.notes(), as_json)
-        if report.broken:
-            shell.fail(f"{report.broken} What comes before that was taken in; import it again once it is whole.")
-        if report.refused and not report.taken and not report.known:
+            notes = source.read_notes()
+            if as_json:
+                _print_report_as_json(report, source, notes)
+            else:
+                _print_report(report, source)
+            await _propose_notes(services, context.scope, notes, is_quiet=as_json)
+        if report.read_error:
+            shell.fail(
+                f"{report.read_error} Everything before that was imported. "
+                "Repeat the import when the file is complete."
+            )
+        if report.refused_count and not report.imported_count and not report.known_count:
             raise typer.Exit(1)
 
-    shell.visit(work, scope)
+    shell.run_as_owner(work, scope)
 
 
-def _show_report(report: ImportReport, source: Source, as_json: bool) -> None:
+def _print_report_as_json(
+    report: ImportReport, source: Source, notes: Mapping[str, Sequence[str]]
+) -> None:
+    """Print the numbers of an import as JSON."""
+    shell.print_json(
+        {
+            "kinds": source.kinds,
+            "lines": report.line_count,
+            "taken": report.imported_count,
+            "known": report.known_count,
+            "refused": report.refused_count,
+            "sessions": len(report.session_ids),
+            "reasons": report.reasons,
+            "skipped": report.skipped_counts,
+            "broken": report.read_error,
+            "notes": {target: len(entries) for target, entries in notes.items()},
+        }
+    )
+
+
+def _print_report(report: ImportReport, source: Source) -> None:
+    """Print the numbers of messages that were read, imported, skipped and refused."""
     from core.transfer.source import FORMATS
 
-    if as_json:
-        values = {name: getattr(report, name) for name in ImportReport.__slots__}
-        values["sessions"] = len(report.sessions)
-        values["notes"] = {target: len(entries) for target, entries in source.notes().items()}
-        shell.say_json({"kinds": source.kinds, **values})
-        return
-    known = f" ({report.known:,} {'was' if report.known == 1 else 'were'} known already)" if report.known else ""
-    taken, sessions = texts.counted(report.taken, "message"), texts.counted(len(report.sessions), "session")
     typer.echo(f"This is a {' and a '.join(FORMATS[kind][0] for kind in source.kinds)}.")
-    if source.files:
-        more = len(source.files) - SHOWN_FILES
-        typer.echo(f"Read: {', '.join(source.files[:SHOWN_FILES])}{f' and {more:,} more' if more > 0 else ''}.")
-    typer.echo(f"Took in {taken}{known}; {sessions} in the file.")
-    if report.skipped:
+    if source.file_names:
+        names = ", ".join(source.file_names[:_MAX_SHOWN_FILES])
+        unnamed_count = len(source.file_names) - _MAX_SHOWN_FILES
+        more = f" and {unnamed_count:,} more" if unnamed_count > 0 else ""
+        typer.echo(f"Read: {names}{more}.")
+
+    known_note = ""
+    if report.known_count:
+        verb = "was" if report.known_count == 1 else "were"
+        known_note = f" ({report.known_count:,} {verb} known already)"
+    messages = texts.format_count(report.imported_count, "message")
+    sessions = texts.format_count(len(report.session_ids), "session")
+    typer.echo(f"Took in {messages}{known_note}; {sessions} in the file.")
+
+    if report.skipped_counts:
         typer.echo("Not taken:")
-    for reason, number in report.skipped.most_common():
-        typer.echo(f"  {number:,} {reason}")
-    if report.refused:
-        more = report.refused - len(report.reasons)
-        lines = [f"Refused {texts.counted(report.refused, 'line')}:", *(f"  {reason}" for reason in report.reasons)]
-        typer.echo("\n".join([*lines, *([f"  and {more:,} more"] if more > 0 else [])]), err=True)
+        for reason, count in report.skipped_counts.most_common():
+            typer.echo(f"  {count:,} {reason}")
+    if report.refused_count:
+        typer.echo(f"Refused {texts.format_count(report.refused_count, 'line')}:", err=True)
+        for reason in report.reasons:
+            typer.echo(f"  {reason}", err=True)
+        unnamed_count = report.refused_count - len(report.reasons)
+        if unnamed_count > 0:
+            typer.echo(f"  and {unnamed_count:,} more", err=True)
 
 
-async def _take_notes(services: Services, scope: Scope, found: dict[str, list[str]], is_quiet: bool) -> None:
-    """Takes the notes of Hermes; nobody typed them here, so they wait for a yes."""
+async def _propose_notes(
+    services: Services, scope: Scope, notes: Mapping[str, Sequence[str]], *, is_quiet: bool
+) -> None:
+    """Store the imported notes as pending: they weren't typed here, so the owner approves them."""
     scopes = frozenset({scope})
-    for target, entries in found.items():
+    for target, entries in notes.items():
         for entry in entries:
-            addition = [Operation(action="add", content=entry)]
+            addition = Operation(action="add", content=entry)
             try:
-                await services.notebook.apply(scope, scopes, target, addition, Author())
+                await services.notebook.apply(scope, scopes, target, [addition], Author())
             except Refused as refusal:
                 typer.echo(f"Not taken: {refusal}", err=True)
-    waiting = len(await services.notebook.review.waiting(scopes))
-    if found and waiting and not is_quiet:
-        typer.echo(f"{texts.counted(waiting, 'note')} wait for your yes: `mneme memory pending` lists them.")
+    pending = await services.notebook.review.list_pending(scopes)
+    if notes and pending and not is_quiet:
+        count = texts.format_count(len(pending), "note")
+        typer.echo(f"{count} wait for your yes: `mneme memory pending` lists them.")
 
 
-def _object(session: Session) -> dict[str, object]:
+def _session_to_json(session: Session) -> dict[str, object]:
+    """Return the JSON object of a conversation."""
     return {
         "session_id": session.id,
         "external_session": session.external_id,
@@ -245,6 +353,6 @@ def _object(session: Session) -> dict[str, object]:
         "scope": session.scope.key,
         "started_at": session.started_at.isoformat(),
         "last_at": session.last_at.isoformat() if session.last_at else None,
-        "ended_at": session.ended_at.isoformat() if session.ended_at else None,
+        "ended_at": session.end.at.isoformat() if session.end else None,
         "messages": session.messages,
     }

@@ -1,7 +1,7 @@
-"""The command line `mneme`: where a process begins and ends, and what commands there are.
+"""The command line `mneme`: starts the process, and loads the command that is named.
 
-Whoever sits here is the owner. Answers go to standard output, everything else to standard error; no traceback is ever
-shown, also when it ends while it is still loading.
+The owner is the only user of this command line. Answers go to standard output, everything else to
+standard error. An error never shows a traceback, not even while modules are still being loaded.
 """
 
 from __future__ import annotations
@@ -17,92 +17,139 @@ from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from config.masking import masked
-from core.text.normalize import legible
+from gateway.installation import find_foreign_package
 
 if TYPE_CHECKING:
     import typer
 
-MODULES: Mapping[str, Sequence[str]] = {
+# The commands of each module next to this one.
+COMMANDS_BY_MODULE: Mapping[str, Sequence[str]] = {
     "run": ("run", "chat", "remind", "cron", "approve", "people", "status", "usage", "check"),
     "memory": ("memory", "remember", "facts", "forget", "skills"),
     "history": ("recall", "sessions", "export", "import"),
 }
-"""The commands of each module beside this one."""
+# `mneme` without a command prints this.
+WELCOME = """\
+Mneme is an assistant that remembers. What would you like to do?
+  mneme chat          talk to it in this terminal
+  mneme run           start it on Telegram and Discord
+  mneme check         see what is set up, and what is missing
+  mneme --help        list all commands\
+"""
 
 
 def main() -> None:
-    # A stream that is missing leads nowhere, or the next file that is opened would take its number.
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
-    sys.excepthook = _last_words
-    threading.excepthook = sys.unraisablehook = _log
-    # All files of this process are the owner's alone.
+    """Run the command line. Our own packages are checked before any of them is imported."""
+    if problem := find_foreign_package():
+        sys.exit(problem)
+    _open_missing_streams()
+    sys.excepthook = _report_crash
+    threading.excepthook = _log_background_error
+    sys.unraisablehook = _log_background_error
+    # Only the owner may read the files of this process.
     os.umask(0o077)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
     from typer.main import get_command
 
-    # As typer.Typer calls itself, but for the hook that it would put in place of ours.
+    # Calling the typer app itself would replace our `sys.excepthook` by typer's.
     get_command(app(sys.argv[1:]))(prog_name="mneme")
 
 
 def app(words: Sequence[str] = ()) -> typer.Typer:
-    """All commands; of what `words` name, that one alone, because the others take a while to load."""
+    """Build the command line.
+
+    If `words` name a command, only its module is loaded, because the others take a while.
+    """
     import typer
+    from typer.core import TyperGroup
+
+    class RootGroup(TyperGroup):
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            """Without a command, say what to do next. Completion parses without arguments, too."""
+            if not args and not ctx.resilient_parsing:
+                typer.echo(WELCOME)
+                ctx.exit()
+            return super().parse_args(ctx, args)
 
     root = typer.Typer(
+        cls=RootGroup,
         help="Mneme, a persistent assistant. Settings are in mneme.toml in $MNEME_HOME (~/.mneme).",
-        no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
 
-    def show(is_wanted: bool) -> None:
+    def print_version(is_wanted: bool) -> None:
         if is_wanted:
             typer.echo(f"mneme {version('mneme-gateway')}")
             raise typer.Exit
 
-    show_version = typer.Option(False, "--version", help="Show the version and leave.", is_eager=True, callback=show)
+    version_option = typer.Option(
+        False,
+        "--version",
+        help="Show the version and exit.",
+        is_eager=True,
+        callback=print_version,
+    )
 
     @root.callback()
-    def _root(is_version: bool = show_version) -> None:
-        """What stands before a command."""
+    def _accept_global_options(is_version: bool = version_option) -> None:
+        """Accept the options that come before a command."""
 
-    first = next(iter(words), "")
-    named = [module for module, commands in MODULES.items() if first in commands]
-    for module in () if first == "--version" else named or MODULES:
+    first_word = words[0] if words else ""
+    if first_word == "--version":
+        return root
+    modules = [module for module, commands in COMMANDS_BY_MODULE.items() if first_word in commands]
+    for module in modules or COMMANDS_BY_MODULE:
         import_module(f"gateway.cli.{module}").add_commands(root)
     return root
 
 
-def _last_words(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Reports an unexpected error in one sentence; Python then ends with exit code 1."""
+def _open_missing_streams() -> None:
+    """Connect each missing standard stream to the null device.
+
+    Otherwise the next file that is opened would get the number of the missing stream.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
+def _report_crash(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Report an unexpected error in one sentence. Python then exits with code 1."""
+    from config.masking import mask_secrets
+    from core.text.normalize import strip_controls
+
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, KeyboardInterrupt):
         return
     if isinstance(error, OSError):
-        from gateway.cli.shell import sentence_of
+        from gateway.cli.shell import describe_error
 
-        said = sentence_of(error)
+        sentence = describe_error(error)
     else:
-        last = traceback.extract_tb(error.__traceback__)[-1:]
-        place = f", {Path(last[0].filename).name} line {last[0].lineno}" if last else ""
-        what = " ".join(masked(str(error)).split())[:200]
-        said = f"Mneme has failed: {type(error).__name__} {what}{place}. Please report this."
-    sys.stderr.write(f"{legible(said)}\n")
+        message = " ".join(mask_secrets(str(error)).split())[:200]
+        place = ""
+        frames = traceback.extract_tb(error.__traceback__)
+        if frames:
+            place = f", {Path(frames[-1].filename).name} line {frames[-1].lineno}"
+        sentence = f"Mneme has failed: {type(error).__name__} {message}{place}. Please report this."
+    sys.stderr.write(f"{strip_controls(sentence)}\n")
 
 
-def _log(failed: threading.ExceptHookArgs | sys.UnraisableHookArgs) -> None:
-    """Of a thread, or of something that failed while it was cleared away."""
-    error = failed.exc_value
-    logging.getLogger("mneme").warning("failed in the background: %s %s", type(error).__name__, error)
+def _log_background_error(event: threading.ExceptHookArgs | sys.UnraisableHookArgs) -> None:
+    """Log an error of a thread, or of an object that failed while it was deleted."""
+    error = event.exc_value
+    logging.getLogger("mneme").warning(
+        "failed in the background: %s %s", type(error).__name__, error
+    )
 
 
 if __name__ == "__main__":

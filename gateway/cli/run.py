@@ -1,205 +1,311 @@
-"""`mneme run`, `chat`, `remind`, `cron`, `approve`, `people`, `status`, `usage`, `check`: how it stands."""
+"""The shell commands that start Mneme, set reminders, give access, and show how Mneme is doing.
+
+`mneme run` and `chat` start Mneme. `remind`, `cron`, `approve` and `people` do what they do in a
+chat. `status`, `usage` and `check` show the state, the costs and any problems.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import structlog
 import typer
 
 from config.settings import Settings, SettingsError
-from core.store.usage import Spending
-from core.text.normalize import legible
-from core.types import Scope
+from core.store.usage_and_limits import Spending
+from core.text.normalize import strip_controls
+from core.types import Answer, Scope
 from gateway import logs
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, Words, Yes
 from gateway.commands.registry import CommandContext
 from gateway.services import Services, is_running
 
-_COLOURS: dict[str, str | None] = {"right": "green", "wrong": "red", "off": None}
+if TYPE_CHECKING:
+    from gateway.check import CheckResult
+
+# The colours of the states of a check.
+_STATE_COLOURS: dict[str, str | None] = {"right": "green", "wrong": "red", "off": None}
 
 
 def add_commands(root: typer.Typer) -> None:
-    for command in (_run, _chat, _remind, _cron, _approve, _people, _status, _usage, _check):
-        root.command(command.__name__.removeprefix("_"))(command)
+    """Add the commands of this module to the command line."""
+    root.command("run")(run_command)
+    root.command("chat")(chat_command)
+    root.command("remind")(remind_command)
+    root.command("cron")(cron_command)
+    root.command("approve")(approve_command)
+    root.command("people")(people_command)
+    root.command("status")(status_command)
+    root.command("usage")(usage_command)
+    root.command("check")(check_command)
 
 
-def _run(terminal: Annotated[bool, typer.Option("--terminal", help="Chat in this terminal too.")] = False) -> None:
-    """Start Mneme: every platform that has a token, the scheduler; without any, a chat in this terminal."""
-    _live(is_chat_only=False, has_terminal=terminal)
+def run_command(
+    terminal: Annotated[
+        bool, typer.Option("--terminal", help="Chat in this terminal too.")
+    ] = False,
+) -> None:
+    """Start Mneme on every platform that has a token.
+
+    The scheduler starts as well. If no platform has a token, you chat in this terminal.
+    """
+    _run_gateway(is_chat_only=False, has_terminal=terminal)
 
 
-def _chat() -> None:
-    """Talk here. In a pipe: one message a line, answers on standard output, until the input ends."""
-    _live(is_chat_only=True, has_terminal=True)
+def chat_command() -> None:
+    """Chat in this terminal.
+
+    In a pipe, each line is a message. Answers go to standard output until the input ends.
+    """
+    _run_gateway(is_chat_only=True, has_terminal=True)
 
 
-def _live(*, is_chat_only: bool, has_terminal: bool) -> None:
-    with shell.leaving():
+def _run_gateway(*, is_chat_only: bool, has_terminal: bool) -> None:
+    """Run Mneme until it's stopped. With a chat in this terminal, it logs to a file."""
+    with shell.exit_on_error():
         settings = Settings.load()
-        named = [] if is_chat_only else settings.platforms
-        is_shown = has_terminal or not named
-        logs.configure(settings, settings.home / shell.LOG if is_shown else None)
+        platforms = [] if is_chat_only else list(settings.platform_tokens)
+        if has_terminal or not platforms:
+            platforms.append("terminal")
+        log_file = settings.home / shell.LOG_FILE_NAME if "terminal" in platforms else None
+        logs.configure(settings, log_file)
         log = structlog.get_logger("mneme")
-        platforms = ", ".join([*named, *["terminal"] * is_shown])
-        log.info("Mneme starts", version=version("mneme-gateway"), home=str(settings.home), platforms=platforms)
+        log.info(
+            "Mneme starts",
+            version=version("mneme-gateway"),
+            home=str(settings.home),
+            platforms=", ".join(platforms),
+        )
         if settings.advice:
             log.warning(settings.advice)
-        # The platforms' clients take a while to load.
+        # The clients of the platforms take a while to load.
         from gateway.app import run_gateway
 
         try:
-            last = asyncio.run(run_gateway(settings, chat_only=is_chat_only, has_terminal=has_terminal))
+            last_words = asyncio.run(
+                run_gateway(settings, chat_only=is_chat_only, has_terminal=has_terminal)
+            )
         finally:
             log.info("Mneme has stopped")
-        if last:
-            typer.echo(last)
+        if last_words:
+            typer.echo(last_words)
 
 
-def _remind(words: Words = None, yes: Yes = False) -> None:
-    """Remind you of something at a time ("tomorrow at 9 call Ana"), where you last wrote to me on a platform that is
-    connected, else here."""
-    shell.chat("reminders.ReminderCommands", "remind", words, None, yes=yes)
+def remind_command(words: Words = None, yes: Yes = False) -> None:
+    """Set a reminder, such as "tomorrow at 9 call Ana".
+
+    It's sent to the connected platform where you last wrote to Mneme. Otherwise it appears in this
+    terminal.
+    """
+    shell.run_chat_command("reminders.ReminderCommands", "remind", words, None, is_confirmed=yes)
 
 
-def _cron(words: Words = None, scope: InScope = None, as_json: AsJson = False, yes: Yes = False) -> None:
-    """Reminders and scheduled questions: list, add, pause, resume, run (make it due now), remove.
+def cron_command(
+    words: Words = None, scope: InScope = None, as_json: AsJson = False, yes: Yes = False
+) -> None:
+    """List and change reminders and scheduled questions.
 
-    "add every monday at 8:30 what is open?" asks the assistant that and delivers the answer where you last wrote to me;
-    the others take the number that the list shows.
+    "add every monday at 8:30 what is open?" asks the assistant that question and sends you the
+    answer where you last wrote to Mneme. "pause", "resume", "run" (make it due now) and "remove"
+    take the number that "list" shows.
+    """
+    action = words[0] if words else "list"
+    if as_json and action != "list":
+        raise typer.BadParameter('only "list" can print JSON', param_hint="--json")
+    shell.run_chat_command(
+        "reminders.ReminderCommands",
+        "cron",
+        words,
+        scope,
+        is_confirmed=yes,
+        load_json=_load_jobs if as_json else None,
+    )
+    if action == "run" and not is_running(Settings.load().home):
+        typer.echo("Mneme is not running. The reminder will be delivered when you start it.")
+
+
+async def _load_jobs(services: Services, scopes: frozenset[Scope]) -> object:
+    """Return the visible jobs as JSON objects."""
+    jobs = await services.appointments.jobs.list_visible(scopes)
+    return [
+        {
+            "job_id": job.id,
+            "when": services.appointments.describe_time(job, is_full=False),
+            "text": job.text,
+            "is_prompt": job.is_prompt,
+            "target": job.target.key,
+            "scope": job.scope.key,
+            "next_at": job.next_at.isoformat() if job.next_at else None,
+            "is_paused": job.paused_at is not None,
+        }
+        for job in jobs
+    ]
+
+
+def approve_command(
+    words: Words = None,
+    owner: Annotated[
+        bool,
+        typer.Option("--owner", help="It is your own account: it sees everything that you see."),
+    ] = False,
+) -> None:
+    """Approve a pairing or link code.
+
+    "no CODE" rejects it. Without a code, everybody who waits for approval is listed.
     """
 
-    async def objects(services: Services, scopes: frozenset[Scope]) -> object:
-        return [
-            {
-                "job_id": job.id,
-                "when": services.appointments.when(job, is_full=False),
-                "text": job.text,
-                "is_prompt": job.is_prompt,
-                "target": job.target.key,
-                "scope": job.scope.key,
-                "next_at": job.next_at.isoformat() if job.next_at else None,
-                "is_paused": job.paused_at is not None,
-            }
-            for job in await services.appointments.jobs.of(scopes)
-        ]
+    async def work(services: Services, _: CommandContext) -> Answer:
+        from gateway.commands.accounts import approve_code
 
-    action = next(iter(words or ()), "list")
-    if as_json and action != "list":
-        raise typer.BadParameter("only the list has it", param_hint="--json")
-    shell.chat("reminders.ReminderCommands", "cron", words, scope, yes=yes, objects=objects if as_json else None)
-    if action == "run" and not is_running(Settings.load().home):
-        typer.echo("Mneme is not running; the reminder is delivered once it is started.")
+        return await approve_code(services, " ".join(words or ()), as_owner=owner, by="cli")
+
+    shell.run_as_owner(work)
 
 
-def _approve(
-    words: Words = None,
-    owner: Annotated[bool, typer.Option("--owner", help="It is an account of your own: it sees what you see.")] = False,
-) -> None:
-    """Let in who showed you a code, or have two accounts linked; "no CODE": not those. Without a code, who waits."""
-    from gateway.commands.accounts import let_in
+def people_command(words: Words = None) -> None:
+    """List who has access, or take it away.
 
-    shell.visit(lambda services, _: let_in(services, " ".join(words or ()), as_owner=owner, by="cli"))
-
-
-def _people(words: Words = None) -> None:
-    """Who is served; "remove telegram:42" (may ask again), "block" (never), "revoke" (one account, also yours)."""
-    shell.chat("accounts.AccountCommands", "people", words, None)
+    "remove telegram:42" takes it away from a person with all their accounts. "block telegram:42"
+    also ignores their later requests. "revoke telegram:42" takes it away from this account only,
+    which may be one of your own.
+    """
+    shell.run_chat_command("accounts.AccountCommands", "people", words, None)
 
 
-def _status(as_json: AsJson = False) -> None:
-    """What works, what is kept and what waits; `mneme check` asks the platforms and the model too."""
+def status_command(as_json: AsJson = False) -> None:
+    """Show the state of platforms, model, memory and store.
+
+    `mneme check` asks the platforms and the model as well.
+    """
 
     async def work(services: Services, _: CommandContext) -> None:
+        """Print the status, one line for each subject."""
         from gateway.commands.status import StatusCommands
 
         state = "running" if is_running(services.settings.home) else "not running"
-        lines = [f"**Mneme**: {state}", *await StatusCommands(services, None).lines()]
+        status_lines = await StatusCommands(services, None).render_lines()
+        lines = [shell.render_plain(line) for line in (f"**Mneme**: {state}", *status_lines)]
         if as_json:
-            shell.say_json(dict(shell.plain(line).split(": ", 1) for line in lines))
+            shell.print_json(dict(line.split(": ", 1) for line in lines))
         else:
-            shell.tell("\n".join(shell.plain(line) for line in lines))
+            shell.print_text("\n".join(lines))
 
-    shell.visit(work)
+    shell.run_as_owner(work)
 
 
-def _check(
-    repair: Annotated[bool, typer.Option("--repair", help="First mend indexes, drop what was set aside.")] = False,
+def check_command(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Rebuild the indexes first, and drop damaged entries.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check settings, SQLite, state.db, model and tokens: what is wrong, what to do."""
-    from gateway.check import CheckResult, check, repaired
+    """Check the settings, SQLite, state.db, the model and the tokens.
 
-    async def work() -> None:
+    It names each problem, and how to solve it.
+    """
+    from gateway.check import repair_indexes, run_checks
+
+    async def work() -> list[CheckResult]:
+        """Load the settings, repair the indexes if asked to, and run all checks."""
         problems: tuple[str, ...] = ()
         settings = None
         try:
             settings = Settings.load()
-            logs.configure(settings, settings.home / shell.LOG)
+            logs.configure(settings, settings.home / shell.LOG_FILE_NAME)
         except SettingsError as error:
             problems = error.problems
         results = []
         if repair and settings is not None:
             if sys.stderr.isatty():
-                typer.echo("The text indexes are being built anew; with a long history that takes minutes.", err=True)
-            results.append(await repaired(settings))
-        results += await check(settings, problems)
+                typer.echo(
+                    "Rebuilding the text indexes. With a long history, this takes minutes.",
+                    err=True,
+                )
+            results.append(await repair_indexes(settings))
+        return results + await run_checks(settings, problems)
+
+    with shell.exit_on_error():
+        results = asyncio.run(work())
         if as_json:
-            shell.say_json([{name: getattr(result, name) for name in CheckResult.__slots__} for result in results])
+            shell.print_json([_result_to_json(result) for result in results])
         else:
-            width = max(len(result.subject) for result in results)
-            for result in results:
-                stop = "" if result.text.endswith(".") else "."
-                text = f"{result.text}{stop} {result.advice}" if result.advice else result.text
-                mark = typer.style(f"{result.state:<6}", fg=_COLOURS[result.state])
-                typer.echo(f"{mark} {result.subject:<{width}}  {legible(text)}")
+            _print_results(results)
         if any(result.state == "wrong" for result in results):
             raise typer.Exit(1)
 
-    with shell.leaving():
-        asyncio.run(work())
+
+def _result_to_json(result: CheckResult) -> dict[str, object]:
+    return {name: getattr(result, name) for name in type(result).__slots__}
 
 
-def _usage(
+def _print_results(results: Sequence[CheckResult]) -> None:
+    """Print one line for each result: its state, the subject, and what to do."""
+    width = max(len(result.subject) for result in results)
+    for result in results:
+        text = result.text
+        if result.advice:
+            end = "" if text.endswith(".") else "."
+            text = f"{text}{end} {result.advice}"
+        state = typer.style(f"{result.state:<6}", fg=_STATE_COLOURS[result.state])
+        typer.echo(f"{state} {result.subject:<{width}}  {strip_controls(text)}")
+
+
+def usage_command(
     what: Annotated[
-        Literal["lately", "months"], typer.Argument(help="The last 30 days, or each of the last twelve months.")
+        Literal["lately", "months"],
+        typer.Argument(help="The last 30 days, or each of the last twelve months."),
     ] = "lately",
     scope: InScope = None,
     as_json: AsJson = False,
 ) -> None:
-    """What the model has cost, and how much came from the cache."""
-    from gateway.commands.status import LATELY
+    """Show what the model has cost.
 
-    async def objects(services: Services, scopes: frozenset[Scope]) -> object:
-        report = services.usage_log
+    It also shows how much of the model's input came from the cache.
+    """
+    from gateway.commands.status import OVERVIEW_PERIOD
+
+    async def load_json(services: Services, scopes: frozenset[Scope]) -> object:
+        """Return the usage of each month, or of the last 30 days."""
         if what == "months":
-            return [_spent(spent, month=f"{day:%Y-%m}") for day, spent in await report.months(scopes)]
-        return _spent(await report.spent(scopes, since=services.clock.now() - LATELY))
+            months = await services.usage_log.list_months(scopes)
+            return [
+                {"month": f"{month:%Y-%m}"} | _spending_to_json(spending)
+                for month, spending in months
+            ]
+        since = services.clock.now() - OVERVIEW_PERIOD
+        return _spending_to_json(await services.usage_log.load_spending(scopes, since=since))
 
     words = ["months"] if what == "months" else []
-    shell.chat("status.UsageCommands", "usage", words, scope, objects=objects if as_json else None)
+    shell.run_chat_command(
+        "status.UsageCommands", "usage", words, scope, load_json=load_json if as_json else None
+    )
 
 
-def _spent(spending: Spending, **name: object) -> dict[str, object]:
+def _spending_to_json(spending: Spending) -> dict[str, object]:
+    """Return the JSON object of some model calls: tokens, costs, and why the cache missed."""
     usage = spending.usage
+    cost, uncached_cost = spending.cost, spending.uncached_cost
     return {
-        **name,
         "calls": spending.calls,
-        "input_tokens": usage.sent,
+        "input_tokens": usage.total_input,
         "plain_tokens": usage.input,
         "cache_read_tokens": usage.cache_read,
         "cache_write_tokens": usage.cache_write,
         "cache_write_hour_tokens": usage.cache_write_hour,
         "output_tokens": usage.output,
-        "from_cache": round(spending.cached, 4),
-        "cost": None if spending.cost is None else round(spending.cost, 6),
-        "cost_uncached": None if spending.plain_cost is None else round(spending.plain_cost, 6),
+        "from_cache": round(spending.cached_share, 4),
+        "cost": None if cost is None else round(cost, 6),
+        "cost_uncached": None if uncached_cost is None else round(uncached_cost, 6),
         "currency": spending.prices.currency,
-        "unpriced": spending.unpriced,
-        "kinds": {kind: part.calls for kind, part in spending.kinds},
-        "misses": [{"cause": cause, "times": part.calls, "tokens": part.missed} for cause, part in spending.misses],
+        "unpriced": spending.unpriced_models,
+        "kinds": {kind: part.calls for kind, part in spending.by_kind},
+        "misses": [
+            {"cause": cause, "times": part.calls, "tokens": part.missed_tokens}
+            for cause, part in spending.by_miss_cause
+        ],
     }

@@ -1,6 +1,7 @@
-"""What every shell command is made of: settings, opened services, a chat command's answer as text, JSON for programs.
+"""The parts that shell commands share: services, chat commands, printing and errors.
 
-Every problem ends here as one sentence and an exit code: 0 done (also when nothing was found), 1 failed, 2 wrong usage.
+Every problem ends as one sentence and an exit code: 0 for success (also if nothing was found), 1
+for a failure, 2 for wrong usage.
 """
 
 from __future__ import annotations
@@ -23,139 +24,188 @@ from typer.core import TyperGroup
 from config.settings import Settings, SettingsError
 from core.errors import MnemeError, Refused
 from core.markup.markdown import to_plain
-from core.text.normalize import legible
-from core.types import LOCAL, Address, Answer, Command, Inbound, Scope, Sender, Session
+from core.text.normalize import strip_controls
+from core.types import LOCAL_SCOPE, Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway import logs
 from gateway.commands.registry import CommandContext, CommandGroup
 from gateway.services import Services
 
-HERE = Address(platform="terminal", chat_id="local")
+TERMINAL_ADDRESS = Address(platform="terminal", chat_id="local")
 OWNER = Sender(id="local", name="Owner")
-LOG = "mneme.log"
-_SCOPE = re.compile(r"(?:account|room):[a-z][a-z0-9_-]{0,31}:[^\s:]{1,100}")
-_SHARED = "approve|cron|facts|forget|memory|people|recall|remember|remind|sessions|skills|status|usage"
-_CHAT_COMMAND = re.compile(rf"`/(?=(?:{_SHARED})\b)")
-"""A command that exists here too, as texts for a chat name it."""
+LOG_FILE_NAME = "mneme.log"
+_SCOPE_KEY = re.compile(r"(?:account|room):[a-z][a-z0-9_-]{0,31}:[^\s:]{1,100}")
+_SHARED_COMMANDS = (
+    "approve|cron|facts|forget|memory|people|recall|remember|remind|sessions|skills|status|usage"
+)
+# The beginning of a quoted chat command that exists in the shell as well.
+_CHAT_COMMAND = re.compile(rf"`/(?=(?:{_SHARED_COMMANDS})\b)")
 
+# The work of a shell command. It returns an answer, a value to print as JSON, or None.
+Work = Callable[[Services, CommandContext], Awaitable[object]]
+# Loads the value that a command prints as JSON.
+JsonLoader = Callable[[Services, frozenset[Scope]], Awaitable[object]]
 
-AsJson = Annotated[bool, typer.Option("--json", help="For programs: JSON instead of text.")]
-_WHOSE = "Whose: account:telegram:42 or room:discord:77; without it all of the owner's."
-InScope = Annotated[str | None, typer.Option("--scope", metavar="SCOPE", help=_WHOSE)]
-Words = Annotated[list[str] | None, typer.Argument(help="As in a chat; no quotes are needed.", show_default=False)]
+# Options and arguments that several commands have.
+_SCOPE_HELP = "Use this scope only: account:telegram:42 or room:discord:77. Default: all of yours."
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+InScope = Annotated[str | None, typer.Option("--scope", metavar="SCOPE", help=_SCOPE_HELP)]
+Words = Annotated[
+    list[str] | None, typer.Argument(help="As in a chat; no quotes are needed.", show_default=False)
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
-Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many, the latest first.")]
+Limit = Annotated[
+    int, typer.Option("--limit", min=1, max=1000, help="The number of results, latest first.")
+]
 
 
-class Group(TyperGroup):
-    """Commands of which the first runs where none is named: `mneme memory --json` is `mneme memory list --json`."""
+class DefaultCommandGroup(TyperGroup):
+    """A group whose first command runs if none is named.
+
+    `mneme memory --json` means `mneme memory list --json`.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        is_bare = not args or args[0].startswith("-")
-        if is_bare and not ctx.resilient_parsing and not {*args} & {*self.commands, *ctx.help_option_names}:
+        starts_with_option = not args or args[0].startswith("-")
+        names_command_or_help = not {*self.commands, *ctx.help_option_names}.isdisjoint(args)
+        if starts_with_option and not names_command_or_help and not ctx.resilient_parsing:
             args = [next(iter(self.commands)), *args]
         return super().parse_args(ctx, args)
 
 
-def visit(work: Callable[[Services, CommandContext], Awaitable[object]], scope: str | None = None) -> None:
-    """Runs `work` for the owner at this terminal, who sees and writes to `scope` alone where one is named, and prints
-    its answer as text, anything else as JSON. Works beside a running gateway too; warnings go into the log file."""
+def run_as_owner(work: Work, scope: str | None = None) -> None:
+    """Run `work` with the rights of the owner, and print its result.
 
-    if scope is not None and not _SCOPE.fullmatch(scope):
-        raise typer.BadParameter("write account:platform:id or room:platform:chat", param_hint="--scope")
+    An `Answer` is printed as text, any other value as JSON, None not at all. With a `scope`, the
+    work reads and writes that scope only. This also works while the gateway is running. Warnings go
+    to the log file.
+    """
+    if scope is not None and not _SCOPE_KEY.fullmatch(scope):
+        raise typer.BadParameter(
+            "write account:platform:id or room:platform:chat", param_hint="--scope"
+        )
 
-    async def inside() -> None:
+    async def open_services_and_run() -> None:
+        """Open the services, run `work`, and print its result."""
         settings = Settings.load()
         general = settings.general.model_copy(update={"log_level": "warning"})
-        logs.configure(settings.model_copy(update={"general": general}), settings.home / LOG)
+        log_settings = settings.model_copy(update={"general": general})
+        logs.configure(log_settings, settings.home / LOG_FILE_NAME)
         async with Services.open(settings) as services:
-            if services.restored:
-                typer.echo(plain(services.restored), err=True)
-            now, own = services.clock.now(), LOCAL if scope is None else Scope(key=scope)
-            inbound = Inbound(
-                kind="message",
-                address=HERE,
-                scope=own,
-                sender=OWNER,
-                text="",
-                message_id=uuid.uuid4().hex,
-                sent_at=now,
-                is_direct=True,
-            )
-            context = CommandContext(
-                inbound=inbound,
-                scope=own,
-                scopes=await services.people.scopes(LOCAL) if scope is None else frozenset({own}),
-                session=Session(address=HERE, scope=own, started_at=now),
-                is_owner=True,
-                is_shell=True,
-            )
-            answer = await work(services, context)
-            if isinstance(answer, Answer):
-                show(answer.text)
-            elif answer is not None:
-                say_json(answer)
+            if services.restore_report:
+                typer.echo(render_plain(services.restore_report), err=True)
+            context = await _make_context(services, scope)
+            result = await work(services, context)
+            if isinstance(result, Answer):
+                print_markdown(result.text)
+            elif result is not None:
+                print_json(result)
 
-    with leaving():
-        asyncio.run(inside())
+    with exit_on_error():
+        asyncio.run(open_services_and_run())
 
 
-def chat(
+async def _make_context(services: Services, scope_key: str | None) -> CommandContext:
+    """Make the context of a command that the owner gives at this terminal."""
+    if scope_key is None:
+        scope = LOCAL_SCOPE
+        scopes = await services.people.load_visible_scopes(LOCAL_SCOPE)
+    else:
+        scope = Scope(key=scope_key)
+        scopes = frozenset({scope})
+    now = services.clock.now()
+    inbound = Inbound(
+        kind="message",
+        address=TERMINAL_ADDRESS,
+        scope=scope,
+        sender=OWNER,
+        text="",
+        message_id=uuid.uuid4().hex,
+        sent_at=now,
+        is_direct=True,
+    )
+    return CommandContext(
+        inbound=inbound,
+        scope=scope,
+        scopes=scopes,
+        session=Session(address=TERMINAL_ADDRESS, scope=scope, started_at=now),
+        is_owner=True,
+        is_shell=True,
+    )
+
+
+def run_chat_command(
     group: str,
     name: str,
     words: Sequence[str] | None,
     scope: str | None,
     *,
-    yes: bool = False,
-    objects: Callable[[Services, frozenset[Scope]], Awaitable[object]] | None = None,
+    is_confirmed: bool = False,
+    load_json: JsonLoader | None = None,
 ) -> None:
-    """Runs /`name` of a `group`, a module and class in gateway/commands/, which take a while to load, with these words;
-    where it asks for a yes, that is read from stdin unless `yes` was said. With `objects` prints these as JSON instead.
+    """Run the chat command /`name` with these words, and print its answer.
+
+    `group` names a module in gateway/commands/ and its class, such as "status.UsageCommands". The
+    module is imported only now, because it takes a while to load. If the command asks for
+    confirmation, the answer is read from stdin, unless `is_confirmed`. With `load_json`, the
+    command isn't run; the loaded value is printed instead.
     """
 
     async def work(services: Services, context: CommandContext) -> object:
-        if objects is not None:
-            return await objects(services, context.scopes)
-        module, _, title = group.partition(".")
-        commands: CommandGroup = getattr(import_module(f"gateway.commands.{module}"), title)(services)
-        answer = await commands.run(Command(name=name, arguments=" ".join(words or ())), context)
-        if answer.confirm is None:
+        """Load the JSON value, or run the command and confirm it."""
+        if load_json is not None:
+            return await load_json(services, context.scopes)
+        module_name, _, class_name = group.partition(".")
+        module = import_module(f"gateway.commands.{module_name}")
+        commands: CommandGroup = getattr(module, class_name)(services)
+        command = Command(name=name, arguments=" ".join(words or ()))
+        answer = await commands.run(command, context)
+        if answer.confirm_command is None:
             return answer
-        if not yes:
-            ask_for_yes(answer.text)
-        return await commands.run(answer.confirm, context)
+        if not is_confirmed:
+            require_yes(answer.text)
+        return await commands.run(answer.confirm_command, context)
 
-    visit(work, scope)
+    run_as_owner(work, scope)
 
 
-def ask_for_yes(markdown: str) -> None:
-    """Raises BadParameter without one."""
-    show(markdown)
+def require_yes(markdown: str) -> None:
+    """Ask a question and read the answer. Raises BadParameter if it isn't "yes"."""
+    print_markdown(markdown)
     try:
         typer.confirm("Yes?", abort=True)
     except typer.Abort:
         raise typer.BadParameter(
-            "nothing was done; answer yes, or add --yes, if this is what you mean", param_hint="--yes"
+            'nothing was changed; answer "yes", or add --yes',
+            param_hint="--yes",
         ) from None
 
 
-def show(markdown: str) -> None:
-    """A text for a chat, with the commands that exist here as they are typed here; rendered where a person reads it."""
+def print_markdown(markdown: str) -> None:
+    """Print a text for a chat: formatted in a terminal, as plain text in a pipe."""
     if not sys.stdout.isatty():
-        tell(plain(markdown))
+        print_text(render_plain(markdown))
         return
+    # Rich takes a while to load.
     from rich.console import Console
     from rich.markdown import Markdown
 
-    Console(highlight=False, emoji=False).print(Markdown(legible(_CHAT_COMMAND.sub("`mneme ", markdown))))
+    text = strip_controls(_use_shell_commands(markdown))
+    Console(highlight=False, emoji=False).print(Markdown(text))
 
 
-def plain(markdown: str) -> str:
-    return to_plain(_CHAT_COMMAND.sub("`mneme ", markdown))
+def render_plain(markdown: str) -> str:
+    """Render a text for a chat as plain text for the shell."""
+    return to_plain(_use_shell_commands(markdown))
+
+
+def _use_shell_commands(markdown: str) -> str:
+    """Replace the chat commands in a text by those of the shell: `/status` by `mneme status`."""
+    return _CHAT_COMMAND.sub("`mneme ", markdown)
 
 
 @contextmanager
-def leaving() -> Iterator[None]:
-    """Turns what stops a command into an exit code."""
+def exit_on_error() -> Iterator[None]:
+    """Turn an expected error into a sentence on standard error and an exit code."""
     try:
         yield
     except KeyboardInterrupt:
@@ -169,18 +219,25 @@ def leaving() -> Iterator[None]:
             raise typer.Exit(0) from None
         if not isinstance(cause, MnemeError | SettingsError | OSError):
             raise
-        fail(sentence_of(cause))
+        fail(describe_error(cause))
 
 
 def fail(sentence: str) -> NoReturn:
-    typer.echo(legible(sentence), err=True)
+    """Print a sentence to standard error, and exit with code 1."""
+    typer.echo(strip_controls(sentence), err=True)
     raise typer.Exit(1)
 
 
-def sentence_of(error: Exception) -> str:
-    """What went wrong; output that cannot be written is given up, or it would complain once more at the end."""
+def describe_error(error: Exception) -> str:
+    """Describe an error in one sentence.
+
+    If standard output can't be written, it's sent to the null device. Otherwise Python would report
+    the same error again when it exits.
+    """
+    if isinstance(error, Refused):
+        return render_plain(str(error))
     if not isinstance(error, OSError):
-        return plain(str(error)) if isinstance(error, Refused) else str(error)
+        return str(error)
     try:
         sys.stdout.flush()
     except OSError:
@@ -188,21 +245,24 @@ def sentence_of(error: Exception) -> str:
     reason = error.strerror or str(error) or type(error).__name__
     if error.filename is None:
         return f"Reading or writing failed: {reason}."
-    remedy = " Let MNEME_HOME name a folder that can be written to." if error.errno == errno.EROFS else ""
-    return f"{os.fsdecode(error.filename)} cannot be used: {reason}.{remedy}"
+    sentence = f"{os.fsdecode(error.filename)} cannot be used: {reason}."
+    if error.errno == errno.EROFS:
+        sentence += " Set MNEME_HOME to a folder that can be written."
+    return sentence
 
 
 def _silence_stdout() -> None:
-    """Lets standard output lead nowhere, with what is still buffered for it."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+    """Send standard output, and the rest of its buffer, to the null device."""
+    null_device = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null_device, sys.stdout.fileno())
+    os.close(null_device)
 
 
-def tell(text: str) -> None:
-    """Prints text that may have words of others in it, without what drives a terminal."""
-    typer.echo(legible(text))
+def print_text(text: str) -> None:
+    """Print text that may come from others, without control characters for the terminal."""
+    typer.echo(strip_controls(text))
 
 
-def say_json(value: object) -> None:
+def print_json(value: object) -> None:
+    """Print a value as one line of JSON."""
     typer.echo(json.dumps(value, ensure_ascii=False, default=str))

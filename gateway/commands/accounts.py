@@ -1,36 +1,37 @@
-"""/whoami, /approve, /people, /link and /unlink: who somebody is, who is let in and out, one person on many platforms.
+"""/whoami, /approve, /people, /link and /unlink: who may talk to Mneme, and which accounts are one
+person.
 
-To a link both sides say yes, in direct chats, and the owner where it lets somebody in; it is never with the owner.
+Both sides confirm a link, each in a direct chat. If only one side has access, the owner confirms it
+as well. The owner's own accounts can't be linked here.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import groupby
 
 from core.errors import Refused
 from core.markup.markdown import escape
-from core.store.actions import question
+from core.store.actions import ButtonAction, build_question
 from core.store.links import Link, NamedAccount
 from core.store.mailbox import OutboxItem
-from core.store.people import TERMINAL
+from core.store.people import TERMINAL, KnownAccount
 from core.types import Account, Address, Answer, Command, Scope
 from gateway import texts
-from gateway.commands.registry import CommandContext, announced, button, yes_button
-from gateway.owner_notices import OwnerNotices
+from gateway.commands.registry import CommandContext, load_specs, make_button, make_yes_button
 from gateway.services import Services
 
-_AGREED = "yes "
-"""What the arguments of a confirmed /link begin with; the digest of the link follows. No code has an S."""
-_ACCOUNT = re.compile(r"(telegram|discord):([1-9][0-9]{0,19})")
+# A confirmed /link has these arguments, followed by the digest of the link. They can't be mistaken
+# for a code, because no code contains an S.
+_CONFIRMED_LINK_PREFIX = "yes "
+_ACCOUNT_KEY = re.compile(r"(telegram|discord):([1-9][0-9]{0,19})")
 
 
 class AccountCommands:
-    """The other side of a link is told through the outbox."""
-
-    specs = announced("approve", "people", "whoami", "link", "unlink")
+    specs = load_specs("approve", "people", "whoami", "link", "unlink")
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -38,170 +39,290 @@ class AccountCommands:
         self._now = services.clock.now
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        words = command.arguments.strip()
+        """Check that this person may give the command here, and run it."""
+        arguments = command.arguments.strip()
         if command.name == "whoami":
-            return _whoami(context)
+            return _describe_sender(context)
         if command.name in ("approve", "people"):
             if not context.is_owner:
                 raise Refused(texts.ONLY_THE_OWNER_LETS_IN)
-            if context.is_public:
+            if context.is_answer_public:
                 raise Refused(texts.NOT_IN_A_ROOM)
-            return await (let_in(self._services, words) if command.name == "approve" else self._people(words))
-        if context.scope.is_room or not context.inbound.is_direct:
+            if command.name == "approve":
+                return await approve_code(self._services, arguments)
+            return await self._manage_people(arguments)
+        if context.scope.is_group or not context.inbound.is_direct:
             raise Refused(f"/{command.name} works in a direct chat with me only.")
         if command.name == "unlink":
-            return await self._part(context, words)
-        if not words:
-            code = await self._links.offer(context.account, context.inbound.address, context.scope, self._now())
-            others = _names((await self._links.accounts(context.account))[1:])
-            linked = texts.LINKED_WITH.format(others=texts.listed(others)) if others else ""
-            return Answer(text=texts.LINK_CODE.format(code=code) + linked, kept=texts.LINK_CODE_KEPT)
-        if words.startswith(_AGREED):
-            return await self._agree(context, words.removeprefix(_AGREED))
-        me = NamedAccount(account=context.account, name=context.inbound.sender.name)
-        link = await self._links.claim(words, me, context.inbound.address, self._now())
-        return Answer(text=_question(link.offered, link.claimed), confirm=_yes(link))
+            return await self._unlink(context, arguments)
+        return await self._link(context, arguments)
 
-    async def _people(self, words: str) -> Answer:
-        action, _, who = words.partition(" ")
+    async def _manage_people(self, arguments: str) -> Answer:
+        """Run /people: list everybody, or take access away from an account or a person."""
+        action, _, account_key = arguments.partition(" ")
         if action in ("", "list"):
-            return await self._list()
-        if action not in (done := texts.table("PEOPLE_DONE")):
+            return await self._list_people()
+        confirmations = texts.table("PEOPLE_DONE")
+        if action not in confirmations:
             raise Refused(texts.PEOPLE_USAGE)
-        if (named := _ACCOUNT.fullmatch(who)) is None:
+        match = _ACCOUNT_KEY.fullmatch(account_key)
+        if match is None:
             raise Refused(texts.PEOPLE_WHO)
-        account = Account(platform=named[1], user_id=named[2])
-        linked = await self._links.accounts(account) or [NamedAccount(account=account, name="")]
-        gone = linked[:1] if action == "revoke" else linked
-        if any(one.account == TERMINAL for one in gone):
-            raise Refused(texts.PEOPLE_IS_YOU)
-        removed, settings = [one.account for one in gone], self._services.settings
-        await self._services.removals.remove(removed, self._now(), is_blocked=action == "block")
-        self._services.on_change()
-        left = [f"`{one.key}`" for one in removed if one.key in (*settings.access.people, *settings.owner.accounts)]
-        stays = " " + texts.PEOPLE_IN_SETTINGS.format(accounts=texts.listed(left)) if left else ""
-        return Answer(text=done[action].format(names=texts.listed(_names(gone))) + stays, has_erased=True)
 
-    async def _list(self) -> Answer:
-        """Without those who are met in rooms alone, or were never let in."""
-        services, zone, reasons = self._services, self._services.zone, texts.table("PEOPLE_WHY")
-        month = self._now().astimezone(zone).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-        found, lines = await services.people.known(services.settings.access.people), []
-        for _, group in groupby(found, key=lambda one: one.person_id):
-            person = list(group)
-            said = [reasons[one.why].format(day=one.at and texts.day(one.at, zone)) for one in person if one.why]
-            if not said:
-                continue
-            if seen := [one.seen_at for one in person if one.seen_at]:
-                said.append(f"last seen {texts.moment(max(seen), zone)}")
-            scopes = frozenset(Scope.account(one.account.platform, one.account.user_id) for one in person)
-            spent = await services.usage_log.spent(scopes, since=month)
-            if spent.calls:
-                cost = f" ({spent.amount(spent.cost)})" if spent.cost is not None else ""
-                said.append(f"this month {texts.counted(spent.calls, 'model call')}{cost}")
-            names = [texts.person(one.name, one.account) for one in person]
-            lines.append(f"- {texts.listed(names)}: {'; '.join(dict.fromkeys(said))}")
+        account = Account(platform=match[1], user_id=match[2])
+        targets = await self._links.list_accounts(account)
+        if not targets:
+            targets = [NamedAccount(account=account, name="")]
+        if action == "revoke":
+            targets = targets[:1]
+        accounts = [target.account for target in targets]
+        if TERMINAL in accounts:
+            raise Refused(texts.PEOPLE_IS_YOU)
+        await self._services.removals.remove(accounts, self._now(), is_blocked=action == "block")
+        self._services.on_change()
+
+        text = confirmations[action].format(names=texts.join_list(_format_names(targets)))
+        settings = self._services.settings
+        listed_keys = (*settings.access.people, *settings.owner.accounts)
+        remaining = [f"`{account.key}`" for account in accounts if account.key in listed_keys]
+        if remaining:
+            text += " " + texts.PEOPLE_IN_SETTINGS.format(accounts=texts.join_list(remaining))
+        return Answer(text=text, has_erased_data=True)
+
+    async def _list_people(self) -> Answer:
+        """List everyone who has access or lost it, and the groups in the settings.
+
+        Each person and each group has one line. People whom Mneme only met in groups are left out.
+        """
+        services = self._services
+        today = self._now().astimezone(services.zone)
+        month_start = today.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        accounts = await services.people.list_accounts(services.settings.access.people)
+        lines = []
+        for _, group in groupby(accounts, key=lambda account: account.person_id):
+            line = await self._describe_person(list(group), month_start)
+            if line is not None:
+                lines.append(line)
         lines += [texts.PEOPLE_ROOM.format(room=room) for room in services.settings.access.rooms]
         return Answer(text="\n".join(lines))
 
-    async def _agree(self, context: CommandContext, digest: str) -> Answer:
+    async def _describe_person(
+        self, accounts: Sequence[KnownAccount], month_start: datetime
+    ) -> str | None:
+        """Return the line of a person in the list, or None if they never had access.
+
+        It says why they have access, when they were last seen, and what they cost this month.
+        """
+        zone = self._services.zone
+        reasons = texts.table("PEOPLE_WHY")
+        details = []
+        for account in accounts:
+            if account.why:
+                day = account.at and texts.format_day(account.at, zone)
+                details.append(reasons[account.why].format(day=day))
+        if not details:
+            return None
+
+        seen_times = [account.seen_at for account in accounts if account.seen_at]
+        if seen_times:
+            details.append(f"last seen {texts.format_moment(max(seen_times), zone)}")
+        scopes = frozenset(
+            Scope.account(member.account.platform, member.account.user_id) for member in accounts
+        )
+        spending = await self._services.usage_log.load_spending(scopes, since=month_start)
+        if spending.calls:
+            usage = f"this month {texts.format_count(spending.calls, 'model call')}"
+            if spending.cost is not None:
+                usage += f" ({spending.format_amount(spending.cost)})"
+            details.append(usage)
+        names = texts.join_list(_format_names(accounts))
+        return f"- {names}: {'; '.join(dict.fromkeys(details))}"
+
+    async def _link(self, context: CommandContext, arguments: str) -> Answer:
+        """Run one step of /link: offer a code, claim one, or confirm a link."""
+        address = context.inbound.address
+        if not arguments:
+            code = await self._links.offer(context.account, address, context.scope, self._now())
+            text = texts.LINK_CODE.format(code=code)
+            linked_accounts = (await self._links.list_accounts(context.account))[1:]
+            if linked_accounts:
+                others = texts.join_list(_format_names(linked_accounts))
+                text += texts.LINKED_WITH.format(others=others)
+            return Answer(text=text, stored_text=texts.LINK_CODE_KEPT)
+
+        if arguments.startswith(_CONFIRMED_LINK_PREFIX):
+            digest = arguments.removeprefix(_CONFIRMED_LINK_PREFIX)
+            return await self._confirm_link(context, digest)
+
+        claimer = NamedAccount(account=context.account, name=context.inbound.sender.name)
+        link = await self._links.claim(arguments, claimer, address, self._now())
+        return Answer(
+            text=_ask_to_link(link.offering_accounts, link.claiming_accounts),
+            confirm_command=_confirm_link_command(link),
+        )
+
+    async def _confirm_link(self, context: CommandContext, digest: str) -> Answer:
+        """Record the "yes" of one side, and ask the next side or the owner to confirm."""
         link = await self._links.agree(digest, context.account, self._now())
         if link.is_joined:
-            joined = Answer(text=texts.LINK_JOINED)
-            await _send(self._services, f"link:{link.digest}:joined", link.claimed_address, joined)
-            return joined
+            answer = Answer(text=texts.LINK_JOINED)
+            key = f"link:{link.digest}:joined"
+            await _send_notice(self._services, key, link.claiming_address, answer)
+            return answer
+
         if link.token:
-            buttons = button("Link them", "approve", link.token), button("No", "approve", f"no {link.token}")
-            await OwnerNotices(self._services).tell(f"link:{link.token}", _for_owner(link), buttons=buttons)
+            buttons = (
+                make_button("Link them", "approve", link.token),
+                make_button("No", "approve", f"no {link.token}"),
+            )
+            notices = self._services.owner_notices
+            await notices.notify(f"link:{link.token}", _ask_owner(link), buttons=buttons)
             return Answer(text=texts.LINK_WAITS)
-        key = f"link:{link.digest}:asked:{context.origin}"
-        asked = Answer(text=_question(link.claimed, link.offered))
-        await _send(self._services, key, link.address, asked, link)
-        return Answer(text=texts.LINK_ASKED.format(other=_names(link.offered)[0]))
 
-    async def _part(self, context: CommandContext, name: str) -> Answer:
-        named = {one.account.key: one.account for one in await self._links.accounts(context.account)}
-        named[""] = named[context.account.key] = context.account
-        if name not in named:
+        await self._ask_offering_side(link, context.idempotency_key)
+        offering_name = _format_names(link.offering_accounts)[0]
+        return Answer(text=texts.LINK_ASKED.format(other=offering_name))
+
+    async def _ask_offering_side(self, link: Link, idempotency_key: str) -> None:
+        """Ask the person who offered the code to confirm the link."""
+        key = f"link:{link.digest}:asked:{idempotency_key}"
+        account = link.offering_accounts[0].account
+        command = _confirm_link_command(link)
+        question = build_question(command, account, link.scope, link.address, key, self._now())
+        # No message can answer or cancel the question before the notice has arrived.
+        question = replace(question, outbox_item=key)
+        text = _ask_to_link(link.claiming_accounts, link.offering_accounts)
+        await _send_notice(self._services, key, link.address, Answer(text=text), question)
+
+    async def _unlink(self, context: CommandContext, key: str) -> Answer:
+        """Separate one of the person's accounts from the others; without a `key`, this one."""
+        accounts = {"": context.account, context.account.key: context.account}
+        for linked_account in await self._links.list_accounts(context.account):
+            accounts.setdefault(linked_account.account.key, linked_account.account)
+        account = accounts.get(key)
+        if account is None:
             raise Refused(texts.NO_SUCH_ACCOUNT)
-        if not await self._links.unlink(named[name]):
+        if not await self._links.unlink(account):
             raise Refused(texts.NOT_LINKED)
-        return Answer(text=texts.UNLINKED.format(account=named[name].key), has_erased=True)
+        return Answer(text=texts.UNLINKED.format(account=account.key), has_erased_data=True)
 
 
-async def _send(services: Services, key: str, address: Address, answer: Answer, asking: Link | None = None) -> None:
-    """Once for each key; with the question of `asking` to who offered its code."""
-    item = await services.outbox.find(OutboxItem(key=key, kind="notice", address=address))
-    if item.answer is not None or item.is_over:
-        return
+async def approve_code(
+    services: Services, arguments: str, *, as_owner: bool = False, by: str = "chat"
+) -> Answer:
+    """Run /approve: give access to the person who was shown a code, or link two accounts.
+
+    With `as_owner`, the account becomes one of the owner's own. "no CODE" rejects a link. Without
+    arguments, everybody who waits is listed. `by` is stored with the approval: "chat" or "cli".
+    Raises Refused if the code is wrong.
+    """
+    if not arguments:
+        return await _list_waiting(services)
     now = services.clock.now()
-    if asking is not None:
-        yes = question(_yes(asking), asking.offered[0].account, asking.scope, address, key, now)
-        # Until it has arrived there, no message says yes to it, and none cancels it.
-        await services.actions.add([replace(yes, outbox_item=key)])
-        answer = replace(answer, buttons=(yes_button(yes),))
-    await services.outbox.put(replace(item, answer=answer, next_at=now))
-    services.on_change()
+    if not as_owner:
+        first_word, _, rest = arguments.partition(" ")
+        is_yes = first_word.lower() != "no"
+        link = await services.links.decide(arguments if is_yes else rest, now, is_yes=is_yes)
+        if link is not None:
+            return await _announce_decision(services, link)
 
-
-async def let_in(services: Services, words: str, *, as_owner: bool = False, by: str = "chat") -> Answer:
-    """Lets in whoever was shown this code, as the owner where `as_owner`, or has two accounts linked; lists who waits
-    without one. Behind a no the link is called off."""
-    now, (first, _, rest) = services.clock.now(), words.partition(" ")
-    if not words:
-        waiting = [texts.person(one.name, one.account) for one in await services.people.pending(now)]
-        waiting += map(_for_owner, await services.links.for_owner(now))
-        return Answer(text="\n- ".join(["Waiting to be let in:", *waiting]) if waiting else texts.NOBODY_WAITS)
-    is_yes = first.lower() != "no"
-    link = None if as_owner else await services.links.decide(words if is_yes else rest, now, is_yes=is_yes)
-    if link is not None:
-        return await _decided(services, link)
-    pairing = await services.people.approve(words, now, as_owner, by)
+    pairing = await services.people.approve(arguments, now, as_owner, by)
     if pairing is None:
         raise Refused(texts.WRONG_CODE)
     services.on_change()
-    role = "is yours now and sees what you see" if as_owner else "may talk to me now, with a memory apart from yours"
-    return Answer(text=f"{texts.person(pairing.name, pairing.account)} {role}.")
+    role = "may talk to me now. Their memory is separate from yours"
+    if as_owner:
+        role = "is your account now and sees everything that you see"
+    return Answer(text=f"{texts.format_person(pairing.name, pairing.account)} {role}.")
 
 
-async def _decided(services: Services, link: Link) -> Answer:
-    """Tells both sides what the owner decided."""
-    told = texts.LINK_JOINED if link.is_joined else texts.LINK_REFUSED
-    for side, address in (("offered", link.address), ("claimed", link.claimed_address)):
-        await _send(services, f"link:{link.digest}:{side}:{link.is_joined}", address, Answer(text=told))
+async def _list_waiting(services: Services) -> Answer:
+    """List the people and links that wait for the owner's approval."""
+    now = services.clock.now()
+    pairings = await services.people.list_pending(now)
+    lines = [texts.format_person(pairing.name, pairing.account) for pairing in pairings]
+    lines += [_ask_owner(link) for link in await services.links.list_for_owner(now)]
+    if not lines:
+        return Answer(text=texts.NOBODY_WAITS)
+    return Answer(text="\n- ".join(["Waiting for approval:", *lines]))
+
+
+async def _announce_decision(services: Services, link: Link) -> Answer:
+    """Tell both sides of a link what the owner decided; return the answer for the owner."""
+    notice = Answer(text=texts.LINK_JOINED if link.is_joined else texts.LINK_REFUSED)
+    for side, address in (("offered", link.address), ("claimed", link.claiming_address)):
+        key = f"link:{link.digest}:{side}:{link.is_joined}"
+        await _send_notice(services, key, address, notice)
     text = texts.LINK_DONE if link.is_joined else texts.LINK_NOT_DONE
-    return Answer(text=text.format(**_sides(link)))
+    return Answer(text=text.format(**_format_sides(link)))
 
 
-def _whoami(context: CommandContext) -> Answer:
-    account, scope, place = context.account, context.scope, context.inbound.address
-    role = "my owner" if context.is_owner else "somebody I talk to"
-    whose, seen = "this room" if scope.is_room else "you alone", len(context.scopes)
-    reach = f" What I know here comes from {seen} of your accounts and rooms." if seen > 1 else ""
-    who = f"You are {escape(context.inbound.sender.name)}, {role}. Your id on {account.platform.title()} is"
-    kept = f"What is said here is kept for {whose} (`{scope.key}`).{reach}"
-    return Answer(text=f"{who} `{account.key}`; this place is `{place.key}`.\n\n{kept}")
+async def _send_notice(
+    services: Services,
+    key: str,
+    address: Address,
+    answer: Answer,
+    question: ButtonAction | None = None,
+) -> None:
+    """Put a notice into the outbox, once for each `key`.
+
+    A notice with a `question` gets its "Yes" button.
+    """
+    item = await services.outbox.find(OutboxItem(key=key, kind="notice", address=address))
+    if item.answer is not None or item.is_over:
+        return
+    if question is not None:
+        await services.actions.add([question])
+        answer = replace(answer, buttons=(make_yes_button(question),))
+    await services.outbox.put(replace(item, answer=answer, next_at=services.clock.now()))
+    services.on_change()
 
 
-def _yes(link: Link) -> Command:
-    return Command(name="link", arguments=f"{_AGREED}{link.digest}")
+def _describe_sender(context: CommandContext) -> Answer:
+    """Answer /whoami: the person's name and ids, and who can see this chat's messages."""
+    account = context.account
+    role = "my owner" if context.is_owner else "a person I answer"
+    name = escape(context.inbound.sender.name)
+    identity = (
+        f"You are {name}, {role}. Your id on {account.platform.title()} is `{account.key}`; "
+        f"this place is `{context.inbound.address.key}`."
+    )
+    audience = "this room" if context.scope.is_group else "you alone"
+    storage = f"Messages here are stored for {audience} (`{context.scope.key}`)."
+    if len(context.scopes) > 1:
+        count = len(context.scopes)
+        storage += f" What I know here comes from {count} of your accounts and rooms."
+    return Answer(text=f"{identity}\n\n{storage}")
 
 
-def _question(other: Sequence[NamedAccount], own: Sequence[NamedAccount]) -> str:
-    """To the side `own` about the side `other`: in each the account that was asked first."""
-    first, *others = _names(other)
-    more = f" It is linked with {texts.listed(others)}." if others else ""
-    reach = f"here and on {texts.listed(_names(own)[1:])}" if len(own) > 1 else "here"
+def _confirm_link_command(link: Link) -> Command:
+    return Command(name="link", arguments=f"{_CONFIRMED_LINK_PREFIX}{link.digest}")
+
+
+def _ask_to_link(other: Sequence[NamedAccount], own: Sequence[NamedAccount]) -> str:
+    """Render the question for one side of a link.
+
+    `other` are the accounts of the other side, `own` those of the person who is asked. In both, the
+    account that takes part in the link comes first.
+    """
+    first, *others = _format_names(other)
+    more = f" It is linked with {texts.join_list(others)}." if others else ""
+    reach = "here"
+    if len(own) > 1:
+        reach = f"here and on {texts.join_list(_format_names(own)[1:])}"
     return texts.LINK_QUESTION.format(other=first, more=more, reach=reach)
 
 
-def _for_owner(link: Link) -> str:
-    return texts.LINK_FOR_OWNER.format(code=link.token, **_sides(link))
+def _ask_owner(link: Link) -> str:
+    return texts.LINK_FOR_OWNER.format(code=link.token, **_format_sides(link))
 
 
-def _sides(link: Link) -> dict[str, str]:
-    return {"offered": texts.listed(_names(link.offered)), "claimed": texts.listed(_names(link.claimed))}
+def _format_sides(link: Link) -> dict[str, str]:
+    return {
+        "offered": texts.join_list(_format_names(link.offering_accounts)),
+        "claimed": texts.join_list(_format_names(link.claiming_accounts)),
+    }
 
 
-def _names(accounts: Sequence[NamedAccount]) -> list[str]:
-    return [texts.person(one.name, one.account) for one in accounts]
+def _format_names(accounts: Iterable[NamedAccount | KnownAccount]) -> list[str]:
+    return [texts.format_person(account.name, account.account) for account in accounts]

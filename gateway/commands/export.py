@@ -1,4 +1,4 @@
-"""/export gives a person all that is held about them, in a direct chat only."""
+"""/export: send a person everything that is stored about them, in a direct chat only."""
 
 from __future__ import annotations
 
@@ -10,61 +10,94 @@ from dataclasses import asdict
 
 from core.errors import Refused
 from core.notes.notebook import ALL_FILES
-from core.transfer.formats import to_line
-from core.types import Answer, Command, File, Payer
+from core.transfer.formats import format_line
+from core.types import Account, Answer, BillingScope, Command, File, Scope
 from gateway import texts
-from gateway.commands.registry import CommandContext, announced
+from gateway.commands.registry import CommandContext, load_specs
 from gateway.services import Services
 
-PLAIN_BYTES, EXPORT_BYTES = 2_000_000, 24_000_000
-"""A longer file of an export is compressed; the longest is then below what every platform lets a bot send."""
+# A file of at least this size is compressed.
+MIN_COMPRESSED_BYTES = 2_000_000
+# A larger export is refused. After compression, a file is small enough to be sent on every
+# platform.
+MAX_EXPORT_BYTES = 24_000_000
 
 
 class ExportCommands:
-    specs = announced("export")
+    specs = load_specs("export")
 
     def __init__(self, services: Services) -> None:
         self._services = services
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        if context.scope.is_room or not context.inbound.is_direct:
+        """Build the files of the export: the messages, and all other data of the person."""
+        if context.scope.is_group or not context.inbound.is_direct:
             raise Refused(texts.EXPORT_DIRECT_ONLY)
-        payer = Payer(scope=context.scope, user_id=context.account.user_id)
-        await self._services.usage_log.check(payer, self._services.clock.now(), "files")
-        said = (to_line(record) async for record in self._services.archive.export(context.scopes))
-        held = (json.dumps(row, ensure_ascii=False, default=str) async for row in self._held(context))
-        day = f"{self._services.clock.now():%Y-%m-%d}"
-        files = [await _file(f"said-{day}", said), await _file(f"held-{day}", held)]
+        services = self._services
+        now = services.clock.now()
+        billing = BillingScope(scope=context.scope, user_id=context.account.user_id)
+        await services.usage_log.check_limits(billing, now, "files")
+
+        day = f"{now:%Y-%m-%d}"
+        messages = services.archive.export(context.scopes)
+        message_lines = (format_line(message) async for message in messages)
+        rows = self._load_personal_data(context.account, context.scopes)
+        row_lines = (json.dumps(row, ensure_ascii=False, default=str) async for row in rows)
+        files = [
+            await _build_file(f"said-{day}", message_lines),
+            await _build_file(f"held-{day}", row_lines),
+        ]
         return Answer(text=texts.EXPORTED, files=tuple(file for file in files if file.content))
 
-    async def _held(self, context: CommandContext) -> AsyncIterator[Mapping[str, object]]:
-        services, scopes = self._services, context.scopes
-        accounts = [one.account for one in await services.links.accounts(context.account)] or [context.account]
+    async def _load_personal_data(
+        self, account: Account, scopes: frozenset[Scope]
+    ) -> AsyncIterator[Mapping[str, object]]:
+        """Yield everything that is stored about a person but isn't a message.
+
+        The items are notes, skills, lines typed in the terminal, the use of models, and rows of the
+        database. Each item has a "kind".
+        """
+        services = self._services
         for target in ALL_FILES:
             for note in await services.notebook.entries(scopes, target):
                 yield {"kind": "note", "target": target, "text": note}
-        for name, path, text in await services.skills.texts(scopes):
+        for name, path, text in await services.skills.read_all_texts(scopes):
             yield {"kind": "skill", "name": name, "path": path, "text": text}
-        for typed in await asyncio.to_thread(services.home_files.typed, scopes):
-            yield {"kind": "typed in the terminal", "text": typed}
-        for (kind, model), bill in (await services.usage_log.spent(scopes)).bills:
-            cost = None if bill.cost is None else bill.amount(bill.cost)
-            spent = {"calls": bill.calls, "tokens": asdict(bill.usage), "cost": cost}
-            yield {"kind": "spent on models", "for": kind, "model": model, **spent}
-        async for row in services.archive.held(scopes, accounts):
+        for entry in await asyncio.to_thread(services.home_files.list_typed_entries, scopes):
+            yield {"kind": "typed in the terminal", "text": entry}
+
+        spending = await services.usage_log.load_spending(scopes)
+        for (kind, model), part in spending.by_kind_and_model:
+            yield {
+                "kind": "spent on models",
+                "for": kind,
+                "model": model,
+                "calls": part.calls,
+                "tokens": asdict(part.usage),
+                "cost": None if part.cost is None else part.format_amount(part.cost),
+            }
+
+        linked_accounts = await services.links.list_accounts(account)
+        accounts = [entry.account for entry in linked_accounts] or [account]
+        async for row in services.archive.export_personal_data(scopes, accounts):
             yield row
 
 
-async def _file(name: str, lines: AsyncIterator[str]) -> File:
-    """A long one is compressed; a short one can be read as it is. Raises Refused for what cannot be sent."""
-    parts, size = [], 0
+async def _build_file(name: str, lines: AsyncIterator[str]) -> File:
+    """Build a file of JSON lines, compressed with gzip if it's long.
+
+    Raises Refused if it's too long to be sent.
+    """
+    encoded_lines = []
+    size = 0
     async for line in lines:
-        parts.append(f"{line}\n".encode("utf-8", "replace"))
-        size += len(parts[-1])
-        if size > EXPORT_BYTES:
+        content = f"{line}\n".encode("utf-8", "replace")
+        encoded_lines.append(content)
+        size += len(content)
+        if size > MAX_EXPORT_BYTES:
             raise Refused(texts.EXPORT_TOO_LONG)
-    content = b"".join(parts)
-    if size < PLAIN_BYTES:
+    content = b"".join(encoded_lines)
+    if size < MIN_COMPRESSED_BYTES:
         return File(name=f"{name}.jsonl", content=content, mime="application/jsonl")
-    packed = await asyncio.to_thread(gzip.compress, content, mtime=0)
-    return File(name=f"{name}.jsonl.gz", content=packed, mime="application/gzip")
+    gzip_content = await asyncio.to_thread(gzip.compress, content, mtime=0)
+    return File(name=f"{name}.jsonl.gz", content=gzip_content, mime="application/gzip")

@@ -1,5 +1,7 @@
-"""/remember, /facts, and the facts in /memory. A fact is named by ``f`` and its number. In a room everybody reads the
-facts; only the owner and who said one change it.
+"""/remember, /facts, and the actions of /memory that are about facts.
+
+A fact is named by ``f`` and its number, such as ``f12``. In a group, everybody may read the facts;
+only the owner and the person who stated a fact may change it.
 """
 
 from __future__ import annotations
@@ -10,206 +12,369 @@ from dataclasses import replace
 from itertools import groupby
 
 from core.errors import Refused
-from core.facts.claims import Dictation
-from core.facts.provider import FactRanking, KnownFacts, Question
+from core.facts.editor import FactEditor
+from core.facts.provider import FactRanking, FactSearch, Question
 from core.markup.markdown import escape
-from core.store.facts import Fact, FactChange
-from core.store.sessions import find_original
-from core.text.normalize import shortened
+from core.store.fact_rows import Fact, FactChange
+from core.store.messages import find_original
+from core.text.normalize import shorten
 from core.types import Account, Answer, Button, Command, Message
 from gateway import texts
-from gateway.commands.privacy import CONFIRMED, receipt_text, traces_text
-from gateway.commands.registry import CommandContext, announced, button
+from gateway.commands.privacy import CONFIRMED_PREFIX, render_receipt, render_traces
+from gateway.commands.registry import CommandContext, load_specs, make_button
 from gateway.services import Services
 
-PAGE = 8
-SHOWN_CHANGES = 12
-PART_CHARS = 120
-_FACT = re.compile(r"f(\d{1,12})(?:\s+(?P<rest>.*))?", re.IGNORECASE | re.DOTALL)
-ACTIONS = ("facts", "why", "pin", "unpin", "right", "wrong", "correct", "forget", "undo")
-"""What /memory does with facts, as it is announced."""
+_FACTS_PER_PAGE = 8
+_MAX_PAGE_DIGITS = 5
+_MAX_SHOWN_CHANGES = 12
+_MAX_BEFORE_CHARS = 120
+_FACT_NAME = re.compile(r"f(?P<id>\d{1,12})(?:\s+(?P<rest>.*))?", re.IGNORECASE | re.DOTALL)
+# The actions of /memory on a fact, as `data/commands.toml` announces them.
+_FACT_ACTIONS = ("facts", "why", "pin", "unpin", "right", "wrong", "correct", "forget", "undo")
+# The changes of a fact that set its wording.
+_WORDING_CHANGES = ("learn", "correct", "undo")
+_CONFIRMED = CONFIRMED_PREFIX.strip()
 
 
 class FactCommands:
-    specs = announced("remember", "facts")
+    specs = load_specs("remember", "facts")
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._facts = services.facts
-        self.known = KnownFacts(services.facts, FactRanking(hrr=services.settings.facts.hrr_weight), services.zone)
-        self._dictation = Dictation(services.facts, services.zone)
+        ranking = FactRanking(hrr=services.settings.facts.hrr_weight)
+        self.known_facts = FactSearch(services.facts, ranking, services.zone)
+        self._editor = FactEditor(services.facts, services.zone)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         if command.name == "facts":
             return await self._list(command.arguments.strip(), context)
-        inbound, text, source = context.inbound, command.arguments, None
-        if inbound.reply_to is not None and inbound.kind == "message" and (inbound.is_interaction or not text):
-            # The message whose menu was used, or that is answered with /remember alone.
-            scopes = frozenset((context.scope,))
-            source = await find_original(self._services.database, inbound.address, inbound.reply_to, scopes)
-        if source is not None and not text:
-            who = source.sender.name if source.sender else "The assistant"
-            who = who if source.origin == "typed" else source.origin.replace("_", " ").capitalize()
-            is_own = source.origin == "typed" and source.sender == inbound.sender
-            text = source.text if is_own else f"{who}: {source.text}"
-        now = self._services.clock.now()
-        source = source or Message(role="user", text=text, session_id=context.session.id, created_at=now)
-        said = replace(source, text=text, sender=inbound.sender)
-        facts = await self._dictation.take(said, context.scope, context.account.platform, context.epoch)
-        return self._told("I will remember:", *facts)
+        return await self._remember(command.arguments, context)
 
-    def _told(self, head: str, *facts: Fact) -> Answer:
-        lines = "\n".join(map(self._line, facts))
-        return Answer(text=f"{head}\n\n{lines}", buttons=tuple(_button("Why", fact) for fact in facts))
+    async def answer_memory_command(
+        self, action: str, text: str, context: CommandContext
+    ) -> Answer | None:
+        """Answer a /memory command that is about facts; return None for any other.
 
-    async def answer(self, action: str, text: str, context: CommandContext) -> Answer | None:
-        """The answer of /memory about facts; None where it is about something else."""
+        `text` is what follows the action, such as ``f12`` or ``f12 I live in Faro``.
+        """
         if action == "facts":
             return await self._list(text, context)
-        named = _FACT.fullmatch(text) if action in ACTIONS else None
-        if named is None:
+        if action not in _FACT_ACTIONS:
             return None
-        return await self._about(action, int(named[1]), (named["rest"] or "").strip(), context)
-
-    async def _about(self, action: str, number: int, rest: str, context: CommandContext) -> Answer | None:
-        is_confirmed = action == "forget" and rest.startswith(CONFIRMED.strip())
+        match = _FACT_NAME.fullmatch(text)
+        if match is None:
+            return None
+        rest = (match["rest"] or "").strip()
+        is_confirmed = action == "forget" and rest.startswith(_CONFIRMED)
         if rest and action != "correct" and not is_confirmed:
-            return None  # words about a note may begin in the same way
-        fact = await self._facts.find(number, context.scopes)
-        token = rest.removeprefix(CONFIRMED.strip()).strip() if is_confirmed else ""
-        if fact is None and not token:
-            raise Refused(texts.NO_FACT.format(name=f"f{number}"))
-        if fact is not None and action != "why" and not context.may_change(fact.account):
-            raise Refused(texts.SPEAKER_CHANGES)
-        if is_confirmed or fact is None:
-            return await self._erase(fact, token, context)
-        return await self._do(action, fact, rest, context)
+            # The command is about a note whose text begins like the name of a fact.
+            return None
 
-    async def _do(self, action: str, fact: Fact, rest: str, context: CommandContext) -> Answer:
+        return await self._run_on_fact(action, int(match["id"]), rest, context)
+
+    async def _run_on_fact(
+        self, action: str, fact_id: int, rest: str, context: CommandContext
+    ) -> Answer:
+        """Find a fact, check that the person may change it, and run an action on it.
+
+        `rest` is what follows the name of the fact. Raises Refused if this person may not change
+        the fact, or if there is no such fact. A confirmed erasure may be repeated without the fact.
+        """
+        is_confirmed = action == "forget" and rest.startswith(_CONFIRMED)
+        fact = await self._facts.find(fact_id, context.scopes)
+        token = rest.removeprefix(_CONFIRMED).strip() if is_confirmed else ""
+        if fact is None and not token:
+            raise Refused(texts.NO_FACT.format(name=f"f{fact_id}"))
+        if fact is not None and action != "why" and not context.can_change(fact.account):
+            raise Refused(texts.SPEAKER_CHANGES)
+        # A confirmed erasure is repeated even if the fact was deleted before a crash.
+        if fact is None or is_confirmed:
+            return await self._erase(fact, token, context)
+        return await self._run_action(action, fact, rest, context)
+
+    async def find_facts(self, text: str, context: CommandContext, limit: int) -> Sequence[Fact]:
+        """Return the facts that match `text`, best first; without a text, the latest ones."""
+        if not text:
+            return await self._facts.list_page(context.scopes, 0, limit)
+        question = Question(text, context.scopes, self._services.clock.now(), context.account)
+        return await self.known_facts.search(question, limit)
+
+    async def render_page(self, context: CommandContext, number: int = 1) -> Answer:
+        """Render a page of all facts, grouped by kind, with a button for each fact."""
+        offset = (max(1, number) - 1) * _FACTS_PER_PAGE
+        facts = await self._facts.list_page(context.scopes, offset, _FACTS_PER_PAGE + 1)
+        has_more = len(facts) > _FACTS_PER_PAGE
+        facts = facts[:_FACTS_PER_PAGE]
+        if not facts:
+            empty = texts.NO_SUCH_PAGE if number > 1 else texts.NO_FACTS
+            return Answer(text=f"**What I know**\n\n{empty}")
+
+        title = "**What I know**"
+        if number > 1 or has_more:
+            title += f", page {number}"
+        lines = [title, *self._render_groups(facts)]
+        buttons = [_make_fact_button(f"f{fact.id}", fact) for fact in facts]
+        if number > 1:
+            buttons.append(make_button("Back", "memory", f"facts {number - 1}"))
+        if has_more:
+            next_page = f"facts {number + 1}"
+            buttons.append(make_button("More", "memory", next_page))
+            lines.append("")
+            lines.append(
+                f"There are more: send `/memory {next_page}`, "
+                "or `/memory facts Ana` to search for a word."
+            )
+        first = f"f{facts[0].id}"
+        lines.append("")
+        lines.append(
+            f"To learn more about a fact, send `/memory why {first}`. "
+            "You can also forget, pin or correct it."
+        )
+        return Answer(text="\n".join(lines), buttons=tuple(buttons))
+
+    def _render_groups(self, facts: Sequence[Fact]) -> list[str]:
+        """Render facts as Markdown lines, one titled group for each kind of fact."""
+        titles = texts.table("FACT_TITLES")
+        order = list(titles)
+        sorted_facts = sorted(facts, key=lambda fact: order.index(_group_key(fact)))
+        lines = []
+        for key, group in groupby(sorted_facts, key=_group_key):
+            lines += ["", f"_{titles[key]}_", ""]
+            lines += [self._render_line(fact) for fact in group]
+        return lines
+
+    async def _list(self, text: str, context: CommandContext) -> Answer:
+        """List a page of the facts, or the facts that match `text` if it isn't a page number."""
+        if not text:
+            return await self.render_page(context)
+        if text.isdecimal() and len(text) <= _MAX_PAGE_DIGITS:
+            return await self.render_page(context, int(text))
+        facts = await self.find_facts(text, context, _FACTS_PER_PAGE)
+        if not facts:
+            nothing = f"I know nothing about “{escape(text)}” here."
+            return Answer(text=f"{nothing} `/memory facts` lists what I know.")
+        return Answer(
+            text="\n".join(self._render_line(fact) for fact in facts),
+            buttons=tuple(_make_fact_button(f"f{fact.id}", fact) for fact in facts),
+        )
+
+    async def _remember(self, text: str, context: CommandContext) -> Answer:
+        """Store `text` as facts, or the message that the command points to."""
+        source = await self._find_source(text, context)
+        if source is None:
+            source = Message(
+                role="user",
+                text=text,
+                session_id=context.session.id,
+                created_at=self._services.clock.now(),
+            )
+        elif not text:
+            text = _quote_source(source, context)
+        statement = replace(source, text=text, sender=context.inbound.sender)
+        facts = await self._editor.remember(
+            statement, context.scope, context.account.platform, context.epoch
+        )
+        return self._report("I will remember:", *facts)
+
+    async def _find_source(self, text: str, context: CommandContext) -> Message | None:
+        """Find the message that /remember points to, if it's stored here.
+
+        A person points to a message by choosing the command from its menu, or by replying to it
+        with /remember and no other words.
+        """
+        inbound = context.inbound
+        if inbound.reply_to is None or inbound.kind != "message":
+            return None
+        if text and not inbound.is_interaction:
+            return None
+        return await find_original(
+            self._services.database,
+            inbound.address,
+            inbound.reply_to,
+            frozenset((context.scope,)),
+        )
+
+    async def _run_action(
+        self, action: str, fact: Fact, rest: str, context: CommandContext
+    ) -> Answer:
+        """Run an action of /memory on a fact; `rest` is the new text for "correct"."""
         match action:
             case "why":
-                return await self._why(fact, context)
+                return await self._explain(fact, context)
             case "undo":
-                undone = await self._facts.undo(fact.id, context.scopes, context.author)
-                if undone is None:
-                    raise Refused("There is nothing to take back.")
-                if not undone.id:
-                    return Answer(text=f"Taken back: I no longer know “{escape(undone.content)}”.")
-                return self._told("Taken back. It is again:", undone)
+                return await self._undo(fact, context)
             case "forget":
-                return await self._forget(fact, context)
+                return await self._ask_to_forget(fact, context)
             case "correct":
                 return await self._correct(fact, rest, context)
             case "right" | "wrong":
-                judged = await self._facts.feedback(fact.id, context.scopes, action == "right", context.author) or fact
-                return Answer(text=f"{self._line(judged)}\n\n{_surety(judged)}", buttons=(_button("Why", judged),))
+                return await self._judge(fact, context, is_right=action == "right")
             case _:
-                kept = await self._facts.pin(fact.id, context.scopes, action == "pin", context.author) or fact
-                done = "It stays as it is, however old it gets" if kept.is_pinned else "It may fade again with age"
-                return self._told(f"{done}:", kept)
+                return await self._pin(fact, context, is_pinned=action == "pin")
 
-    async def _list(self, text: str, context: CommandContext) -> Answer:
-        if not text or (text.isdecimal() and len(text) < 6):
-            return await self.page(context, int(text or 1))
-        found = await self.find(text, context, PAGE)
-        if not found:
-            return Answer(text=f"I know nothing about “{escape(text)}” here. `/memory facts` lists what I know.")
-        buttons = tuple(_button(f"f{fact.id}", fact) for fact in found)
-        return Answer(text="\n".join(map(self._line, found)), buttons=buttons)
+    async def _undo(self, fact: Fact, context: CommandContext) -> Answer:
+        """Take back the last change of a fact. Taking back the first one deletes it."""
+        earlier = await self._facts.undo(fact.id, context.scopes, context.author)
+        if earlier is None:
+            raise Refused("There is nothing to undo.")
+        if not earlier.id:
+            return Answer(text=f"Taken back: I no longer know “{escape(earlier.content)}”.")
+        return self._report("Taken back. It is again:", earlier)
 
-    async def find(self, text: str, context: CommandContext, limit: int) -> Sequence[Fact]:
+    async def _judge(self, fact: Fact, context: CommandContext, *, is_right: bool) -> Answer:
+        """Raise or lower the trust in a fact."""
+        current = await self._facts.record_feedback(
+            fact.id, context.scopes, is_right, context.author
+        )
+        current = current or fact
+        return Answer(
+            text=f"{self._render_line(current)}\n\n{_describe_trust(current)}",
+            buttons=(_make_fact_button("Why", current),),
+        )
+
+    async def _pin(self, fact: Fact, context: CommandContext, *, is_pinned: bool) -> Answer:
+        current = await self._facts.pin(fact.id, context.scopes, is_pinned, context.author)
+        current = current or fact
+        if current.is_pinned:
+            return self._report("It stays as it is, however old it gets:", current)
+        return self._report("It may fade again with age:", current)
+
+    async def _correct(self, fact: Fact, text: str, context: CommandContext) -> Answer:
+        """Replace the wording of a fact; without a text, explain how."""
         if not text:
-            return await self._facts.page(context.scopes, 0, limit)
-        question = Question(text, context.scopes, self._services.clock.now(), context.account)
-        return await self.known.search(question, limit)
+            usage = texts.CORRECT_USAGE.format(name=f"f{fact.id}")
+            return Answer(text=f"{self._render_line(fact)}\n\n{usage}")
+        new_fact = await self._editor.correct(
+            fact, text, context.scopes, context.author, context.inbound.sent_at
+        )
+        new_fact = new_fact or fact
+        report = f"Corrected:\n\n{self._render_line(new_fact)}"
+        if new_fact.content != fact.content:
+            report += f"\n\nBefore: {escape(fact.content)}"
+        buttons = (
+            _make_fact_button("Why", new_fact),
+            _make_fact_button("Undo", new_fact, "undo"),
+        )
+        return Answer(text=report, buttons=buttons)
 
-    async def page(self, context: CommandContext, number: int = 1) -> Answer:
-        found = await self._facts.page(context.scopes, (max(1, number) - 1) * PAGE, PAGE + 1)
-        shown, has_more = found[:PAGE], len(found) > PAGE
-        if not shown:
-            return Answer(text=f"**What I know**\n\n{texts.NO_SUCH_PAGE if number > 1 else texts.NO_FACTS}")
-        lines = ["**What I know**" + (f", page {number}" if number > 1 or has_more else "")]
-        order = list(texts.table("FACT_TITLES"))
-        for title, facts in groupby(sorted(shown, key=lambda fact: order.index(_group(fact))), _group):
-            lines += ["", f"_{texts.table('FACT_TITLES')[title]}_", ""]
-            lines += map(self._line, facts)
-        buttons = [_button(f"f{fact.id}", fact) for fact in shown]
-        buttons += [button("Back", "memory", f"facts {number - 1}")] if number > 1 else []
-        if has_more:
-            buttons.append(button("More", "memory", f"facts {number + 1}"))
-            more = f"There is more: `/memory facts {number + 1}`, or `/memory facts Ana` for what has that word."
-            lines += ["", more]
-        lines += ["", f"Ask about one by its name: `/memory why f{shown[0].id}`; also forget, pin, correct."]
-        return Answer(text="\n".join(lines), buttons=tuple(buttons))
-
-    async def _why(self, fact: Fact, context: CommandContext) -> Answer:
-        history = await self._facts.history(fact.id, context.scopes)
-        lines = [self._line(fact), "", self._source(fact, history, context.account), _surety(fact)]
+    async def _explain(self, fact: Fact, context: CommandContext) -> Answer:
+        """Say where a fact comes from, how certain it is, and how it has changed."""
+        changes = await self._facts.list_changes(fact.id, context.scopes)
+        lines = [
+            self._render_line(fact),
+            "",
+            self._describe_source(fact, changes, context.account),
+            _describe_trust(fact),
+        ]
         if fact.is_pinned:
             lines.append("It is pinned: it does not fade with age.")
         if fact.message_id is not None:
             lines.append(f"The message: `/recall around:{fact.message_id}`.")
         lines.append("")
-        for change in history[-SHOWN_CHANGES:]:
-            reason = f": {escape(change.reason)}" if change.reason else ""
-            if change.action == "correct" and change.before is not None:
-                reason = f", before: “{escape(shortened(change.before, PART_CHARS))}”"
-            lines.append(f"- {self.known.day(change.at)}: {texts.table('FACT_DONE')[change.action]}{reason}")
-        actions = ("forget", "unpin" if fact.is_pinned else "pin", "right", "wrong", "correct")
-        buttons = [_button(word.title(), fact, word) for word in actions] if context.may_change(fact.account) else []
+        lines += [self._render_change(change) for change in changes[-_MAX_SHOWN_CHANGES:]]
+
+        buttons = []
+        if context.can_change(fact.account):
+            pin_action = "unpin" if fact.is_pinned else "pin"
+            for action in ("forget", pin_action, "right", "wrong", "correct"):
+                buttons.append(_make_fact_button(action.title(), fact, action))
         if fact.message_id is not None:
-            buttons.append(button("The message", "recall", f"around:{fact.message_id}"))
+            buttons.append(make_button("The message", "recall", f"around:{fact.message_id}"))
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
 
-    def _source(self, fact: Fact, history: Sequence[FactChange], asker: Account) -> str:
-        worded = [change for change in history if change.action in ("learn", "correct", "undo")][-1:]
-        is_fixed = any(change.action == "correct" for change in worded)
-        author = worded[0].account if is_fixed else fact.account
-        speaker = fact.speaker if author == fact.account and fact.speaker else "Somebody here"
-        who = "You" if author in (None, asker) else escape(speaker)
-        did = "corrected it" if is_fixed else texts.table("FACT_SOURCES")[fact.origin]
+    def _describe_source(self, fact: Fact, changes: Sequence[FactChange], asker: Account) -> str:
+        """Say who stated or last corrected a fact, when, and how often."""
+        wordings = [change for change in changes if change.action in _WORDING_CHANGES]
+        if wordings and wordings[-1].action == "correct":
+            author = wordings[-1].account
+            verb = "corrected it"
+        else:
+            author = fact.account
+            verb = texts.table("FACT_SOURCES")[fact.origin]
+        if author in (None, asker):
+            who = "You"
+        elif author == fact.account and fact.speaker:
+            who = escape(fact.speaker)
+        else:
+            who = "Somebody here"
+        day = self.known_facts.format_day(fact.last_at or fact.created_at)
         times = "" if fact.said == 1 else f", {fact.said} times in these words"
-        return f"{who} {did}, last on {self.known.day(fact.last_at or fact.created_at)}{times}."
+        return f"{who} {verb}, last on {day}{times}."
 
-    async def _correct(self, fact: Fact, text: str, context: CommandContext) -> Answer:
-        if not text:
-            return Answer(text=f"{self._line(fact)}\n\n{texts.CORRECT_USAGE.format(name=f'f{fact.id}')}")
-        at = context.inbound.sent_at
-        fixed = await self._dictation.correct(fact, text, context.scopes, context.author, at) or fact
-        before = "" if fixed.content == fact.content else f"\n\nBefore: {escape(fact.content)}"
-        buttons = _button("Why", fixed), _button("Undo", fixed, "undo")
-        return Answer(text=f"Corrected:\n\n{self._line(fixed)}{before}", buttons=buttons)
+    def _render_change(self, change: FactChange) -> str:
+        """Render a change of a fact, with its reason or, for a correction, the previous text."""
+        detail = f": {escape(change.reason)}" if change.reason else ""
+        if change.action == "correct" and change.before is not None:
+            detail = f", before: “{escape(shorten(change.before, _MAX_BEFORE_CHARS))}”"
+        day = self.known_facts.format_day(change.at)
+        return f"- {day}: {texts.table('FACT_DONE')[change.action]}{detail}"
 
-    async def _forget(self, fact: Fact, context: CommandContext) -> Answer:
+    async def _ask_to_forget(self, fact: Fact, context: CommandContext) -> Answer:
+        """Ask for confirmation to erase a fact and all messages that contain its text."""
         phrase = " ".join(re.sub(r'["“”„″]', " ", fact.content).split())
-        traces = await self._services.forgetting.look(f'"{phrase}"', context.erasure_request)
-        shown, token = (traces_text(traces, self.known.zone), traces.token) if traces.token else (self._line(fact), "")
-        confirm = Command(name="memory", arguments=f"forget f{fact.id} {CONFIRMED}{token}".strip())
-        return Answer(text=f"{shown}\n\n{texts.CONFIRM_ERASURE}", confirm=confirm)
+        request = context.erasure_request
+        traces = await self._services.forgetting.prepare(f'"{phrase}"', request)
+        summary = self._render_line(fact)
+        arguments = f"forget f{fact.id} {_CONFIRMED}"
+        if traces.token:
+            summary = render_traces(traces, self.known_facts.zone)
+            arguments += f" {traces.token}"
+        return Answer(
+            text=f"{summary}\n\n{texts.CONFIRM_ERASURE}",
+            confirm_command=Command(name="memory", arguments=arguments),
+        )
 
     async def _erase(self, fact: Fact | None, token: str, context: CommandContext) -> Answer:
-        """What a yes runs. The fact goes last, so that it can be done again after a crash."""
-        done = texts.FORGOTTEN_FACT
+        """Erase a fact after the person has confirmed it, and the messages listed under `token`.
+
+        The fact is deleted last, so that the command can be repeated after a crash.
+        """
+        report = texts.FORGOTTEN_FACT
         if token:
             try:
-                done = receipt_text(await self._services.forgetting.erase(token, context.erasure_request))
+                receipt = await self._services.forgetting.erase(token, context.erasure_request)
             except Refused as refusal:
-                return Answer(text=str(refusal), has_erased=True)
+                return Answer(text=str(refusal), has_erased_data=True)
+            report = render_receipt(receipt)
         if fact is not None:
             await self._facts.forget([fact.id], context.scopes)
-        return Answer(text=done, has_erased=True)
+        return Answer(text=report, has_erased_data=True)
 
-    def _line(self, fact: Fact) -> str:
-        return f"- **f{fact.id}**{' 📌' if fact.is_pinned else ''} {escape(self.known.line_of(fact))}"
+    def _report(self, heading: str, *facts: Fact) -> Answer:
+        """Show facts below a heading, each with a button "Why"."""
+        lines = "\n".join(self._render_line(fact) for fact in facts)
+        buttons = tuple(_make_fact_button("Why", fact) for fact in facts)
+        return Answer(text=f"{heading}\n\n{lines}", buttons=buttons)
+
+    def _render_line(self, fact: Fact) -> str:
+        pin = " 📌" if fact.is_pinned else ""
+        return f"- **f{fact.id}**{pin} {escape(self.known_facts.render_line(fact))}"
 
 
-def _group(fact: Fact) -> str:
-    return "over" if fact.is_over else fact.kind
+def _quote_source(source: Message, context: CommandContext) -> str:
+    """Return the text of a message, with its author unless this person typed it."""
+    if source.origin != "typed":
+        author = source.origin.replace("_", " ").capitalize()
+    elif source.sender is None:
+        author = "The assistant"
+    elif source.sender == context.inbound.sender:
+        return source.text
+    else:
+        author = source.sender.name
+    return f"{author}: {source.text}"
 
 
-def _surety(fact: Fact) -> str:
-    return "It is no longer true." if fact.is_over else f"I am {round(100 * fact.trust)} % sure of it."
+def _group_key(fact: Fact) -> str:
+    """Return the key of the fact's group in the table ``FACT_TITLES``."""
+    return "over" if fact.has_ended else fact.kind
 
 
-def _button(label: str, fact: Fact, action: str = "why") -> Button:
-    return button(label, "memory", f"{action} f{fact.id}")
+def _describe_trust(fact: Fact) -> str:
+    if fact.has_ended:
+        return "It is no longer true."
+    return f"I am {round(100 * fact.trust)} % sure of it."
+
+
+def _make_fact_button(label: str, fact: Fact, action: str = "why") -> Button:
+    return make_button(label, "memory", f"{action} f{fact.id}")

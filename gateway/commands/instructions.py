@@ -1,4 +1,7 @@
-"""/instructions: what the assistant keeps to in one chat, in the words of whose chat it is; in a room of the owner."""
+"""/instructions: standing instructions for the assistant in one chat.
+
+In a direct chat, the person sets them; in a group, the owner does.
+"""
 
 from __future__ import annotations
 
@@ -6,66 +9,83 @@ from dataclasses import replace
 
 from core.agent.context_files import ContextFiles
 from core.errors import Refused
-from core.guard.fence import typed_part
-from core.guard.guard import cleaned, suspicion
+from core.guard.guard import clean_text, find_suspicion
+from core.guard.origin_and_fence import typed_part
 from core.markup.markdown import escape
-from core.review.pending import ANYWAY, doubt, insisting
+from core.review.pending import ANYWAY, ask_to_reword, split_anyway
 from core.store.notes import INSTRUCTIONS, Operation
 from core.types import Answer, Command
 from gateway import texts
-from gateway.commands.registry import CommandContext, announced, button
+from gateway.commands.registry import CommandContext, load_specs, make_button
 from gateway.services import Services
 
 
 class InstructionCommands:
-    specs = announced("instructions")
+    specs = load_specs("instructions")
 
     def __init__(self, services: Services, context_files: ContextFiles) -> None:
         self._notebook = services.notebook
         self._context_files = context_files
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
+        """Show, set or clear the instructions of this chat."""
         if context.is_member:
             raise Refused(texts.INSTRUCTIONS_OWNER_ONLY)
-        word, _, text = command.arguments.strip().partition(" ")
-        match word.lower():
-            case "" | "show":
-                return await self._shown(context)
-            case "set" if text.strip():
-                return await self._set(text.strip(), context)
-            case "clear":
-                await self._replace("", context)
-                return Answer(text=texts.INSTRUCTIONS_CLEARED)
+        word, _, rest = command.arguments.strip().partition(" ")
+        action, text = word.lower(), rest.strip()
+        if action in ("", "show"):
+            return await self._show(context)
+        if action == "set" and text:
+            return await self._set(text, context)
+        if action == "clear":
+            await self._replace("", context, is_insisting=False)
+            return Answer(text=texts.INSTRUCTIONS_CLEARED)
         raise Refused(texts.INSTRUCTIONS_USAGE)
 
-    async def _shown(self, context: CommandContext) -> Answer:
-        own = await self._notebook.entries(frozenset((context.scope,)), INSTRUCTIONS)
-        parts = [texts.INSTRUCTIONS, *map(_quote, own)] if own else []
-        if words := self._context_files.words(context.scope, context.inbound.address):
-            parts += [texts.INSTRUCTIONS_OF_FILE, _quote(words)]
-        return Answer(text="\n\n".join(parts) or texts.NO_INSTRUCTIONS)
+    async def _show(self, context: CommandContext) -> Answer:
+        """Show the instructions that were typed here, and those of the settings file."""
+        paragraphs = []
+        entries = await self._notebook.entries(frozenset((context.scope,)), INSTRUCTIONS)
+        if entries:
+            paragraphs.append(texts.INSTRUCTIONS)
+            paragraphs += [_render_quote(entry) for entry in entries]
+        file_text = self._context_files.configured_instructions(
+            context.scope, context.inbound.address
+        )
+        if file_text:
+            paragraphs += [texts.INSTRUCTIONS_OF_FILE, _render_quote(file_text)]
+        return Answer(text="\n\n".join(paragraphs) or texts.NO_INSTRUCTIONS)
 
     async def _set(self, text: str, context: CommandContext) -> Answer:
-        text, is_insisting = insisting(text)
+        """Set the instructions. If they look suspicious or pasted, the person is asked first."""
+        text, is_insisting = split_anyway(text)
         if not is_insisting:
-            # What is pasted may be somebody else's words, and stands above everything that is said here.
-            pasted = texts.PASTED if typed_part(text) != text else None
-            if reason := suspicion(cleaned(text)) or pasted:
-                keep = button("Keep it anyway", "instructions", f"set {ANYWAY} {text}")
-                return Answer(text=doubt(reason), buttons=(keep,))
+            reason = find_suspicion(clean_text(text))
+            if not reason and typed_part(text) != text:
+                # Pasted text may be another person's, and instructions outrank all messages.
+                reason = texts.PASTED
+            if reason:
+                keep = make_button("Keep it anyway", "instructions", f"set {ANYWAY} {text}")
+                return Answer(text=ask_to_reword(reason), buttons=(keep,))
         await self._replace(text, context, is_insisting=is_insisting)
-        return Answer(text=f"{texts.INSTRUCTIONS_SET}\n\n{_quote(text)}")
+        return Answer(text=f"{texts.INSTRUCTIONS_SET}\n\n{_render_quote(text)}")
 
-    async def _replace(self, text: str, context: CommandContext, *, is_insisting: bool = False) -> None:
-        """Puts `text` in the place of what stood there."""
-        before = await self._notebook.entries(frozenset((context.scope,)), INSTRUCTIONS)
-        text = cleaned(text)
-        wanted = [Operation(action="remove", old_text=entry) for entry in before if entry != text]
-        wanted += [Operation(action="add", content=text)] if text and text not in before else []
-        if wanted:
+    async def _replace(self, text: str, context: CommandContext, *, is_insisting: bool) -> None:
+        """Replace the instructions of this chat by `text`; an empty text removes them."""
+        scopes = frozenset((context.scope,))
+        entries = await self._notebook.entries(scopes, INSTRUCTIONS)
+        text = clean_text(text)
+        operations = []
+        for entry in entries:
+            if entry != text:
+                operations.append(Operation(action="remove", old_text=entry))
+        if text and text not in entries:
+            operations.append(Operation(action="add", content=text))
+        if operations:
             author = replace(context.author, is_insisting=is_insisting)
-            await self._notebook.apply(context.scope, frozenset((context.scope,)), INSTRUCTIONS, wanted, author)
+            await self._notebook.apply(context.scope, scopes, INSTRUCTIONS, operations, author)
 
 
-def _quote(text: str) -> str:
+def _render_quote(text: str) -> str:
+    """Render text as a Markdown block quote."""
     return "\n".join(f"> {escape(line)}" for line in text.split("\n"))

@@ -1,54 +1,90 @@
-"""/memory: the curated notes, what became of them, and what waits for a decision; facts are in `facts`."""
+"""/memory: read and change the curated notes, see their history, and decide about pending items.
+
+`gateway/commands/facts.py` answers the actions of /memory that are about facts.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TypeVar
+from typing import NamedTuple
 
 from core.errors import Refused
-from core.guard.guard import cleaned, suspicion
+from core.guard.guard import clean_text, find_suspicion
 from core.markup.markdown import escape
-from core.notes.curator import AFTER_A_NO
+from core.notes.curator import PAUSE_AFTER_REJECTION
 from core.notes.notebook import ALL_FILES, FILES
-from core.review.pending import ANYWAY, doubt, insisting, quoted
-from core.store.notes import NoteChange, Operation, PendingNote
-from core.text.normalize import shortened
+from core.review.pending import ANYWAY, ask_to_reword, quote_operations, split_anyway
+from core.store.notes import NoteChange, Operation
+from core.text.normalize import shorten
 from core.types import Answer, Button, Command
 from gateway import texts
 from gateway.commands.facts import FactCommands
-from gateway.commands.registry import CommandContext, announced, button, number_in
+from gateway.commands.registry import (
+    CommandContext,
+    load_specs,
+    make_button,
+    make_decision_buttons,
+    parse_number,
+)
 from gateway.services import Services
 
-T = TypeVar("T")
-PAGE = 10
-SAID_CHARS = 300
-BUTTONS = 8
-_CHANGING = ("add", "replace", "remove", "undo", "approve", "reject")
-_REPLACEMENT = re.compile(r"""\s*(?:["“„](?P<quoted>[^"”“]+)["”“]\s*(?:=>)?|(?P<plain>.*?)=>)(?P<new>.*)""", re.DOTALL)
+_CHANGES_PER_PAGE = 10
+_MAX_SOURCE_CHARS = 300
+_MAX_PENDING_BUTTONS = 8
+_MAX_PAGE_DIGITS = 6
+_CHANGING_ACTIONS = ("add", "replace", "remove", "undo", "approve", "reject")
+# `"old text" => new text`, `"old text" new text`, or `old text => new text`.
+_REPLACEMENT = re.compile(
+    r"""\s*(?:["“„](?P<quoted>[^"”“]+)["”“]\s*(?:=>)?|(?P<plain>.*?)=>)(?P<new>.*)""", re.DOTALL
+)
 
 
-def edit_of(action: str, text: str) -> tuple[Operation, str, bool]:
-    """What follows /memory add, replace or remove: the change, its target (memory, user, or empty for the one that has
-    the old text), and whether the person insists. Raises Refused."""
-    text, is_first = insisting(text)
-    target, text = _target(text)
-    rest, is_second = insisting(text)
-    is_insisting = is_first or is_second
+class NoteEdit(NamedTuple):
+    """A change of a note, as a person typed it."""
+
+    operation: Operation
+    # "memory", "user", or empty for whichever file has the old text.
+    target: str
+    # The person was warned about the text, and wants to keep it anyway.
+    is_insisting: bool
+
+
+def parse_edit(action: str, text: str) -> NoteEdit:
+    """Parse what follows ``/memory add``, ``/memory replace`` or ``/memory remove``.
+
+    Raises Refused if a replacement doesn't say what to replace.
+    """
+    # "--anyway" may come before or after the target.
+    text, is_insisting_first = split_anyway(text)
+    target, text = _split_target(text)
+    text, is_insisting_second = split_anyway(text)
+    is_insisting = is_insisting_first or is_insisting_second
     if action == "add":
-        return Operation(action="add", content=rest), target or "memory", is_insisting
+        return NoteEdit(Operation(action="add", content=text), target or "memory", is_insisting)
     if action == "remove":
-        return Operation(action="remove", old_text=rest), target, is_insisting
-    found = _REPLACEMENT.fullmatch(rest)
-    if found is None:
+        return NoteEdit(Operation(action="remove", old_text=text), target, is_insisting)
+    match = _REPLACEMENT.fullmatch(text)
+    if match is None:
         raise Refused(texts.REPLACE_USAGE)
-    old, new = (found["quoted"] or found["plain"]).strip(), found["new"].strip()
-    return Operation(action="replace", content=new, old_text=old), target, is_insisting
+    old_text = match["quoted"] or match["plain"]
+    operation = Operation(action="replace", content=match["new"].strip(), old_text=old_text.strip())
+    return NoteEdit(operation, target, is_insisting)
+
+
+def _split_target(text: str) -> tuple[str, str]:
+    """Split ``user: text`` into the target and the text. The target may be empty."""
+    head, separator, rest = text.partition(":")
+    target = head.strip().lower()
+    if separator and target in FILES:
+        return target, rest.strip()
+    return "", text
 
 
 class MemoryCommands:
-    specs = announced("memory")
+    specs = load_specs("memory")
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -57,200 +93,303 @@ class MemoryCommands:
         self._zone = services.zone
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
+        """Run the action that the first word names; without one, list the notes and facts."""
         word, _, rest = command.arguments.partition(" ")
         action, text = word.lower(), rest.strip()
-        if (about := await self._facts.answer(action, text, context)) is not None:
-            return about
-        if action in _CHANGING and (done := await self._notebook.done(context.author, context.scopes)) is not None:
-            return Answer(text=_plainly(done))
+        fact_answer = await self._facts.answer_memory_command(action, text, context)
+        if fact_answer is not None:
+            return fact_answer
+        if action in _CHANGING_ACTIONS:
+            # If this command made its change before a crash, it only reports the change again.
+            report = await self._notebook.describe_applied(context.author, context.scopes)
+            if report is not None:
+                return Answer(text=_escape_lines(report))
         match action:
             case "" | "list":
-                notes = await self._list(context, [text] if text in FILES else list(FILES))
-                known = await self._facts.page(context)
-                return Answer(text=notes) if text else replace(known, text=f"{notes}\n\n{known.text}")
+                return await self._list(text, context)
             case "add" | "replace" | "remove":
-                return await self._change(*edit_of(action, text), context)
+                return await self._change(parse_edit(action, text), context)
             case "history":
-                return await self._history(text, context)
+                return await self._show_history(text, context)
             case "why":
-                _, entry, change = await _legible(self._notebook.find(context.scopes, text))
-                return Answer(text=self._explained(entry, change))
+                return await self._explain(text, context)
             case "undo":
                 return await self._undo(text, context)
             case "pending":
-                return await self._pending(context)
+                return await self._list_pending(context)
             case "pin" | "unpin":
                 return await self._pin(text, context, is_pinned=action == "pin")
             case "approve" | "reject":
                 return await self._decide(text, context, is_approved=action == "approve")
         raise Refused(texts.MEMORY_USAGE)
 
-    async def _list(self, context: CommandContext, targets: Sequence[str]) -> str:
-        """The notes of these targets, how many more wait, and what is wrong with their files."""
+    async def _list(self, text: str, context: CommandContext) -> Answer:
+        """List the notes, and the facts unless `text` names what to list."""
+        targets = [text] if text in FILES else list(FILES)
+        notes = await self._render_notes(context, targets)
+        if text:
+            return Answer(text=notes)
+        facts = await self._facts.render_page(context)
+        return replace(facts, text=f"{notes}\n\n{facts.text}")
+
+    async def _render_notes(self, context: CommandContext, targets: Sequence[str]) -> str:
+        """Render the notes, the number of pending ones, and problems with the files."""
         sections = []
         for target in targets:
             entries = await self._notebook.entries(context.scopes, target)
-            fullness = self._notebook.heading(target, entries)
-            pinned = {one.after for one in await self._notebook.versions(context.scopes, target) if one.is_pinned}
-            marks = ("- 📌 " if entry in pinned else "- " for entry in entries)
-            shown = (escape(entry).replace("\n", "\n  ") for entry in entries)
-            lines = "\n".join(map("".join, zip(marks, shown, strict=True))) or texts.NOTHING_YET
-            sections.append(f"**{texts.table('NOTE_TITLES')[target]}** ({fullness})\n\n{lines}")
-        if number := len(await self._notebook.review.waiting(context.scopes)):
-            sections.append(texts.PENDING_NOTES.format(number=number))
-        return "\n\n".join([*sections, *map(escape, await self._notebook.troubles(context.scopes))])
+            versions = await self._notebook.versions(context.scopes, target)
+            pinned_entries = {version.after for version in versions if version.is_pinned}
+            lines = []
+            for entry in entries:
+                mark = "📌 " if entry in pinned_entries else ""
+                lines.append(f"- {mark}" + escape(entry).replace("\n", "\n  "))
+            title = texts.table("NOTE_TITLES")[target]
+            usage = self._notebook.heading(target, entries)
+            sections.append(f"**{title}** ({usage})\n\n" + ("\n".join(lines) or texts.NOTHING_YET))
+        pending = await self._notebook.review.list_pending(context.scopes)
+        if pending:
+            sections.append(texts.PENDING_NOTES.format(number=len(pending)))
+        problems = await self._notebook.list_problems(context.scopes)
+        sections += [escape(problem) for problem in problems]
+        return "\n\n".join(sections)
 
-    async def _change(self, edit: Operation, target: str, is_insisting: bool, context: CommandContext) -> Answer:
-        """Adds, replaces or removes a note. What looks wrong is asked about first; a member of a room changes only
-        notes of their own."""
+    async def _change(self, edit: NoteEdit, context: CommandContext) -> Answer:
+        """Add, replace or remove a note.
+
+        If the text looks suspicious, the person is asked first. A group member may change only
+        their own notes.
+        """
+        operation, target, is_insisting = edit
         author = replace(context.author, is_insisting=is_insisting)
-        wanted, action, new, old = [edit], edit.action, edit.content, edit.old_text
-        is_asked = author.origin == "typed" and not is_insisting and not context.is_shell
-        if is_asked and (reason := suspicion(cleaned(new))):
-            return Answer(text=doubt(reason), buttons=(_anyway(edit, target),))
-        if action != "add" and (context.is_member or not target):
-            found = self._notebook.find(context.scopes, old, [target] if target else FILES)
-            target, _, change = await _legible(found)
-            if not context.may_change(change.account if change else None):
-                raise Refused(texts.AUTHOR_CHANGES)
-        if action == "replace":
-            entries = await self._notebook.entries(context.scopes, target)
-            wanted = [replace(edit, content=_with(new, old, entries))]
-        if action == "remove":
-            author = replace(author, origin="typed")  # whoever noted it takes it back
-        elif context.is_member:
-            wanted = quoted(context.inbound.sender.name, context.account, wanted)
-        return await _told(self._notebook.apply(context.scope, context.scopes, target, wanted, author))
+        if author.origin == "typed" and not is_insisting and not context.is_shell:
+            reason = find_suspicion(clean_text(operation.content))
+            if reason:
+                return Answer(text=ask_to_reword(reason), buttons=(_make_anyway_button(edit),))
 
-    async def _pending(self, context: CommandContext) -> Answer:
-        waiting = await self._notebook.review.waiting(context.scopes)
-        if not waiting:
+        if operation.action != "add" and (context.is_member or not target):
+            targets = [target] if target else FILES
+            with _escape_refusals():
+                target, _, change = await self._notebook.find_note(
+                    context.scopes, operation.old_text, targets
+                )
+            if not context.can_change(change.account if change else None):
+                raise Refused(texts.AUTHOR_CHANGES)
+        operations = [operation]
+        if operation.action == "replace":
+            entries = await self._notebook.entries(context.scopes, target)
+            operations = [_complete_replacement(operation, entries)]
+        if operation.action == "remove":
+            # A note needs no approval to be removed by the person who may change it.
+            author = replace(author, origin="typed")
+        elif context.is_member:
+            sender_name = context.inbound.sender.name
+            operations = quote_operations(sender_name, context.account, operations)
+        with _escape_refusals():
+            report = await self._notebook.apply(
+                context.scope, context.scopes, target, operations, author
+            )
+        return Answer(text=_escape_lines(report))
+
+    async def _list_pending(self, context: CommandContext) -> Answer:
+        """List the pending items, with buttons to approve or reject each."""
+        pending_notes = await self._notebook.review.list_pending(context.scopes)
+        if not pending_notes:
             return Answer(text=texts.NOTHING_PENDING)
-        lines, buttons = [texts.PENDING], list[Button]()
-        for note in waiting:
-            who = "" if note.account is None else f", for {note.account.key}"
+        lines = [texts.PENDING]
+        buttons: list[Button] = []
+        for note in pending_notes:
             place = ALL_FILES.get(note.target) or texts.table("PENDING_KINDS")[note.target]
-            lines.append(f"- {note.id}: {texts.moment(note.at, self._zone)}, {place}{who}; {escape(note.reason)}")
-            lines += texts.difference(note.operations) if note.is_draft else ()
-            for one in () if note.is_draft else note.operations:
-                content, old_text = escape(one.content), escape(" ".join(filter(None, (one.path, one.old_text))))
-                old = f" “{old_text}” →" if one.action == "replace" else f" “{old_text}”" if old_text else ""
-                lines.append(f"  {one.action}{old}{f' “{content}”' if content else ''}")
-            buttons += decision(note)
-        return Answer(text="\n".join([*lines, "", texts.PENDING_HINT]), buttons=tuple(buttons[:BUTTONS]))
+            if note.account is not None:
+                place += f", for {note.account.key}"
+            at = texts.format_moment(note.at, self._zone)
+            lines.append(f"- {note.id}: {at}, {place}; {escape(note.reason)}")
+            if note.is_draft:
+                lines += texts.render_changes(note.operations)
+            else:
+                lines += [_render_operation(operation) for operation in note.operations]
+            buttons += make_decision_buttons(note)
+        text = "\n".join([*lines, "", texts.PENDING_HINT])
+        return Answer(text=text, buttons=tuple(buttons[:_MAX_PENDING_BUTTONS]))
 
     async def _decide(self, text: str, context: CommandContext, *, is_approved: bool) -> Answer:
-        if (number := number_in(text)) is None:
+        """Approve or reject the pending item whose number is `text`."""
+        number = parse_number(text)
+        if number is None:
             raise Refused(texts.DECIDE_USAGE)
-        waiting = {note.id: note for note in await self._notebook.review.waiting(context.scopes)}
-        if (note := waiting.get(number)) is None:
-            raise Refused(f"Nothing with the number {number} waits here. `/memory pending` lists what does.")
-        if not context.may_change(None if is_approved else note.account):
+        pending_notes = await self._notebook.review.list_pending(context.scopes)
+        notes_by_id = {note.id: note for note in pending_notes}
+        note = notes_by_id.get(number)
+        if note is None:
+            raise Refused(
+                f"Nothing with the number {number} waits here. `/memory pending` lists what does."
+            )
+        if not context.can_change(None if is_approved else note.account):
             raise Refused(texts.OWNER_DECIDES)
         if is_approved:
-            return await _told(self._services.approve(note, context.scopes, context.epoch))
+            with _escape_refusals():
+                report = await self._services.approve_pending(note, context.scopes, context.epoch)
+            return Answer(text=_escape_lines(report))
         await self._services.notes.drop(note.id)
         if note.is_draft:
-            await self._services.notes.reviewed(note.scope, self._services.clock.now() + AFTER_A_NO)
+            next_review_at = self._services.clock.now() + PAUSE_AFTER_REJECTION
+            await self._services.notes.mark_reviewed(note.scope, next_review_at)
         return Answer(text="Rejected: it is gone.")
 
     async def _pin(self, text: str, context: CommandContext, *, is_pinned: bool) -> Answer:
-        """By a part of its text, or the number of the change that made it."""
-        if not context.may_change(None):
+        """Pin or unpin a note, found by a part of its text or the number of a change."""
+        if not context.can_change(None):
             raise Refused(texts.OWNER_DECIDES)
-        if (number := number_in(text)) is not None:
-            text = (await self._notebook.change(context.scopes, number)).after or ""
-        entry = await _legible(self._notebook.pin(context.scopes, text, is_pinned=is_pinned))
-        return Answer(text=(texts.NOTE_PINNED if is_pinned else texts.NOTE_UNPINNED).format(note=escape(entry)))
+        number = parse_number(text)
+        if number is not None:
+            change = await self._notebook.find_change(context.scopes, number)
+            text = change.after or ""
+        with _escape_refusals():
+            entry = await self._notebook.pin(context.scopes, text, is_pinned=is_pinned)
+        template = texts.NOTE_PINNED if is_pinned else texts.NOTE_UNPINNED
+        return Answer(text=template.format(note=escape(entry)))
 
     async def _undo(self, text: str, context: CommandContext) -> Answer:
-        if (number := number_in(text)) is None and text:
+        """Undo the change whose number is `text`, or the latest one."""
+        number = parse_number(text)
+        if number is None and text:
             raise Refused(texts.UNDO_USAGE)
-        change = await self._notebook.change(context.scopes, number)
-        if not context.may_change(None if change.skill else change.account):
+        change = await self._notebook.find_change(context.scopes, number)
+        if not context.can_change(None if change.skill else change.account):
             raise Refused(texts.AUTHOR_UNDOES)
         if change.skill:
-            return Answer(text=escape(await self._services.skills.undo(change, context.author)))
-        return await _told(self._notebook.undo(change, context.scope, context.scopes, context.author))
+            report = await self._services.skills.undo(change, context.author)
+            return Answer(text=escape(report))
+        with _escape_refusals():
+            report = await self._notebook.undo(
+                change, context.scope, context.scopes, context.author
+            )
+        return Answer(text=_escape_lines(report))
 
-    async def _history(self, text: str, context: CommandContext) -> Answer:
-        page = max(1, int(text[:6])) if text.isdecimal() else 1
-        changes = await self._notebook.history(context.scopes, PAGE + 1, PAGE * (page - 1))
+    async def _show_history(self, text: str, context: CommandContext) -> Answer:
+        """Show a page of the changes, latest first; `text` is the number of the page."""
+        page = 1
+        if text.isdecimal():
+            page = max(1, int(text[:_MAX_PAGE_DIGITS]))
+        offset = _CHANGES_PER_PAGE * (page - 1)
+        changes = await self._notebook.history(context.scopes, _CHANGES_PER_PAGE + 1, offset)
         if not changes:
             return Answer(text=texts.NOTHING_CHANGED if page == 1 else texts.NOTHING_OLDER)
-        lines = [f"- {self._line(change)}" for change in changes[:PAGE]]
-        more = button("Older", "memory", f"history {page + 1}")
-        return Answer(text="\n".join([*lines, "", texts.HISTORY_HINT]), buttons=(more,) if len(changes) > PAGE else ())
+        lines = [f"- {self._render_change(change)}" for change in changes[:_CHANGES_PER_PAGE]]
+        buttons: tuple[Button, ...] = ()
+        if len(changes) > _CHANGES_PER_PAGE:
+            buttons = (make_button("Older", "memory", f"history {page + 1}"),)
+        return Answer(text="\n".join([*lines, "", texts.HISTORY_HINT]), buttons=buttons)
 
-    def _explained(self, entry: str, change: NoteChange | None) -> str:
+    async def _explain(self, text: str, context: CommandContext) -> Answer:
+        """Say which change a note comes from, and which message that change comes from."""
+        with _escape_refusals():
+            _, entry, change = await self._notebook.find_note(context.scopes, text)
         if change is None:
-            return f"“{escape(entry)}” stands in the file; who put it there is not known."
-        lines = [f"“{escape(entry)}”", f"Change {self._line(change)}"]
-        if change.said:
-            did = "said" if change.message_id is not None else "typed"
-            said = escape(shortened(change.said, SAID_CHARS))
-            lines.append(f"From what {escape(change.sender or 'the person')} {did}: “{said}”")
-        return "\n\n".join(lines)
+            unknown = f"“{escape(entry)}” is in the file. I don't know who wrote it."
+            return Answer(text=unknown)
+        paragraphs = [f"“{escape(entry)}”", f"Change {self._render_change(change)}"]
+        if change.source_text:
+            verb = "said" if change.message_id is not None else "typed"
+            source = escape(shorten(change.source_text, _MAX_SOURCE_CHARS))
+            sender = escape(change.sender or "the person")
+            paragraphs.append(f"From what {sender} {verb}: “{source}”")
+        return Answer(text="\n\n".join(paragraphs))
 
-    def _line(self, change: NoteChange) -> str:
-        done = texts.table("NOTE_DONE")[change.action] if change.undoes is None else f"change {change.undoes} undone"
-        who = "" if change.account is None else f", by {change.account.key}"
-        asked = ", after a yes" if change.is_insisted else ""
-        at = texts.moment(change.at, self._zone)
+    def _render_change(self, change: NoteChange) -> str:
+        """Render one line of the history: when, where, what, by whom, and both texts."""
+        at = texts.format_moment(change.at, self._zone)
         place = "/".join(change.skill or (ALL_FILES.get(change.target, ""),))
-        head = f"{change.id}: {at}, {place}, {done}{who}{asked}{_way(change)}"
+        if change.undoes is None:
+            action = texts.table("NOTE_DONE")[change.action]
+        else:
+            action = f"change {change.undoes} undone"
+        head = f"{change.id}: {at}, {place}, {action}"
+        if change.account is not None:
+            head += f", by {change.account.key}"
+        if change.is_insisted:
+            head += ", after a yes"
+        head += _describe_channel(change)
         if change.skill:
             return escape(head)
-        before, after = (None if text is None else escape(text) for text in (change.before, change.after))
+
         link = f" ({change.link})" if change.link else ""
-        if before is None or after is None:
-            return f"{head}: {'+' if before is None else '-'} “{before or after}”{link}"
+        before = escape(change.before or "")
+        after = escape(change.after or "")
+        if change.before is None:
+            return f"{head}: + “{after}”{link}"
+        if change.after is None:
+            return f"{head}: - “{before}”{link}"
         return f"{head}: “{before}” → “{after}”{link}"
 
 
-def decision(note: PendingNote) -> tuple[Button, ...]:
-    """Yes and no to what waits."""
-    return tuple(button(f"{word} {note.id}", "memory", f"{word.lower()} {note.id}") for word in ("Approve", "Reject"))
+def _make_anyway_button(edit: NoteEdit) -> Button:
+    """Make a button that gives the same command again, without the warning."""
+    operation = edit.operation
+    words = [operation.action, ANYWAY]
+    if edit.target:
+        words.append(f"{edit.target}:")
+    if operation.old_text:
+        words += [operation.old_text, "=>"]
+    words.append(operation.content)
+    return make_button("Keep it anyway", "memory", " ".join(words))
 
 
-def _anyway(edit: Operation, target: str) -> Button:
-    words = [f"{target}:"] * bool(target) + [edit.old_text, "=>"] * bool(edit.old_text)
-    return button("Keep it anyway", "memory", " ".join([edit.action, ANYWAY, *words, edit.content]))
+def _render_operation(operation: Operation) -> str:
+    """Render a pending operation, such as ``replace “old text” → “new text”``."""
+    line = f"  {operation.action}"
+    old_text = escape(" ".join(part for part in (operation.path, operation.old_text) if part))
+    if operation.action == "replace":
+        line += f" “{old_text}” →"
+    elif old_text:
+        line += f" “{old_text}”"
+    if operation.content:
+        line += f" “{escape(operation.content)}”"
+    return line
 
 
-def _way(change: NoteChange) -> str:
+def _describe_channel(change: NoteChange) -> str:
+    """Say how a change was made: with a message, in a chat, or on the command line."""
     if change.message_id is not None:
         return ", from a message"
     if change.address is not None:
-        return f", typed in {'a room' if change.scope.is_room else 'a direct chat'}"
-    return "" if change.account is None else ", on the command line"
+        return ", typed in a room" if change.scope.is_group else ", typed in a direct chat"
+    if change.account is not None:
+        return ", on the command line"
+    return ""
 
 
-async def _legible(work: Awaitable[T]) -> T:
-    """Awaits `work`; a refusal that quotes notes shows them letter by letter."""
+def _complete_replacement(operation: Operation, entries: Sequence[str]) -> Operation:
+    """Return a replacement that has the whole new text of the note.
+
+    Usually, the operation replaces only a part of the note. If its new text repeats the beginning
+    of the note, that text is taken as the whole new text.
+    """
+    old_text, new_text = operation.old_text, operation.content
+    for entry in entries:
+        if old_text in entry:
+            before, _, after = entry.partition(old_text)
+            is_whole_text = before.strip() and new_text.startswith(before.strip())
+            if not is_whole_text:
+                return replace(operation, content=f"{before}{new_text}{after}")
+            break
+    return operation
+
+
+@contextmanager
+def _escape_refusals() -> Iterator[None]:
+    """Escape the text of a refusal, because it may quote notes."""
     try:
-        return await work
+        yield
     except Refused as refusal:
-        raise Refused(_plainly(str(refusal))) from refusal
+        raise Refused(_escape_lines(str(refusal))) from refusal
 
 
-async def _told(work: Awaitable[str]) -> Answer:
-    return Answer(text=_plainly(await _legible(work)))
-
-
-def _with(new: str, old: str, entries: Sequence[str]) -> str:
-    """The note with `new` in the place of `old`; `new` alone where it says the beginning of the note again."""
-    before, _, after = next((entry for entry in entries if old in entry), old).partition(old)
-    return new if before.strip() and new.startswith(before.strip()) else f"{before}{new}{after}"
-
-
-def _plainly(sentences: str) -> str:
-    """The notebook's sentences as Markdown that shows them letter by letter; lists stay lists."""
-    return "\n".join(
-        f"- {escape(line[2:])}" if line.startswith("- ") else escape(line) for line in sentences.split("\n")
-    )
-
-
-def _target(text: str) -> tuple[str, str]:
-    head, separator, rest = text.partition(":")
-    return (head.strip().lower(), rest.strip()) if separator and head.strip().lower() in FILES else ("", text)
+def _escape_lines(text: str) -> str:
+    """Escape the notebook's text for Markdown. Lines that begin with ``- `` stay list items."""
+    lines = []
+    for line in text.split("\n"):
+        if line.startswith("- "):
+            lines.append(f"- {escape(line[2:])}")
+        else:
+            lines.append(escape(line))
+    return "\n".join(lines)

@@ -1,101 +1,146 @@
-"""/forget erases, after a yes, something with all that was made of it."""
+"""/forget: erase all messages about a subject, and everything that was made from them.
+
+Nothing is erased before the person confirms the list of findings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from datetime import tzinfo
 
 from core.errors import Refused
 from core.markup.markdown import escape
-from core.store.erasure import ErasureList
-from core.text.normalize import shortened
+from core.store.erasure import ErasureItem, ErasureList
+from core.text.normalize import shorten
 from core.types import Answer, Command
 from gateway import texts
-from gateway.commands.registry import CommandContext, announced
-from gateway.services import STATE, Services
+from gateway.commands.registry import CommandContext, load_specs
+from gateway.services import STATE_FILE, Services
 
-CONFIRMED = "--confirmed "
-"""Stands before the token in what a yes runs; the token is the person's secret."""
-LINE_CHARS = 160
+# The confirmed command has these arguments, followed by the token of the list. Only the person who
+# was asked knows the token.
+CONFIRMED_PREFIX = "--confirmed "
+_MAX_ITEM_CHARS = 160
 
 
 class ForgetCommands:
-    specs = announced("forget")
+    specs = load_specs("forget")
 
     def __init__(self, services: Services) -> None:
         self._forgetting = services.forgetting
         self._zone = services.zone
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
+        """Erase a confirmed list, or search and ask for confirmation."""
         request = context.erasure_request
-        if command.arguments.startswith(CONFIRMED):
-            token = command.arguments.removeprefix(CONFIRMED).strip()
+        if command.arguments.startswith(CONFIRMED_PREFIX):
+            token = command.arguments.removeprefix(CONFIRMED_PREFIX).strip()
             try:
-                text = receipt_text(await self._forgetting.erase(token, request))
+                text = render_receipt(await self._forgetting.erase(token, request))
             except Refused as refusal:
                 text = str(refusal)
-            return Answer(text=text, has_erased=True)
-        traces = await self._forgetting.look(command.arguments, request)
+            return Answer(text=text, has_erased_data=True)
+
+        traces = await self._forgetting.prepare(command.arguments, request)
         if not traces.token:
-            mine = " that you said here" if request.is_limited else ""
-            nothing = f"I have nothing{mine} with all of these words, so there is nothing to forget."
-            return Answer(text=" ".join([nothing, *_left(traces)]))
-        confirm = Command(name="forget", arguments=CONFIRMED + traces.token)
-        return Answer(text=f"{traces_text(traces, self._zone)}\n\n{texts.CONFIRM_ERASURE}", confirm=confirm)
+            limit = " that you said here" if request.is_limited else ""
+            sentence = (
+                f"I have nothing{limit} with all of these words, so there is nothing to forget."
+            )
+            return Answer(text=" ".join([sentence, *_describe_remains(traces)]))
+        return Answer(
+            text=f"{render_traces(traces, self._zone)}\n\n{texts.CONFIRM_ERASURE}",
+            confirm_command=Command(name="forget", arguments=CONFIRMED_PREFIX + traces.token),
+        )
 
 
-def traces_text(traces: ErasureList, zone: tzinfo) -> str:
-    whose = " of your own words here" if traces.request.is_limited else ""
-    found = _things(traces, whose, "repeats" if traces.derived == 1 else "repeat")
-    lines = [f"I would forget {found}{':' if traces.shown else '.'}", ""]
-    for trace in traces.shown:
-        head = texts.table("TRACE_KINDS").get(trace.kind, "")
-        if trace.kind == "message":
-            who = f"{escape(trace.who)}, " if trace.who else ""
-            head = f"{who}{texts.day(trace.at, zone)}: "
-        lines.append(f"- {head}{escape(shortened(trace.text, LINE_CHARS))}")
-    more = sum(traces.counts.values()) - len(traces.shown)
-    if more > 0:
-        lines.append(f"- … and {more:,} more")
+def render_traces(traces: ErasureList, zone: tzinfo) -> str:
+    """List what an erasure would remove, for the person to confirm."""
+    suffix = " of your own words here" if traces.request.is_limited else ""
+    verb = "repeats" if traces.derived == 1 else "repeat"
+    end = ":" if traces.items else "."
+    lines = [f"I would forget {_describe_counts(traces, suffix, verb)}{end}", ""]
+    lines += [_render_item(item, zone) for item in traces.items]
+    unlisted_count = sum(traces.counts.values()) - len(traces.items)
+    if unlisted_count > 0:
+        lines.append(f"- … and {unlisted_count:,} more")
     if traces.derived:
         lines += ["", texts.DERIVED]
     return "\n".join(lines)
 
 
-def receipt_text(receipt: ErasureList) -> str:
-    said = [f"Forgotten: {_things(receipt, '', 'repeated')}.", *_left(receipt)]
+def _render_item(item: ErasureItem, zone: tzinfo) -> str:
+    head = texts.table("TRACE_KINDS").get(item.kind, "")
+    if item.kind == "message":
+        author = f"{escape(item.author)}, " if item.author else ""
+        head = f"{author}{texts.format_day(item.at, zone)}: "
+    return f"- {head}{escape(shorten(item.text, _MAX_ITEM_CHARS))}"
+
+
+def render_receipt(receipt: ErasureList) -> str:
+    """Say what an erasure has removed, and what still contains the words."""
+    sentences = [f"Forgotten: {_describe_counts(receipt, '', 'repeated')}."]
+    sentences += _describe_remains(receipt)
     if not receipt.is_clean:
-        said.append(texts.NOT_YET_ERASED)
-    if receipt.asked:
-        said.append(texts.ASKED.format(services=texts.listed(receipt.asked)))
-    said += [f"`{name}` cannot be written, so some of it still stands there." for name in receipt.stuck]
-    return " ".join([*said, texts.LEFT_TO_YOU if receipt.is_noted or receipt.is_done else texts.NOT_NOTED])
+        sentences.append(texts.NOT_YET_ERASED)
+    if receipt.services:
+        sentences.append(texts.ASKED.format(services=texts.join_list(receipt.services)))
+    for name in receipt.unwritable_files:
+        sentences.append(f"`{name}` can't be changed, so it still contains some of it.")
+    is_recorded = receipt.is_journaled or receipt.is_done
+    sentences.append(texts.LEFT_TO_YOU if is_recorded else texts.NOT_NOTED)
+    return " ".join(sentences)
 
 
-def _left(receipt: ErasureList) -> Iterator[str]:
-    """What was found by looking for it once it was erased; of a list that was erased before, nothing is known."""
-    if receipt.left is None:
-        return
-    left = [texts.counted(many, name) for name, many in receipt.left.items() if name != "name"]
-    whose = "limited" if receipt.request.is_limited else "narrowed" if receipt.is_narrowed else "other"
-    if left:
-        yield texts.table("LEFT")[whose].format(things=texts.listed(left))
+def _describe_remains(receipt: ErasureList) -> Sequence[str]:
+    """Return sentences about what still contains the words, found by searching after the erasure.
+
+    The list is empty if that wasn't searched: the same list was already erased before.
+    """
+    if receipt.remaining_counts is None:
+        return []
+    sentences = []
+    remains = []
+    for name, count in receipt.remaining_counts.items():
+        if name != "name":
+            remains.append(texts.format_count(count, name))
+    if remains:
+        template = texts.table("LEFT")[_remains_key(receipt)]
+        sentences.append(template.format(things=texts.join_list(remains)))
     elif receipt.token:
-        yield texts.ERASED
-    if "name" in receipt.left:
-        yield texts.NAMES_STAY
-    if receipt.files is not None:
-        files = texts.listed([f"`{name}`" for name in receipt.files])
-        yield texts.IN_HOME.format(files=files) if files else texts.NOT_IN_HOME
-        if receipt.is_clean and STATE in receipt.files:
-            yield texts.IN_STATE
+        sentences.append(texts.ERASED)
+    if "name" in receipt.remaining_counts:
+        sentences.append(texts.NAMES_STAY)
+
+    if receipt.remaining_files is not None:
+        files = texts.join_list([f"`{name}`" for name in receipt.remaining_files])
+        sentences.append(texts.IN_HOME.format(files=files) if files else texts.NOT_IN_HOME)
+        if receipt.is_clean and STATE_FILE in receipt.remaining_files:
+            sentences.append(texts.IN_STATE)
+    return sentences
 
 
-def _things(found: ErasureList, whose: str, repeat: str) -> str:
-    """``3 messages and 1 reminder, with 2 things that repeat it``."""
-    names = {"job": "reminder", "room": "thing"}
-    parts = [texts.counted(number, names.get(name, name)) for name, number in found.counts.items()]
-    if "room" in found.counts:
-        parts[-1] += " of yours in rooms"
-    derived = f"{texts.counted(found.derived, 'thing')} that {repeat} it" if found.derived else ""
-    return ", with ".join(filter(None, (texts.listed(parts) + whose if parts else "", derived)))
+def _remains_key(receipt: ErasureList) -> str:
+    """Return the key, in the table ``LEFT``, of the reason why something remains."""
+    if receipt.request.is_limited:
+        return "limited"
+    return "narrowed" if receipt.is_narrowed else "other"
+
+
+def _describe_counts(traces: ErasureList, suffix: str, verb: str) -> str:
+    """Render ``3 messages and 1 reminder, with 2 things that repeat it``.
+
+    `suffix` follows the things that were searched for; `verb` is a form of "repeat".
+    """
+    nouns = {"job": "reminder", "room": "thing"}
+    counts = [
+        texts.format_count(count, nouns.get(kind, kind)) for kind, count in traces.counts.items()
+    ]
+    if "room" in traces.counts:
+        counts[-1] += " of yours in rooms"
+    parts = []
+    if counts:
+        parts.append(texts.join_list(counts) + suffix)
+    if traces.derived:
+        parts.append(f"{texts.format_count(traces.derived, 'thing')} that {verb} it")
+    return ", with ".join(parts)

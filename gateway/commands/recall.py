@@ -1,86 +1,136 @@
-"""/recall: what was said, for people to read, with buttons for what they may want next.
+"""/recall: search the history, with buttons to read on or to continue a conversation.
 
-The query language is in `core/search/query.py`, how results look in `core/search/results.py`.
+`core/search/query.py` describes the query language; `core/search/rendering.py` renders the results.
 """
 
 import re
-from dataclasses import replace
+from collections.abc import Sequence
 from datetime import tzinfo
 
-from core.search.query import next_page
+from core.search.query import text_for_next_page
 from core.search.recall import HistorySearch
-from core.search.results import to_markdown
-from core.store.query import READ_FIRST, FoundSession, SearchQuery, SearchResults
-from core.types import Answer, Button, Command, Payer
-from gateway.commands.registry import CommandContext, announced, button
+from core.search.rendering import to_markdown
+from core.store.query import (
+    MAX_FIRST_MESSAGES,
+    FoundSession,
+    ModelHelp,
+    ResultLimits,
+    SearchQuery,
+    SearchResults,
+)
+from core.types import Answer, BillingScope, Button, Command
+from gateway.commands.registry import CommandContext, load_specs, make_button
 
-LIMIT = 5
-BUBBLE_CHARS = 3_000
-CARRIED_CHARS = 1_000
-"""Longer arguments are not carried on to a next page."""
-SHOWN_WITH_BUTTONS = 3
+_MAX_SESSIONS = 5
+_MAX_RESULT_CHARS = 3_000
+# A query longer than this gets no button for the next page.
+_MAX_NEXT_PAGE_CHARS = 1_000
+_MAX_SESSIONS_WITH_BUTTONS = 3
+# A phone turns two hyphens into a dash.
 _SWITCH = r"(?:--|[\u2012-\u2015])(summary|expand|rerank)"
-"""A phone makes one dash of two hyphens."""
-_SWITCHES = re.compile(rf"^\s*{_SWITCH}(?=\s|$)|(?<!\S){_SWITCH}\s*$", re.IGNORECASE)
+# A switch is recognized only before or after the words of the query.
+_LEADING_OR_TRAILING_SWITCH = re.compile(
+    rf"^\s*{_SWITCH}(?=\s|$)|(?<!\S){_SWITCH}\s*$", re.IGNORECASE
+)
 
 
 class RecallCommands:
-    specs = announced("recall")
+    """Searches with `recall`, or with `expanded_recall` if a switch asks for a model's help."""
 
-    def __init__(self, recall: HistorySearch, expanded: HistorySearch, zone: tzinfo) -> None:
+    specs = load_specs("recall")
+
+    def __init__(self, recall: HistorySearch, expanded_recall: HistorySearch, zone: tzinfo) -> None:
         self._recall = recall
-        self._expanded = expanded
+        self._expanded_recall = expanded_recall
         self._zone = zone
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        # The switches before and behind the words, each once.
-        switches, text = dict[str, None](), command.arguments
-        while (found := _SWITCHES.search(text)) is not None:
-            switches[(found[1] or found[2]).lower()] = None
-            text = text[: found.start()] + text[found.end() :]
-        text = text.strip()
-        search = self._expanded if switches else self._recall
-        payer = Payer(session_id=context.session.id, scope=context.scope, user_id=context.inbound.sender.id)
-        query = SearchQuery(text=text, scopes=context.scopes, asker=context.account, limit=LIMIT, payer=payer)
-        query = replace(
-            query,
-            budget_chars=BUBBLE_CHARS,
-            is_summarized="summary" in switches,
-            is_expanded="expand" in switches,
-            is_reranked="rerank" in switches,
+        """Search the history, and add buttons to look closer or to see the next page."""
+        text, switches = _split_switches(command.arguments)
+        billing = BillingScope(
+            session_id=context.session.id, scope=context.scope, user_id=context.inbound.sender.id
+        )
+        query = SearchQuery(
+            text=text,
+            scopes=context.scopes,
+            asker=context.account,
+            limits=ResultLimits(sessions=_MAX_SESSIONS, budget_chars=_MAX_RESULT_CHARS),
+            help=ModelHelp(
+                is_summarized="summary" in switches,
+                is_expanded="expand" in switches,
+                is_reranked="rerank" in switches,
+                billing=billing,
+            ),
             is_incognito=context.session.is_incognito,
         )
+        search = self._expanded_recall if switches else self._recall
         results = await search.recall(query)
-        buttons = _next(results, context.session.id)
-        if results.has_more and len(text) <= CARRIED_CHARS:
-            arguments = " ".join([*(f"--{switch}" for switch in switches), next_page(text)])
-            buttons.append(button("More", "recall", arguments))
+
+        buttons = _make_result_buttons(results, context.session.id)
+        if results.has_more and len(text) <= _MAX_NEXT_PAGE_CHARS:
+            typed_switches = [f"--{switch}" for switch in switches]
+            arguments = " ".join([*typed_switches, text_for_next_page(text)])
+            buttons.append(make_button("More", "recall", arguments))
         return Answer(text=to_markdown(results, self._zone), buttons=tuple(buttons))
 
 
-def _next(results: SearchResults, present_id: int) -> list[Button]:
-    """Buttons for what is shown, by its numbers; `present_id` is the session one is in already."""
+def _split_switches(arguments: str) -> tuple[str, Sequence[str]]:
+    """Split the arguments into the query and its switches, such as ``["summary", "rerank"]``.
+
+    Each switch is returned once, in the order in which the switches were found.
+    """
+    text = arguments
+    switches: list[str] = []
+    while match := _LEADING_OR_TRAILING_SWITCH.search(text):
+        switch = (match[1] or match[2]).lower()
+        if switch not in switches:
+            switches.append(switch)
+        text = text[: match.start()] + text[match.end() :]
+    return text.strip(), switches
+
+
+def _make_result_buttons(results: SearchResults, current_session_id: int) -> list[Button]:
+    """Make buttons to look closer at the results, and to continue their sessions.
+
+    The session that the person is already in gets no button to continue it.
+    """
     if results.shape in ("scroll", "read"):
-        return [way for found in results.sessions for way in _beyond(found, results.shape == "scroll", present_id)]
-    shown = list(enumerate(results.sessions[:SHOWN_WITH_BUTTONS], 1))
-    looks = [
-        button(f"Around {number}", "recall", f"around:{found.matches[0].message_id}")
-        if found.matches
-        else button(f"Read {number}", "recall", f"in:{found.session.id}")
-        for number, found in shown
-    ]
-    return looks + [_go_on(str(number), found) for number, found in shown if found.session.id != present_id]
+        buttons = []
+        for result in results.sessions:
+            buttons += _make_scroll_buttons(result, is_scroll=results.shape == "scroll")
+            if result.session.id != current_session_id:
+                buttons.append(_make_resume_button("it", result))
+        return buttons
+
+    look_buttons = []
+    resume_buttons = []
+    for number, result in enumerate(results.sessions[:_MAX_SESSIONS_WITH_BUTTONS], start=1):
+        if result.matches:
+            message_id = result.matches[0].message_id
+            look_buttons.append(make_button(f"Around {number}", "recall", f"around:{message_id}"))
+        else:
+            look_buttons.append(make_button(f"Read {number}", "recall", f"in:{result.session.id}"))
+        if result.session.id != current_session_id:
+            resume_buttons.append(_make_resume_button(str(number), result))
+    return look_buttons + resume_buttons
 
 
-def _beyond(found: FoundSession, is_scroll: bool, present_id: int) -> list[Button]:
-    buttons = []
-    if found.messages_before and found.window:
-        buttons.append(button("Earlier", "recall", f"around:{found.window[0].message_id}"))
-    if found.messages_after and found.window:
-        last = found.window[-1 if is_scroll else READ_FIRST - 1]
-        buttons.append(button("Later", "recall", f"around:{last.message_id}"))
-    return buttons if found.session.id == present_id else [*buttons, _go_on("it", found)]
+def _make_scroll_buttons(result: FoundSession, *, is_scroll: bool) -> list[Button]:
+    """Make buttons for the messages before and after those that are shown.
+
+    In a scroll, "Later" continues after the last message. Otherwise the session's first and last
+    messages are shown, and "Later" continues after the first ones.
+    """
+    buttons: list[Button] = []
+    if not result.window:
+        return buttons
+    if result.messages_before:
+        buttons.append(make_button("Earlier", "recall", f"around:{result.window[0].message_id}"))
+    if result.messages_after:
+        last = result.window[-1] if is_scroll else result.window[MAX_FIRST_MESSAGES - 1]
+        buttons.append(make_button("Later", "recall", f"around:{last.message_id}"))
+    return buttons
 
 
-def _go_on(name: str, found: FoundSession) -> Button:
-    return button(f"Go on with {name}", "sessions", str(found.session.id))
+def _make_resume_button(name: str, result: FoundSession) -> Button:
+    return make_button(f"Go on with {name}", "sessions", str(result.session.id))

@@ -1,8 +1,8 @@
-"""All slash commands as one: announces them, says who gives one and where, finds it in the groups, keeps the buttons of
-its answer, and asks before what cannot be undone.
+"""All slash commands: which exist, which one an event means, and how its answer is prepared.
 
-Questions that wait for a yes are rows for the account and address that was asked, for ten minutes. A yes, or the
-button, runs the command of `Answer.confirm`; anything else cancels it and is handled as usual.
+A command can ask for confirmation with `Answer.confirm_command`. The registry stores that question
+for the account and address that was asked; it expires after ten minutes. A "yes", or the "Yes"
+button, runs the stored command. Any other event cancels the question and is handled as usual.
 """
 
 from __future__ import annotations
@@ -11,54 +11,53 @@ import difflib
 import re
 import secrets
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from pydantic import TypeAdapter
 
-from core.agent.turn import BADGE
+from core.agent.turn import INCOGNITO_BADGE
 from core.errors import Refused
 from core.ports import Clock
-from core.store.actions import Actions, ButtonAction, question
+from core.store.actions import Actions, ButtonAction, build_question
 from core.store.erasure import ErasureRequest
-from core.store.notes import Author
-from core.text.normalize import language_data, on_one_line
-from core.types import Account, Answer, Button, Command, CommandSpec, ErasureEpoch, Inbound, Option, Scope, Session
+from core.store.notes import Author, PendingNote
+from core.text.normalize import language_data, to_single_line
+from core.types import (
+    Account,
+    Answer,
+    Button,
+    Command,
+    CommandSpec,
+    ErasureEpoch,
+    Inbound,
+    Option,
+    Scope,
+    Session,
+)
 from gateway import texts
-
-if TYPE_CHECKING:
-    from gateway.commands.skills import SkillCommands
-
-YES = Command(name="yes")
-"""What a terminal shows for the button, and takes for a yes."""
-UNCLEAR = Command(name="yes", arguments="to several")
-"""What a yes runs that may mean several questions."""
-SUGGESTIONS = frozenset({"remind", "cron"})
-"""Commands that suggest what was probably meant: "ok" is enough for them, but not for what cannot be undone."""
-_LONGEST_CHARS = 40
-BUTTON_LIFE = timedelta(days=7)
-_SECRET_ARGUMENTS = frozenset({"approve", "forget", "link"})
-"""Commands whose arguments are never kept."""
-_INCOGNITO = frozenset({"incognito", "new", "stop", "undo", "retry", "compress", "link", "unlink"})
-"""Of those that change something, the ones that write nothing of an incognito conversation down."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandContext:
-    """`scopes` is all that may be seen, as of `epoch`; `scope` is what is written to, `session` the open one.
-    `is_stopped`: a turn was running and has been stopped for this /stop. `has_asked`: an earlier process had begun the
-    turn that this command asks for. `is_shell`: typed as `mneme …`, not in a chat."""
+    """Who gave a command, where, and with which rights."""
 
     inbound: Inbound
+    # The command writes to this scope.
     scope: Scope
+    # The command may read these scopes, as they were at `epoch`.
     scopes: frozenset[Scope]
+    # The open session of the conversation.
     session: Session
     is_owner: bool
-    is_stopped: bool = False
-    has_asked: bool = False
+    # For /stop: an answer was being written and has been stopped.
+    has_stopped_turn: bool = False
+    # For /retry: an earlier process already began to answer the question again, and then ended.
+    has_begun_turn: bool = False
+    # The command was typed in a shell as `mneme ...`, not in a chat.
     is_shell: bool = False
     epoch: ErasureEpoch | None = None
 
@@ -67,33 +66,50 @@ class CommandContext:
         return self.inbound.account
 
     @property
-    def is_public(self) -> bool:
-        """Whether others read the answer: in a room, unless the platform shows it to this person alone."""
+    def is_answer_public(self) -> bool:
+        """True if other people see the answer.
+
+        That's the case in a group, unless the platform shows the answer to this person only.
+        """
         return not self.inbound.is_direct and not self.inbound.is_interaction
 
     @property
     def is_member(self) -> bool:
-        """Whether somebody speaks in a room who is not the owner: what is kept there is not theirs to decide."""
-        return self.scope.is_room and not self.is_owner
+        """True if the command comes from a group member who isn't the owner.
 
-    def may_change(self, account: Account | None) -> bool:
-        """Whether what `account` had kept may be changed: in a room only by that account and the owner."""
+        Members may read what the group keeps, but the owner decides about it.
+        """
+        return self.scope.is_group and not self.is_owner
+
+    def can_change(self, account: Account | None) -> bool:
+        """Return True if this person may change an item that `account` stored.
+
+        In a group, only the owner and that account may. None stands for an item without an author.
+        """
         return not self.is_member or account == self.account
 
     @property
-    def origin(self) -> str:
-        """A stable key of the command's message or button: what it makes is made once."""
-        press = self.inbound.kind == "action"
-        return f"{self.inbound.address.key}#{self.inbound.text if press else self.inbound.message_id}"
+    def idempotency_key(self) -> str:
+        """A stable key of the command's message or button press.
+
+        A command that runs twice, for example after a crash, uses it to create things only once.
+        """
+        event_id = self.inbound.message_id
+        if self.inbound.kind == "action":
+            event_id = self.inbound.text
+        return f"{self.inbound.address.key}#{event_id}"
 
     @property
     def author(self) -> Author:
-        """Who changes something with this command, and with which message, if that can be opened again."""
-        is_message = self.inbound.kind == "message" and not self.inbound.is_interaction and not self.is_shell
+        """The author of a change that this command makes.
+
+        It names the command's message only if people can open that message again later.
+        """
+        is_message = self.inbound.kind == "message" and not self.inbound.is_interaction
         return Author(
             account=self.account,
             address=None if self.is_shell else self.inbound.address,
-            external_id=self.inbound.message_id if is_message else None,
+            external_id=self.inbound.message_id if is_message and not self.is_shell else None,
             origin="member" if self.is_member else "typed",
             reason="in a room the owner decides what stands in its notes",
             epoch=self.epoch,
@@ -101,6 +117,7 @@ class CommandContext:
 
     @property
     def erasure_request(self) -> ErasureRequest:
+        """The request of this person to erase something here."""
         return ErasureRequest(
             account=self.account,
             scope=self.scope,
@@ -111,217 +128,411 @@ class CommandContext:
         )
 
 
-def button(label: str, name: str, arguments: str) -> Button:
-    return Button(label=label, command=Command(name=name, arguments=arguments))
-
-
-def with_ids(buttons: Sequence[Button]) -> tuple[Button, ...]:
-    return tuple(replace(one, id=secrets.token_urlsafe(12)) for one in buttons)
-
-
-def actions_of(buttons: Sequence[Button], scope: Scope, account: Account | None, now: datetime) -> list[ButtonAction]:
-    """The rows of buttons in a place; `account`: who alone may press them."""
-    until = now + BUTTON_LIFE
-    return [
-        ButtonAction(id=one.id, scope=scope, account=account, command=one.command, expires_at=until) for one in buttons
-    ]
-
-
-def announced(*names: str) -> tuple[CommandSpec, ...]:
-    return tuple(_specs()[name] for name in names)
-
-
-def number_in(words: str) -> int | None:
-    """The number of ``3`` or ``#3``."""
-    word = words.strip().lstrip("#")
-    return int(word) if word.isascii() and word.isdigit() and len(word) < 18 else None
-
-
-def is_command(name: str) -> bool:
-    return name in ("start", "yes") or name in _specs()
-
-
-@cache
-def _specs() -> Mapping[str, CommandSpec]:
-    named = {name: {"name": name, **table} for name, table in language_data("commands", "gateway.commands").items()}
-    return TypeAdapter(dict[str, CommandSpec]).validate_python(named)
-
-
-def yes_button(asked: ButtonAction) -> Button:
-    return Button(label="Yes", command=YES, id=asked.id)
-
-
-def may_answer(inbound: Inbound) -> bool:
-    """Whether an event may be the answer to a question."""
-    return inbound.kind == "action" or is_yes(inbound, is_ok_enough=True)
-
-
-def is_yes(inbound: Inbound, *, is_ok_enough: bool = False) -> bool:
-    """Whether a person says yes, with a please or thanks at most, in any language, case and punctuation; "ok" or a
-    thumb up where that is enough."""
-    if inbound.attachments or inbound.origin != "typed":
-        return False
-    if inbound.command is not None:
-        return inbound.command == YES
-    if len(inbound.text) > _LONGEST_CHARS:
-        return False
-    folded = unicodedata.normalize("NFKC", inbound.text).casefold()
-    said = "".join(sign for sign in folded if unicodedata.category(sign)[0] in "LM" or sign.isspace()).split()
-    if not said:
-        return is_ok_enough and "👍" in folded
-    answers = _words("yes") | _words("ok") if is_ok_enough else _words("yes")
-    return " ".join(said) in answers or (said[0] in answers and _words("beside").issuperset(said[1:]))
-
-
-@cache
-def _words(kind: str) -> frozenset[str]:
-    return frozenset(language_data("confirmations", "gateway.commands")[kind].split())
-
-
 class CommandGroup(Protocol):
-    """Some commands that belong together; `specs` announces them."""
+    """Commands that belong together. `specs` describes each of them."""
 
     @property
     def specs(self) -> Sequence[CommandSpec]: ...
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Does it. Raises Refused with a sentence for the person."""
+        """Run one command and return its answer.
+
+        Raises Refused, with a sentence for the person, if the command can't be run.
+        """
 
 
 @runtime_checkable
-class SuggestingGroup(Protocol):
-    """A group that knows what an option may be."""
+class AutocompletingGroup(Protocol):
+    """A command group that can complete the value of an option while a person types it."""
 
-    async def suggest(self, typed: str, scope: Scope) -> Mapping[str, str]:
-        """Values for what is typed, best first, and how each is shown."""
+    async def autocomplete(self, typed: str, scope: Scope) -> Mapping[str, str]:
+        """Return possible values for `typed`, best first, each with the label to show."""
 
 
-class Commands:
+# The command behind the "Yes" button; the terminal shows it and accepts it as an answer.
+YES_COMMAND = Command(name="yes")
+# The command that a "yes" runs if it could answer several questions.
+AMBIGUOUS_YES = Command(name="yes", arguments="to several")
+# These commands only ask whether they understood a time correctly, so "ok" confirms them.
+# Commands that can't be undone need a "yes".
+COMMANDS_CONFIRMED_BY_OK = frozenset({"remind", "cron"})
+BUTTON_LIFETIME = timedelta(days=7)
+# A longer message is never taken as a "yes".
+_MAX_YES_CHARS = 40
+# Commands whose arguments are never stored.
+_COMMANDS_WITH_SECRETS = frozenset({"approve", "forget", "link"})
+# Commands that change something, but store nothing of an incognito conversation.
+_INCOGNITO_COMMANDS = frozenset(
+    {"incognito", "new", "stop", "undo", "retry", "compress", "link", "unlink"}
+)
+_MAX_NUMBER_DIGITS = 17
+
+# Tells whether a message in this scope calls a skill by its name.
+SkillCallCheck = Callable[[Inbound, Scope], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedInbound:
+    """An event together with the command that it means."""
+
+    # The event. A call of a skill has no `command`: the model gets it as a message.
+    inbound: Inbound
+    # The event as it's stored: without arguments that must not be stored.
+    stored_inbound: Inbound
+    # The command to run, or None for a message or an expired button.
+    command: Command | None
+    # The event doesn't wait in the conversation's queue: its command changes nothing, or it's a
+    # button that has expired.
+    is_immediate: bool
+
+
+class CommandRegistry:
+    """Finds and runs the commands of all groups.
+
+    Without `is_skill_call`, no message is taken as a call of a skill.
+    """
+
     def __init__(
-        self, groups: Sequence[CommandGroup], actions: Actions, clock: Clock, skills: SkillCommands | None = None
+        self,
+        groups: Sequence[CommandGroup],
+        actions: Actions,
+        clock: Clock,
+        is_skill_call: SkillCallCheck | None = None,
     ) -> None:
-        self._skills = skills
-        self._groups = {spec.name: group for group in groups for spec in group.specs}
-        self._specs = {spec.name: spec for spec in announced("help", *self._groups)}
         self.actions = actions
         self._clock = clock
+        self._is_skill_call = is_skill_call
+        self._groups = {spec.name: group for group in groups for spec in group.specs}
+        self._specs = {spec.name: spec for spec in load_specs("help", *self._groups)}
 
     @property
     def specs(self) -> tuple[CommandSpec, ...]:
         return tuple(self._specs.values())
 
-    def is_reading(self, command: Command) -> bool:
-        """Whether the command changes nothing, so that it runs beside the conversation's queue."""
-        spec = self._specs.get(command.name)
-        if spec is None or spec.changes is None:
-            return command != YES
-        return re.fullmatch(rf"(?:{spec.changes})(\s.*)?", command.arguments.strip(), re.I | re.S) is None
+    async def resolve(self, inbound: Inbound, scope: Scope) -> ResolvedInbound:
+        """Find the command that an event means. Call it once, before the event is accepted.
 
-    def kept(self, command: Command) -> str:
-        is_secret = command.name in _SECRET_ARGUMENTS
-        return f"/{command.name}" + (f" {command.arguments}" if command.arguments and not is_secret else "")
+        Consumes the questions that wait for this person here, like `take_confirmed_command`.
+        """
+        inbound = await self._unwrap_skill_call(inbound, scope)
+        command = await self.resolve_command(inbound, scope)
+        is_immediate = inbound.kind == "action"
+        if command is not None:
+            is_immediate = self.is_read_only(command)
+        return ResolvedInbound(
+            inbound=inbound,
+            stored_inbound=_remove_secret_arguments(inbound),
+            command=command,
+            is_immediate=is_immediate,
+        )
 
-    async def as_said(self, inbound: Inbound, scope: Scope) -> Inbound:
-        """The event; without its command where that calls a skill."""
-        command, skills = inbound.command, self._skills
-        if command is None or skills is None or (command.name != "skill" and is_command(command.name)):
-            return inbound
-        return replace(inbound, command=None) if await skills.is_call(inbound, scope) else inbound
+    async def resolve_command(self, inbound: Inbound, scope: Scope) -> Command | None:
+        """Return the command that an event means, or None.
 
-    async def suggest(self, name: str, typed: str, scope: Scope) -> Mapping[str, str]:
-        group = self._groups.get(name)
-        return await group.suggest(typed, scope) if isinstance(group, SuggestingGroup) else {}
-
-    def discreet(self, inbound: Inbound) -> Inbound:
-        """The event as it is written down: without arguments that are never kept."""
-        command = inbound.command
-        if command is None or command.name not in _SECRET_ARGUMENTS or not command.arguments:
-            return inbound
-        return replace(inbound, text=f"/{command.name}", command=Command(name=command.name))
-
-    async def answer(self, command: Command, context: CommandContext) -> tuple[Answer, Sequence[ButtonAction]]:
-        """What is said to a command, also where it is refused, private if the command is, and the rows of its buttons,
-        which the caller stores with it; a question gets its own in front."""
-        try:
-            answer = await self._run(command, context)
-        except Refused as refusal:
-            answer = Answer(text=str(refusal))
-        spec = self._specs.get(command.name)
-        if context.session.is_incognito:
-            # A button is a row, and what it does may be words.
-            answer = replace(answer, text=f"{BADGE}\n\n{answer.text}", buttons=())
-        buttons = with_ids(answer.buttons)
-        account = context.account if context.inbound.is_direct or (spec and spec.is_private) else None
-        now, scope = self._clock.now(), context.scope
-        actions = actions_of(buttons, scope, account, now)
-        if answer.confirm is not None:
-            asked = question(answer.confirm, context.account, scope, context.inbound.address, context.origin, now)
-            buttons = (yes_button(asked), *buttons)
-            actions.append(asked)
-        # A yes or a sentence said where others read it is answered there: there is no other way to that person.
-        is_open = context.is_public and context.inbound.kind == "message" and context.inbound.command is None
-        is_private = not is_open and (answer.is_private or spec is None or spec.is_private)
-        return replace(answer, buttons=buttons, is_private=is_private), actions
-
-    async def _run(self, command: Command, context: CommandContext) -> Answer:
-        if command.name in ("help", "start"):
-            return Answer(text=self._help(command))
-        if command == YES:
-            return Answer(text=texts.NOTHING_WAITS_FOR_YES, is_private=True)
-        if command == UNCLEAR:
-            raise Refused(texts.SEVERAL_QUESTIONS)
-        group = self._groups.get(command.name)
-        if group is None:
-            near = difflib.get_close_matches(command.name, self._specs, n=3, cutoff=0.5)
-            guess = f" Did you mean {' or '.join(f'/{one}' for one in near)}?" if near else ""
-            return Answer(text=f"There is no command /{command.name[:40]}.{guess} /help lists them all.")
-        if context.session.is_incognito and not self.is_reading(command) and command.name not in _INCOGNITO:
-            raise Refused(texts.INCOGNITO_WRITES_NOTHING)
-        return await group.run(command, context)
-
-    async def confirmed(self, inbound: Inbound) -> Command | None:
-        """The command that an event confirms; None when nothing waited, or the event is no yes and what waited is over.
-        Must see every press and all that may be a yes before it is accepted."""
-        taker = f"{inbound.kind}:{inbound.message_id}"
-        waiting = await self.actions.take(inbound.address, inbound.account, taker, self._clock.now())
-        if inbound.kind == "action":
-            return next((action.command for action in waiting if inbound.text == action.id), None)
-        asked = [action.command for action in waiting]
-        if not asked or not is_yes(inbound, is_ok_enough=all(one.name in SUGGESTIONS for one in asked)):
-            return None
-        # One of several may have come from elsewhere and not be seen yet: a bare yes does not say which is meant.
-        return asked[0] if len(asked) == 1 else UNCLEAR
-
-    async def given(self, inbound: Inbound, scope: Scope) -> Command | None:
-        """The command of an event: typed, of the question that it says yes to, or of a pressed button unless that has
-        expired, or is not for this place or person. What was asked before is over as any event is accepted."""
-        confirmed = await self.confirmed(inbound) if may_answer(inbound) else None
-        if confirmed is not None or inbound.kind != "action":
-            return confirmed or inbound.command
+        The command was typed, or a "yes" confirms it, or it belongs to the button that was pressed.
+        A button means nothing if it has expired or belongs to another scope or person. Questions
+        that waited for this person here are answered or cancelled by the event.
+        """
+        if can_confirm(inbound):
+            command = await self.take_confirmed_command(inbound)
+            if command is not None:
+                return command
+        if inbound.kind != "action":
+            return inbound.command
         action = await self.actions.find(inbound.text, self._clock.now())
         if action is None or action.scope != scope or action.account not in (None, inbound.account):
             return None
         return action.command
 
-    def _help(self, command: Command) -> str:
-        name = command.arguments.strip().lstrip("/").lower()
-        wanted = self._specs.get(name)
-        if name and wanted is None:
-            raise Refused(f"There is no command /{on_one_line(name)[:32]}. `/help` lists them all.")
-        if wanted is not None:
-            return "\n".join([f"`{_usage(wanted)}`: {wanted.description}.", *map(_described, wanted.options)])
-        return "\n".join([texts.HELP, "", *(f"- `{_usage(spec)}`: {spec.description}" for spec in self.specs)])
+    async def take_confirmed_command(self, inbound: Inbound) -> Command | None:
+        """Take the questions that wait for this person here; return the command that is confirmed.
+
+        Returns None if no question waited, or if the event doesn't confirm one, which cancels them.
+        Call it for each event for which `can_confirm` is true, before the event is accepted. The
+        same event gets the same result again after a crash.
+        """
+        taker = f"{inbound.kind}:{inbound.message_id}"
+        now = self._clock.now()
+        questions = await self.actions.take(inbound.address, inbound.account, taker, now)
+        if inbound.kind == "action":
+            for question in questions:
+                if question.id == inbound.text:
+                    return question.command
+            return None
+        if not questions:
+            return None
+        commands = [question.command for question in questions]
+        is_ok_enough = all(command.name in COMMANDS_CONFIRMED_BY_OK for command in commands)
+        if not is_yes(inbound, is_ok_enough=is_ok_enough):
+            return None
+        if len(commands) > 1:
+            # The person may not have seen all questions yet: "yes" doesn't say which one is meant.
+            return AMBIGUOUS_YES
+        return commands[0]
+
+    async def _unwrap_skill_call(self, inbound: Inbound, scope: Scope) -> Inbound:
+        """Return the event without its command if it calls a skill, else unchanged."""
+        if inbound.command is None or self._is_skill_call is None:
+            return inbound
+        if is_command(inbound.command.name) and inbound.command.name != "skill":
+            return inbound
+        if await self._is_skill_call(inbound, scope):
+            return replace(inbound, command=None)
+        return inbound
+
+    def is_read_only(self, command: Command) -> bool:
+        """Return True if the command changes nothing, so it needn't wait in the queue.
+
+        `CommandSpec.changes` is a pattern of the arguments with which a command changes something.
+        """
+        spec = self._specs.get(command.name)
+        if spec is None or spec.changes is None:
+            return command != YES_COMMAND
+        pattern = rf"(?:{spec.changes})(\s.*)?"
+        arguments = command.arguments.strip()
+        return re.fullmatch(pattern, arguments, re.IGNORECASE | re.DOTALL) is None
+
+    def render_stored_text(self, command: Command) -> str:
+        """Render a command as the history stores it, without arguments that must not be stored."""
+        if command.arguments and command.name not in _COMMANDS_WITH_SECRETS:
+            return f"/{command.name} {command.arguments}"
+        return f"/{command.name}"
+
+    async def autocomplete(self, name: str, typed: str, scope: Scope) -> Mapping[str, str]:
+        """Return completions for an option of the command `name`; see `AutocompletingGroup`."""
+        group = self._groups.get(name)
+        if not isinstance(group, AutocompletingGroup):
+            return {}
+        return await group.autocomplete(typed, scope)
+
+    async def answer(
+        self, command: Command, context: CommandContext
+    ) -> tuple[Answer, Sequence[ButtonAction]]:
+        """Run a command; return its answer and the rows of the answer's buttons.
+
+        The caller stores the rows together with the answer. A refusal becomes the answer's text.
+        If the command asks for confirmation, the first button is "Yes".
+        """
+        try:
+            answer = await self._run(command, context)
+        except Refused as refusal:
+            answer = Answer(text=str(refusal))
+        if context.session.is_incognito:
+            # Buttons are stored as rows, and their commands may contain words of the conversation.
+            answer = replace(answer, text=f"{INCOGNITO_BADGE}\n\n{answer.text}", buttons=())
+
+        spec = self._specs.get(command.name)
+        is_for_one_person = context.inbound.is_direct or (spec is not None and spec.is_private)
+        presser = context.account if is_for_one_person else None
+        now = self._clock.now()
+        buttons = assign_button_ids(answer.buttons)
+        actions = make_button_actions(buttons, context.scope, presser, now)
+        if answer.confirm_command is not None:
+            question = build_question(
+                answer.confirm_command,
+                context.account,
+                context.scope,
+                context.inbound.address,
+                context.idempotency_key,
+                now,
+            )
+            buttons = (make_yes_button(question), *buttons)
+            actions.append(question)
+
+        # In a group, a "yes" or a sentence can't be answered privately, so everyone sees the
+        # answer.
+        is_message = context.inbound.kind == "message" and context.inbound.command is None
+        is_open = context.is_answer_public and is_message
+        is_private_command = spec is None or spec.is_private
+        is_private = not is_open and (answer.is_private or is_private_command)
+        return replace(answer, buttons=buttons, is_private=is_private), actions
+
+    async def _run(self, command: Command, context: CommandContext) -> Answer:
+        """Run a command with the group it belongs to. Raises Refused."""
+        if command.name in ("help", "start"):
+            return self._answer_help(command.arguments, context)
+        if command == YES_COMMAND:
+            return Answer(text=texts.NOTHING_WAITS_FOR_YES, is_private=True)
+        if command == AMBIGUOUS_YES:
+            raise Refused(texts.SEVERAL_QUESTIONS)
+        group = self._groups.get(command.name)
+        if group is None:
+            platform = context.inbound.address.platform
+            return Answer(text=self._render_unknown_command(command.name, platform))
+        if context.session.is_incognito:
+            is_allowed = command.name in _INCOGNITO_COMMANDS or self.is_read_only(command)
+            if not is_allowed:
+                raise Refused(texts.INCOGNITO_WRITES_NOTHING)
+        return await group.run(command, context)
+
+    def _render_unknown_command(self, name: str, platform: str) -> str:
+        """Name commands that the person may have meant, judging by their spelling or meaning."""
+        commands = {spec_name: spec_name for spec_name in self._specs}
+        for command, words in language_data("synonyms", "gateway.commands").items():
+            if command in self._specs or platform == "terminal":
+                commands[command] = command
+                commands.update(dict.fromkeys(words, command))
+        matches = [name]
+        if name not in commands:
+            matches = difflib.get_close_matches(name, commands, n=3, cutoff=0.65)
+        suggestion = ""
+        if matches:
+            names = dict.fromkeys(commands[match] for match in matches)
+            suggestion = f" Did you mean {' or '.join(f'/{match}' for match in names)}?"
+        return texts.UNKNOWN_COMMAND.format(name=name[:40], suggestion=suggestion)
+
+    def _answer_help(self, arguments: str, context: CommandContext) -> Answer:
+        """Explain one command, list all of them ("all"), or show what a newcomer needs."""
+        name = arguments.strip().lstrip("/").lower()
+        if not name:
+            button = make_button(texts.ALL_COMMANDS, "help", "all")
+            return Answer(text=texts.HELP, buttons=(button,))
+        if name == "all":
+            specs = [spec for spec in self.specs if context.is_owner or not spec.is_for_owner]
+            lines = [f"- `{_render_usage(spec)}`: {spec.description}" for spec in specs]
+            return Answer(text="\n".join(lines))
+        spec = self._specs.get(name)
+        if spec is None:
+            platform = context.inbound.address.platform
+            raise Refused(self._render_unknown_command(to_single_line(name)[:32], platform))
+        options = [_render_option(option) for option in spec.options]
+        return Answer(text="\n".join([f"`{_render_usage(spec)}`: {spec.description}.", *options]))
 
 
-def _usage(spec: CommandSpec) -> str:
-    """What is typed, without options that have a prefix and may stand anywhere."""
-    plain = [option for option in spec.options if not option.prefix]
-    words = [f"<{option.name}>" if option.is_required else f"[{option.name}]" for option in plain]
-    return " ".join([f"/{spec.name}", *words])
+def can_confirm(inbound: Inbound) -> bool:
+    """Return True if an event may be the answer to a question."""
+    return inbound.kind == "action" or is_yes(inbound, is_ok_enough=True)
 
 
-def _described(option: Option) -> str:
+def is_yes(inbound: Inbound, *, is_ok_enough: bool = False) -> bool:
+    """Return True if a person says "yes" and nothing else but words like "please" or "thanks".
+
+    "Yes" is understood in many languages; letter case and punctuation don't matter. With
+    `is_ok_enough`, "ok" or a thumbs-up counts, too.
+    """
+    if inbound.attachments or inbound.origin != "typed":
+        return False
+    if inbound.command is not None:
+        return inbound.command == YES_COMMAND
+    if len(inbound.text) > _MAX_YES_CHARS:
+        return False
+    text = unicodedata.normalize("NFKC", inbound.text).casefold()
+    words = "".join(char for char in text if _is_letter_or_space(char)).split()
+    if not words:
+        return is_ok_enough and "👍" in text
+
+    answers = _load_confirmation_words("yes")
+    if is_ok_enough:
+        answers |= _load_confirmation_words("ok")
+    if " ".join(words) in answers:
+        return True
+    return words[0] in answers and _load_confirmation_words("polite").issuperset(words[1:])
+
+
+def _is_letter_or_space(char: str) -> bool:
+    """Return True for a letter, a combining mark of a letter, or white space."""
+    return unicodedata.category(char)[0] in "LM" or char.isspace()
+
+
+@cache
+def _load_confirmation_words(kind: str) -> frozenset[str]:
+    return frozenset(language_data("confirmations", "gateway.commands")[kind].split())
+
+
+def make_button(label: str, name: str, arguments: str) -> Button:
+    """Make a button that runs the command `name` with these arguments."""
+    return Button(label=label, command=Command(name=name, arguments=arguments))
+
+
+def make_decision_buttons(note: PendingNote) -> tuple[Button, ...]:
+    """Make the buttons that approve or reject a pending note."""
+    return (
+        make_button(f"Approve {note.id}", "memory", f"approve {note.id}"),
+        make_button(f"Reject {note.id}", "memory", f"reject {note.id}"),
+    )
+
+
+def make_yes_button(question: ButtonAction) -> Button:
+    return Button(label="Yes", command=YES_COMMAND, id=question.id)
+
+
+def assign_button_ids(buttons: Sequence[Button]) -> tuple[Button, ...]:
+    """Give each button a random id, by which its press is recognized."""
+    return tuple(replace(button, id=secrets.token_urlsafe(12)) for button in buttons)
+
+
+def make_button_actions(
+    buttons: Sequence[Button], scope: Scope, account: Account | None, now: datetime
+) -> list[ButtonAction]:
+    """Make the rows of buttons that are shown in `scope`.
+
+    Only `account` may press them; None lets everybody in the scope do so.
+    """
+    expires_at = now + BUTTON_LIFETIME
+    return [
+        ButtonAction(
+            id=button.id,
+            scope=scope,
+            account=account,
+            command=button.command,
+            expires_at=expires_at,
+        )
+        for button in buttons
+    ]
+
+
+def parse_number(text: str) -> int | None:
+    """Return the number of ``3`` or ``#3``, or None for any other text."""
+    digits = text.strip().lstrip("#")
+    if digits.isascii() and digits.isdigit() and len(digits) <= _MAX_NUMBER_DIGITS:
+        return int(digits)
+    return None
+
+
+def is_command(name: str) -> bool:
+    """Return True if a command has this name."""
+    return name in ("start", "yes") or name in _load_all_specs()
+
+
+def load_specs(*names: str) -> tuple[CommandSpec, ...]:
+    """Return the specs of commands, as `data/commands.toml` describes them."""
+    return tuple(_load_all_specs()[name] for name in names)
+
+
+@cache
+def _load_all_specs() -> Mapping[str, CommandSpec]:
+    specs = {}
+    for name, table in language_data("commands", "gateway.commands").items():
+        specs[name] = {"name": name, **table}
+    return TypeAdapter(dict[str, CommandSpec]).validate_python(specs)
+
+
+def _remove_secret_arguments(inbound: Inbound) -> Inbound:
+    """Return the event without command arguments that must not be stored."""
+    command = inbound.command
+    if command is None or not command.arguments or command.name not in _COMMANDS_WITH_SECRETS:
+        return inbound
+    return replace(inbound, text=f"/{command.name}", command=Command(name=command.name))
+
+
+def _render_usage(spec: CommandSpec) -> str:
+    """Render how a command is typed, such as ``/help [command]``.
+
+    Options with a prefix are left out: they may be typed anywhere.
+    """
+    words = [f"/{spec.name}"]
+    for option in spec.options:
+        if not option.prefix:
+            words.append(f"<{option.name}>" if option.is_required else f"[{option.name}]")
+    return " ".join(words)
+
+
+def _render_option(option: Option) -> str:
+    """Render one line of a command's help, such as ``- *title*: the title``."""
     name = f"`{option.prefix}`" if option.prefix else f"*{option.name}*"
-    colon = "" if option.prefix.endswith(":") else ":"
-    choices = f" ({', '.join(option.choices)})" if option.choices and not option.is_switch else ""
-    return f"- {name}{colon} {option.description}{choices}"
+    if not option.prefix.endswith(":"):
+        name += ":"
+    choices = ""
+    if option.choices and not option.is_switch:
+        choices = f" ({', '.join(option.choices)})"
+    return f"- {name} {option.description}{choices}"

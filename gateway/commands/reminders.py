@@ -4,75 +4,114 @@ from __future__ import annotations
 
 from typing import cast
 
-from core.dates.schedule import Reading
+from core.dates.schedule import ParsedSchedule
 from core.errors import Refused
 from core.markup.markdown import escape
 from core.scheduling.appointments import ACTIONS, Action
-from core.store.actions import question
-from core.types import LOCAL, Answer, Command, ToolContext
+from core.store.actions import build_question
+from core.types import LOCAL_SCOPE, Answer, Command, ToolContext
 from gateway import texts
-from gateway.commands.registry import CommandContext, announced, number_in
+from gateway.commands.registry import CommandContext, load_specs, parse_number
 from gateway.services import Services
 
 
 class ReminderCommands:
-    """Over the appointments of `services`, in a chat and in the shell."""
-
-    specs = announced("remind", "cron")
+    specs = load_specs("remind", "cron")
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._appointments = services.appointments
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
+        """Add a reminder or a scheduled question, list all, or change one."""
         if command.name == "remind":
-            return await self._add(command.arguments, context)
+            return await self._add(command.arguments, context, is_prompt=False)
         word, _, rest = command.arguments.strip().partition(" ")
         action = word.lower()
         if action == "add":
             return await self._add(rest, context, is_prompt=True)
         if action in ("", "list"):
-            lines = []
-            for job in await self._appointments.jobs.of(context.scopes):
-                elsewhere = "" if job.target == context.inbound.address else f" (to {job.target.key})"
-                lines.append(f"- {escape(self._appointments.describe(job))}{elsewhere}")
-            return Answer(text="\n".join(lines) or texts.NO_REMINDERS)
+            return await self._list(context)
         if action not in ACTIONS:
             raise Refused(texts.CRON_USAGE)
-        if (number := number_in(rest)) is None:
-            raise Refused(f"Say which by its number: `/cron {action} 3`. `/cron` lists them.")
+        number = parse_number(rest)
+        if number is None:
+            raise Refused(f"Add the number: `/cron {action} 3`. `/cron` lists the numbers.")
+        # The owner may change all jobs, others only their own.
         by = None if context.is_owner else context.account
-        return Answer(text=escape(await self._appointments.change(cast(Action, action), number, context.scopes, by)))
+        report = await self._appointments.change(cast(Action, action), number, context.scopes, by)
+        return Answer(text=escape(report))
 
-    async def _add(self, line: str, context: CommandContext, *, is_prompt: bool = False) -> Answer:
+    async def _list(self, context: CommandContext) -> Answer:
+        """List the visible jobs, with the target if a job is delivered elsewhere."""
+        lines = []
+        for job in await self._appointments.jobs.list_visible(context.scopes):
+            line = f"- {escape(self._appointments.describe_job(job))}"
+            if job.target != context.inbound.address:
+                line += f" (to {job.target.key})"
+            lines.append(line)
+        return Answer(text="\n".join(lines) or texts.NO_REMINDERS)
+
+    async def _add(self, line: str, context: CommandContext, *, is_prompt: bool) -> Answer:
+        """Add a reminder, or a scheduled question if `is_prompt`.
+
+        If the time of `line` isn't certain, the person is asked to confirm it first.
+        """
         if not line.strip():
             raise Refused(texts.REMIND_USAGE)
-        reading = await self._appointments.read(line, is_prompt=is_prompt)
-        if not reading.is_certain:
-            return self._doubt(reading)
+        schedule = await self._appointments.interpret(line, is_prompt=is_prompt)
+        if not schedule.is_certain:
+            return self._ask_to_confirm(schedule)
         target, scope = context.inbound.address, context.scope
         if context.is_shell:
-            # What is planned there is said where the owner last talked to me in private.
-            target, scope = await self._services.private_place(LOCAL) or (target, LOCAL)
+            # Deliver it in the private chat that the owner used last, if there is one.
+            scope = LOCAL_SCOPE
+            private_chat = await self._services.find_private_chat(LOCAL_SCOPE)
+            if private_chat is not None:
+                target, scope = private_chat
         receipt = await self._appointments.add(
-            reading, target, scope, account=context.account, origin=context.origin, epoch=context.epoch
+            schedule,
+            target,
+            scope,
+            account=context.account,
+            origin=context.idempotency_key,
+            epoch=context.epoch,
         )
         if context.is_shell:
-            where = "in the terminal" if scope == LOCAL else f"on {target.platform.capitalize()}"
-            receipt = f"{receipt.removesuffix('.')} ({where})"
+            place = f"on {target.platform.capitalize()}"
+            if scope == LOCAL_SCOPE:
+                place = "in the terminal"
+            receipt = f"{receipt.removesuffix('.')} ({place})"
         return Answer(text=escape(receipt))
 
-    def _doubt(self, reading: Reading) -> Answer:
-        exact = self._appointments.exact(reading)
-        name, words = ("cron", f"add {exact}") if reading.is_prompt else ("remind", exact)
-        doubt = texts.JOB_DOUBT.format(when=self._appointments.when(reading), text=escape(reading.text))
-        return Answer(text=doubt, confirm=Command(name=name, arguments=words))
+    async def ask(self, schedule: ParsedSchedule, context: ToolContext, origin: str | None) -> str:
+        """Store the question whether a reminder was understood correctly; return its text.
 
-    async def ask(self, reading: Reading, context: ToolContext, origin: str | None) -> str:
-        """Lets a reminder that was asked for in plain words wait for a yes; returns the question."""
-        doubt, address = self._doubt(reading), context.session.address
-        assert doubt.confirm is not None
-        now, origin = self._services.clock.now(), origin or address.key
-        asked = question(doubt.confirm, context.account, context.scope, address, origin, now)
-        await self._services.actions.add([asked])
-        return doubt.text
+        The model's tool calls it for a reminder that was asked for in plain words. `origin` is the
+        stable key of the message.
+        """
+        answer = self._ask_to_confirm(schedule)
+        assert answer.confirm_command is not None
+        address = context.session.address
+        question = build_question(
+            answer.confirm_command,
+            context.account,
+            context.scope,
+            address,
+            origin or address.key,
+            self._services.clock.now(),
+        )
+        await self._services.actions.add([question])
+        return answer.text
+
+    def _ask_to_confirm(self, schedule: ParsedSchedule) -> Answer:
+        """Ask whether a reminder was understood correctly; "yes" adds it with its exact time."""
+        exact_line = self._appointments.format_exact_line(schedule)
+        if schedule.is_prompt:
+            command = Command(name="cron", arguments=f"add {exact_line}")
+        else:
+            command = Command(name="remind", arguments=exact_line)
+        text = texts.JOB_DOUBT.format(
+            when=self._appointments.describe_time(schedule), text=escape(schedule.text)
+        )
+        return Answer(text=text, confirm_command=command)

@@ -1,4 +1,4 @@
-"""/new, /stop, /sessions, /title, /compress, /incognito: the conversations themselves."""
+"""/new, /stop, /sessions, /title, /compress and /incognito: start, find and end conversations."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ from core.agent.sessions import Turn
 from core.errors import Refused
 from core.markup.markdown import escape
 from core.store.mailbox import InboxEntry, OutboxItem
-from core.store.query import SearchQuery
-from core.text.normalize import shortened
+from core.store.query import ResultLimits, SearchQuery
+from core.text.normalize import shorten
 from core.types import Answer, Command, Scope, Session
 from gateway import texts
-from gateway.commands.registry import CommandContext, announced, button, number_in
+from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
 from gateway.services import Services
 
 if TYPE_CHECKING:
     from core.agent.compression import Compressor
     from core.agent.sessions import SessionTracker
 
-TITLE_CHARS = 120
-LISTED, RESUMABLE, SUGGESTED, SHOWN_CHARS = 10, 5, 25, 70
+MAX_TITLE_CHARS = 120
 UNTITLED = "Without a title"
+_MAX_LISTED_SESSIONS = 10
+# A list has buttons to continue this many of its sessions.
+_MAX_RESUME_BUTTONS = 5
+_MAX_COMPLETIONS = 25
+_MAX_COMPLETION_CHARS = 70
 
 
 class SessionCommands:
-    """Over the conversations of `services`; `tracker` ends and resumes sessions, `compressor` condenses them."""
-
-    specs = announced("new", "stop", "sessions", "title", "compress", "incognito")
+    specs = load_specs("new", "stop", "sessions", "title", "compress", "incognito")
 
     def __init__(self, services: Services, tracker: SessionTracker, compressor: Compressor) -> None:
         self._services = services
@@ -37,132 +39,188 @@ class SessionCommands:
         self._compressor = compressor
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
+        """Run a command; /sessions resumes a conversation by its number, or lists them."""
+        arguments = command.arguments.strip()
         match command.name:
             case "new":
-                return await self._new(context)
+                return await self._start_new(context)
             case "stop":
-                return Answer(text=texts.STOPPED if context.is_stopped else texts.NOTHING_TO_STOP)
+                text = texts.STOPPED if context.has_stopped_turn else texts.NOTHING_TO_STOP
+                return Answer(text=text)
             case "title":
-                return await self._title(command, context)
+                return await self._set_title(arguments, context)
             case "compress":
-                return await self._compress(command.arguments.strip(), context)
+                return await self._compress(arguments, context)
             case "incognito":
-                return await self._incognito(command.arguments.strip().lower(), context)
-            case _:
-                number = number_in(command.arguments)
-                if number is None:
-                    return await list_sessions(self._services, context, command.arguments.strip(), LISTED)
-                here, scope, scopes = context.inbound.address, context.scope, context.scopes
-                tip = await self._services.conversations.tip(number, scopes)
-                if tip is None or tip.is_delegated:
-                    raise Refused(f"There is no session {number} here. /sessions lists those there are.")
-                session = await self._tracker.resume(tip, here, scope, scopes, context.epoch)
-                # One of another place is copied: its last messages are carried here.
-                resumed = texts.RESUMED if session.id == tip.id else texts.RESUMED_HERE
-                return Answer(text=resumed.format(number=tip.id, title=texts.titled(session.title)))
+                return await self._switch_incognito(arguments.lower(), context)
+        number = parse_number(arguments)
+        if number is None:
+            return await list_sessions(self._services, context, arguments, _MAX_LISTED_SESSIONS)
+        return await self._resume(number, context)
 
-    async def suggest(self, typed: str, scope: Scope) -> Mapping[str, str]:
-        """Numbers of conversations by their titles."""
-        scopes, zone = await self._services.people.scopes(scope), self._services.zone
-        found = await self._services.conversations.recent(scopes, SUGGESTED, typed)
-        days = (texts.day(session.last_at or session.started_at, zone) for session in found)
-        titles = (shortened(session.title or UNTITLED, SHOWN_CHARS) for session in found)
-        return {str(one.id): f"{title} ({day})" for one, title, day in zip(found, titles, days, strict=True)}
+    async def autocomplete(self, typed: str, scope: Scope) -> Mapping[str, str]:
+        """Return the numbers of recent conversations with `typed` in their titles."""
+        zone = self._services.zone
+        scopes = await self._services.people.load_visible_scopes(scope)
+        sessions = await self._services.conversations.list_recent(scopes, _MAX_COMPLETIONS, typed)
+        completions = {}
+        for session in sessions:
+            title = shorten(session.title or UNTITLED, _MAX_COMPLETION_CHARS)
+            day = texts.format_day(session.last_at or session.started_at, zone)
+            completions[str(session.id)] = f"{title} ({day})"
+        return completions
 
-    async def _new(self, context: CommandContext) -> Answer:
+    async def _resume(self, number: int, context: CommandContext) -> Answer:
+        """Continue an earlier conversation here."""
+        address, scope, scopes = context.inbound.address, context.scope, context.scopes
+        tip = await self._services.conversations.find_tip(number, scopes)
+        if tip is None or tip.is_delegated:
+            raise Refused(f"There is no session {number} here. /sessions lists those there are.")
+        session = await self._tracker.resume(tip, address, scope, scopes, context.epoch)
+        # A conversation from another place is copied: the new session gets its last messages.
+        template = texts.RESUMED if session.id == tip.id else texts.RESUMED_HERE
+        title = texts.quote_title(session.title)
+        return Answer(text=template.format(number=tip.id, title=title))
+
+    async def _start_new(self, context: CommandContext) -> Answer:
+        """End the conversation, so that the next message starts a new one."""
         session = context.session
         if session.is_incognito:
-            return await self._incognito("off", context)
+            return await self._switch_incognito("off", context)
         if session.messages == 0:
             return Answer(text=texts.ALREADY_NEW)
         await self._tracker.end(session)
-        return Answer(text=texts.NEW_SESSION.format(number=session.id, title=texts.titled(session.title)))
+        title = texts.quote_title(session.title)
+        return Answer(text=texts.NEW_SESSION.format(number=session.id, title=title))
 
-    async def _title(self, command: Command, context: CommandContext) -> Answer:
-        title, present = " ".join(command.arguments.split()), context.session.title
+    async def _set_title(self, arguments: str, context: CommandContext) -> Answer:
+        """Give the conversation a title, or say which one it has."""
+        title = " ".join(arguments.split())
         if not title:
-            now = f"is called{texts.titled(present)}" if present else "has no title yet"
-            return Answer(text=f"This conversation {now}. `/title Holidays in May` gives it a title.")
-        if len(title) > TITLE_CHARS:
-            raise Refused(texts.TITLE_TOO_LONG.format(most=TITLE_CHARS, chars=len(title)))
+            state = "has no title yet"
+            if context.session.title:
+                state = f"is called{texts.quote_title(context.session.title)}"
+            return Answer(
+                text=f"This conversation {state}. `/title Holidays in May` gives it a title."
+            )
+        if len(title) > MAX_TITLE_CHARS:
+            raise Refused(texts.TITLE_TOO_LONG.format(most=MAX_TITLE_CHARS, chars=len(title)))
         await self._services.conversations.retitle(context.session.id, title, context.epoch)
-        return Answer(text=f"This conversation is called{texts.titled(title)} now.")
+        return Answer(text=f"This conversation is now called{texts.quote_title(title)}.")
 
     async def _compress(self, focus: str, context: CommandContext) -> Answer:
-        now, inbound = self._services.clock.now(), context.inbound
+        """Replace the earlier part of the conversation by a summary that keeps `focus` in view."""
+        inbound = context.inbound
+        entry = InboxEntry(id=0, inbound=inbound, received_at=self._services.clock.now())
         turn = Turn(
             address=inbound.address,
             scope=context.scope,
             scopes=context.scopes,
-            entries=(InboxEntry(id=0, inbound=inbound, received_at=now),),
-            outbox_item=OutboxItem(key=context.origin, kind="notice", address=inbound.address),
+            entries=(entry,),
+            outbox_item=OutboxItem(
+                key=context.idempotency_key, kind="notice", address=inbound.address
+            ),
             is_owner=context.is_owner,
             epoch=context.epoch,
         )
-        child = await self._compressor.by_hand(context.session, turn, focus)
+        child = await self._compressor.compress_on_request(context.session, turn, focus)
         return Answer(text=texts.CONDENSED_INCOGNITO if child.is_incognito else texts.COMPRESSED)
 
-    async def _incognito(self, state: str, context: CommandContext) -> Answer:
+    async def _switch_incognito(self, state: str, context: CommandContext) -> Answer:
+        """Start an incognito conversation, or end it if `state` is "off"."""
         if state not in ("", "on", "off"):
             raise Refused(texts.INCOGNITO_USAGE)
         if context.is_member:
             raise Refused(texts.INCOGNITO_OWNER_ONLY)
-        conversations, session = self._services.conversations, context.session
-        if state != "off":
-            if session.is_incognito:
-                return Answer(text=texts.ALREADY_INCOGNITO)
-            await conversations.begin_incognito(context.inbound.address)
-            return Answer(text=texts.INCOGNITO)
-        if not session.is_incognito:
-            raise Refused(texts.NOT_INCOGNITO)
-        await conversations.end(session.id, "new", self._services.clock.now())
-        return Answer(text=texts.INCOGNITO_OVER)
+        conversations = self._services.conversations
+        session = context.session
+        if state == "off":
+            if not session.is_incognito:
+                raise Refused(texts.NOT_INCOGNITO)
+            await conversations.end(session.id, "new", self._services.clock.now())
+            return Answer(text=texts.INCOGNITO_OVER)
+        if session.is_incognito:
+            return Answer(text=texts.ALREADY_INCOGNITO)
+        await conversations.begin_incognito(context.inbound.address)
+        return Answer(text=texts.INCOGNITO)
 
 
-async def find_sessions(services: Services, scopes: frozenset[Scope], text: str, limit: int) -> list[Session]:
-    """The latest conversations; with `text` those that have it in their title, then those in which it was said, best
-    first. Each once, as its latest part."""
-    sessions = await services.conversations.recent(scopes, limit, text or None)
-    if text:
-        results = await services.recall.recall(SearchQuery(text=text, scopes=scopes, limit=limit, is_incognito=True))
-        roots = dict.fromkeys(found.root_id for found in results.sessions)
-        for session in sessions:
-            roots.pop(session.root_id or session.id, None)
-        others = await services.conversations.recent(scopes, limit, roots=roots)
-        order = [*roots]
-        sessions += sorted(others, key=lambda session: order.index(session.root_id or session.id))
-    return sessions[:limit]
+async def find_sessions(
+    services: Services, scopes: frozenset[Scope], text: str, limit: int
+) -> list[Session]:
+    """Return the latest conversations, or those that match `text`.
+
+    Conversations with `text` in their title come first. Those in which it was said follow, best
+    match first. A conversation that was continued appears once, as its latest session.
+    """
+    sessions = await services.conversations.list_recent(scopes, limit, text or None)
+    if not text:
+        return sessions[:limit]
+    limits = ResultLimits(sessions=limit)
+    query = SearchQuery(text=text, scopes=scopes, limits=limits, is_incognito=True)
+    results = await services.recall.recall(query)
+    ranks: dict[int, int] = {}
+    for rank, found_session in enumerate(results.sessions):
+        ranks.setdefault(found_session.root_id, rank)
+    for session in sessions:
+        ranks.pop(_root_id(session), None)
+    others = await services.conversations.list_recent(scopes, limit, roots=list(ranks))
+    others = sorted(others, key=lambda session: ranks[_root_id(session)])
+    return [*sessions, *others][:limit]
 
 
-async def list_sessions(services: Services, context: CommandContext, text: str, limit: int) -> Answer:
-    """The latest sessions, or those with `text`; in a chat with buttons to go on."""
+async def list_sessions(
+    services: Services, context: CommandContext, text: str, limit: int
+) -> Answer:
+    """List the latest sessions, or those that match `text`, with buttons to continue them."""
     sessions = await find_sessions(services, context.scopes, text, limit)
     if not sessions:
         about = f" with “{text[:60]}”" if text else ""
         return Answer(text=texts.NO_SESSIONS.format(about=about))
-    lines = [f"- **{session.id}** {_line(session, context, services.zone)}" for session in sessions]
-    others = [session for session in sessions if session.id != context.session.id][:RESUMABLE]
+    lines = []
+    for session in sessions:
+        lines.append(f"- **{session.id}** {_describe_session(session, context, services.zone)}")
+    others = [session for session in sessions if session.id != context.session.id]
+    others = others[:_MAX_RESUME_BUTTONS]
     if others and not context.is_shell:
-        lines += ["", f"`/sessions {others[0].id}` goes on with number {others[0].id}."]
-    buttons = [button(f"Go on with {session.id}", "sessions", str(session.id)) for session in others]
+        lines += ["", f"`/sessions {others[0].id}` continues number {others[0].id}."]
+    buttons = [
+        make_button(f"Go on with {session.id}", "sessions", str(session.id)) for session in others
+    ]
     return Answer(text="\n".join(lines), buttons=tuple(buttons))
 
 
-def _line(session: Session, context: CommandContext, zone: tzinfo) -> str:
-    at = texts.moment(session.last_at or session.started_at, zone)
-    notes = [at, texts.counted(session.messages, "message")]
-    if session.address.platform != context.inbound.address.platform:
-        notes.append(f"on {session.address.platform.title()}")
-    if session.id == context.session.id:
-        notes.append("this one")
-    return f"{escape(session.title or UNTITLED)} ({', '.join(notes)})"
+async def notify_lost_incognito(services: Services) -> None:
+    """Say in each chat that the end of the earlier process also ended its incognito conversation.
 
-
-async def tell_of_restart(services: Services) -> None:
-    """At the start of a process: says where an incognito conversation ended with the one before."""
-    for address in await services.conversations.left_over():
+    Call it once when a process starts.
+    """
+    for address in await services.conversations.recover_incognito():
         now = services.clock.now()
-        key = f"incognito:{address.key}:{now.isoformat()}"
-        lost = Answer(text=texts.INCOGNITO_LOST)
-        await services.outbox.put(OutboxItem(key=key, kind="notice", address=address, answer=lost, next_at=now))
-        await services.conversations.unmark(address)
+        item = OutboxItem(
+            key=f"incognito:{address.key}:{now.isoformat()}",
+            kind="notice",
+            address=address,
+            answer=Answer(text=texts.INCOGNITO_LOST),
+            next_at=now,
+        )
+        await services.outbox.put(item)
+        await services.conversations.unmark_incognito(address)
+
+
+def _root_id(session: Session) -> int:
+    """Return the id of the first session of the session's lineage."""
+    return session.root_id or session.id
+
+
+def _describe_session(session: Session, context: CommandContext, zone: tzinfo) -> str:
+    """Render a session's title, time and size, and the platform if it isn't this one."""
+    details = [
+        texts.format_moment(session.last_at or session.started_at, zone),
+        texts.format_count(session.messages, "message"),
+    ]
+    if session.address.platform != context.inbound.address.platform:
+        details.append(f"on {session.address.platform.title()}")
+    if session.id == context.session.id:
+        details.append("this one")
+    return f"{escape(session.title or UNTITLED)} ({', '.join(details)})"

@@ -1,47 +1,49 @@
-"""/skills and `mneme skills`: the procedures that are kept; /skill, which calls one by hand."""
+"""/skills: list, show, add, remove and switch skills. /skill: call one by its name."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 from core.agent.skill_turns import SkillTurns
 from core.errors import Refused
-from core.guard.guard import cleaned
+from core.guard.guard import clean_text
 from core.markup.markdown import escape
-from core.review.pending import insisting
-from core.skills.library import SkillTools, described, files_of
+from core.review.pending import split_anyway
+from core.skills.format import Skill
+from core.skills.tools import RuleReader, SkillTools, render_files, render_skill
 from core.store.notes import Operation
 from core.types import Answer, Command, Inbound, Scope
 from gateway import texts
-from gateway.commands.registry import CommandContext, announced, is_command
+from gateway.commands.registry import CommandContext, is_command, load_specs
 from gateway.services import Services
 
-SHOWN, DESCRIPTION_CHARS = 50, 200
-UNUSED_FOR = timedelta(days=90)
-CONFIRMED = "--confirmed"
+_MAX_LISTED_SKILLS = 50
+_MAX_DESCRIPTION_CHARS = 200
+# A skill that wasn't used for this long is named at the end of the list.
+_UNUSED_PERIOD = timedelta(days=90)
+# A confirmed removal ends with this word.
+_CONFIRMED = "--confirmed"
 
 
 class SkillCommands:
-    specs = announced("skills", "skill")
+    specs = load_specs("skills", "skill")
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, read_rule: RuleReader | None = None) -> None:
         self._services = services
         self._skills = services.skills
-        self.tools = SkillTools(services.skills, services.conversations)
+        self.tools = SkillTools(services.skills, services.conversations, read_rule)
         self.turns = SkillTurns(self.tools, is_command)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        word, _, text = command.arguments.strip().partition(" ")
-        action, text = word.lower(), text.strip()
+        """Run the action that the first word names; without one, list the skills."""
         if command.name == "skill":
-            # What calls a skill came as a message: see `is_call`.
-            if word:
-                await self._skills.find(word, context.scopes)
-            raise Refused(texts.SKILL_OFF if word else texts.SKILL_USAGE)
+            return await self._refuse_call(command.arguments.strip(), context)
+        word, _, rest = command.arguments.strip().partition(" ")
+        action, text = word.lower(), rest.strip()
         if context.is_member and action in ("add", "remove", "enable", "disable"):
             raise Refused(texts.OWNER_OF_SKILLS)
         match action:
@@ -52,59 +54,113 @@ class SkillCommands:
             case "remove":
                 return await self._remove(text, context)
             case "enable" | "disable":
-                skill, is_off = await self._skills.find(text, context.scopes), action == "disable"
-                await self._services.notes.note_skill(skill.scope, skill.name, is_disabled=is_off)
-                return Answer(text=texts.SKILL_SWITCHED.format(name=skill.name, state="off" if is_off else "on"))
-        return await self._list(text if action == "list" else command.arguments, context)
+                return await self._switch(text, context, is_disabled=action == "disable")
+            case "list":
+                return await self._list(text, context)
+        return await self._list(command.arguments, context)
 
-    async def is_call(self, inbound: Inbound, scope: Scope) -> bool:
-        """Whether a message calls a skill that is seen there."""
-        return await self.turns.called(inbound.text, await self._services.people.scopes(scope)) is not None
+    async def is_skill_call(self, inbound: Inbound, scope: Scope) -> bool:
+        """Return True if a message calls an enabled skill that is visible in this scope."""
+        scopes = await self._services.people.load_visible_scopes(scope)
+        return await self.turns.find_called_skill(inbound.text, scopes) is not None
 
-    async def suggest(self, typed: str, scope: Scope) -> Mapping[str, str]:
-        """Names of skills."""
-        skills, _ = await self._skills.listed(await self._services.people.scopes(scope))
-        begun = typed.strip().lower().replace("_", "-")
-        names = sorted((one.name for one in skills if begun in one.name), key=lambda name: not name.startswith(begun))
+    async def autocomplete(self, typed: str, scope: Scope) -> Mapping[str, str]:
+        """Return the names of skills that contain `typed`; those that begin with it come first."""
+        scopes = await self._services.people.load_visible_scopes(scope)
+        skills, _ = await self._skills.list_skills(scopes)
+        part = typed.strip().lower().replace("_", "-")
+        names = [skill.name for skill in skills if part in skill.name]
+        names.sort(key=lambda name: not name.startswith(part))
         return {name: name for name in names}
 
+    async def _refuse_call(self, arguments: str, context: CommandContext) -> Answer:
+        """Refuse a /skill command that has no name, or the name of an unknown or disabled skill.
+
+        A call of an enabled skill never comes here. It's a message for the model; see
+        `CommandRegistry.resolve`. Always raises Refused.
+        """
+        name, _, _ = arguments.partition(" ")
+        if not name:
+            raise Refused(texts.SKILL_USAGE)
+        await self._skills.find(name, context.scopes)
+        raise Refused(texts.SKILL_OFF)
+
     async def _list(self, words: str, context: CommandContext) -> Answer:
-        """With what cannot be read, and what nobody has used for long."""
-        found, troubles = await self._skills.listed(context.scopes, words)
-        lines = [f"- {escape(described(skill, DESCRIPTION_CHARS)[2:])}" for skill in found[:SHOWN]]
-        lines += [texts.MORE_SKILLS.format(number=len(found) - SHOWN)] * (len(found) > SHOWN)
-        lines = lines or [texts.NO_SUCH_SKILLS if words else texts.NO_SKILLS]
-        lines += [f"- ⚠ {escape(trouble)}" for trouble in troubles[:SHOWN]]
-        since = self._services.clock.now() - UNUSED_FOR
-        own = [] if words else [skill for skill in found if skill.is_own and not skill.is_disabled]
-        if unused := [f"`{one.name}`" for one in own if (one.used_at or one.changed_at or since) <= since][:SHOWN]:
-            lines += ["", texts.UNUSED_SKILLS.format(days=UNUSED_FOR.days, names=texts.listed(unused))]
+        """List the skills that contain all `words`, folders with problems, and unused skills."""
+        skills, problems = await self._skills.list_skills(context.scopes, words)
+        lines = []
+        for skill in skills[:_MAX_LISTED_SKILLS]:
+            description = render_skill(skill, _MAX_DESCRIPTION_CHARS).removeprefix("- ")
+            lines.append(f"- {escape(description)}")
+        if len(skills) > _MAX_LISTED_SKILLS:
+            lines.append(texts.MORE_SKILLS.format(number=len(skills) - _MAX_LISTED_SKILLS))
+        if not lines:
+            lines.append(texts.NO_SUCH_SKILLS if words else texts.NO_SKILLS)
+        lines += [f"- ⚠ {escape(problem)}" for problem in problems[:_MAX_LISTED_SKILLS]]
+        if not words:
+            unused_names = self._list_unused_names(skills)
+            if unused_names:
+                names = texts.join_list([f"`{name}`" for name in unused_names])
+                lines.append("")
+                lines.append(texts.UNUSED_SKILLS.format(days=_UNUSED_PERIOD.days, names=names))
         return Answer(text="\n".join(lines))
 
+    def _list_unused_names(self, skills: Sequence[Skill]) -> list[str]:
+        """Return the names of own, enabled skills that weren't used for `_UNUSED_PERIOD`.
+
+        For a skill that was never used, the time of its last change counts.
+        """
+        since = self._services.clock.now() - _UNUSED_PERIOD
+        names = []
+        for skill in skills:
+            last_at = skill.used_at or skill.changed_at or since
+            if skill.is_own and not skill.is_disabled and last_at <= since:
+                names.append(skill.name)
+        return names[:_MAX_LISTED_SKILLS]
+
     async def _show(self, text: str, context: CommandContext) -> Answer:
-        """The text of a skill, or of one of its files, letter by letter."""
+        """Show the text of a skill, or of one of its files, as a code block."""
         name, _, path = text.partition(" ")
         skill = await self._skills.find(name, context.scopes)
-        written = cleaned(await self._skills.text(skill, path.strip())).rstrip()
-        ticks = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", written)), 3)
-        files = [] if path else list(map(escape, files_of(skill)))
-        listed = ["", texts.SKILL_FILES.format(name=skill.name), *files] if files else []
-        return Answer(text="\n".join([f"{ticks}\n{written}\n{ticks}", *listed]))
+        content = clean_text(await self._skills.read_text(skill, path.strip())).rstrip()
+        # A fence must be longer than any run of backticks in the text.
+        backtick_runs = re.findall("`+", content)
+        fence = "`" * max([3, *(len(run) + 1 for run in backtick_runs)])
+        lines = [f"{fence}\n{content}\n{fence}"]
+        files = render_files(skill)
+        if files and not path:
+            lines += ["", texts.SKILL_FILES.format(name=skill.name)]
+            lines += [escape(file) for file in files]
+        return Answer(text="\n".join(lines))
 
     async def _add(self, text: str, context: CommandContext) -> Answer:
-        place, is_insisting = insisting(text)
-        if not (place and context.is_shell):
+        """Add the skills of a local folder; only the shell may name one."""
+        path, is_insisting = split_anyway(text)
+        if not path or not context.is_shell:
             raise Refused(texts.ADD_SKILLS_IN_SHELL)
         author = replace(context.author, is_insisting=is_insisting)
-        names = await self._skills.add(Path(place), context.scope, context.scopes, author)
-        return Answer(text=texts.SKILLS_ADDED.format(names=texts.listed([f"`{name}`" for name in names])))
+        names = await self._skills.add(Path(path), context.scope, context.scopes, author)
+        quoted_names = texts.join_list([f"`{name}`" for name in names])
+        return Answer(text=texts.SKILLS_ADDED.format(names=quoted_names))
 
     async def _remove(self, text: str, context: CommandContext) -> Answer:
-        name, _, confirmed = text.partition(" ")
+        """Remove a skill, after the person has confirmed it."""
+        name, _, confirmation = text.partition(" ")
         skill = await self._skills.find(name, context.scopes)
-        if confirmed.strip() != CONFIRMED and skill.is_own:
-            asked = Command(name="skills", arguments=f"remove {skill.name} {CONFIRMED}")
-            files = texts.counted(len(files_of(skill)), "file")
-            return Answer(text=texts.REMOVE_SKILL.format(name=skill.name, files=files), confirm=asked)
+        if skill.is_own and confirmation.strip() != _CONFIRMED:
+            files = texts.format_count(len(render_files(skill)), "file")
+            return Answer(
+                text=texts.REMOVE_SKILL.format(name=skill.name, files=files),
+                confirm_command=Command(
+                    name="skills", arguments=f"remove {skill.name} {_CONFIRMED}"
+                ),
+            )
         removal = Operation(action="delete", path=skill.name)
-        return Answer(text=escape(await self._skills.apply(context.scope, context.scopes, removal, context.author)))
+        report = await self._skills.apply(context.scope, context.scopes, removal, context.author)
+        return Answer(text=escape(report))
+
+    async def _switch(self, name: str, context: CommandContext, *, is_disabled: bool) -> Answer:
+        skill = await self._skills.find(name, context.scopes)
+        await self._services.notes.update_skill(skill.scope, skill.name, is_disabled=is_disabled)
+        state = "off" if is_disabled else "on"
+        return Answer(text=texts.SKILL_SWITCHED.format(name=skill.name, state=state))

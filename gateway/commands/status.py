@@ -1,4 +1,4 @@
-"""/status and /usage: how things stand; what was spent on models, what the cache saved of it, why a prefix missed."""
+"""/status: the state of platforms, model, memory and store. /usage: the cost of model calls."""
 
 from __future__ import annotations
 
@@ -9,144 +9,211 @@ from typing import TYPE_CHECKING
 from core.errors import Refused
 from core.markup.markdown import escape
 from core.store.sync import PLATFORM as MEMORY
-from core.store.usage import Spending
-from core.types import Answer, Command, Payer
+from core.store.usage_and_limits import Spending
+from core.types import Answer, BillingScope, Command
 from gateway import texts
-from gateway.commands.registry import CommandContext, announced, button
-from gateway.services import STATE, Services
+from gateway.commands.registry import CommandContext, load_specs, make_button
+from gateway.services import STATE_FILE, Services
 
 if TYPE_CHECKING:
     from core.memory.manager import MemoryManager
 
-LATELY = timedelta(days=30)
+OVERVIEW_PERIOD = timedelta(days=30)
+_MAX_SESSION_DIGITS = 18
 
 
 class StatusCommands:
-    """Looks at `services` when asked; without a `memory` nothing is said of it."""
+    """Answers /status. Without a `memory`, as in the shell, it leaves out the memory services."""
 
-    specs = announced("status")
+    specs = load_specs("status")
 
     def __init__(self, services: Services, memory: MemoryManager | None) -> None:
         self._services = services
         self._memory = memory
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        if context.is_owner and context.is_public:
+        if not context.is_owner:
+            return Answer(text="- I am here and listening.")
+        if context.is_answer_public:
             raise Refused(texts.NOT_IN_A_ROOM)
-        lines = await self.lines() if context.is_owner else ["I am here and listening."]
-        return Answer(text="\n".join(f"- {line}" for line in lines))
+        return Answer(text="\n".join(f"- {line}" for line in await self.render_lines()))
 
-    async def lines(self) -> Sequence[str]:
+    async def render_lines(self) -> Sequence[str]:
+        """Return the status as lines of Markdown, each of the form ``**subject**: state``."""
         services = self._services
-        settings = services.settings
-        names = settings.model
-        model = f"{names.chat}, for small tasks {names.helper}" if settings.has_model else "none, I answer without one"
-        states = await services.platforms()
-        # Of what runs here the memory says more.
-        here = {f"{MEMORY} {name}" for name in self._memory.externals} if self._memory else {}
-        counts = await services.outbox.counts()
-        queued = ", ".join(f"{many} {name}" for name, many in (("due", counts.due), ("dead", counts.dead)) if many)
-        # What was written last stands in the write-ahead log until it is checkpointed.
-        files = (settings.home / f"{STATE}{suffix}" for suffix in ("", "-wal"))
-        size = sum(file.stat().st_size for file in files if file.exists())
-        lines = [
-            *(f"**{name}**: {state}" for name, state in states.items() if name != "cron" and name not in here),
-            f"**model**: {model}",
-            *(await self._memory_lines(self._memory) if self._memory is not None else ()),
-            *await self._embedding_lines(),
-            f"**reminders and schedules**: {len(await services.jobs.active())} active",
-            f"**outbox**: {queued or 'empty'}",
-            f"**state.db**: {size / 1e6:.1f} MB in {settings.home}",
-        ]
-        if pending := await services.people.pending(services.clock.now()):
-            lines.append(f"**waiting to be let in**: {len(pending)}; `/approve` lists them")
+        lines = await self._platform_lines()
+        lines.append(f"**model**: {self._describe_model()}")
+        if self._memory is not None:
+            lines += await self._memory_lines(self._memory)
+        if services.embeddings is not None:
+            state = await services.embeddings.describe_state()
+            lines.append(f"**embeddings**: {escape(state)}")
+        jobs = await services.jobs.list_active()
+        lines.append(f"**reminders and schedules**: {len(jobs)} active")
+        lines.append(f"**outbox**: {await self._describe_outbox()}")
+        lines.append(f"**state.db**: {self._describe_store()}")
+        pending = await services.people.list_pending(services.clock.now())
+        if pending:
+            lines.append(f"**waiting for approval**: {len(pending)}; `/approve` lists them")
         return lines
 
-    async def _embedding_lines(self) -> list[str]:
-        found = self._services.embeddings
-        return [] if found is None else [f"**embeddings**: {escape(await found.state())}"]
+    async def _platform_lines(self) -> list[str]:
+        """Return a line for each platform. `_memory_lines` describes the memory services."""
+        hidden_names = {"cron"}
+        if self._memory is not None:
+            hidden_names |= {f"{MEMORY} {name}" for name in self._memory.externals}
+        states = await self._services.load_platform_states()
+        return [
+            f"**{name}**: {state}" for name, state in states.items() if name not in hidden_names
+        ]
+
+    def _describe_model(self) -> str:
+        settings = self._services.settings
+        if not settings.has_model:
+            return "none; I answer without a model"
+        return f"{settings.model.chat}, for small tasks {settings.model.helper}"
 
     async def _memory_lines(self, memory: MemoryManager) -> list[str]:
-        kept = ", ".join(f"{escape(name)} {escape(state)}" for name, state in memory.states.items())
-        lines = [kept, *map(escape, memory.warnings)]
+        """Return lines on the state of the memories, their warnings, and what isn't synced yet."""
+        states = [f"{escape(name)} {escape(state)}" for name, state in memory.states.items()]
+        lines = [", ".join(states)]
+        lines += [escape(warning) for warning in memory.warnings]
         for name in memory.externals:
-            if state := texts.sync_state(await self._services.outbox.counts(f"{MEMORY}:{name}:")):
-                lines.append(f"{escape(name)}: {escape(state)}")
+            counts = await self._services.outbox.count_items(f"{MEMORY}:{name}:")
+            sync_state = texts.describe_sync_state(counts)
+            if sync_state:
+                lines.append(f"{escape(name)}: {escape(sync_state)}")
         return [f"**memory**: {line}" for line in lines]
+
+    async def _describe_outbox(self) -> str:
+        counts = await self._services.outbox.count_items()
+        parts = []
+        if counts.due:
+            parts.append(f"{counts.due} due")
+        if counts.dead:
+            parts.append(f"{counts.dead} dead")
+        return ", ".join(parts) or "empty"
+
+    def _describe_store(self) -> str:
+        """Return the size of state.db with its write-ahead log, which has the latest changes."""
+        home = self._services.settings.home
+        size = 0
+        for file in (home / STATE_FILE, home / f"{STATE_FILE}-wal"):
+            if file.exists():
+                size += file.stat().st_size
+        return f"{size / 1e6:.1f} MB in {home}"
 
 
 class UsageCommands:
-    specs = announced("usage")
+    specs = load_specs("usage")
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._usage_log = services.usage_log
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
+        """Show the usage as an overview, by month, or of one conversation."""
         match command.arguments.lower().split():
             case []:
-                return await self._overview(context)
+                return await self._show_overview(context)
             case ["months"]:
-                months = await self._usage_log.months(context.scopes)
-                lines = [f"- {day:%B %Y}: {_price(spent)}; {_tokens(spent)}" for day, spent in months]
-                return Answer(text="\n".join(lines) or texts.NO_MODEL_ASKED)
-            case [number] if number.isdecimal() and len(number) < 19:
-                if await self._services.conversations.find(int(number), context.scopes) is None:
-                    raise Refused(f"There is no conversation {int(number)} here. `/sessions` lists them.")
-                spending = await self._usage_log.spent(context.scopes, session_id=int(number))
-                return Answer(text=_details(f"Conversation {int(number)}", spending))
+                return await self._list_months(context)
+            case [number] if number.isdecimal() and len(number) <= _MAX_SESSION_DIGITS:
+                return await self._show_session(int(number), context)
         raise Refused(texts.USAGE_USAGE)
 
-    async def _overview(self, context: CommandContext) -> Answer:
-        lately = await self._usage_log.spent(context.scopes, since=self._services.clock.now() - LATELY)
-        parts = [_details("The last 30 days", lately)]
-        payer = Payer(scope=context.scope, user_id=context.inbound.sender.id)
-        for budget in await self._usage_log.budgets(payer, self._services.clock.now()):
-            whose = "Today in this room" if budget.scope.is_room else "Your limits today"
-            parts += [f"**{whose}**: {', '.join(map(budget.said, budget.limited))}."] if budget.limited else []
+    async def _list_months(self, context: CommandContext) -> Answer:
+        lines = []
+        for month, spending in await self._usage_log.list_months(context.scopes):
+            lines.append(f"- {month:%B %Y}: {_format_cost(spending)}; {_format_tokens(spending)}")
+        return Answer(text="\n".join(lines) or texts.NO_MODEL_ASKED)
+
+    async def _show_session(self, session_id: int, context: CommandContext) -> Answer:
+        session = await self._services.conversations.find(session_id, context.scopes)
+        if session is None:
+            raise Refused(f"There is no conversation {session_id} here. `/sessions` lists them.")
+        spending = await self._usage_log.load_spending(context.scopes, session_id=session_id)
+        return Answer(text=_render_spending(f"Conversation {session_id}", spending))
+
+    async def _show_overview(self, context: CommandContext) -> Answer:
+        """Show the usage of this conversation and of the last 30 days, and the limits of today."""
+        now = self._services.clock.now()
+        parts = []
         if context.session.is_incognito:
-            parts.insert(0, "**This conversation** is incognito: its calls are in the sum below, and under no name.")
+            parts.append(
+                "**This conversation** is incognito: its calls count in the sum below, "
+                "but not for a conversation."
+            )
         elif not context.is_shell:
-            here = await self._usage_log.spent(context.scopes, session_id=context.session.id)
-            parts.insert(0, _details("This conversation", here))
-        buttons = (button("By month", "usage", "months"),)
-        return Answer(text="\n\n".join(parts), buttons=buttons if lately.calls else ())
+            here = await self._usage_log.load_spending(
+                context.scopes, session_id=context.session.id
+            )
+            parts.append(_render_spending("This conversation", here))
+        recent = await self._usage_log.load_spending(context.scopes, since=now - OVERVIEW_PERIOD)
+        parts.append(_render_spending("The last 30 days", recent))
+
+        billing = BillingScope(scope=context.scope, user_id=context.inbound.sender.id)
+        for budget in await self._usage_log.load_budgets(billing, now):
+            if budget.limited_names:
+                title = "Today in this room" if budget.scope.is_group else "Your limits today"
+                usage = ", ".join(budget.format_usage(name) for name in budget.limited_names)
+                parts.append(f"**{title}**: {usage}.")
+        buttons = (make_button("By month", "usage", "months"),) if recent.calls else ()
+        return Answer(text="\n\n".join(parts), buttons=buttons)
 
 
-def _details(name: str, spending: Spending) -> str:
+def _render_spending(name: str, spending: Spending) -> str:
+    """Render tokens, cost, calls by kind and model, and why input wasn't read from the cache."""
     if not spending.calls:
         return f"**{name}**: no model was asked."
-    kinds, causes = texts.table("CALL_KINDS"), texts.table("MISS_CAUSES")
-    bills = (f"{one.calls:,} {kinds[kind]} by {escape(model)} ({_price(one)})" for (kind, model), one in spending.bills)
+    call_kinds = texts.table("CALL_KINDS")
+    miss_causes = texts.table("MISS_CAUSES")
+    calls = []
+    for (kind, model), part in spending.by_kind_and_model:
+        cost = _format_cost(part)
+        calls.append(f"{part.calls:,} {call_kinds[kind]} by {escape(model)} ({cost})")
     lines = [
-        f"**{name}**: {_tokens(spending)}.",
-        f"- {escape(_cost(spending))}",
-        f"- {texts.counted(spending.calls, 'call')}: {', '.join(bills)}.",
+        f"**{name}**: {_format_tokens(spending)}.",
+        f"- {escape(_describe_cost(spending))}",
+        f"- {texts.format_count(spending.calls, 'call')}: {', '.join(calls)}.",
     ]
-    misses = [
-        f"  - {part.missed:,} tokens in {texts.counted(part.calls, 'request')} {causes[cause]}"
-        for cause, part in spending.misses
-    ]
-    return "\n".join([*lines, *(["- Not in the cache:", *misses] if misses else ())])
+    misses = []
+    for cause, part in spending.by_miss_cause:
+        requests = texts.format_count(part.calls, "request")
+        misses.append(f"  - {part.missed_tokens:,} tokens in {requests} {miss_causes[cause]}")
+    if misses:
+        lines += ["- Not in the cache:", *misses]
+    return "\n".join(lines)
 
 
-def _tokens(spending: Spending) -> str:
+def _format_tokens(spending: Spending) -> str:
+    """Render the tokens sent, read from the cache, written to the cache, and received."""
     usage = spending.usage
-    read = f"{usage.cache_read:,} of them read from the cache ({100 * spending.cached:.0f} %)"
-    return f"{usage.sent:,} tokens in, {read}, {usage.cache_write:,} written to it; {usage.output:,} tokens out"
+    percent = 100 * spending.cached_share
+    return (
+        f"{usage.total_input:,} tokens in, "
+        f"{usage.cache_read:,} of them read from the cache ({percent:.0f} %), "
+        f"{usage.cache_write:,} written to it; {usage.output:,} tokens out"
+    )
 
 
-def _cost(spending: Spending) -> str:
-    unpriced = ", ".join(spending.unpriced)
-    if spending.cost is None or spending.plain_cost is None:
-        return f"I cannot say what it cost: usage.prices in mneme.toml has no price for {unpriced}."
-    text = f"It cost {spending.amount(spending.cost)}"
+def _describe_cost(spending: Spending) -> str:
+    """Say what the calls cost, what they would cost without the cache, and which have no price."""
+    models = ", ".join(spending.unpriced_models)
+    if spending.cost is None or spending.uncached_cost is None:
+        return f"I cannot say what it cost: usage.prices in mneme.toml has no price for {models}."
+    text = f"It cost {spending.format_amount(spending.cost)}"
     if spending.usage.cache_read:
-        text += f"; without the cache it would have been {spending.amount(spending.plain_cost)}"
-    return f"{text}." + (f" Besides, usage.prices in mneme.toml has no price for {unpriced}." if unpriced else "")
+        uncached_cost = spending.format_amount(spending.uncached_cost)
+        text += f"; without the cache it would have been {uncached_cost}"
+    text += "."
+    if models:
+        text += f" usage.prices in mneme.toml has no price for {models}."
+    return text
 
 
-def _price(spending: Spending) -> str:
+def _format_cost(spending: Spending) -> str:
     if spending.cost is None:
         return "no price"
-    return spending.amount(spending.cost) + (" and more" if spending.unpriced else "")
+    amount = spending.format_amount(spending.cost)
+    return f"{amount} and more" if spending.unpriced_models else amount

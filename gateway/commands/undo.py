@@ -1,6 +1,7 @@
-"""/undo, /retry, /branch: the last turns of a conversation taken back, answered anew, or left as they are in a branch.
+"""/undo, /retry and /branch: take back the last turns, answer the last one again, or branch off.
 
-What is undone is hidden from everybody and from the model until it is brought back; what tools did in it stays done.
+A turn that was taken back is hidden from people and from the model until it's brought back. The
+effects of its tools stay.
 """
 
 from __future__ import annotations
@@ -11,118 +12,180 @@ from typing import TYPE_CHECKING
 
 from core.errors import Refused
 from core.markup.markdown import escape
-from core.store.lineage import Undoing
-from core.store.rows import turns
-from core.text.normalize import on_one_line, shortened
+from core.store.lineage import UndoRequest
+from core.store.rows import split_turns
+from core.text.normalize import shorten, to_single_line
 from core.types import Answer, Command, Message
 from gateway import texts
-from gateway.commands.registry import CommandContext, announced, button, number_in
-from gateway.commands.sessions import TITLE_CHARS
+from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
+from gateway.commands.sessions import MAX_TITLE_CHARS
 from gateway.services import Services
 
 if TYPE_CHECKING:
     from core.agent.sessions import SessionTracker
 
-QUOTED_CHARS = 60
+_MAX_QUOTE_CHARS = 60
 
 
 class UndoCommands:
-    """Over the conversations of `services`; `tracker` tells memory."""
-
-    specs = announced("undo", "retry", "branch")
+    specs = load_specs("undo", "retry", "branch")
 
     def __init__(self, services: Services, tracker: SessionTracker) -> None:
-        self._services = services
+        self._clock = services.clock
+        self._conversations = services.conversations
         self._tracker = tracker
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
+        """Take turns back or bring them back, answer again, or branch off."""
         if command.name == "retry":
             return await self._retry(context)
         if command.name == "branch":
             return await self._branch(" ".join(command.arguments.split()), context)
-        back, _, act = command.arguments.strip().partition(" ")
-        if back.lower() == "back" and (not act or "#" in act):
-            return await self._bring_back(act or None, context)
-        number = number_in(command.arguments.strip() or "1")
+        arguments = command.arguments.strip()
+        word, _, undo_key = arguments.partition(" ")
+        if word.lower() == "back" and (not undo_key or "#" in undo_key):
+            return await self._redo(undo_key or None, context)
+        number = parse_number(arguments or "1")
         if not number:
             raise Refused(texts.TAKE_BACK_USAGE)
         return await self._undo(number, context)
 
     async def _undo(self, number: int, context: CommandContext) -> Answer:
-        chosen = await self._last(number, context)
-        undone = await self._hide([row for turn in chosen for row in turn], context)
-        if not undone:
+        """Hide the last turns, at most `number` of them."""
+        turns = await self._load_last_turns(number, context)
+        messages = [message for turn in turns for message in turn]
+        hidden_messages = await self._hide(messages, context)
+        if not hidden_messages:
             raise Refused(texts.NOTHING_TO_TAKE_BACK)
-        what = "our last exchange" if len(chosen) == 1 else f"our last {len(chosen)} exchanges"
-        lines = [texts.UNDONE.format(what=what, words=_quoted(undone))]
-        if len(chosen) < number:
-            lines.append(texts.NO_MORE_TO_UNDO)
-        if any(row.role == "tool" for row in undone):
-            lines.append(texts.TOOLS_STAY_DONE)
-        return Answer(text=" ".join(lines), buttons=(button("Bring it back", "undo", f"back {context.origin}"),))
+        what = "our last exchange" if len(turns) == 1 else f"our last {len(turns)} exchanges"
+        sentences = [texts.UNDONE.format(what=what, words=_quote_beginning(hidden_messages))]
+        if len(turns) < number:
+            sentences.append(texts.NO_MORE_TO_UNDO)
+        if any(message.role == "tool" for message in hidden_messages):
+            sentences.append(texts.TOOLS_STAY_DONE)
+        redo_button = make_button("Bring it back", "undo", f"back {context.idempotency_key}")
+        return Answer(text=" ".join(sentences), buttons=(redo_button,))
 
-    async def _bring_back(self, act: str | None, context: CommandContext) -> Answer:
-        """What the command with this key has taken back; without one, the last."""
+    async def _redo(self, undo_key: str | None, context: CommandContext) -> Answer:
+        """Bring back the messages that an earlier command has hidden.
+
+        `undo_key` is the idempotency key of that command. Without a key, the latest one is undone.
+        """
         if context.is_member:
             raise Refused(texts.UNDO_OF_OTHERS)
-        back = await self._services.conversations.bring_back(replace(self._undoing(context), act=act), context.epoch)
-        await self._tracker.memory.amended(*(row.id for row in back))
-        if not back:
+        request = replace(self._undo_request(context), undo_origin=undo_key)
+        messages = await self._conversations.redo(request, context.epoch)
+        await self._tracker.memory.resync_messages(*(message.id for message in messages))
+        if not messages:
             raise Refused(texts.NOTHING_TO_BRING_BACK)
-        if all(row.role != "user" for row in back):
+        if all(message.role != "user" for message in messages):
             return Answer(text=texts.EARLIER_ANSWER_BACK)
-        return Answer(text=texts.BROUGHT_BACK.format(words=_quoted(back)))
+        return Answer(text=texts.BROUGHT_BACK.format(words=_quote_beginning(messages)))
 
     async def _retry(self, context: CommandContext) -> Answer:
-        """Hides the last answer, and asks the model again what it answered."""
-        said = [row for turn in await self._last(1, context) for row in turn if row.kind != "command"]
-        question = next((row for row in reversed(said) if row.role == "user"), None)
-        if question is None:
+        """Hide the last answer, and have its question answered again."""
+        messages = []
+        for turn in await self._load_last_turns(1, context):
+            messages += [message for message in turn if message.kind != "command"]
+        questions = [message for message in messages if message.role == "user"]
+        if not questions:
             raise Refused(texts.NOTHING_TO_RETRY)
-        # One without an id of its platform cannot be taken up where it stands.
-        first = question.id if question.external_id is None else question.id + 1
-        if not context.has_asked:
-            await self._hide([row for row in said if row.id >= first], context)
-        # Whoever asked it asks it again: what the model does for it is done with their rights, in their name.
-        sender, number = question.sender or context.inbound.sender, question.external_id or context.inbound.message_id
-        again = replace(context.inbound, kind="message", text=question.text, message_id=number, sender=sender)
-        return Answer(text="", asks=replace(again, origin=question.origin, command=None))
+        question = questions[-1]
+        first_hidden_id = question.id + 1
+        if question.external_id is None:
+            # Only a message with a platform id is recognized when it's asked again. This question
+            # has none, so it's hidden, too, and stored a second time.
+            first_hidden_id = question.id
+        # Before a crash, this command may already have hidden the answer and begun another one.
+        if not context.has_begun_turn:
+            answer = [message for message in messages if message.id >= first_hidden_id]
+            await self._hide(answer, context)
+        # The person who asked the question asks it again: the model acts with their rights.
+        question_event = replace(
+            context.inbound,
+            kind="message",
+            text=question.text,
+            message_id=question.external_id or context.inbound.message_id,
+            sender=question.sender or context.inbound.sender,
+            origin=question.origin,
+            command=None,
+        )
+        return Answer(text="", asks_again=question_event)
 
     async def _branch(self, title: str, context: CommandContext) -> Answer:
-        session, at = context.session, context.inbound.sent_at
-        if not await self._services.conversations.history(session, context.scopes):
+        """Continue in a new session that knows the history of this one."""
+        session, started_at = context.session, context.inbound.sent_at
+        if not await self._conversations.load_history(session, context.scopes):
             raise Refused(texts.NOTHING_TO_BRANCH)
-        if len(title) > TITLE_CHARS:
-            raise Refused(texts.TITLE_TOO_LONG.format(most=TITLE_CHARS, chars=len(title)))
-        title = title or f"{session.title} (branch)" if title or session.title else ""
-        # After a crash the session is the branch that this command has opened.
-        if session.messages or session.parent_id is None or session.started_at != at:
-            session = await self._tracker.branch(session, context.scopes, title or None, at, context.epoch)
-        text = texts.BRANCHED.format(title=texts.titled(session.title), number=session.parent_id)
-        return Answer(text=text, buttons=(button(f"Back to {session.parent_id}", "sessions", str(session.parent_id)),))
+        if len(title) > MAX_TITLE_CHARS:
+            raise Refused(texts.TITLE_TOO_LONG.format(most=MAX_TITLE_CHARS, chars=len(title)))
+        if not title and session.title:
+            title = f"{session.title} (branch)"
+        # If a crash interrupted this command, the open session is the branch that it started.
+        is_new_branch = (
+            session.parent_id is not None
+            and not session.messages
+            and session.started_at == started_at
+        )
+        if not is_new_branch:
+            session = await self._tracker.branch(
+                session, context.scopes, title or None, started_at, context.epoch
+            )
+        parent_id = session.parent_id
+        text = texts.BRANCHED.format(title=texts.quote_title(session.title), number=parent_id)
+        back_button = make_button(f"Back to {parent_id}", "sessions", str(parent_id))
+        return Answer(text=text, buttons=(back_button,))
 
-    async def _last(self, number: int, context: CommandContext) -> Sequence[Sequence[Message]]:
-        """The last turns that may be taken back, or that this command has, oldest first; none of which all was erased,
-        or, in a room, that has no answer. Raises Refused where a member of a room would hide what others said, or the
-        answers to them."""
-        least = {"assistant"} if context.scope.is_room else {"user", "assistant"}
-        said = turns(await self._services.conversations.undoable(self._undoing(context)))
-        found = [turn for turn in said if any(row.kind != "command" and row.role in least for row in turn)][-number:]
-        senders = {row.sender and row.sender.id for turn in found for row in turn if row.role == "user"}
-        if context.is_member and senders - {context.inbound.sender.id}:
+    async def _load_last_turns(
+        self, number: int, context: CommandContext
+    ) -> Sequence[Sequence[Message]]:
+        """Return the last turns that can be taken back, oldest first, at most `number`.
+
+        If this command has already hidden turns, before a crash, they are returned. A turn without
+        any messages left is skipped; in a group, so is a turn without an answer. Raises Refused if
+        a group member would take back a turn in which others spoke.
+        """
+        required_roles = {"assistant"} if context.scope.is_group else {"user", "assistant"}
+        messages = await self._conversations.list_undoable(self._undo_request(context))
+        turns = []
+        for turn in split_turns(messages):
+            roles = {message.role for message in turn if message.kind != "command"}
+            if roles & required_roles:
+                turns.append(turn)
+        turns = turns[-number:]
+        if context.is_member and _has_other_senders(turns, context.inbound.sender.id):
             raise Refused(texts.UNDO_OF_OTHERS)
-        return found
+        return turns
 
-    async def _hide(self, rows: Sequence[Message], context: CommandContext) -> Sequence[Message]:
-        ids = [row.id for row in rows]
-        undone = await self._services.conversations.undo(self._undoing(context), ids, context.epoch)
-        await self._tracker.memory.amended(*(row.id for row in undone))
-        return undone
+    async def _hide(
+        self, messages: Sequence[Message], context: CommandContext
+    ) -> Sequence[Message]:
+        """Hide messages, here and in memory services; return those that are hidden now."""
+        ids = [message.id for message in messages]
+        request = self._undo_request(context)
+        hidden_messages = await self._conversations.undo(request, ids, context.epoch)
+        await self._tracker.memory.resync_messages(*(message.id for message in hidden_messages))
+        return hidden_messages
 
-    def _undoing(self, context: CommandContext) -> Undoing:
-        return Undoing(session=context.session, origin=context.origin, at=self._services.clock.now())
+    def _undo_request(self, context: CommandContext) -> UndoRequest:
+        return UndoRequest(
+            session=context.session, origin=context.idempotency_key, at=self._clock.now()
+        )
 
 
-def _quoted(rows: Sequence[Message]) -> str:
-    first = next((row.text for row in rows if row.role == "user"), rows[0].text)
-    return escape(shortened(on_one_line(first), QUOTED_CHARS))
+def _has_other_senders(turns: Sequence[Sequence[Message]], sender_id: str) -> bool:
+    """Return True if anybody but this sender wrote a message in one of the turns."""
+    for turn in turns:
+        for message in turn:
+            if message.role == "user" and (
+                message.sender is None or message.sender.id != sender_id
+            ):
+                return True
+    return False
+
+
+def _quote_beginning(messages: Sequence[Message]) -> str:
+    """Return the start of the first message of a person, or of the first message at all."""
+    user_messages = [message for message in messages if message.role == "user"]
+    first = user_messages[0] if user_messages else messages[0]
+    return escape(shorten(to_single_line(first.text), _MAX_QUOTE_CHARS))

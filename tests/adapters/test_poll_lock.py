@@ -40,13 +40,19 @@ def lock(server: str = "http://here", token: str = "1:secret") -> PollLock:
     return PollLock("telegram", server, token)
 
 
-def test_a_second_process_is_told_which_one_polls_until_it_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(poll_lock, "PATIENCE_S", 0.0)
+def test_a_second_process_is_told_which_one_polls_until_it_is_killed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(poll_lock, "LOCK_TIMEOUT_S", 0.0)
     mine = lock()
-    with subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, text=True) as holder:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, text=True
+    ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        with pytest.raises(ConfigError, match=f"process {holder.pid} .* same bot token. Stop that process"):
+        with pytest.raises(
+            ConfigError, match=f"process {holder.pid} .* same bot token. Stop that process"
+        ):
             asyncio.run(mine.acquire())
         holder.send_signal(signal.SIGKILL)
     asyncio.run(mine.acquire())
@@ -55,7 +61,9 @@ def test_a_second_process_is_told_which_one_polls_until_it_is_killed(monkeypatch
 
 def test_a_process_that_is_ending_is_waited_for() -> None:
     ending = HOLDER.replace("60", "0.3")
-    with subprocess.Popen([sys.executable, "-c", ending], stdout=subprocess.PIPE, text=True) as holder:
+    with subprocess.Popen(
+        [sys.executable, "-c", ending], stdout=subprocess.PIPE, text=True
+    ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
         mine = lock()

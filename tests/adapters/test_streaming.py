@@ -1,4 +1,5 @@
-"""The reply that grows: what a person sees of an answer on its way, when it is done, and when the platform refuses."""
+"""The reply that grows: what a person sees of an answer on its way, when it is done, and when the
+platform refuses."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from adapters.streaming import MessageApi, StreamedReply
 from core.errors import DeliveryError, StoreError
 from core.markup.markdown import StyledText, render, split
 from core.ports import DeliveryRecord, Reply
-from core.store.mailbox import INTENDED
+from core.store.mailbox import INTENT_MARK
 from core.types import Answer, Button, Command, File
 from tests.fixtures.delivery_record import ListRecord
 from tests.fixtures.fake_chat import FakeChat
@@ -61,7 +62,7 @@ async def test_a_short_answer_is_one_message() -> None:
     chat, receipt = FakeChat(), ListRecord("turn:7")
     await begun(chat, receipt).finish(Answer(text="Hello **you**"))
     assert chat.shown == ["Hello you"]
-    assert receipt.posted == ["101"]
+    assert receipt.message_ids == ["101"]
     assert chat.nonces == ["turn:7:0"]
     assert reply_tasks() == []
 
@@ -75,7 +76,7 @@ async def test_typing_is_shown_until_the_first_frame() -> None:
     painter.show("Hello")
     await chat.until_shown("Hello")
     assert chat.typed == 1
-    assert receipt.posted == ["101"]
+    assert receipt.message_ids == ["101"]
     await painter.finish(Answer(text="Hello."))
     assert chat.calls == ["post Hel", "edit 101 Hello", "edit 101 Hello."]
 
@@ -116,7 +117,7 @@ async def test_a_long_stream_grows_into_further_messages() -> None:
     await chat.until_shown("\n\n".join(paragraphs[:3]), paragraphs[3])
     await painter.finish(Answer(text=LONG, buttons=(BUTTON,)))
     assert "\n\n".join(chat.shown) == LONG
-    assert receipt.posted == list(chat.messages)
+    assert receipt.message_ids == list(chat.messages)
     assert chat.nonces == [f"k:{index}" for index in range(4)]
     assert list(chat.answers) == ["104"], "buttons go along with the last part only"
     first = [call for call in chat.calls if call.startswith("edit 101")]
@@ -140,7 +141,7 @@ async def test_what_an_earlier_process_posted_is_edited() -> None:
     receipt = ListRecord(posted=["7", "8"])
     await begun(chat, receipt).finish(Answer(text="A whole answer"))
     assert chat.messages == {"7": "A whole answer"}
-    assert receipt.posted == ["7", "8"]
+    assert receipt.message_ids == ["7", "8"]
     again = begun(chat, receipt)
     await again.finish(Answer(text="A whole answer"))
     assert chat.messages["7"] == "A whole answer"
@@ -152,7 +153,9 @@ async def test_a_message_that_is_gone_is_replaced() -> None:
     chat.messages = {"8": "old"}
     await begun(chat, receipt).finish(Answer(text=LONG))
     assert "\n\n".join(chat.shown) == LONG
-    assert next(iter(chat.messages)) == "8", "the next message takes its place, so that the order holds"
+    assert next(iter(chat.messages)) == "8", (
+        "the next message takes its place, so that the order holds"
+    )
     assert chat.nonces[0] == "k:2"
     assert sum(call.startswith("edit 7") for call in chat.calls) == 1
 
@@ -163,7 +166,7 @@ async def test_a_message_that_cannot_be_edited_is_replaced_and_removed() -> None
     chat.refusals.append(DeliveryError("it cannot be edited", is_missing=True))
     await begun(chat, receipt).finish(Answer(text="Hello"))
     assert chat.messages == {"101": "Hello"}
-    assert receipt.posted == ["7", "101"]
+    assert receipt.message_ids == ["7", "101"]
 
 
 async def test_when_nothing_gets_through_the_answer_can_be_finished_later() -> None:
@@ -253,7 +256,7 @@ async def test_the_end_lets_a_call_in_flight_come_home() -> None:
     chat.gate.set()
     await finishing
     assert chat.messages == {"101": "one two"}
-    assert receipt.posted == ["101"]
+    assert receipt.message_ids == ["101"]
 
 
 async def test_cancelling_the_end_leaves_no_task() -> None:
@@ -406,17 +409,20 @@ async def test_killed_between_the_call_and_its_answer_the_next_process_marks_wha
     begun(chat, record).show("Half an")
     await chat.until_shown("Half an")
     await kill()
-    assert record.stored == [INTENDED]
+    assert record.stored == [INTENT_MARK]
     reply = begun(chat, ListRecord(posted=record.stored))
     await reply.finish(Answer(text="Half an hour."))
-    assert chat.shown == ["Half an", "(you may have seen this; the connection broke)\n\nHalf an hour."]
+    assert chat.shown == [
+        "Half an",
+        "(you may have seen this; the connection broke)\n\nHalf an hour.",
+    ]
 
 
 async def test_behind_a_part_that_is_known_only_the_unknown_one_is_marked() -> None:
     chat = FakeChat(limit_chars=100)
     await begun(chat, first := ListRecord()).finish(Answer(text=LONG))
-    known = first.posted[0]
-    reply = begun(chat, ListRecord(posted=[known, INTENDED]))
+    known = first.message_ids[0]
+    reply = begun(chat, ListRecord(posted=[known, INTENT_MARK]))
     await reply.finish(Answer(text=LONG))
     assert chat.calls.count(f"edit {known} {chat.messages[known]}") == 1
     assert [text for text in chat.shown if text.startswith("(you may have seen")] == [
@@ -439,7 +445,7 @@ async def test_a_platform_with_drafts_gets_one_message() -> None:
     await chat._until(lambda: chat.drafts == ["Hel"])
     await reply.finish(Answer(text="Hello"))
     assert chat.calls == ["post Hello"]
-    assert record.posted == ["101"]
+    assert record.message_ids == ["101"]
 
 
 class DiscordChat(FakeChat):
@@ -456,7 +462,9 @@ class DiscordChat(FakeChat):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ANSWERS)
-async def test_no_answer_holds_the_loop(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_no_answer_holds_the_loop(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     chat, text = DiscordChat(), ANSWERS[name]
     with watched(monkeypatch, tmp_path / "loop"):
         painter = begun(chat)

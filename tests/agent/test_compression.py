@@ -1,5 +1,5 @@
-"""Before a conversation is too long its earlier part is condensed: what goes on, what is sent, what the person reads,
-and that every word of it is still there."""
+"""Before a conversation is too long its earlier part is condensed: what goes on, what is sent, what
+the person reads, and that every word of it is still there."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from core.agent import compression
-from core.agent.compression import FUTILE, MOST_MESSAGES, Windows
+from core.agent.compression import MAX_FUTILE_COMPRESSIONS, MAX_MESSAGES, ContextWindows
 from core.errors import ModelError, StaleReadError, StoreError
 from core.models.claude import Claude
-from core.types import Address, Completion, Message, Quoted, Request, Scope, Session, Usage
+from core.types import Address, Completion, Message, Quote, Request, Scope, Session, Usage
 from gateway import texts
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
@@ -67,17 +67,19 @@ async def grown(harness: GatewayHarness, many: int = 9) -> None:
 
 
 async def open_session(harness: GatewayHarness) -> Session:
-    found = await harness.services.conversations.current(harness.inbound("x").address)
+    found = await harness.services.conversations.find_open(harness.inbound("x").address)
     assert found is not None
     return found
 
 
 async def history(harness: GatewayHarness) -> list[Message]:
-    return await harness.services.conversations.history(await open_session(harness), MINE)
+    return await harness.services.conversations.load_history(await open_session(harness), MINE)
 
 
 def asked(request: Request) -> str:
-    return "\n".join(block.get("text", "") for turn in request.messages for block in turn["content"])
+    return "\n".join(
+        block.get("text", "") for turn in request.messages for block in turn["content"]
+    )
 
 
 async def test_it_goes_on_with_the_first_exchange_a_summary_and_the_last_turns(home: Path) -> None:
@@ -92,7 +94,8 @@ async def test_it_goes_on_with_the_first_exchange_a_summary_and_the_last_turns(h
         assert (child.parent_id, child.title) == (first.id, "Trip #2")
         ended = await harness.services.conversations.find(first.id, MINE)
         assert ended is not None
-        assert ended.end_reason == "compression"
+        assert ended.end is not None
+        assert ended.end.reason == "compression"
         rows = await history(harness)
         kinds = [row.kind for row in rows]
         assert rows[0].text == "We plan the trip to Lisbon."
@@ -118,7 +121,10 @@ async def test_each_request_extends_the_one_before_but_at_a_compression(home: Pa
 
 
 def bare(turn: Any) -> Any:
-    blocks = [{name: value for name, value in block.items() if name != "cache_control"} for block in turn["content"]]
+    blocks = [
+        {name: value for name, value in block.items() if name != "cache_control"}
+        for block in turn["content"]
+    ]
     return {**turn, "content": blocks}
 
 
@@ -143,7 +149,9 @@ async def test_a_second_one_updates_the_summary_of_the_first(home: Path) -> None
         ModelError("The server is overloaded."),
     ],
 )
-async def test_without_a_usable_helper_the_summary_is_made_by_rules(home: Path, answer: str | ModelError) -> None:
+async def test_without_a_usable_helper_the_summary_is_made_by_rules(
+    home: Path, answer: str | ModelError
+) -> None:
     helper = helping(answer)
     async with open_gateway(home, quiet(), SMALL, titles=helper) as harness:
         await harness.say("Hello there, my friend.")
@@ -159,11 +167,15 @@ async def test_without_a_usable_helper_the_summary_is_made_by_rules(home: Path, 
 
 
 @pytest.mark.parametrize("answer", [GOOD, ""])
-async def test_what_is_passed_on_is_not_condensed_as_what_the_person_said(home: Path, answer: str) -> None:
+async def test_what_is_passed_on_is_not_condensed_as_what_the_person_said(
+    home: Path, answer: str
+) -> None:
     helper = helping(answer)
     async with open_gateway(home, quiet(), SMALL, titles=helper) as harness:
         await harness.say("Hello there, my friend.")
-        await harness.say("I live in Rome.", origin="forwarded", quoted=Quoted(kind="forward", name="Ben"))
+        await harness.say(
+            "I live in Rome.", origin="forwarded", quote=Quote(kind="forward", name="Ben")
+        )
         for number in range(10):
             await harness.say(long(number))
         assert "Person 42: (forwarded) I live in Rome." in asked(made(helper)[0])
@@ -190,7 +202,11 @@ async def test_before_it_the_model_may_keep_something_and_nobody_sees_it(home: P
             return says("ok", usage=Usage())
         if any(block["type"] == "tool_result" for block in request.messages[-1]["content"]):
             return says("FLUSHED")
-        note = {"target": "memory", "action": "add", "content": "We decided to take the boat at nine"}
+        note = {
+            "target": "memory",
+            "action": "add",
+            "content": "We decided to take the boat at nine",
+        }
         return calls(("memory", note), ("session_search", {"query": "boat"}), text="FLUSHED")
 
     model = ScriptedModel(*[kept] * 60)
@@ -215,20 +231,30 @@ async def test_compress_does_it_at_once_and_says_so_once(home: Path) -> None:
         assert texts.CONDENSED not in (await harness.say("And now?")).text
         rows = await history(harness)
         assert "summary" in [row.kind for row in rows]
-        assert (await open_session(harness)).system_prompt
+        assert (await open_session(harness)).prompt.text
 
 
-async def test_what_the_model_refuses_as_too_long_is_condensed_once_and_asked_again(home: Path) -> None:
-    model = ScriptedModel(*[says("ok")] * 6, ModelError("too long", status=413), says("now it fits"))
+async def test_what_the_model_refuses_as_too_long_is_condensed_once_and_asked_again(
+    home: Path,
+) -> None:
+    model = ScriptedModel(
+        *[says("ok")] * 6, ModelError("too long", status=413), says("now it fits")
+    )
     async with open_gateway(home, model) as harness:
         await grown(harness, 5)
         assert (await harness.say("And now?")).text.startswith("now it fits")
-        assert [request.kind for request in model.requests[-2:]] == ["chat", "chat"], "no flush could fit"
+        assert [request.kind for request in model.requests[-2:]] == ["chat", "chat"], (
+            "no flush could fit"
+        )
         assert "And now?" in asked(model.requests[-1])
-        assert "Part 1 of" not in asked(model.requests[-1]).replace("Part 1 of the plan: the quay", "")
+        assert "Part 1 of" not in asked(model.requests[-1]).replace(
+            "Part 1 of the plan: the quay", ""
+        )
 
 
-async def test_a_message_longer_than_the_window_is_kept_whole_sent_cut_and_answered(home: Path) -> None:
+async def test_a_message_longer_than_the_window_is_kept_whole_sent_cut_and_answered(
+    home: Path,
+) -> None:
     model = ScriptedModel(says("read"))
     async with open_gateway(home, model, SMALL) as harness:
         text = "BEGIN " + "word " * 60_000 + " END"
@@ -247,21 +273,33 @@ async def test_two_that_do_not_help_are_the_last_and_the_person_is_told_once(hom
     async with open_gateway(home, model, SMALL) as harness:
         replies = [await harness.say(f"short {number}") for number in range(8)]
         assert [texts.TOO_LONG in reply.text for reply in replies].count(True) == 1
-        assert len(made(model)) <= FUTILE
+        assert len(made(model)) <= MAX_FUTILE_COMPRESSIONS
 
 
 async def test_in_the_middle_of_a_turn_results_of_tools_stay_with_their_calls(home: Path) -> None:
     big = says("more", usage=Usage(input=19_500, output=5))
     search = calls(("session_search", {"query": "quay"}))
-    model = ScriptedModel(*[says("ok")] * 6, replace(search, usage=big.usage), says("kept"), says("done"))
+    model = ScriptedModel(
+        *[says("ok")] * 6, replace(search, usage=big.usage), says("kept"), says("done")
+    )
     async with open_gateway(home, model, SMALL) as harness:
         await grown(harness, 5)
         reply = await harness.say("Look up the quay")
         assert reply.text.startswith("done")
         assert texts.CONDENSED in reply.text
         turns = model.requests[-1].messages
-        called = [block["id"] for turn in turns for block in turn["content"] if block["type"] == "tool_use"]
-        given = [block["tool_use_id"] for turn in turns for block in turn["content"] if block["type"] == "tool_result"]
+        called = [
+            block["id"]
+            for turn in turns
+            for block in turn["content"]
+            if block["type"] == "tool_use"
+        ]
+        given = [
+            block["tool_use_id"]
+            for turn in turns
+            for block in turn["content"]
+            if block["type"] == "tool_result"
+        ]
         assert called == given != []
 
 
@@ -287,8 +325,11 @@ async def test_a_summary_is_forgotten_with_what_it_repeats(home: Path) -> None:
         assert "heron" in str(await history(harness))
         exported = (await harness.say("/export")).answer
         assert exported is not None
-        assert "heron knows when it leaves" in exported.files[1].content.decode().partition("is for reference")[2]
-        assert "summaries (of which the lines go that say it)" in (await harness.say("/forget heron")).text
+        assert (
+            "heron knows when it leaves"
+            in exported.files[1].content.decode().partition("is for reference")[2]
+        )
+        assert "lines in summaries" in (await harness.say("/forget heron")).text
         await harness.say("yes")
         assert [row for row in await history(harness) if "heron" in str(row)] == []
         (left,) = [row.text for row in await history(harness) if row.kind == "summary"]
@@ -308,13 +349,13 @@ async def test_how_much_a_model_reads_is_asked_of_its_server_once(home: Path) ->
 
         async def ask(model: str) -> int | None:
             asked_of.append(model)
-            return await claude.window(model)
+            return await claude.fetch_window_tokens(model)
 
-        windows = Windows(options.model_copy(update={"windows": {"mine": 9000}}), ask)
-        assert await windows.learn("mine") == 9000
-        at_once = [windows.learn("claude-sonnet-5-5") for _ in range(3)]
+        windows = ContextWindows(options.model_copy(update={"windows": {"mine": 9000}}), ask)
+        assert await windows.look_up("mine") == 9000
+        at_once = [windows.look_up("claude-sonnet-5-5") for _ in range(3)]
         assert await asyncio.gather(*at_once) == [120_000] * 3
-        assert await windows.learn("unknown") == options.window_tokens
+        assert await windows.look_up("unknown") == options.window_tokens
         assert asked_of == ["claude-sonnet-5-5", "unknown"]
         await claude.close()
 
@@ -326,13 +367,13 @@ async def test_more_than_5000_messages_are_condensed_however_short_they_are(home
         session = await open_session(harness)
         said = [
             message(session.id, f"{role} {number}", role=role, kind="quote")
-            for number in range(MOST_MESSAGES // 2)
+            for number in range(MAX_MESSAGES // 2)
             for role in ("user", "assistant")
         ]
         await harness.services.conversations.append(said)
         assert texts.CONDENSED in (await harness.say("And now?")).text
         rows = await history(harness)
-        assert len(rows) < MOST_MESSAGES / 3
+        assert len(rows) < MAX_MESSAGES / 3
         assert rows[0].text == "We plan the trip to Lisbon."
         assert len(made(model)) == 1, "the flush"
 
@@ -341,7 +382,9 @@ async def test_of_two_processes_one_condenses_it_and_nothing_is_half_done(home: 
     async with open_gateway(home, quiet()) as harness:
         await harness.say("We plan the trip to Lisbon.")
         conversations, session = harness.services.conversations, await open_session(harness)
-        child = replace(session, id=0, parent_id=session.id, system_prompt="")
+        child = replace(
+            session, id=0, parent_id=session.id, prompt=replace(session.prompt, text="")
+        )
         summary = message(session.id, "a summary", kind="summary")
         opened = await conversations.create(child, "compression", summary=summary)
         with pytest.raises(StaleReadError):
@@ -350,7 +393,9 @@ async def test_of_two_processes_one_condenses_it_and_nothing_is_half_done(home: 
         broken = replace(child, parent_id=opened.id, title="never")
         with pytest.raises(StoreError):
             await conversations.create(broken, "compression", summary=replace(summary, role=None))  # type: ignore[arg-type]
-        assert (await open_session(harness)).id == opened.id, "a failure in its middle leaves all as it was"
+        assert (await open_session(harness)).id == opened.id, (
+            "a failure in its middle leaves all as it was"
+        )
 
 
 @pytest.mark.parametrize(
@@ -368,8 +413,12 @@ async def test_it_comes_before_the_request_that_would_be_more_than_the_threshold
     home: Path, threshold: float, taken: int, coming: int, is_condensed: bool
 ) -> None:
     """By what the server has counted last, and an estimate of what is new."""
-    model = ScriptedModel(*[says("ok")] * 6, says("ok", usage=Usage(input=10, cache_read=taken, output=10)))
-    async with open_gateway(home, model, f"{SMALL}[compression]\nthreshold = {threshold}\n") as harness:
+    model = ScriptedModel(
+        *[says("ok")] * 6, says("ok", usage=Usage(input=10, cache_read=taken, output=10))
+    )
+    async with open_gateway(
+        home, model, f"{SMALL}[compression]\nthreshold = {threshold}\n"
+    ) as harness:
         await grown(harness, 6)
         reply = await harness.say("x" * coming)
         assert (texts.CONDENSED in reply.text) == is_condensed
@@ -377,29 +426,43 @@ async def test_it_comes_before_the_request_that_would_be_more_than_the_threshold
 
 async def test_a_window_of_the_settings_is_that_of_its_model_alone(home: Path) -> None:
     for name, is_condensed in (("mine", True), ("another", False)):
-        place, model = home / name, ScriptedModel(*[says("ok")] * 6, says("ok", usage=Usage(input=15_100)))
+        place, model = (
+            home / name,
+            ScriptedModel(*[says("ok")] * 6, says("ok", usage=Usage(input=15_100))),
+        )
         await asyncio.to_thread(place.mkdir)
-        async with open_gateway(place, model, f'[model]\nchat = "mine"\nwindows = {{ {name} = 20000 }}\n') as harness:
+        async with open_gateway(
+            place, model, f'[model]\nchat = "mine"\nwindows = {{ {name} = 20000 }}\n'
+        ) as harness:
             await grown(harness, 6)
             assert (texts.CONDENSED in (await harness.say("And now?")).text) == is_condensed
 
 
 async def test_what_the_server_counts_says_whether_it_helped(home: Path) -> None:
-    """What stands in every request takes nearly all of the window: each compression would be followed by the next."""
+    """What stands in every request takes nearly all of the window: each compression would be
+    followed by the next."""
 
     def answer(request: Request) -> Completion:
-        return says("ok", usage=Usage(input=14_500 + len(json.dumps(request.messages)) // 4, output=5))
+        return says(
+            "ok", usage=Usage(input=14_500 + len(json.dumps(request.messages)) // 4, output=5)
+        )
 
     model = ScriptedModel(*[says("ok", usage=Usage())] * 6, *[answer] * 60)
     async with open_gateway(home, model, SMALL) as harness:
         replies = [await harness.say(long(number)) for number in range(20)]
         assert [texts.TOO_LONG in reply.text for reply in replies].count(True) == 1
-        assert [texts.CONDENSED in reply.text for reply in replies].count(True) == FUTILE
-        assert texts.COMPRESSED in (await harness.say("/compress")).text, "by hand it can still be done"
+        assert [texts.CONDENSED in reply.text for reply in replies].count(
+            True
+        ) == MAX_FUTILE_COMPRESSIONS
+        assert texts.COMPRESSED in (await harness.say("/compress")).text, (
+            "by hand it can still be done"
+        )
 
 
 async def test_a_model_that_refuses_what_is_left_as_well_is_asked_no_third_time(home: Path) -> None:
-    model = ScriptedModel(*[says("ok")] * 6, *[ModelError("This is too long.", status=413)] * 2, says("fine"))
+    model = ScriptedModel(
+        *[says("ok")] * 6, *[ModelError("This is too long.", status=413)] * 2, says("fine")
+    )
     async with open_gateway(home, model) as harness:
         await grown(harness, 5)
         assert "This is too long." in (await harness.say("And now?")).text
@@ -411,7 +474,8 @@ async def test_a_model_that_refuses_what_is_left_as_well_is_asked_no_third_time(
 
 
 async def test_a_window_that_the_server_tells_when_it_refuses_is_kept(home: Path) -> None:
-    """A local model reads much less than is assumed: it is asked, and from then on nothing is refused any more."""
+    """A local model reads much less than is assumed: it is asked, and from then on nothing is
+    refused any more."""
     model = quiet()
     model.script.insert(3, ModelError("too long", status=413))
     async with open_gateway(home, model, titles=Local(GOOD)) as harness:
@@ -428,7 +492,7 @@ class Local(ScriptedModel):
         super().__init__(*helping(summary).script)
         self.was_asked: list[str] = []
 
-    async def window(self, model: str) -> int:
+    async def fetch_window_tokens(self, model: str) -> int:
         self.was_asked.append(model)
         return 12_000
 
@@ -440,7 +504,10 @@ async def test_a_helper_that_reads_little_is_given_no_more_at_once(home: Path) -
         await harness.say("/compress")
         assert len(made(helper)) > 2
         assert max(len(asked(request)) / 3.5 for request in made(helper)) < 5_500
-        assert all("What was condensed before:\n\n## Goal" in asked(request) for request in made(helper)[1:])
+        assert all(
+            "What was condensed before:\n\n## Goal" in asked(request)
+            for request in made(helper)[1:]
+        )
         assert sorted(helper.was_asked) == sorted(set(helper.was_asked)), "once for each model"
 
 
@@ -455,14 +522,18 @@ async def test_an_answer_that_filled_the_window_is_gone_on_with(home: Path) -> N
 
 
 async def test_a_turn_of_only_tool_calls_stays_within_the_window(home: Path) -> None:
-    """Each finds as much as a tool may give; all of them together would fill the window many times."""
+    """Each finds as much as a tool may give; all of them together would fill the window many
+    times."""
     left = iter(range(20))
 
     def answer(request: Request) -> Completion:
         if not asked(request).count("Look it all up") or (number := next(left, None)) is None:
             return says("done", usage=Usage())
         search = {"query": f"quay {number}", "limit": 10, "budget_chars": 50_000}
-        return replace(calls(("session_search", search), ("session_search", search | {"page": 2})), usage=Usage())
+        return replace(
+            calls(("session_search", search), ("session_search", search | {"page": 2})),
+            usage=Usage(),
+        )
 
     model = ScriptedModel(*[answer] * 99)
     async with open_gateway(home, model, f"{SMALL}max_rounds = 40\n") as harness:
@@ -477,12 +548,18 @@ async def test_a_turn_of_only_tool_calls_stays_within_the_window(home: Path) -> 
             sent = [block for turn in request.messages for block in turn["content"]]
             assert sum(len(json.dumps(block)) for block in sent) / 3.5 < 20_000
             called = [block["id"] for block in sent if block["type"] == "tool_use"]
-            assert [block["tool_use_id"] for block in sent if block["type"] == "tool_result"] == called
+            assert [
+                block["tool_use_id"] for block in sent if block["type"] == "tool_result"
+            ] == called
 
 
 @pytest.mark.parametrize("who", ["the helper", "the model"])
-async def test_one_that_never_answers_holds_nothing_up(home: Path, monkeypatch: pytest.MonkeyPatch, who: str) -> None:
-    monkeypatch.setattr(compression, "SUMMARY_S" if who == "the helper" else "FLUSH_S", 0.05)
+async def test_one_that_never_answers_holds_nothing_up(
+    home: Path, monkeypatch: pytest.MonkeyPatch, who: str
+) -> None:
+    monkeypatch.setattr(
+        compression, "SUMMARY_TIMEOUT_S" if who == "the helper" else "FLUSH_TIMEOUT_S", 0.05
+    )
     model, helper = Silent(), Silent()
     if who == "the helper":
         model.answers = ("chat", "compression")
@@ -502,18 +579,30 @@ class Silent(ScriptedModel):
     async def complete(self, request: Request, on_text: Any, on_wait: Any) -> Completion:
         if request.kind not in self.answers:
             await asyncio.Event().wait()
-        return says(GOOD if request.kind == "compression" and not request.tools else "ok", usage=Usage())
+        return says(
+            GOOD if request.kind == "compression" and not request.tools else "ok", usage=Usage()
+        )
 
 
 async def test_several_long_messages_of_one_turn_are_each_cut_and_answered(home: Path) -> None:
     model = quiet()
     async with open_gateway(home, model, SMALL) as harness:
-        said = [harness.inbound(f"BEGIN{number} " + "word " * 40_000 + f"END{number}") for number in range(4)]
+        said = [
+            harness.inbound(f"BEGIN{number} " + "word " * 40_000 + f"END{number}")
+            for number in range(4)
+        ]
         replies = [KeptReply() for _ in said]
-        numbers = [await harness.router.admit(one, reply) for one, reply in zip(said, replies, strict=True)]
-        await asyncio.gather(*[harness.router.serve(number) for number in numbers if number is not None])
+        numbers = [
+            await harness.admission.admit(one, reply)
+            for one, reply in zip(said, replies, strict=True)
+        ]
+        await asyncio.gather(
+            *[harness.admission.serve(number) for number in numbers if number is not None]
+        )
         assert any(reply.answer is not None and "ok" in reply.text for reply in replies)
-        stored = [row.text for row in await history(harness) if row.role == "user" and row.kind == "chat"]
+        stored = [
+            row.text for row in await history(harness) if row.role == "user" and row.kind == "chat"
+        ]
         assert stored == [one.text for one in said]
 
 
@@ -535,7 +624,9 @@ async def test_before_a_boundary_the_model_may_keep_something_too(home: Path) ->
     model = quiet()
     async with open_gateway(home, model, "[sessions]\nidle_hours = 2.0\n") as harness:
         await harness.say("We plan the trip to Lisbon.")
-        await harness.services.database.execute("UPDATE messages SET created_at = created_at - 7300")
+        await harness.services.database.execute(
+            "UPDATE messages SET created_at = created_at - 7300"
+        )
         assert (await harness.say("Hello again")).text == "ok", "quietly"
         assert [request.kind for request in model.requests] == ["chat", "compression", "chat"]
         assert "trip" in asked(model.requests[1])
@@ -544,7 +635,10 @@ async def test_before_a_boundary_the_model_may_keep_something_too(home: Path) ->
 
 async def test_two_processes_that_condense_at_once_lose_nothing(home: Path) -> None:
     one_model, other_model = quiet(), quiet()
-    async with open_gateway(home, one_model, SMALL) as one, open_gateway(home, other_model, SMALL) as other:
+    async with (
+        open_gateway(home, one_model, SMALL) as one,
+        open_gateway(home, other_model, SMALL) as other,
+    ):
         await grown(one, 8)
         said = [long(number) for number in range(100, 106)]
         replies = await asyncio.gather(
@@ -552,10 +646,18 @@ async def test_two_processes_that_condense_at_once_lose_nothing(home: Path) -> N
             *[other.say(text, message_id=f"b{text[5:8]}") for text in said[3:]],
         )
         assert all("ok" in reply.text for reply in replies if reply.answer is not None)
-        rows = await one.services.database.fetch_all("SELECT text FROM messages WHERE role = 'user' AND kind = 'chat'")
-        assert {row["text"] for row in rows} >= {"We plan the trip to Lisbon.", *said, *(long(at) for at in range(8))}
-        assert len(await one.services.conversations.recent(MINE, 10)) == 1
-        found = await one.services.database.fetch_all("SELECT parent_id, COUNT(*) AS many FROM sessions GROUP BY 1")
+        rows = await one.services.database.fetch_all(
+            "SELECT text FROM messages WHERE role = 'user' AND kind = 'chat'"
+        )
+        assert {row["text"] for row in rows} >= {
+            "We plan the trip to Lisbon.",
+            *said,
+            *(long(at) for at in range(8)),
+        }
+        assert len(await one.services.conversations.list_recent(MINE, 10)) == 1
+        found = await one.services.database.fetch_all(
+            "SELECT parent_id, COUNT(*) AS many FROM sessions GROUP BY 1"
+        )
         assert {row["many"] for row in found} == {1}, "no session goes on twice"
         assert len(found) > 1
 
@@ -577,11 +679,15 @@ async def test_a_summary_is_forgotten_wherever_it_was_copied_to(home: Path) -> N
         sender = replace(harness.inbound("x").sender, id="local")
         await harness.say("/sessions 2", sender=sender, **desk)
         await harness.say("And there?", sender=sender, **desk)
-        rows = await harness.services.database.fetch_all("SELECT text FROM messages WHERE kind = 'summary'")
+        rows = await harness.services.database.fetch_all(
+            "SELECT text FROM messages WHERE kind = 'summary'"
+        )
         assert ["heron" in row["text"] for row in rows] == [True] * 3
         await harness.say("/forget heron")
         await harness.say("yes")
-        rows = await harness.services.database.fetch_all("SELECT text FROM messages WHERE kind = 'summary'")
+        rows = await harness.services.database.fetch_all(
+            "SELECT text FROM messages WHERE kind = 'summary'"
+        )
         assert ["heron" in row["text"] for row in rows] == [False] * len(rows)
         assert "heron" not in (await harness.say("/recall heron")).text.replace("“heron”", "")
     assert on_disk(home, "heron knows") == []

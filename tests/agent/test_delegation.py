@@ -1,4 +1,5 @@
-"""A delegated task: a session of its own that only reads, within its budget; its result is a tool's."""
+"""A delegated task: a session of its own that only reads, within its budget; its result is a
+tool's."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from core.agent.prompt import INTERRUPTED
+from core.agent.prompt import INTERRUPTED_RESULT
 from core.types import Completion, Message, Request, Session, Usage
 from tests.fixtures.forgetting import left_of
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
@@ -49,27 +50,42 @@ def results(request: Request) -> list[str]:
     return [str(block.get("content", "")) for block in found]
 
 
-async def delegated(harness: GatewayHarness, who: str = "42") -> list[tuple[Session, list[Message]]]:
+async def delegated(
+    harness: GatewayHarness, who: str = "42"
+) -> list[tuple[Session, list[Message]]]:
     """Every delegated session of somebody with what is in it."""
     services = harness.services
-    found = await services.database.fetch_all("SELECT id FROM sessions WHERE is_delegated ORDER BY id")
+    found = await services.database.fetch_all(
+        "SELECT id FROM sessions WHERE is_delegated ORDER BY id"
+    )
     scopes = frozenset({harness.inbound("x", who).scope})
     sessions = []
     for row in found:
         session = await services.conversations.find(row["id"], scopes)
         if session is not None:
-            sessions.append((session, await services.conversations.history(session, scopes)))
+            sessions.append((session, await services.conversations.load_history(session, scopes)))
     return sessions
 
 
-async def test_a_task_is_worked_on_in_a_session_of_its_own_and_its_result_is_data(home: Path) -> None:
-    helper = Helper(calls(("session_search", {"query": "ferry"})), says("The blue one.<memory-context>"))
-    async with house(home, helper, calls(("delegate", TASK)), says("The blue one, it seems.")) as (harness, model):
+async def test_a_task_is_worked_on_in_a_session_of_its_own_and_its_result_is_data(
+    home: Path,
+) -> None:
+    helper = Helper(
+        calls(("session_search", {"query": "ferry"})), says("The blue one.<memory-context>")
+    )
+    async with house(home, helper, calls(("delegate", TASK)), says("The blue one, it seems.")) as (
+        harness,
+        model,
+    ):
         assert (await harness.say("which ferry?")).text == "The blue one, it seems."
         ((session, said),) = await delegated(harness)
-        parent = await harness.services.conversations.current(session.address)
+        parent = await harness.services.conversations.find_open(session.address)
         assert parent is not None
-        assert (session.parent_id, session.title, session.model) == (parent.id, TASK["task"], parent.model)
+        assert (session.parent_id, session.title, session.model) == (
+            parent.id,
+            TASK["task"],
+            parent.model,
+        )
         assert (said[0].role, said[0].origin) == ("user", "tool")
         assert said[0].text == "\n\n".join(TASK.values())
         assert [row.role for row in said] == ["user", "assistant", "tool", "assistant"]
@@ -79,9 +95,11 @@ async def test_a_task_is_worked_on_in_a_session_of_its_own_and_its_result_is_dat
         assert told["result"].startswith("The blue one.")
         assert "<memory-context>" not in result
         first, second = helper.requests
-        assert {tool["name"] for tool in first.tools} == {"session_search", "skills_list", "skill_view"}, (
-            "it only reads, and delegates nothing"
-        )
+        assert {tool["name"] for tool in first.tools} == {
+            "session_search",
+            "skills_list",
+            "skill_view",
+        }, "it only reads, and delegates nothing"
         assert first.messages[0]["content"][0]["text"].endswith("Europe/Lisbon]")
         assert second.messages[: len(first.messages)][0]["content"][1]["text"] == said[0].text
         assert await harness.services.recall.verify() == []
@@ -90,7 +108,10 @@ async def test_a_task_is_worked_on_in_a_session_of_its_own_and_its_result_is_dat
 async def test_it_can_neither_note_nor_plan_nor_delegate(home: Path) -> None:
     note = {"target": "memory", "action": "add", "content": "Likes rum"}
     remind = {"action": "add", "when": "tomorrow at 9", "text": "rum"}
-    helper = Helper(calls(("memory", note), ("reminder", remind), ("facts", {}), ("delegate", TASK)), says("No."))
+    helper = Helper(
+        calls(("memory", note), ("reminder", remind), ("facts", {}), ("delegate", TASK)),
+        says("No."),
+    )
     async with house(home, helper, calls(("delegate", TASK))) as (harness, _):
         await harness.say("look")
         assert all("There is no tool" in result for result in results(helper.requests[1]))
@@ -110,7 +131,9 @@ async def test_it_can_neither_note_nor_plan_nor_delegate(home: Path) -> None:
         ({}, "task: Field required"),
     ],
 )
-async def test_what_cannot_be_delegated_is_said_to_the_model(home: Path, arguments: dict[str, Any], wrong: str) -> None:
+async def test_what_cannot_be_delegated_is_said_to_the_model(
+    home: Path, arguments: dict[str, Any], wrong: str
+) -> None:
     async with house(home, Helper(), calls(("delegate", arguments))) as (harness, model):
         await harness.say("look")
         assert wrong in results(model.requests[1])[0]
@@ -119,16 +142,25 @@ async def test_what_cannot_be_delegated_is_said_to_the_model(home: Path, argumen
 
 async def test_it_has_the_tools_that_it_was_given(home: Path) -> None:
     helper = Helper(says("Done."))
-    async with house(home, helper, calls(("delegate", {"task": "think", "tools": []}))) as (harness, _):
+    async with house(home, helper, calls(("delegate", {"task": "think", "tools": []}))) as (
+        harness,
+        _,
+    ):
         await harness.say("look")
         assert helper.requests[0].tools == ()
 
 
 @pytest.mark.parametrize("options", ["max_rounds = 2", "max_tokens = 30"])
-async def test_when_its_budget_is_used_up_it_answers_with_what_it_has(home: Path, options: str) -> None:
+async def test_when_its_budget_is_used_up_it_answers_with_what_it_has(
+    home: Path, options: str
+) -> None:
     search = calls(("session_search", {"query": "ferry"}))
-    helper = Helper(search, search, calls(("session_search", {"query": "more"}), text="So far: the blue one."))
-    async with house(home, helper, calls(("delegate", TASK)), options=f"[delegation]\n{options}\n") as (harness, model):
+    helper = Helper(
+        search, search, calls(("session_search", {"query": "more"}), text="So far: the blue one.")
+    )
+    async with house(
+        home, helper, calls(("delegate", TASK)), options=f"[delegation]\n{options}\n"
+    ) as (harness, model):
         await harness.say("look")
         assert len(helper.requests) == 3
         assert "budget is used up" in helper.sent(2)
@@ -149,7 +181,10 @@ async def test_three_are_at_work_at_once_and_a_fourth_is_told_so(home: Path) -> 
     helper = Helper(*[says("Done.")] * 4)
     helper.gate = asyncio.Event()
     asked = calls(*[("delegate", {"task": f"task {number}"}) for number in range(4)])
-    async with house(home, helper, asked, says("ok"), calls(("delegate", TASK))) as (harness, model):
+    async with house(home, helper, asked, says("ok"), calls(("delegate", TASK))) as (
+        harness,
+        model,
+    ):
         async with asyncio.TaskGroup() as tasks:
             turn = tasks.create_task(harness.say("look"))
             while len(helper.requests) < 3:
@@ -167,7 +202,9 @@ async def test_three_are_at_work_at_once_and_a_fourth_is_told_so(home: Path) -> 
 async def test_stop_ends_it_and_the_conversation_goes_on(home: Path) -> None:
     helper = Helper(says("never"))
     helper.gate = asyncio.Event()
-    async with house(home, helper, calls(("delegate", TASK), text="Let me see."), says("Fine.")) as (harness, model):
+    async with house(
+        home, helper, calls(("delegate", TASK), text="Let me see."), says("Fine.")
+    ) as (harness, model):
         async with asyncio.TaskGroup() as tasks:
             turn = tasks.create_task(harness.say("look"))
             await helper.began.wait()
@@ -180,23 +217,25 @@ async def test_stop_ends_it_and_the_conversation_goes_on(home: Path) -> None:
         assert (first["type"], first["is_error"]) == ("tool_result", True)
 
 
-async def test_after_a_crash_the_turn_goes_on_as_after_any_tool_that_was_interrupted(home: Path) -> None:
+async def test_after_a_crash_the_turn_goes_on_as_after_any_tool_that_was_interrupted(
+    home: Path,
+) -> None:
     helper = Helper()
     helper.gate = asyncio.Event()
     async with house(home, helper, calls(("delegate", TASK))) as (harness, _):
-        number = await harness.router.admit(harness.inbound("which ferry?"), KeptReply())
+        number = await harness.admission.admit(harness.inbound("which ferry?"), KeptReply())
         assert number is not None
-        turn = harness.router.serve(number)
+        turn = harness.admission.serve(number)
         await helper.began.wait()
-        harness.router.cancel()
+        harness.turns.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await turn
     async with house(home, Helper(), says("I cannot tell.")) as (harness, model):
         platform = harness.platforms["telegram"]
-        for number in await harness.router.resume(platform, timedelta(days=1)):
-            await harness.router.serve(number)
+        for number in await harness.admission.resume(platform, timedelta(days=1)):
+            await harness.admission.serve(number)
         assert [reply.text for _, reply in platform.replies] == ["I cannot tell."]
-        assert results(model.requests[0]) == [INTERRUPTED]
+        assert results(model.requests[0]) == [INTERRUPTED_RESULT]
         assert len(await delegated(harness)) == 1, "it is not repeated"
 
 
@@ -204,7 +243,9 @@ def names(model: ScriptedModel) -> set[str]:
     return {tool["name"] for tool in model.requests[-1].tools}
 
 
-@pytest.mark.parametrize(("helper", "options"), [(None, ""), (Helper(), "[delegation]\nmax_rounds = 0\n")])
+@pytest.mark.parametrize(
+    ("helper", "options"), [(None, ""), (Helper(), "[delegation]\nmax_rounds = 0\n")]
+)
 async def test_without_a_model_or_where_it_is_turned_off_there_is_none(
     home: Path, helper: Helper | None, options: str
 ) -> None:
@@ -231,12 +272,14 @@ async def test_it_is_paid_for_by_whoever_asked_and_ends_at_the_limit_of_the_day(
     limited = "[limits]\nturns_per_minute = 1000\n[limits.day]\noutput_tokens = 14\n"
     async with house(home, helper, calls(("delegate", TASK)), options=limited) as (harness, model):
         await harness.say("look", "7")
-        spent = await harness.services.usage_log.spent(frozenset({harness.inbound("x", "7").scope}))
-        parts = {kind: part.usage for kind, part in spent.kinds}
+        spent = await harness.services.usage_log.load_spending(
+            frozenset({harness.inbound("x", "7").scope})
+        )
+        parts = {kind: part.usage for kind, part in spent.by_kind}
         assert parts["delegation"] == Usage(input=20, output=10)
         assert "limit for you is reached" in results(model.requests[1])[0]
         ((session, _),) = await delegated(harness, "7")
-        assert {one.kind for one in (await harness.services.usage_log.spent(
+        assert {one.kind for one in (await harness.services.usage_log.load_spending(
             frozenset({session.scope}), session_id=session.parent_id)).sums} == {"chat", "delegation"}  # fmt: skip
         assert "for delegated tasks" in (await harness.say("/usage", "7")).text
 
@@ -263,13 +306,30 @@ async def test_forget_erases_it_and_export_has_it(home: Path) -> None:
         await harness.say("go on")
         exported = (await harness.say("/export")).answer
         assert exported is not None
-        assert any(b"Where is Zanzibar?" in file.content or file.name.endswith("gz") for file in exported.files)
-        held = [one async for one in harness.services.archive.held(frozenset({harness.inbound("x").scope}), [])]
-        assert [one["is_delegated"] for one in held if one["kind"] == "session" and "is_delegated" in one] == [1, 1]
-        records = [one async for one in harness.services.archive.export(frozenset({harness.inbound("x").scope}))]
+        assert any(
+            b"Where is Zanzibar?" in file.content or file.name.endswith("gz")
+            for file in exported.files
+        )
+        held = [
+            one
+            async for one in harness.services.archive.export_personal_data(
+                frozenset({harness.inbound("x").scope}), []
+            )
+        ]
+        assert [
+            one["is_delegated"]
+            for one in held
+            if one["kind"] == "session" and "is_delegated" in one
+        ] == [1, 1]
+        records = [
+            one
+            async for one in harness.services.archive.export(
+                frozenset({harness.inbound("x").scope})
+            )
+        ]
         assert {"Where is Zanzibar?", "They live in Zanzibar."} <= {one.text for one in records}
         await harness.say("/forget Zanzibar")
-        assert "Nothing of it is left" in (await harness.say("yes")).text
+        assert "nothing of it is left" in (await harness.say("yes")).text
         assert left_of("Zanzibar", harness.services.database.path) == []
 
 
@@ -290,7 +350,10 @@ async def test_nothing_is_learned_of_what_is_said_in_it(home: Path) -> None:
 async def test_what_is_undone_hides_it_until_it_is_brought_back(home: Path) -> None:
     helper = Helper(says("The zebra naps."), says("The zebra rests."))
     ask = calls(("delegate", TASK))
-    async with house(home, helper, says("hi"), ask, says("It sails."), ask, says("No.")) as (harness, _):
+    async with house(home, helper, says("hi"), ask, says("It sails."), ask, says("No.")) as (
+        harness,
+        _,
+    ):
         await harness.say("hello there, my friend")
         await harness.say("which one?")
         ((first, _),) = await delegated(harness)
@@ -316,8 +379,12 @@ async def test_what_is_undone_hides_it_until_it_is_brought_back(home: Path) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("asked", ["in:{session.parent_id}", "zebra in:{session.parent_id}", "in:{session.id}"])
-async def test_who_forgets_a_conversation_forgets_what_was_delegated_in_it(home: Path, asked: str) -> None:
+@pytest.mark.parametrize(
+    "asked", ["in:{session.parent_id}", "zebra in:{session.parent_id}", "in:{session.id}"]
+)
+async def test_who_forgets_a_conversation_forgets_what_was_delegated_in_it(
+    home: Path, asked: str
+) -> None:
     helper = Helper(says("The zebra sails."), says("The zebra stays."))
     script = (calls(("delegate", {"task": "Find the zebra"})), says("It sails."))
     async with house(home, helper, *script, *script) as (harness, _):
@@ -325,7 +392,7 @@ async def test_who_forgets_a_conversation_forgets_what_was_delegated_in_it(home:
         await harness.say("which one?")
         ((session, _),) = await delegated(harness)
         await harness.say(f"/forget {asked.format(session=session)}")
-        assert "Nothing of it is left" in (await harness.say("yes")).text
+        assert "nothing of it is left" in (await harness.say("yes")).text
         left = await harness.services.database.fetch_all(
             "SELECT key FROM messages JOIN sessions ON sessions.id = session_id JOIN scopes ON scopes.id = scope_id "
             "WHERE text || COALESCE(blocks, '') || COALESCE(sent, '') || COALESCE(title, '') LIKE '%zebra%'"
@@ -338,7 +405,9 @@ async def test_a_task_that_takes_too_long_is_stopped_and_another_may_begin(home:
     helper.gate = asyncio.Event()
     options = "[model]\ntool_timeout_s = 0.05\n[delegation]\npatience_s = 0.05\n"
     ask = calls(("delegate", TASK))
-    async with house(home, helper, ask, says("Too slow."), ask, says("It sails."), options=options) as (harness, model):
+    async with house(
+        home, helper, ask, says("Too slow."), ask, says("It sails."), options=options
+    ) as (harness, model):
         assert (await harness.say("which one?")).text == "Too slow."
         assert "delegate took longer than 0.05 s" in results(model.requests[1])[0]
         helper.gate.set()

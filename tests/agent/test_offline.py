@@ -1,4 +1,5 @@
-"""The answers without a model: kept, found, noted, reminded, and never a step further than the wording allows."""
+"""The answers without a model: kept, found, noted, reminded, and never a step further than the
+wording allows."""
 
 from __future__ import annotations
 
@@ -11,11 +12,21 @@ from typing import Any
 import pytest
 
 from core.agent.context_files import OwnerFiles
-from core.agent.offline import Offline
-from core.agent.prompt import Prompt
-from core.guard.fence import ANSWERING, CALLED, DELIVERED, NUDGED, fence
+from core.agent.offline import OfflineModel
+from core.agent.prompt import PromptWriter
+from core.guard.origin_and_fence import JOB_RESULTS_LEAD, NUDGE_LEAD, QUOTE_LEAD, SKILL_LEAD, fence
 from core.memory.manager import MemoryManager
-from core.types import Address, Completion, Json, Message, Request, Scope, Sender, Session, ToolContext
+from core.types import (
+    Address,
+    Completion,
+    Json,
+    Message,
+    Request,
+    Scope,
+    Sender,
+    Session,
+    ToolContext,
+)
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import open_gateway
 
@@ -24,23 +35,32 @@ pytestmark = pytest.mark.usefixtures("at_once")
 ZONE = "Europe/Lisbon"
 NOON = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)
 ANA = Scope.account("telegram", "1")
-ROOM = Scope.room("telegram", "-9")
+ROOM = Scope.group("telegram", "-9")
 TOOLS = ("memory", "session_search", "reminder")
 
 
-def turn(*texts: str, scope: Scope = ANA, who: str = "Ana", memories: str = "", zone: str = ZONE) -> Json:
+def turn(
+    *texts: str, scope: Scope = ANA, who: str = "Ana", memories: str = "", zone: str = ZONE
+) -> Json:
     """A user turn in the very form in which the envelope sends it."""
-    session = Session(address=Address(platform="telegram", chat_id="1"), scope=scope, started_at=NOON)
+    session = Session(
+        address=Address(platform="telegram", chat_id="1"), scope=scope, started_at=NOON
+    )
     sender = Sender(id="1", name=who)
-    context = ToolContext(session=session, scope=scope, scopes=frozenset((scope,)), sender=sender, now=NOON)
+    context = ToolContext(
+        session=session, scope=scope, scopes=frozenset((scope,)), sender=sender, now=NOON
+    )
     rows = [
         Message(id=number, role="user", text=text, session_id=1, created_at=NOON, sender=sender)
         for number, text in enumerate(texts)
     ]
-    prompt = Prompt(OwnerFiles(Path()), "", zone, MemoryManager((), SteadyClock()))
-    sealed = prompt.dated(rows, context)
-    content = [block for row in sealed for block in row.sent or ()]
-    return {"role": "user", "content": [*content, *([{"type": "text", "text": fence(memories)}] if memories else [])]}
+    prompt = PromptWriter(OwnerFiles(Path()), "", zone, MemoryManager((), SteadyClock()))
+    sealed = prompt.render_sent_form_without_memory(rows, context)
+    content = [block for row in sealed for block in row.sent_blocks or ()]
+    return {
+        "role": "user",
+        "content": [*content, *([{"type": "text", "text": fence(memories)}] if memories else [])],
+    }
 
 
 def plain(text: str) -> Json:
@@ -52,7 +72,9 @@ def answer(text: str) -> Json:
     return {"role": "assistant", "content": [{"type": "text", "text": text}]}
 
 
-def searched(result: str, name: str = "session_search", *, is_error: bool = False) -> tuple[Json, Json]:
+def searched(
+    result: str, name: str = "session_search", *, is_error: bool = False
+) -> tuple[Json, Json]:
     """A tool call and what it gave."""
     call = {"type": "tool_use", "id": "t1", "name": name, "input": {}}
     given = {"type": "tool_result", "tool_use_id": "t1", "content": result, "is_error": is_error}
@@ -62,7 +84,13 @@ def searched(result: str, name: str = "session_search", *, is_error: bool = Fals
 def found(**changes: object) -> dict[str, object]:
     """One session of a search result, its best match with `changes`."""
     at = "2026-05-03T09:30:00+00:00"
-    anchor = {"message_id": 3, "role": "user", "sender": "Ana", "at": at, "text": "Ana lives in Porto."}
+    anchor = {
+        "message_id": 3,
+        "role": "user",
+        "sender": "Ana",
+        "at": at,
+        "text": "Ana lives in Porto.",
+    }
     return {
         "session_id": 7,
         "title": "Family",
@@ -73,12 +101,12 @@ def found(**changes: object) -> dict[str, object]:
 async def complete(*messages: Json, tools: tuple[str, ...] = TOOLS) -> Completion:
     shown: list[str] = []
     request = Request(system=(), messages=messages, tools=tuple({"name": name} for name in tools))
-    completion = await Offline(ZONE).complete(request, shown.append, shown.append)
+    completion = await OfflineModel(ZONE).complete(request, shown.append, shown.append)
     assert shown == [], "it is there at once"
     return completion
 
 
-@pytest.mark.parametrize("frame", [CALLED, NUDGED, ANSWERING, DELIVERED])
+@pytest.mark.parametrize("frame", [SKILL_LEAD, NUDGE_LEAD, QUOTE_LEAD, JOB_RESULTS_LEAD])
 async def test_a_frame_is_nothing_that_the_person_said(frame: str) -> None:
     said = turn("Remember that I like tea")
     framed = {**said, "content": [*said["content"], {"type": "text", "text": f"[{frame} x]"}]}
@@ -100,28 +128,36 @@ async def called(*messages: Json) -> tuple[str, dict[str, Any]]:
 async def test_a_statement_is_kept_and_nothing_is_pretended(text: str) -> None:
     completion = await complete(turn(text))
     assert completion.stop_reason == "end_turn"
-    assert completion.text.startswith("I have kept that. No model is configured, so I cannot talk about it")
+    assert completion.text.startswith(
+        "I have kept that. No model is configured, so I cannot talk about it"
+    )
 
 
 async def test_what_can_be_done_is_told_once() -> None:
     first = await complete(turn("My sister Ana lives in Porto."))
-    second = await complete(turn("My sister Ana lives in Porto."), answer(first.text), turn("She likes it there."))
+    second = await complete(
+        turn("My sister Ana lives in Porto."), answer(first.text), turn("She likes it there.")
+    )
     assert second.text == "I have kept that."
 
 
 @pytest.mark.parametrize("text", ["yes", "Yes please!", "ja", "sí", "да", "好"])
 async def test_a_yes_that_nothing_waits_for_is_told_so(text: str) -> None:
-    assert (await complete(turn(text))).text == "Nothing is waiting for a yes, or not any more."
+    assert (await complete(turn(text))).text == "There's nothing to confirm. It may have expired."
 
 
 @pytest.mark.parametrize("text", ["ok", "no", "hi", "👍", "thanks", "谢谢"])
 async def test_of_small_talk_it_is_not_said_that_it_was_kept(text: str) -> None:
     first = await complete(turn(text))
-    assert first.text.startswith("All right. No model is configured, so I cannot talk about it, but I can find again")
+    assert first.text.startswith(
+        "All right. No model is configured, so I cannot talk about it, but I can find again"
+    )
     assert (await complete(turn("x"), answer(first.text), turn(text))).text == "All right."
 
 
-@pytest.mark.parametrize("text", ["[attached voice: note.ogg (audio/ogg)]", "The contract\n[attached document: a.pdf]"])
+@pytest.mark.parametrize(
+    "text", ["[attached voice: note.ogg (audio/ogg)]", "The contract\n[attached document: a.pdf]"]
+)
 async def test_what_was_not_opened_is_not_said_to_be_kept(text: str) -> None:
     assert "I have kept that, but not what is attached" in (await complete(turn(text))).text
 
@@ -181,10 +217,15 @@ async def test_a_question_is_looked_up_as_typed(text: str) -> None:
     ],
 )
 async def test_what_is_to_be_remembered_is_noted(text: str, note: str) -> None:
-    assert await called(turn(text)) == ("memory", {"target": "memory", "action": "add", "content": note})
+    assert await called(turn(text)) == (
+        "memory",
+        {"target": "memory", "action": "add", "content": note},
+    )
 
 
-@pytest.mark.parametrize("text", ["Remember that day in Porto?", "I remember that Ana was there", "Remember Porto"])
+@pytest.mark.parametrize(
+    "text", ["Remember that day in Porto?", "I remember that Ana was there", "Remember Porto"]
+)
 async def test_a_memory_that_is_talked_about_is_no_note(text: str) -> None:
     completion = await complete(turn(text))
     assert all(block.get("name") != "memory" for block in completion.blocks)
@@ -232,13 +273,16 @@ async def test_the_one_who_spoke_is_named(changes: dict[str, object], speaker: s
 
 
 async def test_other_peoples_words_are_not_put_into_the_persons_mouth(home: Path) -> None:
-    async with open_gateway(home, Offline(ZONE)) as harness:
+    async with open_gateway(home, OfflineModel(ZONE)) as harness:
         await harness.say("I am allergic to shellfish", origin="forwarded")
         await harness.say("The ferry is blue")
         await harness.say("/new")
         told = (await harness.say("Who is allergic to shellfish?")).text
         assert "> I am allergic to shellfish\n\n— forwarded by you, " in told
-        assert "> The ferry is blue\n\n— you, " in (await harness.say("What colour is the ferry?")).text
+        assert (
+            "> The ferry is blue\n\n— you, "
+            in (await harness.say("What colour is the ferry?")).text
+        )
 
 
 async def test_nothing_found_is_said() -> None:
@@ -252,7 +296,9 @@ async def test_what_a_tool_said_is_passed_on() -> None:
     assert done.text == "Reminder 1 is set."
     refused = await complete(asked, *searched("Say which 5.", "reminder", is_error=True))
     assert refused.text == "I could not do that: Say which 5."
-    failed = await complete(turn("Where is Ana?"), *searched("The history cannot be searched.", is_error=True))
+    failed = await complete(
+        turn("Where is Ana?"), *searched("The history cannot be searched.", is_error=True)
+    )
     assert failed.text == "I could not do that: The history cannot be searched."
     assert (await complete(asked, *searched(" ", "reminder"))).text == "Done."
 
@@ -260,7 +306,9 @@ async def test_what_a_tool_said_is_passed_on() -> None:
 async def test_what_was_said_in_this_conversation_is_quoted_with_its_time() -> None:
     said = turn("My sister Ana lives in Porto and her birthday is on 3 May.")
     question = turn("When is Ana's birthday?", memories="- m1 Ana's birthday is never")
-    text = (await complete(said, answer("I have kept that."), question, *searched('{"sessions": []}'))).text
+    text = (
+        await complete(said, answer("I have kept that."), question, *searched('{"sessions": []}'))
+    ).text
     assert "> My sister Ana lives in Porto and her birthday is on 3 May." in text
     assert "— earlier in this conversation, Friday 20 November 2026, 12:05 Europe/Lisbon" in text
     assert "never" not in text, "the fence is nobody's words"
@@ -273,20 +321,30 @@ async def test_an_earlier_question_is_no_answer() -> None:
         found = searched('{"sessions": []}')
         text = (await complete(said, answer("ok"), earlier, answer("…"), question, *found)).text
         assert "> Ana's birthday is on 3 May." in text
-    together = await complete(turn("My sister?", "When is her birthday, my sister?"), *searched('{"sessions": []}'))
+    together = await complete(
+        turn("My sister?", "When is her birthday, my sister?"), *searched('{"sessions": []}')
+    )
     assert together.text.startswith("I found nothing")
 
 
 async def test_a_question_that_was_found_again_gives_way_to_what_was_stated_beside_it() -> None:
     result = found(text="Where does Ana live?")
-    stated = {"role": "user", "sender": "Ana", "at": "2026-05-02T09:30:00+00:00", "is_anchor": False}
+    stated = {
+        "role": "user",
+        "sender": "Ana",
+        "at": "2026-05-02T09:30:00+00:00",
+        "is_anchor": False,
+    }
     window = [
         {**stated, "text": "Nothing of the kind."},
         {**stated, "text": "Ana lives in Lisbon, I said."},
         {**stated, "text": "Ana lives here: where else?", "role": "assistant"},
     ]
     asked = turn("Where does Ana live?")
-    for others, quoted in ((window, "Ana lives in Lisbon, I said."), (window[:1], "Where does Ana live?")):
+    for others, quoted in (
+        (window, "Ana lives in Lisbon, I said."),
+        (window[:1], "Where does Ana live?"),
+    ):
         sessions = [{**result, "window": [*others, result["window"][1]]}]  # type: ignore[index]
         text = (await complete(asked, *searched(json.dumps({"sessions": sessions})))).text
         assert text.count("\n>") == 1
@@ -316,12 +374,19 @@ async def test_a_line_in_brackets_is_somebodys_words(text: str) -> None:
     for message in (turn(text), plain(text)):
         result = json.dumps({"sessions": []})
         said = await complete(turn("Where is Ana?"), answer("ok"), message)
-        assert said.stop_reason == "end_turn", "it is taken for what was said last, not the question before it"
+        assert said.stop_reason == "end_turn", (
+            "it is taken for what was said last, not the question before it"
+        )
         assert said.text.startswith("I have kept that")
-        assert "— earlier" not in (await complete(message, answer("ok"), turn("Porto?"), *searched(result))).text
+        assert (
+            "— earlier"
+            not in (await complete(message, answer("ok"), turn("Porto?"), *searched(result))).text
+        )
 
 
-@pytest.mark.parametrize("zone", [ZONE, "UTC", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "America/Port-au-Prince"])
+@pytest.mark.parametrize(
+    "zone", [ZONE, "UTC", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "America/Port-au-Prince"]
+)
 @pytest.mark.parametrize("who", ["Ana", "安娜 🦉", "A [b] c\nd", "", "x" * 200, "Ana, from Porto"])
 async def test_the_time_line_of_the_envelope_is_known_as_such(zone: str, who: str) -> None:
     message = turn("Where is Ana?", scope=ROOM, who=who, zone=zone)
@@ -329,10 +394,18 @@ async def test_the_time_line_of_the_envelope_is_known_as_such(zone: str, who: st
 
 
 async def test_through_the_house(home: Path) -> None:
-    async with open_gateway(home, Offline(ZONE)) as harness:
-        assert (await harness.say("My sister Ana lives in Porto.")).text.startswith("I have kept that.")
-        assert "> My sister Ana lives in Porto." in (await harness.say("Where does my sister live?")).text
-        assert "Noted: “The code is 4711”." in (await harness.say("Remember that the code is 4711")).text
+    async with open_gateway(home, OfflineModel(ZONE)) as harness:
+        assert (await harness.say("My sister Ana lives in Porto.")).text.startswith(
+            "I have kept that."
+        )
+        assert (
+            "> My sister Ana lives in Porto."
+            in (await harness.say("Where does my sister live?")).text
+        )
+        assert (
+            "Noted: “The code is 4711”."
+            in (await harness.say("Remember that the code is 4711")).text
+        )
         owner = frozenset((Scope.account("telegram", "42"),))
         assert await harness.services.notebook.entries(owner, "memory") == ["The code is 4711"]
         certain = await harness.say("Remind me tomorrow at 9 to call Bob")
@@ -340,7 +413,7 @@ async def test_through_the_house(home: Path) -> None:
         assert certain.text.endswith("“call Bob”.")
         uncertain = await harness.say("Remind me tomorrow at 5 to call Bob")
         assert re.match(r"Do you mean \w+ \d+ \w+ \d{4} at 17:00", uncertain.text)
-        assert len(await harness.services.jobs.of(owner)) == 1
+        assert len(await harness.services.jobs.list_visible(owner)) == 1
         await harness.say("/new")
         again = (await harness.say("Where does my sister live?")).text
         assert "> My sister Ana lives in Porto." in again

@@ -33,7 +33,8 @@ class Watcher(MemoryProvider):
         return f"Session {session.id} was about {messages[0].text[:20]}. <memory-context>"
 
     async def on_session_end(self, session, messages):
-        HEARD.append(("end", session.id, session.end_reason, len(messages)))
+        reason = session.end.reason if session.end else None
+        HEARD.append(("end", session.id, reason, len(messages)))
         TOLD.set()
 
     async def on_delegation(self, session, task, result):

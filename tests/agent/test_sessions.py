@@ -1,4 +1,5 @@
-"""What of a lineage the model sees, and that recall finds all the rest of it, wherever it goes on."""
+"""What of a lineage the model sees, and that recall finds all the rest of it, wherever it goes
+on."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.agent.sessions import ENDLESS, Boundary, numbered, window_of
+from core.agent.sessions import MAX_ROW_ID, Boundary, next_title, window_of
 from core.types import Address, Scope, Usage
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.samples import message, session
@@ -26,13 +27,19 @@ DESK: dict[str, Any] = {
 
 
 def test_a_window_is_what_was_carried_along_and_all_of_the_present_session() -> None:
-    rows = [message(3, id=7), message(3, id=9), message(5, id=8), message(5, id=12), message(6, id=20)]
-    assert window_of(session(id=6), rows) == ((3, 7, 9), (5, 8, 12), (6, 20, ENDLESS))
+    rows = [
+        message(3, id=7),
+        message(3, id=9),
+        message(5, id=8),
+        message(5, id=12),
+        message(6, id=20),
+    ]
+    assert window_of(session(id=6), rows) == ((3, 7, 9), (5, 8, 12), (6, 20, MAX_ROW_ID))
 
 
 def test_what_is_said_in_the_first_turn_belongs_to_the_window() -> None:
-    assert window_of(session(id=6), []) == ((6, 0, ENDLESS),)
-    assert window_of(session(id=6), [message(5, id=2)]) == ((5, 2, 2), (6, 0, ENDLESS))
+    assert window_of(session(id=6), []) == ((6, 0, MAX_ROW_ID),)
+    assert window_of(session(id=6), [message(5, id=2)]) == ((5, 2, 2), (6, 0, MAX_ROW_ID))
 
 
 @pytest.mark.parametrize(
@@ -48,13 +55,15 @@ def test_what_is_said_in_the_first_turn_belongs_to_the_window() -> None:
 def test_what_continues_a_conversation_has_the_next_number_in_its_title(
     title: str | None, parent_id: int | None, child: str | None
 ) -> None:
-    assert numbered(session(title=title, parent_id=parent_id)) == child
+    assert next_title(session(title=title, parent_id=parent_id)) == child
 
 
 async def test_what_is_said_later_at_the_old_address_is_found_from_the_new_one(home: Path) -> None:
-    """Carried to the terminal, the session stays open in its chat: what is said there afterwards the model at the
-    terminal has never seen."""
-    model = ScriptedModel(says("Noted, the heron."), says("ok"), says("ok"), says("Noted, the quay."))
+    """Carried to the terminal, the session stays open in its chat: what is said there afterwards
+    the model at the terminal has never seen."""
+    model = ScriptedModel(
+        says("Noted, the heron."), says("ok"), says("ok"), says("Noted, the quay.")
+    )
     async with open_gateway(home, model) as harness:
         await harness.say("The heron knows when the ferry leaves")
         await harness.say("/sessions 1", **DESK)
@@ -68,7 +77,12 @@ async def test_what_is_said_later_at_the_old_address_is_found_from_the_new_one(h
         ]
         parts = ("bookend_start", "window", "bookend_end")
         shown = {entry["text"] for item in found for part in parts for entry in item[part]}
-        assert shown == {"Thank you", "ok", "The ferry leaves from the north quay", "Noted, the quay."}
+        assert shown == {
+            "Thank you",
+            "ok",
+            "The ferry leaves from the north quay",
+            "Noted, the quay.",
+        }
 
 
 async def test_a_resumed_session_and_its_parent_are_one_result(home: Path) -> None:
@@ -104,9 +118,12 @@ async def test_a_resumed_session_is_sent_again_byte_for_byte(home: Path) -> None
 
 
 async def test_carried_turns_keep_the_form_in_which_they_were_sent(home: Path) -> None:
-    """After a length split the last turns go along with their time lines and what memory added to them."""
+    """After a length split the last turns go along with their time lines and what memory added to
+    them."""
     full = Usage(input=10, cache_read=15_500, output=10)
-    model = ScriptedModel(says("ok"), says("ok"), says("At nine.", usage=full), says("kept"), says("in the child"))
+    model = ScriptedModel(
+        says("ok"), says("ok"), says("At nine.", usage=full), says("kept"), says("in the child")
+    )
     async with open_gateway(home, model, "[model]\nwindow_tokens = 20000\n") as harness:
         await harness.say("The ferry to Lisbon leaves at nine")
         await harness.say("/new")
@@ -114,7 +131,7 @@ async def test_carried_turns_keep_the_form_in_which_they_were_sent(home: Path) -
         await harness.say("When does the ferry leave?")
         asked = _sent(model.requests[-1].messages)[-1]
         assert "memory-context" in str(asked)
-        assert (await harness.say("third")).text.startswith("in the child\n\n_I have condensed")
+        assert (await harness.say("third")).text.startswith("in the child\n\n_I've summarized")
         sent = [block for one in _sent(model.requests[-1].messages) for block in one["content"]]
         assert all(block in sent for block in asked["content"])
 
@@ -125,18 +142,25 @@ def _sent(messages: Any) -> list[dict[str, Any]]:
         {
             "role": one["role"],
             "content": [
-                {key: value for key, value in block.items() if key != "cache_control"} for block in one["content"]
+                {key: value for key, value in block.items() if key != "cache_control"}
+                for block in one["content"]
             ],
         }
         for one in messages
     ]
 
 
-async def _searched(harness: GatewayHarness, model: ScriptedModel, query: str) -> list[dict[str, Any]]:
+async def _searched(
+    harness: GatewayHarness, model: ScriptedModel, query: str
+) -> list[dict[str, Any]]:
     """What the model at the terminal gets for a search."""
     model.script[:] = [calls(("session_search", {"query": query, "limit": 10})), says("I see.")]
     await harness.say("Look it up", **DESK)
-    (block,) = (block for block in model.requests[-1].messages[-1]["content"] if block["type"] == "tool_result")
+    (block,) = (
+        block
+        for block in model.requests[-1].messages[-1]["content"]
+        if block["type"] == "tool_result"
+    )
     content = block["content"]
     result = json.loads(content if isinstance(content, str) else content[0]["text"])
     sessions: list[dict[str, Any]] = result["sessions"]
@@ -157,5 +181,5 @@ def test_a_boundary_is_a_rest_or_a_time_of_the_day_where_the_person_lives(
 ) -> None:
     boundary = Boundary(idle=timedelta(hours=12), daily_at=time(4), zone=ZoneInfo("Europe/Paris"))
     last_at, present = (datetime.fromisoformat(f"{one}+00:00") for one in (last, now))
-    assert boundary.crossed(last_at, present) == reason
-    assert Boundary().crossed(last_at, present) is None
+    assert boundary.end_reason(last_at, present) == reason
+    assert Boundary().end_reason(last_at, present) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from core.agent.tool_runner import RESULT_CHARS, ToolRunner
+from core.agent.tool_runner import MAX_RESULT_CHARS, ToolRunner
 from core.types import Address, Json, Scope, Sender, Session, Tool, ToolContext
 from tests.fixtures.clock import SteadyClock
 
@@ -16,8 +16,16 @@ LIMIT_S = 0.02
 
 def _context() -> ToolContext:
     now = SteadyClock().now()
-    session = Session(id=1, address=Address(platform="telegram", chat_id="1"), scope=ANA, started_at=now)
-    return ToolContext(session=session, scope=ANA, scopes=frozenset({ANA}), sender=Sender(id="1", name="Ana"), now=now)
+    session = Session(
+        id=1, address=Address(platform="telegram", chat_id="1"), scope=ANA, started_at=now
+    )
+    return ToolContext(
+        session=session,
+        scope=ANA,
+        scopes=frozenset({ANA}),
+        sender=Sender(id="1", name="Ana"),
+        now=now,
+    )
 
 
 async def test_a_tool_that_keeps_a_limit_of_its_own_is_waited_for_so_long() -> None:
@@ -30,7 +38,7 @@ async def test_a_tool_that_keeps_a_limit_of_its_own_is_waited_for_so_long() -> N
     slow = Tool(name="slow", description="", schema={"type": "object"}, run=run)
     (stopped,) = await ToolRunner([slow], LIMIT_S).run([CALL], _context())
     assert stopped.text == "slow took longer than 0.02 s and was stopped."
-    (waited,) = await ToolRunner([replace(slow, patience_s=30.0)], LIMIT_S).run([CALL], _context())
+    (waited,) = await ToolRunner([replace(slow, timeout_s=30.0)], LIMIT_S).run([CALL], _context())
     assert waited.text == "done"
 
 
@@ -40,7 +48,7 @@ async def test_50_mb_of_one_result_are_cut_with_a_mark() -> None:
 
     big = Tool(name="slow", description="", schema={"type": "object"}, run=run)
     (cut,) = await ToolRunner([big], 30.0).run([CALL], _context())
-    assert len(cut.text) < RESULT_CHARS + 100
+    assert len(cut.text) < MAX_RESULT_CHARS + 100
     assert cut.text.endswith("[cut: 49,970,000 more characters]")
     assert cut.blocks is not None
     assert cut.blocks[0]["content"] == cut.text

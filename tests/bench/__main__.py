@@ -1,13 +1,14 @@
-"""Prints what Mneme costs and how well it finds, each figure as a ratio to something measured in the same run.
+"""Prints what Mneme costs and how well it finds, each figure as a ratio to something measured in
+the same run.
 
-``python -m tests.bench [--only NAME] [--sessions N] [--turns N] [--conversations N] [--peer PYTHON]``, NAME one of
-shape, cache, long, facts, guard, recall, hurry, owner, questions, speed, gateway; or services, which runs only when it
-is named: it takes minutes, needs the engines that ``tests/services/setup.sh`` makes, and names those that are not
-there. Guard, recall, hurry, owner, questions and speed need the project's shared benchmark folder beside the checkout
-(or where MNEME_SHARED says); without it they are left out, visibly. The peer, hermes-agent 0.19.0, takes part in speed
-when the interpreter of its own environment is named: here, or as MNEME_PEER_PYTHON. Mneme then answers from a process
-of its own (`proxy.py`).
-"""
+``python -m tests.bench [--only NAME] [--sessions N] [--turns N] [--conversations N] [--peer
+PYTHON]``, NAME one of shape, cache, long, facts, guard, recall, hurry, owner, questions, speed,
+gateway; or services, which runs only when it is named: it takes minutes, needs the engines that
+``tests/services/setup.sh`` makes, and names those that are not there. Guard, recall, hurry, owner,
+questions and speed need the project's shared benchmark folder beside the checkout (or where
+MNEME_SHARED says); without it they are left out, visibly. The peer, hermes-agent 0.19.0, takes part
+in speed when the interpreter of its own environment is named: here, or as MNEME_PEER_PYTHON. Mneme
+then answers from a process of its own (`proxy.py`)."""
 
 from __future__ import annotations
 
@@ -27,23 +28,41 @@ from tests.bench.cache import measure
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-BENCHES = ["shape", "cache", "long", "facts", "guard", "recall", "hurry", "owner", "questions", "speed", "gateway"]
+BENCHES = [
+    "shape",
+    "cache",
+    "long",
+    "facts",
+    "guard",
+    "recall",
+    "hurry",
+    "owner",
+    "questions",
+    "speed",
+    "gateway",
+]
 NAMED_ONLY = ["services"]
 
 
 def main() -> int:
     """Runs the benchmarks that were asked for, all by default; 1 when one of them failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
-    parser.add_argument("--only", action="append", choices=BENCHES + NAMED_ONLY, help="this one; may be given again")
-    sized = (
-        "how big the stores of owner, questions and speed are (1,000 are 20,000 messages), and the history of services"
+    parser.add_argument(
+        "--only", action="append", choices=BENCHES + NAMED_ONLY, help="this one; may be given again"
     )
+    sized = "how big the stores of owner, questions and speed are (1,000 are 20,000 messages), and the history of services"
     default = f"3,000, 10,000, 1,000 and {services.SESSIONS} where it is not said"
     parser.add_argument("--sessions", type=int, help=f"{sized}; {default}")
-    parser.add_argument("--turns", type=int, default=long.TURNS, help="of long: how long the one conversation is")
-    parser.add_argument("--conversations", type=int, default=long.CONVERSATIONS, help="of long: how many are asked")
+    parser.add_argument(
+        "--turns", type=int, default=long.TURNS, help="of long: how long the one conversation is"
+    )
+    parser.add_argument(
+        "--conversations", type=int, default=long.CONVERSATIONS, help="of long: how many are asked"
+    )
     peer = os.environ.get("MNEME_PEER_PYTHON")
-    parser.add_argument("--peer", default=peer, metavar="PYTHON", help="the peer's interpreter, to measure it too")
+    parser.add_argument(
+        "--peer", default=peer, metavar="PYTHON", help="the peer's interpreter, to measure it too"
+    )
     asked = parser.parse_args()
     which = asked.only or BENCHES
     shared = Path(os.environ.get("MNEME_SHARED", ROOT.parent / "shared"))
@@ -63,7 +82,9 @@ def main() -> int:
     if "long" in which:
         sys.stdout.write("## A conversation without end: what it costs, and what is left of it\n\n")
         with tempfile.TemporaryDirectory() as folder:
-            sys.stdout.write(asyncio.run(long.measure(Path(folder), asked.turns, asked.conversations)) + "\n\n")
+            sys.stdout.write(
+                asyncio.run(long.measure(Path(folder), asked.turns, asked.conversations)) + "\n\n"
+            )
         sys.stdout.flush()
     if "facts" in which:
         sys.stdout.write("## Facts: what each part of the blend adds, and what 100,000 cost\n\n")
@@ -72,16 +93,22 @@ def main() -> int:
             sys.stdout.write(asyncio.run(knowing.scale(Path(folder))) + "\n\n")
         sys.stdout.flush()
     if "guard" in which:
-        sys.stdout.write("## The guard: what becomes of foreign texts at every door, and what counts as said\n\n")
+        sys.stdout.write(
+            "## The guard: what becomes of foreign texts at every door, and what counts as said\n\n"
+        )
         if (shared / "data" / "guard" / "foreign.jsonl").exists():
             with tempfile.TemporaryDirectory() as folder:
-                sys.stdout.write(asyncio.run(doors.measure(Path(folder), doors.texts(shared))) + "\n\n")
+                sys.stdout.write(
+                    asyncio.run(doors.measure(Path(folder), doors.texts(shared))) + "\n\n"
+                )
             sys.stdout.write(doors.evidence(shared) + "\n\n")
         else:
             sys.stdout.write("left out: there is no shared/data/guard/foreign.jsonl\n\n")
         sys.stdout.flush()
     if "recall" in which:
-        sys.stdout.write("## Recall: questions as typed, no model; hit@1 / hit@5 / message recall@10\n\n")
+        sys.stdout.write(
+            "## Recall: questions as typed, no model; hit@1 / hit@5 / message recall@10\n\n"
+        )
         if (shared / "data" / "locomo-dev.json").exists():
             for line in recall.report(shared, recall.names(shared)):
                 sys.stdout.write(line + "\n")
@@ -90,7 +117,9 @@ def main() -> int:
             sys.stdout.write("left out: there is no shared/data/locomo-dev.json\n")
         sys.stdout.write("\n")
     if "hurry" in which:
-        failed |= _run("Recall: the same questions typed in a hurry", [str(HERE / "hurry.py"), str(shared)])
+        failed |= _run(
+            "Recall: the same questions typed in a hurry", [str(HERE / "hurry.py"), str(shared)]
+        )
     if "owner" in which:
         corpus = shared / "bench" / "speed" / "corpus.py"
         command = [str(HERE / "owner.py"), str(corpus), str(asked.sessions or 3_000)]
@@ -107,11 +136,15 @@ def main() -> int:
         title = "Speed: ratios are to bare SQLite, of one run"
         failed |= _run(title, command, python=asked.peer or sys.executable)
     if "gateway" in which:
-        sys.stdout.write("## The gateway: a message beside a bare echo bot, over a loopback Bot API\n\n")
+        sys.stdout.write(
+            "## The gateway: a message beside a bare echo bot, over a loopback Bot API\n\n"
+        )
         with tempfile.TemporaryDirectory() as folder:
             sys.stdout.write(asyncio.run(gateway.measure(Path(folder))) + "\n\n")
     if "services" in which:
-        sys.stdout.write("## Memory services: the same history told to each, and the same questions\n\n")
+        sys.stdout.write(
+            "## Memory services: the same history told to each, and the same questions\n\n"
+        )
         sys.stdout.flush()
         for line in services.report(asked.sessions or services.SESSIONS):
             sys.stdout.write(line + "\n")
@@ -123,13 +156,19 @@ def main() -> int:
 def _run(title: str, command: list[str], *more: str, python: str = sys.executable) -> bool:
     sys.stdout.write(f"## {title}\n\n")
     sys.stdout.flush()
-    missing = [part for part in command if part.startswith("/") and not Path(part.partition(":")[0]).exists()]
+    missing = [
+        part
+        for part in command
+        if part.startswith("/") and not Path(part.partition(":")[0]).exists()
+    ]
     if missing:
         sys.stdout.write(f"left out: there is no {missing[0]}\n\n")
         return False
     environment = {**os.environ, "MNEME_PYTHON": sys.executable}
     # The peer has packages of the same names as ours: nothing of the checkout may be on its path.
-    done = subprocess.run([python, *command, *more], cwd=Path(command[0]).parent, env=environment, check=False)
+    done = subprocess.run(
+        [python, *command, *more], cwd=Path(command[0]).parent, env=environment, check=False
+    )
     sys.stdout.write("\n")
     return done.returncode != 0
 

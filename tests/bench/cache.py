@@ -1,10 +1,11 @@
-"""What the prefix cache saves over a long session, measured against the strict double of the Messages API.
+"""What the prefix cache saves over a long session, measured against the strict double of the
+Messages API.
 
-The session has skills, notes, answers to earlier messages, forwards and results of jobs in it. It is held twice: with
-the memory blocks frozen in its prompt, as Mneme does, and with the blocks rendered anew from the files before each
-request, as one would do it first. Then with pauses, kept for five minutes and an hour.
-Last, ten conversations of one chat: what each begins with, and the same with the time at which it began in its prompt.
-"""
+The session has skills, notes, answers to earlier messages, forwards and results of jobs in it. It
+is held twice: with the memory blocks frozen in its prompt, as Mneme does, and with the blocks
+rendered anew from the files before each request, as one would do it first. Then with pauses, kept
+for five minutes and an hour. Last, ten conversations of one chat: what each begins with, and the
+same with the time at which it began in its prompt."""
 
 from __future__ import annotations
 
@@ -17,15 +18,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from core.agent.prompt import CALLS_MANY
+from core.agent.prompt import MANY_TOOL_CALLS
 from core.dates.schedule import Schedule
-from core.guard.fence import ANSWERING, CALLED, DELIVERED, FORWARDED, NUDGED, OPENING
+from core.guard.origin_and_fence import (
+    FORWARD_LEAD,
+    JOB_RESULTS_LEAD,
+    NUDGE_LEAD,
+    OPENING,
+    QUOTE_LEAD,
+    SKILL_LEAD,
+)
 from core.models.claude import Claude
 from core.ports import Model
 from core.store.jobs import Job
 from core.store.mailbox import OutboxItem
-from core.store.usage import Spending
-from core.types import Answer, Completion, Quoted, Request
+from core.store.usage_and_limits import Spending
+from core.types import Answer, Completion, Quote, Request
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.messages_api import MessagesApi
@@ -35,7 +43,8 @@ from tests.fixtures.skill_folders import skill_text
 TURNS = 50
 KEY = "sk-ant-bench"
 READ, WRITE, WRITE_HOUR = 0.1, 1.25, 2.0
-"""The price of a token read from the cache, or written to it for five minutes or an hour, in units of a plain one."""
+"""The price of a token read from the cache, or written to it for five minutes or an hour, in units
+of a plain one."""
 CONVERSATIONS = 10
 PAUSE_EVERY, PAUSE = 10, timedelta(minutes=20)
 HOUR = '[model]\ncache = "1h"\n'
@@ -55,8 +64,9 @@ FACTS = (
 
 
 def asked(number: int) -> str:
-    """What the person says in a turn: every third calls tools side by side, every fifth keeps a note; some call a skill
-    by its name, have one read, or take so many calls that the model is reminded to keep a procedure."""
+    """What the person says in a turn: every third calls tools side by side, every fifth keeps a
+    note; some call a skill by its name, have one read, or take so many calls that the model is
+    reminded to keep a procedure."""
     subject = SUBJECTS[number % len(SUBJECTS)]
     text = f"Turn {number}: what do we know about the {subject} of Ana's village, and does she know of it in Porto?"
     if number % 12 == 4:
@@ -64,11 +74,15 @@ def asked(number: int) -> str:
     if number % 12 == 10:
         text += f' [call skill_view {{"name": "{SKILLS[number % len(SKILLS)]}"}}]'
     if number % 16 == 13:
-        text += " [call skills_list {}]" * CALLS_MANY
+        text += " [call skills_list {}]" * MANY_TOOL_CALLS
     if number % 3 == 0:
         text += ' [call session_search {"query": "lighthouse"}] [call session_search {"query": "kayak"}]'
     if number % 5 == 0:
-        note = {"target": "memory", "action": "add", "content": f"Turn {number} was about the {subject}."}
+        note = {
+            "target": "memory",
+            "action": "add",
+            "content": f"Turn {number} was about the {subject}.",
+        }
         text += f" [call memory {json.dumps(note)}]"
     return text
 
@@ -76,20 +90,23 @@ def asked(number: int) -> str:
 def around(number: int) -> dict[str, Any]:
     """What a turn answers or passes on: every fourth an earlier one, some are forwards."""
     if number % 16 == 7:
-        return {"origin": "forwarded", "quoted": Quoted(kind="forward", name="Ben")}
+        return {"origin": "forwarded", "quote": Quote(kind="forward", name="Ben")}
     return {"reply_to": f"turn{number - 2}"} if number % 4 == 3 else {}
 
 
 async def remember(home: Path) -> None:
-    """Gives the house skills, and a past that memory has something to say of: facts, and an earlier conversation. Asks
-    no model."""
+    """Gives the house skills, and a past that memory has something to say of: facts, and an earlier
+    conversation. Asks no model."""
     for name in SKILLS:
         folder = home / "skills" / name
         folder.mkdir(parents=True)
         steps = "\n".join(
-            f"{step}. Look up what was said about the {subject}." for step, subject in enumerate(SUBJECTS)
+            f"{step}. Look up what was said about the {subject}."
+            for step, subject in enumerate(SUBJECTS)
         )
-        (folder / "SKILL.md").write_text(skill_text(name, f"What to do about a {name}.", steps), encoding="utf-8")
+        (folder / "SKILL.md").write_text(
+            skill_text(name, f"What to do about a {name}.", steps), encoding="utf-8"
+        )
     async with open_gateway(home) as harness:
         for number, subject in enumerate(SUBJECTS):
             text = f"The {subject} of Ana's village opens at {8 + number % 4} and costs {3 + number} euros."
@@ -104,10 +121,19 @@ async def deliver(harness: GatewayHarness, number: int) -> None:
     services, chat = harness.services, harness.inbound("")
     now = services.clock.now()
     schedule, text = Schedule(zone="Europe/Lisbon", at=now), f"call Ana about turn {number}"
-    planned = Job(schedule=schedule, text=text, target=chat.address, scope=chat.scope, created_at=now, next_at=now)
+    planned = Job(
+        schedule=schedule,
+        text=text,
+        target=chat.address,
+        scope=chat.scope,
+        created_at=now,
+        next_at=now,
+    )
     key = f"job:{(await services.jobs.add(planned)).id}:{now.isoformat()}"
-    await services.outbox.put(OutboxItem(key=key, kind="reminder", address=chat.address, answer=Answer(text=text)))
-    await services.outbox.done(key, (f"{90_000 + number}",))
+    await services.outbox.put(
+        OutboxItem(key=key, kind="reminder", address=chat.address, answer=Answer(text=text))
+    )
+    await services.outbox.mark_done(key, (f"{90_000 + number}",))
 
 
 async def converse(
@@ -118,9 +144,9 @@ async def converse(
     options: str = "",
     pausing: SteadyClock | None = None,
 ) -> Spending:
-    """Holds the whole session, in two lives of the house; returns what its own books say of it. `files`: the home
-    whose notes are rendered anew into each prompt; `options`: of the house; `pausing`: the clock of the server, which
-    goes on between some turns."""
+    """Holds the whole session, in two lives of the house; returns what its own books say of it.
+    `files`: the home whose notes are rendered anew into each prompt; `options`: of the house;
+    `pausing`: the clock of the server, which goes on between some turns."""
     await remember(home)
     for first, last in ((0, turns // 2), (turns // 2, turns)):
         claude = Claude(api_key=KEY, base_url=api.url, clock=SteadyClock())
@@ -134,20 +160,28 @@ async def converse(
                         await deliver(harness, number)
                     await harness.say(asked(number), message_id=f"turn{number}", **around(number))
                 address = harness.inbound("").address
-                session = await harness.services.conversations.current(address)
+                session = await harness.services.conversations.find_open(address)
                 assert session is not None
-                spending = await harness.services.usage_log.spent(frozenset({session.scope}), session_id=session.id)
+                spending = await harness.services.usage_log.load_spending(
+                    frozenset({session.scope}), session_id=session.id
+                )
         finally:
             await claude.close()
     return spending
 
 
-async def begin_anew(home: Path, api: MessagesApi, *, has_minute: bool = False) -> list[dict[str, Any]]:
-    """Begins some conversations in one chat, some minutes apart; the usages of their first requests. `has_minute`: the
-    prompt says when each began, as it once did."""
+async def begin_anew(
+    home: Path, api: MessagesApi, *, has_minute: bool = False
+) -> list[dict[str, Any]]:
+    """Begins some conversations in one chat, some minutes apart; the usages of their first
+    requests. `has_minute`: the prompt says when each began, as it once did."""
     await remember(home)
     claude, minute = Claude(api_key=KEY, base_url=api.url, clock=SteadyClock()), 0
-    model = Naive(claude, lambda: f"This conversation began at 12:{minute:02d}.") if has_minute else claude
+    model = (
+        Naive(claude, lambda: f"This conversation began at 12:{minute:02d}.")
+        if has_minute
+        else claude
+    )
     try:
         async with open_gateway(home, model) as harness:
             for minute in range(CONVERSATIONS):
@@ -156,7 +190,11 @@ async def begin_anew(home: Path, api: MessagesApi, *, has_minute: bool = False) 
                 await harness.say("/new", message_id=f"{minute}-new")
     finally:
         await claude.close()
-    return [usage for body, usage in zip(api.requests, api.usages, strict=True) if len(body["messages"]) == 1]
+    return [
+        usage
+        for body, usage in zip(api.requests, api.usages, strict=True)
+        if len(body["messages"]) == 1
+    ]
 
 
 class Naive:
@@ -190,7 +228,9 @@ def price(usages: Sequence[dict[str, Any]]) -> float:
     """What all the input costs, in units of the same input sent without a cache."""
     read, written, plain = counts(usages)
     hour = sum(int(usage["cache_creation"]["ephemeral_1h_input_tokens"]) for usage in usages)
-    return (plain + READ * read + WRITE * (written - hour) + WRITE_HOUR * hour) / (read + written + plain)
+    return (plain + READ * read + WRITE * (written - hour) + WRITE_HOUR * hour) / (
+        read + written + plain
+    )
 
 
 def counts(usages: Sequence[dict[str, Any]]) -> tuple[int, int, int]:
@@ -201,7 +241,8 @@ def counts(usages: Sequence[dict[str, Any]]) -> tuple[int, int, int]:
 
 
 def parts(bodies: Sequence[dict[str, Any]]) -> Counter[str]:
-    """The tokens that requests which extend each other send for the first time, by what they are."""
+    """The tokens that requests which extend each other send for the first time, by what they
+    are."""
     found: Counter[str] = Counter()
     known = 0
     for body in bodies:
@@ -221,18 +262,18 @@ def _part(place: str, block: dict[str, Any]) -> str:
         return "results of tools"
     if OPENING in block["text"]:
         return "memory fences"
-    if block["text"].startswith((f"[{CALLED}", f"[{NUDGED}")):
+    if block["text"].startswith((f"[{SKILL_LEAD}", f"[{NUDGE_LEAD}")):
         return "skills called, and reminders of them"
-    if block["text"].startswith((f"[{ANSWERING}", f"[{FORWARDED}")):
+    if block["text"].startswith((f"[{QUOTE_LEAD}", f"[{FORWARD_LEAD}")):
         return "replies and forwards"
-    if block["text"].startswith(f"[{DELIVERED}"):
+    if block["text"].startswith(f"[{JOB_RESULTS_LEAD}"):
         return "results of jobs"
     return "time lines" if block["text"].startswith("[") else "what was said"
 
 
 async def measure(home: Path) -> str:
-    """Markdown tables: the share of input read from the cache after turn 1, the price against sending it plain, and why
-    a prefix was not there; what the tokens are that were sent anew."""
+    """Markdown tables: the share of input read from the cache after turn 1, the price against
+    sending it plain, and why a prefix was not there; what the tokens are that were sent anew."""
     lines = [
         "| memory in the prompt | requests | input tokens | from the cache after turn 1 | price, to uncached | "
         "missed | refused |",
@@ -249,24 +290,37 @@ async def measure(home: Path) -> str:
         place.mkdir()
         clock = SteadyClock() if is_pausing else None
         async with MessagesApi(key=KEY, clock=clock) as api:
-            spending = await converse(place, api, files=place if is_naive else None, options=options, pausing=clock)
+            spending = await converse(
+                place, api, files=place if is_naive else None, options=options, pausing=clock
+            )
         anew = anew or parts([body for body in api.requests if body.get("tools")])
-        missed = ", ".join(f"{cause} {part.calls}x {part.missed:,}" for cause, part in spending.misses)
+        missed = ", ".join(
+            f"{cause} {part.calls}x {part.missed_tokens:,}"
+            for cause, part in spending.by_miss_cause
+        )
         lines.append(
             f"| {name} | {len(api.usages)} | {sum(counts(api.usages)):,} | {100 * share(api.usages):.1f} % | "
             f"{price(api.usages):.3f}x | {missed} | {len(api.refusals)} |"
         )
-    lines.append("\nOnly the server's clock goes on in a pause, so the books here take it for an eviction.")
+    lines.append(
+        "\nOnly the server's clock goes on in a pause, so the books here take it for an eviction."
+    )
     total = sum(anew.values())
     lines += ["", "| frozen: sent for the first time, once each | tokens | part |", "|---|---|---|"]
-    lines += [f"| {part} | {tokens:,} | {100 * tokens / total:.1f} % |" for part, tokens in anew.most_common()]
+    lines += [
+        f"| {part} | {tokens:,} | {100 * tokens / total:.1f} % |"
+        for part, tokens in anew.most_common()
+    ]
     lines += [
         "",
         f"| the prompt over {CONVERSATIONS} `/new` in one chat | tokens of the first requests | from the cache "
         "after the first conversation | price, to uncached | refused |",
         "|---|---|---|---|---|",
     ]
-    for name, has_minute in (("without a time", False), ("with the minute at which each began", True)):
+    for name, has_minute in (
+        ("without a time", False),
+        ("with the minute at which each began", True),
+    ):
         place = home / name.replace(" ", "-")
         place.mkdir()
         async with MessagesApi(key=KEY) as api:

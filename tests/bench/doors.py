@@ -1,8 +1,9 @@
-"""What becomes of foreign texts at every door by which text becomes durable, and how well evidence tells what was said.
+"""What becomes of foreign texts at every door by which text becomes durable, and how well evidence
+tells what was said.
 
-Everything runs through the tools and the notebook of the product over a real state.db; only the model is left out,
-which is taken to note each text word for word, to keep it as a fact and to set it as a reminder.
-"""
+Everything runs through the tools and the notebook of the product over a real state.db; only the
+model is left out, which is taken to note each text word for word, to keep it as a fact and to set
+it as a reminder."""
 
 from __future__ import annotations
 
@@ -15,15 +16,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from core.agent.context_files import OwnerFiles
-from core.dates.schedule import Reading
+from core.dates.schedule import ParsedSchedule
 from core.errors import Refused, ToolError
-from core.facts.claims import FACT_CHARS
+from core.facts.claims import MAX_FACT_CHARS
 from core.facts.evidence import Evidence, EvidenceSearch
-from core.guard.guard import suspicion
+from core.guard.guard import find_suspicion
 from core.notes.notebook import Notebook
 from core.notes.provider import NotesProvider
-from core.review.pending import Review, quoted
-from core.scheduling.appointments import TEXT_CHARS, Appointments, reminder
+from core.review.pending import Review, quote_operations
+from core.scheduling.appointments import TEXT_CHARS, Appointments, reminder_tool
 from core.store.jobs import Jobs
 from core.store.notes import Author, Notes, Operation
 from core.store.sessions import Conversations
@@ -38,7 +39,8 @@ from tests.fixtures.scheduler_harness import at_any_time
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 PERSON = Sender(id="42", name="Ana")
 TELLING, SEEN = 5, 200
-"""A note of fewer words that mean something is hardly worth one; so many messages the model still sees."""
+"""A note of fewer words that mean something is hardly worth one; so many messages the model still
+sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,10 @@ class Text:
 
 def _row(text: str, role: Role = "user", **more: object) -> Message:
     sender = PERSON if role == "user" else None
-    return replace(Message(role=role, text=text, session_id=1, created_at=NOON, sender=sender), **more)  # type: ignore[arg-type]
+    return replace(
+        Message(role=role, text=text, session_id=1, created_at=NOON, sender=sender),
+        **more,  # type: ignore[arg-type]
+    )
 
 
 MODEL_DOORS: dict[str, Callable[[str], list[Message]]] = {
@@ -84,17 +89,23 @@ def texts(shared: Path) -> list[Text]:
 
 
 async def measure(folder: Path, found: Sequence[Text]) -> str:
-    """A Markdown table, kind x door: kept, asked about, waits, refused; then what warns of owners' files."""
+    """A Markdown table, kind x door: kept, asked about, waits, refused; then what warns of owners'
+    files."""
     counts: dict[str, Counter[tuple[str, str]]] = {door: Counter() for door in DOORS}
     async with Database.open(folder / "state.db") as database:
         for number, one in enumerate(found):
             for door in DOORS:
                 counts[door][one.kind, await outcome(folder, database, door, one.text, number)] += 1
     kinds = Counter(one.kind for one in found)
-    lines = ["| door | kind | texts | kept | asked | waits | refused |", "|---|---|---|---|---|---|---|"]
+    lines = [
+        "| door | kind | texts | kept | asked | waits | refused |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for door, counted in counts.items():
         for kind, number in kinds.items():
-            cells = " | ".join(str(counted[kind, name]) for name in ("kept", "asked", "waits", "refused"))
+            cells = " | ".join(
+                str(counted[kind, name]) for name in ("kept", "asked", "waits", "refused")
+            )
             lines.append(f"| {door} | {kind} | {number} | {cells} |")
     files = [one for one in found if one.source.startswith("owner files")]
     warned = sum([await _is_warned(folder, one.text) for one in files])
@@ -111,11 +122,15 @@ async def measure(folder: Path, found: Sequence[Text]) -> str:
 
 async def outcome(folder: Path, database: Database, door: str, text: str, number: int) -> str:
     """What becomes of a text at a door; each has a scope of its own, so that nothing is full."""
-    clock, conversations, notes = SteadyClock(), Conversations(database, SteadyClock()), Notes(database)
+    clock, conversations, notes = (
+        SteadyClock(),
+        Conversations(database, SteadyClock()),
+        Notes(database),
+    )
     notebook = Notebook(folder, notes, clock, {"memory": 1_000_000, "user": 1_000_000})
     is_room = door.startswith("member")
     chat = f"{number}.{DOORS.index(door)}"
-    scope = Scope.room("telegram", f"-{chat}") if is_room else Scope.account("telegram", chat)
+    scope = Scope.group("telegram", f"-{chat}") if is_room else Scope.account("telegram", chat)
     person = replace(PERSON, id=str(number))
     account = Account(platform="telegram", user_id=person.id)
     scopes = frozenset((scope,))
@@ -123,26 +138,37 @@ async def outcome(folder: Path, database: Database, door: str, text: str, number
     try:
         if door in MODEL_DOORS:
             address = Address(platform="telegram", chat_id=chat)
-            session = await conversations.create(Session(address=address, scope=scope, started_at=NOON))
-            await conversations.append(
-                [replace(row, session_id=session.id, sender=row.sender and person) for row in MODEL_DOORS[door](text)]
+            session = await conversations.create(
+                Session(address=address, scope=scope, started_at=NOON)
             )
-            context = ToolContext(session=session, scope=scope, scopes=scopes, sender=person, now=NOON)
+            await conversations.append(
+                [
+                    replace(row, session_id=session.id, sender=row.sender and person)
+                    for row in MODEL_DOORS[door](text)
+                ]
+            )
+            context = ToolContext(
+                session=session, scope=scope, scopes=scopes, sender=person, now=NOON
+            )
             if made == "fact":
                 tool = (await facts_memory(database, clock).tools())[1]
-                done = await tool.run({"content": text[:FACT_CHARS]}, context)
+                done = await tool.run({"content": text[:MAX_FACT_CHARS]}, context)
             elif made == "reminder":
                 evidence, review = EvidenceSearch(conversations), Review(notes, clock)
                 appointments = Appointments(Jobs(database), clock, "UTC", lambda: None, at_any_time)
-                tool = reminder(appointments, conversations, evidence, review, _asked)
-                done = await tool.run({"action": "add", "when": "tomorrow at 9", "text": text[:TEXT_CHARS]}, context)
+                tool = reminder_tool(appointments, conversations, evidence, review, _asked)
+                done = await tool.run(
+                    {"action": "add", "when": "tomorrow at 9", "text": text[:TEXT_CHARS]}, context
+                )
             else:
                 (tool,) = await NotesProvider(notebook, EvidenceSearch(conversations)).tools()
-                done = await tool.run({"target": "memory", "action": "add", "content": text}, context)
+                done = await tool.run(
+                    {"target": "memory", "action": "add", "content": text}, context
+                )
         else:
             author = Author(account=account, origin="member" if is_room else "typed")
             wanted = [Operation(action="add", content=text)]
-            wanted = quoted(person.name, account, wanted) if is_room else wanted
+            wanted = quote_operations(person.name, account, wanted) if is_room else wanted
             done = await notebook.apply(scope, scopes, "memory", wanted, author)
     except (Refused, ToolError) as refusal:
         return "asked" if str(refusal).startswith("Not kept yet: it contains") else "refused"
@@ -152,7 +178,7 @@ async def outcome(folder: Path, database: Database, door: str, text: str, number
 ASKED = "Do you mean that?"
 
 
-async def _asked(reading: Reading, context: ToolContext, origin: str | None) -> str:
+async def _asked(reading: ParsedSchedule, context: ToolContext, origin: str | None) -> str:
     """Fills the role Ask."""
     return ASKED
 
@@ -167,37 +193,47 @@ async def _is_warned(folder: Path, text: str) -> bool:
     (folder / "AGENTS.md").write_text(text, encoding="utf-8")
     files = OwnerFiles(folder)
     files.warn = warn
-    assert await files.text("AGENTS.md", 20_000)
+    assert await files.read_text("AGENTS.md", 20_000)
     return bool(told)
 
 
 def _seconds(text: str) -> float:
     begun_s = time.perf_counter()
-    suspicion(text)
-    Evidence([_row(text), _row(text, origin="forwarded")]).bears_out(text)
+    find_suspicion(text)
+    Evidence([_row(text), _row(text, origin="forwarded")]).is_supported(text)
     return time.perf_counter() - begun_s
 
 
 def evidence(shared: Path) -> str:
-    """How many notes are borne out by the conversation that they are from, up to their message, and by another one."""
+    """How many notes are borne out by the conversation that they are from, up to their message, and
+    by another one."""
     conversations, notes = load(shared)
     counts: Counter[tuple[bool, str]] = Counter()
     slowest_s = 0.0
     for note in notes:
-        is_telling = len({term for term in terms_of(note.text) if len(term) > 3} - {"user"}) >= TELLING
+        is_telling = (
+            len({term for term in terms_of(note.text) if len(term) > 3} - {"user"}) >= TELLING
+        )
         begun_s = time.perf_counter()
-        is_kept = Evidence(conversations[note.conversation][: note.place + 1][-SEEN:]).bears_out(note.text)
+        is_kept = Evidence(conversations[note.conversation][: note.place + 1][-SEEN:]).is_supported(
+            note.text
+        )
         slowest_s = max(slowest_s, time.perf_counter() - begun_s)
         other = conversations[(note.conversation + 3) % len(conversations)]
-        is_wrong = Evidence(other[-SEEN:]).bears_out(note.text)
+        is_wrong = Evidence(other[-SEEN:]).is_supported(note.text)
         for one in {False, is_telling}:
             counts.update({(one, "notes"): 1, (one, "kept"): is_kept, (one, "wrong"): is_wrong})
     lines = [
         "| notes made of what people said in LoCoMo | | kept at once | kept though said in another conversation only |",
         "|---|---|---|---|",
     ]
-    for one, label in ((False, "all, also small talk"), (True, f"of {TELLING} words or more that mean something")):
+    for one, label in (
+        (False, "all, also small talk"),
+        (True, f"of {TELLING} words or more that mean something"),
+    ):
         number = counts[one, "notes"]
-        shares = " | ".join(f"{100 * counts[one, name] / number:.1f} %" for name in ("kept", "wrong"))
+        shares = " | ".join(
+            f"{100 * counts[one, name] / number:.1f} %" for name in ("kept", "wrong")
+        )
         lines.append(f"| {label} | {number} | {shares} |")
     return "\n".join([*lines, "", f"The slowest of them took {1000 * slowest_s:.0f} ms."])

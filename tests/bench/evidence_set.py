@@ -1,7 +1,8 @@
-"""Notes as a model would write them, made at measuring time out of what people say in LoCoMo's conversations.
+"""Notes as a model would write them, made at measuring time out of what people say in LoCoMo's
+conversations.
 
-Each is a sentence that somebody says of himself, told in the third person and in fewer words, with the message it is
-taken from; asked of another conversation it is a note about what was never said.
+Each is a sentence that somebody says of himself, told in the third person and in fewer words, with
+the message it is taken from; asked of another conversation it is a note about what was never said.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class ModelNote:
 
 
 def load(shared: Path) -> tuple[list[list[Message]], list[ModelNote]]:
-    """The conversations as rows (one speaker is the person, the other the assistant), and the notes out of them."""
+    """The conversations as rows (one speaker is the person, the other the assistant), and the notes
+    out of them."""
     told = json.loads((shared / "data" / "locomo-dev.json").read_text("utf-8"))
     conversations: list[list[Message]] = []
     notes: list[ModelNote] = []

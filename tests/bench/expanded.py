@@ -1,7 +1,8 @@
-"""The recall benchmark with one call of the helper model a question; the environment and the settings name it.
+"""The recall benchmark with one call of the helper model a question; the environment and the
+settings name it.
 
-Run it as ``run.py DATA --plugin tests/bench/expanded.py:Expanded``, beside ``locomo.py:Mneme``, which asks no model.
-"""
+Run it as ``run.py DATA --plugin tests/bench/expanded.py:Expanded``, beside ``locomo.py:Mneme``,
+which asks no model."""
 
 from __future__ import annotations
 
@@ -16,12 +17,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from config.settings import Settings
 from core.search.expansion import ExpandedRecall
-from core.store.query import SearchQuery, SearchResults
+from core.store.query import SearchResults
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from gateway.services import client
+from gateway.services import create_model_client
 from tests.bench.locomo import LIMIT, SCOPE, SESSIONS, Mneme
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.search_queries import search_query
 
 
 class Expanded(Mneme):
@@ -32,18 +34,28 @@ class Expanded(Mneme):
     async def _index(self, sessions: Sequence[Mapping[str, Any]]) -> None:
         await super()._index(sessions)
         settings, clock = Settings.load(), SteadyClock()
-        model = client(settings, clock)
+        model = create_model_client(settings, clock)
         if model is None:
-            raise SystemExit("Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL: this measures what a model adds.")
+            raise SystemExit(
+                "Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL: this measures what a model adds."
+            )
         self._stack.push_async_callback(model.close)
         path = Path(self._folder.name) / "state.db"
         database = await self._stack.enter_async_context(Database.open(path))
         conversations, zone = Conversations(database, clock), ZoneInfo("UTC")
-        self._research = ExpandedRecall(self._recall, conversations, model, settings.model.helper, clock, zone)
+        self._research = ExpandedRecall(
+            self._recall, conversations, model, settings.model.helper, clock, zone
+        )
 
     def _ask(self, text: str, count: int) -> SearchResults:
         if self._last is None or self._last[0] != text:
-            query = SearchQuery(scopes=frozenset({SCOPE}), text=text, limit=SESSIONS, messages=LIMIT, is_expanded=True)
+            query = search_query(
+                scopes=frozenset({SCOPE}),
+                text=text,
+                sessions=SESSIONS,
+                messages=LIMIT,
+                is_expanded=True,
+            )
             self._last = (text, count, self._runner.run(self._research.recall(query)))
         findings = self._last[2]
         return replace(findings, messages=findings.messages[:count])

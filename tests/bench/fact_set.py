@@ -1,8 +1,8 @@
-"""The evaluation set of the facts: what a person and a family might say over a year, and how they ask for it later.
+"""The evaluation set of the facts: what a person and a family might say over a year, and how they
+ask for it later.
 
-Questions use other words than the facts where people would. A third of the facts stands in the way: the same names,
-places and things in other company. Data only.
-"""
+Questions use other words than the facts where people would. A third of the facts stands in the way:
+the same names, places and things in other company. Data only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 
 class Asked(NamedTuple):
-    """A question, and the beginnings of the facts that answer it; `kind` is plain, paraphrase, pair or stale."""
+    """A question, and the beginnings of the facts that answer it; `kind` is plain, paraphrase, pair
+    or stale."""
 
     kind: str
     question: str

@@ -1,10 +1,10 @@
 """What a message costs in the gateway, beside a bare echo bot over the same loopback Bot API.
 
-Both are processes of their own; the servers run in this one, so that only what the bot does is counted. Each chat is
-that of another person, who says their next message when the last one is answered; the first of them is the owner. In
-the lines "one person" all chats are accounts of the owner, who sees them all: each message looks through every history.
-CPU and memory are read from /proc, so this needs Linux.
-"""
+Both are processes of their own; the servers run in this one, so that only what the bot does is
+counted. Each chat is that of another person, who says their next message when the last one is
+answered; the first of them is the owner. In the lines "one person" all chats are accounts of the
+owner, who sees them all: each message looks through every history. CPU and memory are read from
+/proc, so this needs Linux."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ ANSWERING = frozenset({"sendMessage", "editMessageText"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayCost:
-    """`first_ms`, `last_ms`: from a message to the first call for it, and to that which completes its answer."""
+    """`first_ms`, `last_ms`: from a message to the first call for it, and to that which completes
+    its answer."""
 
     cpu_ms: float
     per_s: float
@@ -59,7 +60,9 @@ class TimedApi(BotApi):
         response = await super()._serve(request)
         chat_id = (await request.post()).get("chat_id")
         if chat_id is not None:
-            self.timed.setdefault(int(str(chat_id)), []).append((time.perf_counter(), request.match_info["method"]))
+            self.timed.setdefault(int(str(chat_id)), []).append(
+                (time.perf_counter(), request.match_info["method"])
+            )
             self.changed()
         return response
 
@@ -89,12 +92,16 @@ async def measure(folder: Path, messages: int = MESSAGES) -> str:
     return "\n".join(lines)
 
 
-async def _cost(kind: str, chats: int, messages: int, home: Path, *, is_one_person: bool) -> GatewayCost:
+async def _cost(
+    kind: str, chats: int, messages: int, home: Path, *, is_one_person: bool
+) -> GatewayCost:
     async with AsyncExitStack() as stack:
         api = await stack.enter_async_context(TimedApi())
         model = await stack.enter_async_context(MessagesApi(key=KEY)) if kind == "model" else None
         people = range(PERSON, PERSON + chats)
-        process = await stack.enter_async_context(_running(kind, home, api, model, people, is_one_person))
+        process = await stack.enter_async_context(
+            _running(kind, home, api, model, people, is_one_person)
+        )
         share = [max(1, messages // chats)] * chats
         await asyncio.gather(*(_talk(api, person, WARM_UP, kind) for person in people))
         calls, before, began = len(api.calls), _cpu_s(process.pid), time.perf_counter()
@@ -119,7 +126,12 @@ async def _cost(kind: str, chats: int, messages: int, home: Path, *, is_one_pers
 
 @asynccontextmanager
 async def _running(
-    kind: str, home: Path, api: TimedApi, model: MessagesApi | None, people: Sequence[int], is_one_person: bool
+    kind: str,
+    home: Path,
+    api: TimedApi,
+    model: MessagesApi | None,
+    people: Sequence[int],
+    is_one_person: bool,
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     environment = {"PATH": os.environ["PATH"], "MNEME_HOME": str(home)}
     command = [sys.executable, "-m", "tests.bench.echo_bot", api.token, api.url]
@@ -135,7 +147,12 @@ async def _running(
         environment |= {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": model.url}
     with (home / "process.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
-            *command, cwd=ROOT, env=environment, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log
+            *command,
+            cwd=ROOT,
+            env=environment,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
         )
     try:
         await api.wait_for(lambda: api.called("getUpdates"), START_S)
@@ -162,7 +179,10 @@ async def _talk(api: TimedApi, person: int, count: int, kind: str) -> list[tuple
 
         api.user_says(person, text)
         await api.wait_for(is_answered, ANSWER_S)
-        first, last = calls[before][0], next(at for at, method in reversed(calls) if method in ANSWERING)
+        first, last = (
+            calls[before][0],
+            next(at for at, method in reversed(calls) if method in ANSWERING),
+        )
         latencies.append((first - began, last - began))
     return latencies
 

@@ -1,9 +1,8 @@
 """The recall benchmark's questions as people type them in a hurry, at three strengths.
 
-``python -m tests.bench --only hurry``, or this file with the path of the project's shared folder, scores Mneme on each.
-The questions are read at run time and changed by chance that their own ids seed, so every run asks the same. Nothing of
-the data stands here.
-"""
+``python -m tests.bench --only hurry``, or this file with the path of the project's shared folder,
+scores Mneme on each. The questions are read at run time and changed by chance that their own ids
+seed, so every run asks the same. Nothing of the data stands here."""
 
 from __future__ import annotations
 
@@ -38,19 +37,25 @@ LONG_LETTERS = 4
 
 
 def hurried(text: str, seed: str, strength: str) -> str:
-    """A question as it is typed in a hurry. typed: as it stands; light: lower case, without apostrophes and signs;
-    medium: and a slip in one word; heavy: key words only, one with a slip, and the short forms of chats; words: the
-    key words alone, spelled well."""
+    """A question as it is typed in a hurry. typed: as it stands; light: lower case, without
+    apostrophes and signs; medium: and a slip in one word; heavy: key words only, one with a slip,
+    and the short forms of chats; words: the key words alone, spelled well."""
     chance = random.Random(f"{strength}/{seed}")
     if strength == "typed":
         return text
-    plain = " ".join(re.sub(r"[^\w\s'\-/]", " ", _ENDINGS.sub(r"\1\2", text)).replace("'", "").lower().split())
+    plain = " ".join(
+        re.sub(r"[^\w\s'\-/]", " ", _ENDINGS.sub(r"\1\2", text)).replace("'", "").lower().split()
+    )
     if strength == "light":
         return plain
     if strength == "medium":
         return _slipped(_FIRST.sub(r"\1s", plain), chance)
     words = [word for word in plain.split() if word not in _LEFT_OUT]
-    words = [word for index, word in enumerate(words) if word not in _ASKING or (index == 0 and chance.random() < 0.5)]
+    words = [
+        word
+        for index, word in enumerate(words)
+        if word not in _ASKING or (index == 0 and chance.random() < 0.5)
+    ]
     if strength == "words":
         return " ".join(word for word in words if word not in _ASKING)
     slipped = _slipped(" ".join(words), chance).split()
@@ -74,7 +79,8 @@ def _slipped(text: str, chance: random.Random) -> str:
 
 
 def slip(word: str, chance: random.Random) -> str:
-    """A word with a letter dropped, doubled, swapped with the next, or mistaken for its neighbour on the keyboard."""
+    """A word with a letter dropped, doubled, swapped with the next, or mistaken for its neighbour
+    on the keyboard."""
     index = chance.randrange(len(word))
     kind = chance.choice(("dropped", "doubled", "swapped", "mistaken"))
     if kind == "dropped":
@@ -85,15 +91,19 @@ def slip(word: str, chance: random.Random) -> str:
         index = min(index, len(word) - 2)
         return word[:index] + word[index + 1] + word[index] + word[index + 2 :]
     row = next((row for row in _NEIGHBOURS if word[index] in row), "")
-    near = [row[place] for place in (row.find(word[index]) - 1, row.find(word[index]) + 1) if 0 <= place < len(row)]
+    near = [
+        row[place]
+        for place in (row.find(word[index]) - 1, row.find(word[index]) + 1)
+        if 0 <= place < len(row)
+    ]
     return word[:index] + chance.choice(near or ["e"]) + word[index + 1 :]
 
 
 def scores(
     path: Path, make: Callable[[], Any], strengths: Sequence[str] = STRENGTHS
 ) -> Iterator[tuple[str, dict[str, float]]]:
-    """What the benchmark's harness, which lies in the shared folder at `path`, measures of a searcher for each
-    strength."""
+    """What the benchmark's harness, which lies in the shared folder at `path`, measures of a
+    searcher for each strength."""
     sys.path.insert(0, str(path / "bench" / "recall"))
     data, harness = importlib.import_module("data"), importlib.import_module("harness")
     sessions, queries = data.load(str(path / "data" / "locomo-dev.json"))
@@ -108,16 +118,26 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(prog="hurry.py")
     parser.add_argument("shared", type=Path, help="the project's shared folder")
-    parser.add_argument("--strength", action="append", choices=STRENGTHS, help="this one; may be given again")
+    parser.add_argument(
+        "--strength", action="append", choices=STRENGTHS, help="this one; may be given again"
+    )
     asked = parser.parse_args()
     if not (asked.shared / "bench" / "recall").exists():
         sys.stdout.write(f"left out: there is no {asked.shared / 'bench' / 'recall'}\n")
         return
     columns = ("hit@1", "hit@5", "mrec@10", "empty")
-    sys.stdout.write("| as | " + " | ".join(columns) + " | p50 ms | p95 ms |\n|" + "---|" * (len(columns) + 3) + "\n")
+    sys.stdout.write(
+        "| as | "
+        + " | ".join(columns)
+        + " | p50 ms | p95 ms |\n|"
+        + "---|" * (len(columns) + 3)
+        + "\n"
+    )
     for strength, found in scores(asked.shared, Mneme, asked.strength or STRENGTHS):
         shares = " | ".join(f"{100 * found[column]:.1f}" for column in columns)
-        sys.stdout.write(f"| {strength} | {shares} | {found['p50_ms']:.2f} | {found['p95_ms']:.2f} |\n")
+        sys.stdout.write(
+            f"| {strength} | {shares} | {found['p50_ms']:.2f} | {found['p95_ms']:.2f} |\n"
+        )
         sys.stdout.flush()
 
 

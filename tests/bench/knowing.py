@@ -1,8 +1,8 @@
-"""How well facts are found, what each part of the blend adds, and what finding and learning cost as facts pile up.
+"""How well facts are found, what each part of the blend adds, and what finding and learning cost as
+facts pile up.
 
-Everything runs over a real state.db through the ports of the core, without a model: facts are those of the rules, or
-the plain sentence where no rule fits.
-"""
+Everything runs over a real state.db through the ports of the core, without a model: facts are those
+of the rules, or the plain sentence where no rule fits."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from core.facts.claims import Claim, claims, fact_of
+from core.facts.claims import Claim, extract_claims, fact_from_claim
 from core.facts.provider import FactRanking, Question
-from core.store.facts import Fact, Facts, insert
+from core.store.fact_rows import Fact, insert_fact
+from core.store.facts import Facts
 from core.store.sqlite.database import Database
-from core.text.terms import entity_key, keys_in, names_in, query_terms
+from core.text.terms import entity_key, entity_keys_in, names_in, query_terms
 from core.types import Message, Scope, Sender
 from tests.bench.fact_set import NOISE, TOLD, Asked, questions
 from tests.fixtures.clock import SteadyClock
@@ -31,14 +32,16 @@ START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 BLENDS = {
-    "text": FactRanking(text=1.0, jaccard=0.0, names=0.0, aim=0.0),
-    "text + names": FactRanking(text=0.7, jaccard=0.0, names=0.3, aim=0.0),
-    "text + names + HRR": FactRanking(text=0.7, jaccard=0.0, names=0.3, aim=0.0, hrr=0.2),
-    "text + names + Jaccard": FactRanking(text=0.6, jaccard=0.2, names=0.2, aim=0.0),
+    "text": FactRanking(text=1.0, jaccard=0.0, names=0.0, subject=0.0),
+    "text + names": FactRanking(text=0.7, jaccard=0.0, names=0.3, subject=0.0),
+    "text + names + HRR": FactRanking(text=0.7, jaccard=0.0, names=0.3, subject=0.0, hrr=0.2),
+    "text + names + Jaccard": FactRanking(text=0.6, jaccard=0.2, names=0.2, subject=0.0),
     "text + names + Jaccard + whom it is about (the default)": FactRanking(),
     "the default + 0.1 HRR": FactRanking(hrr=0.1),
     "the default, HRR in place of Jaccard": FactRanking(jaccard=0.0, hrr=0.15),
-    "HRR alone, over the same candidates": FactRanking(text=0.0, jaccard=0.0, names=0.0, aim=0.0, hrr=1.0),
+    "HRR alone, over the same candidates": FactRanking(
+        text=0.0, jaccard=0.0, names=0.0, subject=0.0, hrr=1.0
+    ),
 }
 SIZES = (1_000, 100_000)
 
@@ -47,10 +50,17 @@ def _facts(text: str, number: int) -> list[Fact]:
     """What a message teaches: the facts of the rules, else the sentence as it stands."""
     at = START + timedelta(hours=number)
     source = Message(
-        role="user", text=text, session_id=1, created_at=at, sender=Sender(id="42", name="Joana"), id=number
+        role="user",
+        text=text,
+        session_id=1,
+        created_at=at,
+        sender=Sender(id="42", name="Joana"),
+        id=number,
     )
-    told = claims(text, at, ZONE) or [Claim(content=text, kind="identity", entities=names_in(text))]
-    return [fact_of(claim, "rule", SCOPE, "telegram", source) for claim in told]
+    told = extract_claims(text, at, ZONE) or [
+        Claim(content=text, kind="identity", entities=names_in(text))
+    ]
+    return [fact_from_claim(claim, "rule", SCOPE, "telegram", source) for claim in told]
 
 
 async def quality(folder: Path) -> str:
@@ -64,7 +74,10 @@ async def quality(folder: Path) -> str:
         f"|---|---|{'---|' * len(kinds)}",
     ]
     for name, found in scores.items():
-        cells = [_cell(found), *(_cell([score for score in found if score[0] == kind]) for kind in kinds)]
+        cells = [
+            _cell(found),
+            *(_cell([score for score in found if score[0] == kind]) for kind in kinds),
+        ]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -82,7 +95,9 @@ async def scored(
                 await facts.learn(fact)
                 count += 1
         return count, {
-            name: [(question.kind, *await _score(facts, blend, question)) for question in questions()]
+            name: [
+                (question.kind, *await _score(facts, blend, question)) for question in questions()
+            ]
             for name, blend in blends.items()
         }
 
@@ -93,7 +108,9 @@ def _cell(scores: Sequence[tuple[str, float, float]]) -> str:
 
 async def _score(facts: Facts, blend: FactRanking, question: Asked) -> tuple[float, float]:
     query = Question(question.question, SCOPES, START + timedelta(days=60))
-    ranked = blend.best(await facts.candidates(query.terms, query.keys, SCOPES, query.text), query)
+    ranked = blend.rank_by_aliases(
+        await facts.find_candidates(query.terms, query.keys, SCOPES, query.text), query
+    )
     shown = [fact.content for fact, _ in ranked[:10]]
     hits = sum(any(content.startswith(answer) for content in shown) for answer in question.answers)
     is_first = bool(shown) and shown[0].startswith(question.answers)
@@ -101,8 +118,8 @@ async def _score(facts: Facts, blend: FactRanking, question: Asked) -> tuple[flo
 
 
 async def scale(folder: Path) -> str:
-    """A Markdown table: what probe, reason, search and learn cost at 1,000 and at 100,000 facts, and how complete the
-    former are."""
+    """A Markdown table: what probe, reason, search and learn cost at 1,000 and at 100,000 facts,
+    and how complete the former are."""
     lines = [
         "| facts | probe ms | recall@10 | reason ms | recall@10 | search ms | learn ms |",
         "|---|---|---|---|---|---|---|",
@@ -113,7 +130,10 @@ async def scale(folder: Path) -> str:
             row, cost = await _measure(Facts(database, SteadyClock()), database, size)
             lines.append(f"| {size:,} {row}")
             learned.append(cost)
-    lines += ["", f"Learning a fact costs {learned[-1] / learned[0]:.2f}x at {SIZES[-1]:,} of what it costs at 1,000."]
+    lines += [
+        "",
+        f"Learning a fact costs {learned[-1] / learned[0]:.2f}x at {SIZES[-1]:,} of what it costs at 1,000.",
+    ]
     return "\n".join(lines)
 
 
@@ -127,21 +147,37 @@ async def _measure(facts: Facts, database: Database, size: int) -> tuple[str, fl
         a, b, c = (f"word{int(rng.paretovariate(0.45)) % 5000}" for _ in range(3))
         text = rng.choice(_SAYS).format(e=one, f=other, a=a, b=b, c=c) + f" ({number})"
         names = tuple(name for name in (one, other) if name in text)
-        made.append(Fact(scope=SCOPE, content=text, kind="project", origin="rule", created_at=START, entities=names))
+        made.append(
+            Fact(
+                scope=SCOPE,
+                content=text,
+                kind="project",
+                origin="rule",
+                created_at=START,
+                entities=names,
+            )
+        )
     for start in range(0, size, 10_000):
-        await database.write(lambda connection, some=made[start : start + 10_000]: _fill(connection, some))  # type: ignore[misc]
+        await database.write(
+            lambda connection, some=made[start : start + 10_000]: _fill(connection, some)  # type: ignore[misc]
+        )
     for number, fact in enumerate(made, 1):
         for name in fact.entities:
             owner.setdefault(name, set()).add(number)
     probed = rng.sample(sorted(owner), min(40, len(owner)))
-    pairs = [(one, other) for one in probed[:20] for other in owner if other != one and owner[one] & owner[other]][:40]
+    pairs = [
+        (one, other)
+        for one in probed[:20]
+        for other in owner
+        if other != one and owner[one] & owner[other]
+    ][:40]
     probe = await _timed([(name,) for name in probed], facts, owner)
     reason = await _timed(pairs, facts, owner)
     asked = []
     for name in probed:
         began = time.perf_counter()
         question = f"What does {name} think of the deadline?"
-        await facts.candidates(query_terms(question), keys_in(question), SCOPES)
+        await facts.find_candidates(query_terms(question), entity_keys_in(question), SCOPES)
         asked.append(time.perf_counter() - began)
     added = []
     for number in range(200):
@@ -160,16 +196,18 @@ async def _measure(facts: Facts, database: Database, size: int) -> tuple[str, fl
 def _fill(connection: sqlite3.Connection, made: Sequence[Fact]) -> None:
     """Many facts in one transaction, each as `learn` writes it."""
     for fact in made:
-        insert(connection, fact)
+        insert_fact(connection, fact)
 
 
-async def _timed(asked: Sequence[tuple[str, ...]], facts: Facts, owner: dict[str, set[int]]) -> tuple[str, str]:
+async def _timed(
+    asked: Sequence[tuple[str, ...]], facts: Facts, owner: dict[str, set[int]]
+) -> tuple[str, str]:
     """Milliseconds (median) and recall@10 of asking for these names together."""
     times, recalls = [], []
     for names in asked:
         keys = [entity_key(name) for name in names]
         began = time.perf_counter()
-        found = await facts.of_entities(keys, SCOPES, 10)
+        found = await facts.find_by_entities(keys, SCOPES, 10)
         times.append(time.perf_counter() - began)
         wanted = set.intersection(*(owner[name] for name in names))
         recalls.append(len({fact.id for fact in found} & wanted) / min(10, len(wanted)))

@@ -1,8 +1,8 @@
 """A searcher for the recall benchmark: our public functions over a state.db in a temporary folder.
 
-Fills the interface of the benchmark's harness (`index`, `search`, `search_sessions`, `close`); run it as
-``run.py DATA --plugin tests/bench/locomo.py:Mneme``. Every question goes to `Recall` word for word.
-"""
+Fills the interface of the benchmark's harness (`index`, `search`, `search_sessions`, `close`); run
+it as ``run.py DATA --plugin tests/bench/locomo.py:Mneme``. Every question goes to `Recall` word for
+word."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import sqlite3
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from core.store.query import SearchQuery, SearchResults
 from core.store.sqlite.database import Database
 from core.types import Scope
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.search_queries import with_fields
 
 SCOPE = Scope.account("terminal", "owner")
 SESSIONS = 10
@@ -30,7 +30,8 @@ LIMIT = 300
 
 
 class Mneme:
-    """One store; answers are kept for the second of the two questions the harness asks about a text."""
+    """One store; answers are kept for the second of the two questions the harness asks about a
+    text."""
 
     name = "mneme"
 
@@ -62,12 +63,16 @@ class Mneme:
 
     def _ask(self, text: str, count: int) -> SearchResults:
         if self._last is None or self._last[0] != text:
-            query = replace(SearchQuery(scopes=frozenset({SCOPE})), text=text, limit=SESSIONS, messages=count)
+            query = with_fields(
+                SearchQuery(scopes=frozenset({SCOPE})), text=text, sessions=SESSIONS, messages=count
+            )
             self._last = (text, count, self._runner.run(self._recall.recall(query)))
         return self._last[2]
 
     async def _index(self, sessions: Sequence[Mapping[str, Any]]) -> None:
-        database = await self._stack.enter_async_context(Database.open(Path(self._folder.name) / "state.db"))
+        database = await self._stack.enter_async_context(
+            Database.open(Path(self._folder.name) / "state.db")
+        )
         self._database = database
         self._recall = Recall(database, SteadyClock())
         await database.write(lambda connection: _fill(connection, sessions))
@@ -105,5 +110,8 @@ def _fill(connection: sqlite3.Connection, sessions: Sequence[Mapping[str, Any]])
             INSERT INTO messages (session_id, address_id, role, text, external_id, sender_id, sender_name, created_at)
             VALUES (:session, 1, :role, :text, :id, :speaker, :speaker, :ts)
             """,
-            [{**said, "session": number, "id": f"{number}/{said['id']}"} for said in session["messages"]],
+            [
+                {**said, "session": number, "id": f"{number}/{said['id']}"}
+                for said in session["messages"]
+            ],
         )

@@ -1,10 +1,11 @@
-"""What a conversation without end costs, and what is left of what was said in it after three compressions.
+"""What a conversation without end costs, and what is left of what was said in it after three
+compressions.
 
-Cost: one long conversation through the house, against the strict double of the Messages API, three times: condensed,
-through a window of the same size that slides, and never shortened. Faithfulness: facts are planted in scripted
-conversations, which are condensed by a helper that leaves out most of them on purpose; at the end they are asked for
-plainly, and it is looked at what the model is then given. No model judges anything.
-"""
+Cost: one long conversation through the house, against the strict double of the Messages API, three
+times: condensed, through a window of the same size that slides, and never shortened. Faithfulness:
+facts are planted in scripted conversations, which are condensed by a helper that leaves out most of
+them on purpose; at the end they are asked for plainly, and it is looked at what the model is then
+given. No model judges anything."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from core.guard.fence import OPENING
+from core.guard.origin_and_fence import OPENING
 from core.models.claude import Claude
 from core.ports import Model
 from core.types import Completion, Json, Request, Usage
@@ -29,7 +30,8 @@ from tests.fixtures.prefix_cache import tokens_of
 
 TURNS, CONVERSATIONS, MESSAGES = 2_000, 30, 420
 TUNED = 3
-"""On the first of the conversations recall and compression were tuned; the others are told apart."""
+"""On the first of the conversations recall and compression were tuned; the others are told
+apart."""
 WINDOW, ENDLESS = 24_000, 10**8
 THRESHOLD = 0.75
 PARTS = 4
@@ -41,7 +43,14 @@ READ_SHARE = 0.5
 EACH = 2
 """So many facts of a kind are planted in a conversation."""
 
-NAMES = ("Orsolya Nemeth", "Tadhg Brannigan", "Ingrid Solheim", "Matteo Farinelli", "Yusra Haddad", "Pilar Ochoa")
+NAMES = (
+    "Orsolya Nemeth",
+    "Tadhg Brannigan",
+    "Ingrid Solheim",
+    "Matteo Farinelli",
+    "Yusra Haddad",
+    "Pilar Ochoa",
+)
 COLOURS = ("ochre", "turquoise", "burgundy", "ivory", "cobalt", "sage", "maroon", "lilac")
 THINGS = ("accordion", "sextant", "microscope", "tarpaulin", "wheelbarrow", "samovar")
 KINDS: dict[str, tuple[str, str, tuple[str, ...]]] = {
@@ -117,7 +126,8 @@ class Found:
 
 @dataclass
 class Talker:
-    """Fills the role Model: says little, keeps the last request; condenses and reads facts as it is told."""
+    """Fills the role Model: says little, keeps the last request; condenses and reads facts as it is
+    told."""
 
     summary: Callable[[str], str] = str
     facts: Callable[[str], str] = lambda given: "[]"
@@ -140,7 +150,9 @@ class Talker:
         elif request.kind == "chat":
             self.last = request
         block = {"type": "text", "text": text}
-        return Completion(blocks=(block,), text=text, stop_reason="end_turn", usage=Usage(), model=request.model)
+        return Completion(
+            blocks=(block,), text=text, stop_reason="end_turn", usage=Usage(), model=request.model
+        )
 
 
 def _texts(request: Request) -> str:
@@ -159,7 +171,11 @@ def plant(chance: random.Random, messages: int) -> list[Planted]:
                 text = f"We decided to paint the {thing} {other}."
                 planted.append(Planted(kind="", at=first, said=text, question="", value=""))
             text = said.format(thing=thing, value=value, other=other)
-            planted.append(Planted(kind=kind, at=at, said=text, question=question.format(thing=thing), value=value))
+            planted.append(
+                Planted(
+                    kind=kind, at=at, said=text, question=question.format(thing=thing), value=value
+                )
+            )
     return planted
 
 
@@ -176,15 +192,20 @@ def _values(kind: str, chance: random.Random) -> list[str]:
 
 def small_talk(chance: random.Random) -> str:
     things = [thing for _, _, some in KINDS.values() for thing in some]
-    return chance.choice(SMALL_TALK).format(subject=chance.choice(SUBJECTS), thing=chance.choice(things))
+    return chance.choice(SMALL_TALK).format(
+        subject=chance.choice(SUBJECTS), thing=chance.choice(things)
+    )
 
 
 def lossy(planted: Sequence[Planted], chance: random.Random) -> Callable[[str], str]:
-    """Summaries that repeat few of the facts in what they are given; what they leave out once is gone from them."""
+    """Summaries that repeat few of the facts in what they are given; what they leave out once is
+    gone from them."""
 
     def summary(given: str) -> str:
         kept = [one.said for one in planted if one.said in given and chance.random() < KEPT]
-        return "\n".join(["## Goal", "- Look after the house.", "## Decisions", *(f"- {one}" for one in kept)])
+        return "\n".join(
+            ["## Goal", "- Look after the house.", "## Decisions", *(f"- {one}" for one in kept)]
+        )
 
     return summary
 
@@ -195,7 +216,12 @@ def forgetful(planted: Sequence[Planted], chance: random.Random) -> Callable[[st
     def facts(given: str) -> str:
         lines = [json.loads(line) for line in given.splitlines() if line.startswith("{")]
         told = [
-            {"message": line["message"], "content": one.said, "kind": "project", "value": one.value or None}
+            {
+                "message": line["message"],
+                "content": one.said,
+                "kind": "project",
+                "value": one.value or None,
+            }
             for line in lines
             for one in planted
             if one.said == line["text"] and chance.random() < READ_SHARE
@@ -206,7 +232,8 @@ def forgetful(planted: Sequence[Planted], chance: random.Random) -> Callable[[st
 
 
 async def converse(home: Path, seed: int, messages: int) -> tuple[Counter[str], dict[str, Found]]:
-    """One conversation, condensed three times, and then what is left of it; with what was condensed and recalled."""
+    """One conversation, condensed three times, and then what is left of it; with what was condensed
+    and recalled."""
     chance = random.Random(seed)
     planted = plant(chance, messages)
     by_place = {one.at: one.said for one in planted}
@@ -221,11 +248,24 @@ async def converse(home: Path, seed: int, messages: int) -> tuple[Counter[str], 
         await harness.memory.tend()
         assert model.last is not None
         window = _texts(model.last)
-        said = [(row["text"], row["chars"]) for row in await harness.services.database.fetch_all(_SAID)]
-        known = [row["content"] for row in await harness.services.database.fetch_all("SELECT content FROM facts")]
+        said = [
+            (row["text"], row["chars"]) for row in await harness.services.database.fetch_all(_SAID)
+        ]
+        known = [
+            row["content"]
+            for row in await harness.services.database.fetch_all("SELECT content FROM facts")
+        ]
         facts = [one for one in planted if one.kind]
         for one in facts:
-            await _ask(harness, model, one, found[one.kind], window, _tail(said, len(window)), "\n".join(known))
+            await _ask(
+                harness,
+                model,
+                one,
+                found[one.kind],
+                window,
+                _tail(said, len(window)),
+                "\n".join(known),
+            )
     return Counter(compressions=len(helper.condensed)), found
 
 
@@ -244,12 +284,22 @@ def _tail(said: Sequence[tuple[str, int]], chars: int) -> str:
 
 
 async def _ask(
-    harness: GatewayHarness, model: Talker, one: Planted, found: Found, window: str, tail: str, known: str
+    harness: GatewayHarness,
+    model: Talker,
+    one: Planted,
+    found: Found,
+    window: str,
+    tail: str,
+    known: str,
 ) -> None:
     recalled = (await harness.say(f"/recall {one.question}")).text
     await harness.say(one.question)
     assert model.last is not None
-    fence = "".join(block["text"] for block in model.last.messages[-1]["content"] if block["text"].startswith(OPENING))
+    fence = "".join(
+        block["text"]
+        for block in model.last.messages[-1]["content"]
+        if block["text"].startswith(OPENING)
+    )
     # Each is asked as if the ones before it had not been.
     await harness.say("/undo")
     places = {
@@ -296,7 +346,8 @@ async def faithfulness(home: Path, conversations: int, messages: int) -> str:
 
 
 class Sliding:
-    """Fills the role Model: in front of `model`, a window that drops the oldest messages for each new one."""
+    """Fills the role Model: in front of `model`, a window that drops the oldest messages for each
+    new one."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -314,13 +365,15 @@ class Sliding:
             kept.append(turn)
         if kept[-1]["role"] != "user":
             kept.pop()
-        return await self._model.complete(replace(request, messages=tuple(kept[::-1])), on_text, on_wait)
+        return await self._model.complete(
+            replace(request, messages=tuple(kept[::-1])), on_text, on_wait
+        )
 
 
 @dataclass(kw_only=True)
 class Held:
-    """One long conversation: the input of its turns and, of that, of the helper; how often it was condensed, and how
-    many requests found less in the cache than the one before had sent."""
+    """One long conversation: the input of its turns and, of that, of the helper; how often it was
+    condensed, and how many requests found less in the cache than the one before had sent."""
 
     by_turn: list[float] = field(default_factory=list)
     helper: float = 0.0
@@ -329,19 +382,28 @@ class Held:
     refused: int = 0
 
 
-async def hold(home: Path, turns: int, window: int, wrap: Callable[[Model], Model] = lambda model: model) -> Held:
+async def hold(
+    home: Path, turns: int, window: int, wrap: Callable[[Model], Model] = lambda model: model
+) -> Held:
     """The conversation, with a house that believes in such a `window`."""
     chance, held = random.Random(7), Held()
     before: dict[str, Any] = {}
-    async with MessagesApi(key=KEY, window_tokens=ENDLESS) as api, MessagesApi(helping, key=KEY) as side:
-        claude, helper = (Claude(api_key=KEY, base_url=one.url, clock=SteadyClock()) for one in (api, side))
+    async with (
+        MessagesApi(key=KEY, window_tokens=ENDLESS) as api,
+        MessagesApi(helping, key=KEY) as side,
+    ):
+        claude, helper = (
+            Claude(api_key=KEY, base_url=one.url, clock=SteadyClock()) for one in (api, side)
+        )
         try:
             async with open_gateway(
                 home, wrap(claude), f"[model]\nwindow_tokens = {window}\n", titles=helper
             ) as harness:
                 for number in range(turns):
                     await harness.say(f"{number}: {small_talk(chance)} {small_talk(chance)}")
-                    spent = [price([one]) * sum(counts([one])) for one in (*api.usages, *side.usages)]
+                    spent = [
+                        price([one]) * sum(counts([one])) for one in (*api.usages, *side.usages)
+                    ]
                     held.by_turn.append(sum(spent))
                     held.helper += sum(spent[len(api.usages) :])
                     for one in api.usages:
@@ -350,7 +412,10 @@ async def hold(home: Path, turns: int, window: int, wrap: Callable[[Model], Mode
                     for kept in (api.usages, side.usages, api.requests, side.requests):
                         kept.clear()
                 made = await harness.services.database.fetch_one(_SUMMARIES)
-                held.compressions, held.refused = made["many"] if made else 0, len(api.refusals) + len(side.refusals)
+                held.compressions, held.refused = (
+                    made["many"] if made else 0,
+                    len(api.refusals) + len(side.refusals),
+                )
         finally:
             await claude.close()
             await helper.close()
@@ -361,7 +426,8 @@ _SUMMARIES = "SELECT count(*) AS many FROM messages WHERE kind = 'summary'"
 
 
 def helping(body: dict[str, Any]) -> str:
-    """A helper that condenses to as many characters as it may write, so that each turn sends the longest summary."""
+    """A helper that condenses to as many characters as it may write, so that each turn sends the
+    longest summary."""
     order = body["system"][0]["text"]
     if "You condense" not in order:
         return "A house by the sea" if "title" in order else "[]"
@@ -372,11 +438,14 @@ def helping(body: dict[str, Any]) -> str:
 
 
 async def cost(home: Path, turns: int) -> str:
-    """A Markdown table: the input that a turn costs over a long conversation, a quarter of it at a time."""
+    """A Markdown table: the input that a turn costs over a long conversation, a quarter of it at a
+    time."""
     condensed = await hold(home / "condensed", turns, WINDOW)
     rows = {
         "condensed": condensed,
-        "a sliding window, the oldest out for each that comes": await hold(home / "sliding", turns, ENDLESS, Sliding),
+        "a sliding window, the oldest out for each that comes": await hold(
+            home / "sliding", turns, ENDLESS, Sliding
+        ),
         "never shortened": await hold(home / "endless", turns, ENDLESS),
     }
     size = max(1, turns // PARTS)
@@ -390,14 +459,20 @@ async def cost(home: Path, turns: int) -> str:
         "|---|" + "---|" * (PARTS + 2),
     ]
     for name, one in rows.items():
-        quarters = [mean(one.by_turn[size * number : size * (number + 1)]) for number in range(PARTS)]
+        quarters = [
+            mean(one.by_turn[size * number : size * (number + 1)]) for number in range(PARTS)
+        ]
         cells = " | ".join(f"{cell:,.0f}" for cell in (*quarters, sum(one.by_turn), one.helper))
         lines.append(f"| {name} | {cells} |")
     return "\n".join(lines)
 
 
-async def measure(home: Path, turns: int = TURNS, conversations: int = CONVERSATIONS, messages: int = MESSAGES) -> str:
+async def measure(
+    home: Path, turns: int = TURNS, conversations: int = CONVERSATIONS, messages: int = MESSAGES
+) -> str:
     """Both tables."""
     for name in ("condensed", "sliding", "endless"):
         (home / "cost" / name).mkdir(parents=True)
-    return f"{await faithfulness(home, conversations, messages)}\n\n{await cost(home / 'cost', turns)}"
+    return (
+        f"{await faithfulness(home, conversations, messages)}\n\n{await cost(home / 'cost', turns)}"
+    )

@@ -1,9 +1,9 @@
 """Whether who owns 1 % of a store searches as fast as if the other 99 % were not there.
 
-``python tests/bench/owner.py CORPUS.py SESSIONS``: two stores in temporary files, one with all sessions of the shared
-corpus, of which every hundredth is one person's and the rest belong to ninety-nine others, and one with that person's
-alone. The same searches in both, call by call in turn; 50,000 sessions are a million messages.
-"""
+``python tests/bench/owner.py CORPUS.py SESSIONS``: two stores in temporary files, one with all
+sessions of the shared corpus, of which every hundredth is one person's and the rest belong to
+ninety-nine others, and one with that person's alone. The same searches in both, call by call in
+turn; 50,000 sessions are a million messages."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from core.search.recall import Recall
-from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
 from core.types import Scope
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.search_queries import search_query
 
 PEOPLE = 100
 PER_KIND = 12
@@ -43,7 +43,8 @@ _Session = tuple[int, Mapping[str, Any], Sequence[Mapping[str, Any]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Line:
-    """A kind of search, its texts, and the milliseconds that it may take besides twice the time alone."""
+    """A kind of search, its texts, and the milliseconds that it may take besides twice the time
+    alone."""
 
     kind: str
     texts: tuple[str, ...]
@@ -52,7 +53,10 @@ class _Line:
 
 async def measure(folder: Path, corpus: ModuleType, sessions: int) -> str:
     """The table, in Markdown."""
-    async with Database.open(folder / "all.db") as everybody, Database.open(folder / "own.db") as alone:
+    async with (
+        Database.open(folder / "all.db") as everybody,
+        Database.open(folder / "own.db") as alone,
+    ):
         await _fill(everybody, _numbered(corpus, sessions))
         await _fill(alone, (one for one in _numbered(corpus, sessions) if one[0] % PEOPLE == 0))
         lines = await alone.read(lambda connection: _lines(connection, frozenset(corpus.FUNCTION)))
@@ -67,7 +71,10 @@ async def measure(folder: Path, corpus: ModuleType, sessions: int) -> str:
 
 def _numbered(corpus: ModuleType, count: int) -> Iterable[_Session]:
     """The sessions of the corpus with their numbers."""
-    return ((number, session, messages) for number, (session, messages) in enumerate(corpus.sessions(count)))
+    return (
+        (number, session, messages)
+        for number, (session, messages) in enumerate(corpus.sessions(count))
+    )
 
 
 async def _fill(database: Database, sessions: Iterable[_Session]) -> None:
@@ -81,7 +88,9 @@ async def _fill(database: Database, sessions: Iterable[_Session]) -> None:
 
 def _storing(batch: Sequence[_Session]) -> Callable[[sqlite3.Connection], None]:
     def store(connection: sqlite3.Connection) -> None:
-        connection.execute("INSERT OR IGNORE INTO addresses (id, platform, chat_id) VALUES (1, 'import', '1')")
+        connection.execute(
+            "INSERT OR IGNORE INTO addresses (id, platform, chat_id) VALUES (1, 'import', '1')"
+        )
         for number, _, messages in batch:
             person = number % PEOPLE
             connection.execute(
@@ -94,7 +103,13 @@ def _storing(batch: Sequence[_Session]) -> Callable[[sqlite3.Connection], None]:
                 INSERT INTO sessions (id, address_id, scope_id, started_at, last_at, ended_at, messages)
                 VALUES (:id, 1, :scope, :started, :last, :last, :messages)
                 """,
-                {"id": number + 1, "scope": person + 1, "started": at[0], "last": at[-1], "messages": len(at)},
+                {
+                    "id": number + 1,
+                    "scope": person + 1,
+                    "started": at[0],
+                    "last": at[-1],
+                    "messages": len(at),
+                },
             )
             connection.executemany(
                 """
@@ -117,7 +132,9 @@ def _lines(connection: sqlite3.Connection, stopwords: frozenset[str]) -> list[_L
             counts[word] = counts.get(word, 0) + 1
     by_count = sorted(counts, key=lambda word: (counts[word], word))
     rare = choice.sample(by_count[: len(by_count) // 2], PER_KIND)
-    medium = choice.sample([word for word in by_count if 0.002 <= counts[word] / len(texts) <= 0.02], PER_KIND)
+    medium = choice.sample(
+        [word for word in by_count if 0.002 <= counts[word] / len(texts) <= 0.02], PER_KIND
+    )
     common = by_count[-PER_KIND:]
     long = [words for text in texts if len(words := _words(text, stopwords)) > 8]
     long = choice.sample(long, PER_KIND)
@@ -128,9 +145,15 @@ def _lines(connection: sqlite3.Connection, stopwords: frozenset[str]) -> list[_L
         "a medium word": medium,
         "a common word": common,
         "two words": [f"{words[1]} {words[2]}" for words in long],
-        "one or the other": [f"{one} OR {other}" for one, other in zip(medium, common, strict=True)],
-        "one without the other": [f"{one} -{other}" for one, other in zip(common, medium, strict=True)],
-        "a phrase": [f'"{words[2]} {words[3]}" OR "{words[4]} {words[5]} {words[6]}"' for words in long],
+        "one or the other": [
+            f"{one} OR {other}" for one, other in zip(medium, common, strict=True)
+        ],
+        "one without the other": [
+            f"{one} -{other}" for one, other in zip(common, medium, strict=True)
+        ],
+        "a phrase": [
+            f'"{words[2]} {words[3]}" OR "{words[4]} {words[5]} {words[6]}"' for words in long
+        ],
         "a beginning": [f"{word[:5]}*" for word in medium],
         "Chinese, 1": [run[3] for run in chinese],
         "Chinese, 2": [run[2:4] for run in chinese],
@@ -139,14 +162,16 @@ def _lines(connection: sqlite3.Connection, stopwords: frozenset[str]) -> list[_L
     asked = [f"What did we say about the {words[0]}, {words[3]} and {words[5]}?" for words in long]
     asked += [f"什么时候{run[1:6]}？" for run in chinese[: PER_KIND // 3]]
     lines = [_Line(kind="a question", texts=tuple(asked), spare_ms=0.0)]
-    return lines + [_Line(kind=kind, texts=tuple(some), spare_ms=SPARE_MS) for kind, some in kinds.items()]
+    return lines + [
+        _Line(kind=kind, texts=tuple(some), spare_ms=SPARE_MS) for kind, some in kinds.items()
+    ]
 
 
 async def _row(stores: Sequence[Recall], line: _Line) -> str:
     taken: tuple[list[float], ...] = tuple([] for _ in stores)
     for _ in range(ROUNDS):
         for text in line.texts:
-            query = SearchQuery(scopes=frozenset({_scope(0)}), text=text, limit=3)
+            query = search_query(scopes=frozenset({_scope(0)}), text=text, sessions=3)
             for store, times in zip(stores, taken, strict=True):
                 started = time.perf_counter()
                 await store.recall(query)

@@ -1,9 +1,8 @@
 """A store for the speed benchmark that asks Mneme in a process of its own, behind a pipe.
 
-The peer pins other versions and owns a top-level `gateway`, so the two cannot share an interpreter. Needs nothing but
-the standard library; MNEME_PYTHON names the interpreter that Mneme is installed for. What the pipe itself costs is
-printed, and is part of every figure.
-"""
+The peer pins other versions and owns a top-level `gateway`, so the two cannot share an interpreter.
+Needs nothing but the standard library; MNEME_PYTHON names the interpreter that Mneme is installed
+for. What the pipe itself costs is printed, and is part of every figure."""
 
 from __future__ import annotations
 
@@ -29,7 +28,9 @@ class Mneme:
     def open(self, folder: Path) -> None:
         """Starts the process and opens a store in an empty folder."""
         command = [os.environ.get("MNEME_PYTHON", sys.executable), "-m", "tests.bench.serve"]
-        inherited = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+        inherited = {
+            key: value for key, value in os.environ.items() if not key.startswith("PYTHON")
+        }
         self._process = subprocess.Popen(
             command, cwd=ROOT, env=inherited, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
@@ -39,7 +40,9 @@ class Mneme:
             started = time.perf_counter()
             self._ask("nothing")
             times.append(time.perf_counter() - started)
-        sys.stdout.write(f"mneme: {statistics.median(times) * 1e3:.3f} ms an empty round trip through the pipe\n\n")
+        sys.stdout.write(
+            f"mneme: {statistics.median(times) * 1e3:.3f} ms an empty round trip through the pipe\n\n"
+        )
 
     def fill(self, session: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> None:
         """Imports a session."""

@@ -1,11 +1,11 @@
-"""How long a question takes: in English and in scripts of all kinds, short and of sixty words; and how fast a long
-history of short lines is taken in.
+"""How long a question takes: in English and in scripts of all kinds, short and of sixty words; and
+how fast a long history of short lines is taken in.
 
-``python tests/bench/questions.py CORPUS.py STORES.py SESSIONS``: 10,000 sessions of the shared corpus are 200,000
-messages. A question is asked once, as a person asks it, answered in process and written as JSON. For other scripts the
-corpus is spelt in their letters, with their own common words, each a share of one store; so a question in one of them
-is about as much history as one in English. Imports are compared with bare SQLite, which is given the same lines.
-"""
+``python tests/bench/questions.py CORPUS.py STORES.py SESSIONS``: 10,000 sessions of the shared
+corpus are 200,000 messages. A question is asked once, as a person asks it, answered in process and
+written as JSON. For other scripts the corpus is spelt in their letters, with their own common
+words, each a share of one store; so a question in one of them is about as much history as one in
+English. Imports are compared with bare SQLite, which is given the same lines."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from core.search.recall import Recall
-from core.search.results import to_json
+from core.search.rendering import to_json
 from core.store.archive import Archive
-from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
 from core.text.normalize import language_data
-from core.transfer.formats import Choices, read_lines
+from core.transfer.formats import ImportOptions, read_lines
 from core.transfer.source import Source
 from core.types import Scope
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.search_queries import search_query
 
 SCOPE = Scope.account("terminal", "local")
 ASKED = 40
@@ -88,7 +88,10 @@ class Script(NamedTuple):
 def scripts(corpus: ModuleType) -> list[Script]:
     """All that are compared, English first."""
     known, eastern = language_data("languages")["scripts"], language_data("cjk")
-    spaced = [Script(name, known[name.casefold()]["words"].split()) for name in ("Hindi", "Arabic", "Russian", "Greek")]
+    spaced = [
+        Script(name, known[name.casefold()]["words"].split())
+        for name in ("Hindi", "Arabic", "Russian", "Greek")
+    ]
     return [
         Script("English", corpus.FUNCTION),
         *spaced,
@@ -127,7 +130,12 @@ async def measure(folder: Path, corpus: ModuleType, stores: ModuleType, sessions
 async def _lengths(path: Path, corpus: ModuleType, sessions: int) -> str:
     """Questions of three words, and pasted ones."""
     choice = random.Random(5)
-    said = [one["text"] for _, messages in corpus.sessions(sessions) for one in messages if one["text"].isascii()]
+    said = [
+        one["text"]
+        for _, messages in corpus.sessions(sessions)
+        for one in messages
+        if one["text"].isascii()
+    ]
     english = Script("English", corpus.FUNCTION)
     words = [list(_content(text, corpus.FUNCTION)) for text in choice.sample(said, 3 * ASKED)]
     short = [_question(choice, english, some) for some in words if len(some) > 2][:ASKED]
@@ -139,7 +147,12 @@ async def _lengths(path: Path, corpus: ModuleType, sessions: int) -> str:
     is_quick = few.middle <= LIMIT_MS[0] and few.slowest <= LIMIT_MS[1]
     rows = [
         _row(few, "1.0", f"{LIMIT_MS[0]:.0f} / {LIMIT_MS[1]:.0f} ms", is_quick),
-        _row(many, f"{many.middle / few.middle:.1f}", f"{LONG_LIMIT}x", many.middle <= LONG_LIMIT * few.middle),
+        _row(
+            many,
+            f"{many.middle / few.middle:.1f}",
+            f"{LONG_LIMIT}x",
+            many.middle <= LONG_LIMIT * few.middle,
+        ),
     ]
     return _table(f"{held:,} messages of the corpus", rows)
 
@@ -148,19 +161,39 @@ async def _scripts(path: Path, corpus: ModuleType, sessions: int) -> str:
     """The same questions about the same history in other letters."""
     written = scripts(corpus)
     choice = random.Random(6)
-    said = [one["text"] for _, messages in corpus.sessions(200) for one in messages if one["text"].isascii()]
-    words = [some for text in choice.sample(said, 3 * ASKED) if len(some := list(_content(text, corpus.FUNCTION))) > 2]
-    asked = [Asked(one.name, [_question(choice, one, some) for some in words[:ASKED]], []) for one in written]
+    said = [
+        one["text"]
+        for _, messages in corpus.sessions(200)
+        for one in messages
+        if one["text"].isascii()
+    ]
+    words = [
+        some
+        for text in choice.sample(said, 3 * ASKED)
+        if len(some := list(_content(text, corpus.FUNCTION))) > 2
+    ]
+    asked = [
+        Asked(one.name, [_question(choice, one, some) for some in words[:ASKED]], [])
+        for one in written
+    ]
 
     def spelt() -> Iterator[Talk]:
         for number, (session, messages) in enumerate(corpus.sessions(sessions)):
             script = written[number % len(written)]
-            yield session, [{**one, "text": _spelt(script, one["text"], corpus.FUNCTION)} for one in messages]
+            yield (
+                session,
+                [{**one, "text": _spelt(script, one["text"], corpus.FUNCTION)} for one in messages],
+            )
 
     held = await _ask(path, spelt(), asked)
     english = asked[0].middle
     rows = [
-        _row(one, f"{one.middle / english:.1f}", f"{SCRIPT_LIMIT}x", one.middle <= SCRIPT_LIMIT * english)
+        _row(
+            one,
+            f"{one.middle / english:.1f}",
+            f"{SCRIPT_LIMIT}x",
+            one.middle <= SCRIPT_LIMIT * english,
+        )
         for one in asked
     ]
     return _table(f"{held:,} messages, an eighth in each of the scripts", rows)
@@ -170,28 +203,36 @@ async def _ask(path: Path, talks: Iterable[Talk], kinds: Sequence[Asked]) -> int
     """Times the kinds in turn over a store of the talks; returns how many messages it has."""
     async with Database.open(path) as database:
         recall, archive = Recall(database, SteadyClock()), Archive(database)
-        lines = (line for number, talk in enumerate(talks) for line in _lines(f"s{number}", talk[1]))
+        lines = (
+            line for number, talk in enumerate(talks) for line in _lines(f"s{number}", talk[1])
+        )
         report = await archive.import_records(read_lines(lines), lambda _: None)
         while await recall.tend():
             pass
         for number in range(ASKED):
             for kind in kinds:
-                query = SearchQuery(scopes=frozenset((SCOPE,)), text=kind.texts[number], limit=3)
+                query = search_query(
+                    scopes=frozenset((SCOPE,)), text=kind.texts[number], sessions=3
+                )
                 started = time.perf_counter()
                 json.dumps(to_json(await recall.recall(query)), ensure_ascii=False)
                 kind.taken_ms.append((time.perf_counter() - started) * 1e3)
-    return report.taken
+    return report.imported_count
 
 
 async def _imports(folder: Path, stores: ModuleType) -> str:
-    """Short lines of several speakers: as a file, and as records that were read before; the best of some rounds."""
+    """Short lines of several speakers: as a file, and as records that were read before; the best of
+    some rounds."""
     meetings = list(_meetings())
     file = _written(folder, meetings)
     bare_s, taken = float("inf"), dict.fromkeys(("a file", "records"), float("inf"))
     for number in range(ROUNDS):
         bare_s = min(bare_s, _bare(folder / f"bare{number}", stores, meetings))
         for name in taken:
-            taken[name] = min(taken[name], await _taken(folder / f"{name}{number}.db", file, is_read=name == "records"))
+            taken[name] = min(
+                taken[name],
+                await _taken(folder / f"{name}{number}.db", file, is_read=name == "records"),
+            )
     head = f"{MEETING_LINES:,} lines of meetings; bare SQLite takes in {MEETING_LINES / bare_s:,.0f} a second.\n\n"
     head += "| import of | lines/s | ratio | limit | |\n|---|---|---|---|---|\n"
     return head + "\n".join(
@@ -203,7 +244,9 @@ async def _imports(folder: Path, stores: ModuleType) -> str:
 
 def _written(folder: Path, meetings: Sequence[Talk]) -> Path:
     file = folder / "meetings.jsonl"
-    lines = (line for number, (_, said) in enumerate(meetings) for line in _lines(f"m{number}", said))
+    lines = (
+        line for number, (_, said) in enumerate(meetings) for line in _lines(f"m{number}", said)
+    )
     file.write_text("\n".join(lines), "utf-8")
     return file
 
@@ -224,19 +267,21 @@ def _bare(folder: Path, stores: ModuleType, meetings: Sequence[Talk]) -> float:
 async def _taken(path: Path, file: Path, *, is_read: bool) -> float:
     """How many seconds we need, where `is_read` without reading the file."""
     async with Database.open(path) as database:
-        with Source.open(file, Choices()) as source:
-            records = list(source.records()) if is_read else source.records()
+        with Source.open(file, ImportOptions()) as source:
+            records = list(source.read_records()) if is_read else source.read_records()
             started = time.perf_counter()
             report = await Archive(database).import_records(records, lambda _: None)
             took_s = time.perf_counter() - started
-    assert report.taken == MEETING_LINES
+    assert report.imported_count == MEETING_LINES
     return took_s
 
 
 def _meetings() -> Iterator[Talk]:
     """Of short lines, each of somebody else than the one before."""
     choice = random.Random(9)
-    vocabulary = [f"{one}{other}" for one in ("pla", "mi", "ros", "ten", "ku", "bar") for other in _ENDINGS]
+    vocabulary = [
+        f"{one}{other}" for one in ("pla", "mi", "ros", "ten", "ku", "bar") for other in _ENDINGS
+    ]
     for number in range(MEETING_LINES // LINES_A_MEETING):
         started = 1_700_000_000.0 + 86_400 * number
         said = [
@@ -251,14 +296,28 @@ def _meetings() -> Iterator[Talk]:
         yield {"id": f"m{number}", "started_at": started}, said
 
 
-_ENDINGS = [f"{one}{other}{last}" for one in "dfgklmn" for other in "aeiou" for last in ("", "n", "ra", "to", "s")]
+_ENDINGS = [
+    f"{one}{other}{last}"
+    for one in "dfgklmn"
+    for other in "aeiou"
+    for last in ("", "n", "ra", "to", "s")
+]
 
 
 def _lines(session: str, messages: Sequence[Message]) -> Iterator[str]:
     for number, message in enumerate(messages):
         at = datetime.fromtimestamp(message["ts"], UTC).isoformat()
-        line = {"session": session, "role": message["role"], "text": message["text"], "at": at, "id": str(number)}
-        yield json.dumps(line | ({"sender": message["sender"]} if "sender" in message else {}), ensure_ascii=False)
+        line = {
+            "session": session,
+            "role": message["role"],
+            "text": message["text"],
+            "at": at,
+            "id": str(number),
+        }
+        yield json.dumps(
+            line | ({"sender": message["sender"]} if "sender" in message else {}),
+            ensure_ascii=False,
+        )
 
 
 def _content(text: str, function: Sequence[str]) -> Iterator[str]:
@@ -270,7 +329,10 @@ def _spelt(script: Script, text: str, function: Sequence[str]) -> str:
         return text
     common = dict(zip(function, script.common, strict=False))
     words = text.lower().replace(".", "").split()
-    return script.text(common.get(word, script.common[0]) if word in function else script.word(word) for word in words)
+    return script.text(
+        common.get(word, script.common[0]) if word in function else script.word(word)
+        for word in words
+    )
 
 
 def _question(choice: random.Random, script: Script, words: Sequence[str]) -> str:
@@ -287,7 +349,11 @@ def _row(one: Asked, ratio: str, limit: str, is_met: bool) -> str:
 
 def _table(of_what: str, rows: Sequence[str]) -> str:
     head = f"{of_what}; {ASKED} questions of each kind, each asked once.\n\n"
-    return head + "| question | p50 / p95 ms | ratio | limit | |\n|---|---|---|---|---|\n" + "\n".join(rows)
+    return (
+        head
+        + "| question | p50 / p95 ms | ratio | limit | |\n|---|---|---|---|---|\n"
+        + "\n".join(rows)
+    )
 
 
 def main() -> None:

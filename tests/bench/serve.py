@@ -1,8 +1,9 @@
-"""Serves the store of `speed.py` over standard input and output, for `proxy.py` in another interpreter.
+"""Serves the store of `speed.py` over standard input and output, for `proxy.py` in another
+interpreter.
 
-A line is a JSON list, the name of a method and its arguments; the answer is a JSON list of the one result. Ends with
-the input. The loop runs from the first line to the last, as that of a gateway does; between two lines nothing is on it.
-"""
+A line is a JSON list, the name of a method and its arguments; the answer is a JSON list of the one
+result. Ends with the input. The loop runs from the first line to the last, as that of a gateway
+does; between two lines nothing is on it."""
 
 from __future__ import annotations
 
@@ -12,7 +13,19 @@ import sys
 
 from tests.bench.speed import Store
 
-METHODS = ("open", "fill", "filled", "begin", "append", "search", "discover", "scroll", "browse", "size", "close")
+METHODS = (
+    "open",
+    "fill",
+    "filled",
+    "begin",
+    "append",
+    "search",
+    "discover",
+    "scroll",
+    "browse",
+    "size",
+    "close",
+)
 
 
 async def serve() -> None:

@@ -1,10 +1,11 @@
-"""What memory services find of a planted history, beside the built-in memory: each told and asked by the same manager.
+"""What memory services find of a planted history, beside the built-in memory: each told and asked
+by the same manager.
 
-Five people have conversations in turn and tell of the same acquaintances, each of different facts; a tenth of the facts
-end an earlier one. Afterwards each person asks. Every value is said by one person only, so that a value in a line says
-whose it is. The engines ask a model server that answers by rule and embeds by words (`tests/services/model_server.py`).
-``python -m tests.bench.services NAME SESSIONS`` measures one in a process of its own, and prints it as JSON.
-"""
+Five people have conversations in turn and tell of the same acquaintances, each of different facts;
+a tenth of the facts end an earlier one. Afterwards each person asks. Every value is said by one
+person only, so that a value in a line says whose it is. The engines ask a model server that answers
+by rule and embeds by words (`tests/services/model_server.py`). ``python -m tests.bench.services
+NAME SESSIONS`` measures one in a process of its own, and prints it as JSON."""
 
 from __future__ import annotations
 
@@ -40,7 +41,11 @@ from tests.services.engines.engine import ENGINES, ROOT, Running
 SESSIONS = 200
 PEOPLE, A_SESSION = 5, 3
 """So many facts, each in a message of its own."""
-BUILT_IN, WITH_MODEL, WITH_HRR = "built in", "built in, facts by a model", "built in, facts by a model, HRR 0.3"
+BUILT_IN, WITH_MODEL, WITH_HRR = (
+    "built in",
+    "built in, facts by a model",
+    "built in, facts by a model, HRR 0.3",
+)
 TURN_S = 10.0
 """A slow answer is measured here, not left out."""
 LIMIT_S = 1800.0
@@ -56,7 +61,8 @@ _CHATTER = ("", "Long day today. ", "It rains again. ", "I had no sleep. ", "Lun
 
 @dataclass(frozen=True, kw_only=True)
 class _Kind:
-    """How a fact is told first and when it changes, and asked in the words it was told in, and in others."""
+    """How a fact is told first and when it changes, and asked in the words it was told in, and in
+    others."""
 
     told: str
     changed: str
@@ -99,23 +105,39 @@ _SINGLE = {"lives in": "home", "moved to": "home", "works at": "work"}
 
 
 class _FactModel:
-    """Fills the role Model: reads each message for the fact in it, as the rules of the engines' model server do."""
+    """Fills the role Model: reads each message for the fact in it, as the rules of the engines'
+    model server do."""
 
     async def complete(
         self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
     ) -> Completion:
         """See `core.ports.Model`."""
         told = []
-        for line in "\n".join(block["text"] for turn in request.messages for block in turn["content"]).splitlines():
+        for line in "\n".join(
+            block["text"] for turn in request.messages for block in turn["content"]
+        ).splitlines():
             shown = json.loads(line)
             for found in _FACT.finditer(shown["text"]):
                 attribute = _SINGLE.get(found["verb"] or "")
-                fact = {"about": found["name"], "attribute": attribute, "value": found["value"] if attribute else None}
+                fact = {
+                    "about": found["name"],
+                    "attribute": attribute,
+                    "value": found["value"] if attribute else None,
+                }
                 names = [found["name"], found["value"]]
-                told.append({"message": shown["message"], "content": found[0].rstrip("."), "names": names, **fact})
+                told.append(
+                    {
+                        "message": shown["message"],
+                        "content": found[0].rstrip("."),
+                        "names": names,
+                        **fact,
+                    }
+                )
         text = json.dumps(told)
         block = {"type": "text", "text": text}
-        return Completion(blocks=(block,), text=text, stop_reason="end_turn", usage=Usage(), model=request.model)
+        return Completion(
+            blocks=(block,), text=text, stop_reason="end_turn", usage=Usage(), model=request.model
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,14 +164,18 @@ def _made_up(rng: random.Random) -> Iterator[str]:
     """Names that nobody has, each once."""
     known = set[str]()
     while True:
-        syllables = ("".join(rng.choice(part) for part in ("bdfgklmnprstvz", "aeiou", "lmnrs")) for _ in range(3))
+        syllables = (
+            "".join(rng.choice(part) for part in ("bdfgklmnprstvz", "aeiou", "lmnrs"))
+            for _ in range(3)
+        )
         if (name := "".join(syllables).capitalize()) not in known:
             known.add(name)
             yield name
 
 
 def history(sessions: int = SESSIONS) -> History:
-    """The same for the same number of sessions: three facts in each, of which a tenth end an earlier one."""
+    """The same for the same number of sessions: three facts in each, of which a tenth end an
+    earlier one."""
     rng, made = random.Random(7), History()
     values, each = _made_up(random.Random(11)), sessions // PEOPLE
     own: list[list[list[str]]] = []
@@ -158,7 +184,9 @@ def history(sessions: int = SESSIONS) -> History:
         changes = count // 10
         about = [(name, kind) for name in _NAMES.split() for kind in _KINDS]
         if count - changes > len(about):
-            raise ValueError(f"there are names for {len(about)} facts of a person, and not for more sessions")
+            raise ValueError(
+                f"there are names for {len(about)} facts of a person, and not for more sessions"
+            )
         rng.shuffle(about)
         about = about[: count - changes]
         first = {key: next(values) for key in about}
@@ -166,19 +194,28 @@ def history(sessions: int = SESSIONS) -> History:
         # What ends a fact is said in the second half, the fact in the first.
         begin = [(key, first[key], key[1].told) for key in about]
         told = begin[: count // 2] + rng.sample(
-            begin[count // 2 :] + [(key, value, key[1].changed) for key, value in later.items()], count - count // 2
+            begin[count // 2 :] + [(key, value, key[1].changed) for key, value in later.items()],
+            count - count // 2,
         )
-        lines = [rng.choice(_CHATTER) + how.format(name=key[0], value=value) for key, value, how in told]
+        lines = [
+            rng.choice(_CHATTER) + how.format(name=key[0], value=value) for key, value, how in told
+        ]
         own.append([lines[start : start + A_SESSION] for start in range(0, count, A_SESSION)])
         made.values |= dict.fromkeys([*first.values(), *later.values()], person)
-        still = rng.sample([key for key in about if key not in later], sessions * 3 // 2 // PEOPLE - changes)
+        still = rng.sample(
+            [key for key in about if key not in later], sessions * 3 // 2 // PEOPLE - changes
+        )
         for number, (name, kind) in enumerate([*later, *still]):
             key = (name, kind)
             group = "changed" if key in later else ("as told", "in other words")[number % 2]
             text = (kind.otherwise if group == "in other words" else kind.asked).format(name=name)
             value, before = later.get(key, first[key]), first[key] if key in later else ""
-            made.questions.append(Question(person=person, text=text, value=value, before=before, group=group))
-    made.sessions = [(person, own[person][number]) for number in range(each) for person in range(PEOPLE)]
+            made.questions.append(
+                Question(person=person, text=text, value=value, before=before, group=group)
+            )
+    made.sessions = [
+        (person, own[person][number]) for number in range(each) for person in range(PEOPLE)
+    ]
     return made
 
 
@@ -207,7 +244,7 @@ async def measure(name: str, folder: Path, running: Running, sessions: int) -> M
     home.mkdir()
     services, own = list[MemoryProvider](), list[MemoryProvider]()
     if name in ENGINES:
-        services.append(Plugins(home).made(name, running.options, running.variables))
+        services.append(Plugins(home).create_provider(name, running.options, running.variables))
 
     def builtins(database: Database, clock: RunningClock) -> Sequence[MemoryProvider]:
         model = None if name == BUILT_IN else _FactModel()
@@ -232,14 +269,19 @@ async def measure(name: str, folder: Path, running: Running, sessions: int) -> M
                 break
             one.clock.advance(days=1)
         result.told_s = time.perf_counter() - began
-        times = [await _asked(one, question, planted.values, result) for question in planted.questions]
+        times = [
+            await _asked(one, question, planted.values, result) for question in planted.questions
+        ]
         result.resident_mb = _resident_mb(str(folder))
     many = len(planted.questions)
     groups = {group: sum(one.group == group for one in planted.questions) for group in result.found}
     result.found = {group: share / groups[group] for group, share in result.found.items()}
     result.current /= groups["changed"]
     result.lines /= many
-    result.p50_ms, result.p95_ms = 1000 * statistics.median(times), 1000 * statistics.quantiles(times, n=20)[-1]
+    result.p50_ms, result.p95_ms = (
+        1000 * statistics.median(times),
+        1000 * statistics.quantiles(times, n=20)[-1],
+    )
     result.disk_mb = _size_mb(folder)
     return result
 
@@ -252,22 +294,29 @@ async def _told(one: ProviderHarness, patience_s: float) -> int:
     """How many turns could not be told."""
     try:
         async with asyncio.timeout(max(0.0, patience_s)):
-            while (counts := await one.outbox.counts()).due + counts.held:
+            while (counts := await one.outbox.count_items()).due + counts.held:
                 changed = one.watch.next()
-                if (await one.outbox.counts()).due + counts.held:
+                if (await one.outbox.count_items()).due + counts.held:
                     await asyncio.wait([asyncio.create_task(changed.wait())], timeout=1.0)
             return counts.dead
     except TimeoutError:
-        counts = await one.outbox.counts()
+        counts = await one.outbox.count_items()
         return counts.due + counts.held + counts.dead
 
 
-async def _asked(one: ProviderHarness, question: Question, values: Mapping[str, int], result: Measured) -> float:
+async def _asked(
+    one: ProviderHarness, question: Question, values: Mapping[str, int], result: Measured
+) -> float:
     """Seconds; what came back is counted."""
     began = time.perf_counter()
     lines = await one.recalled(question.text, _scope(question.person))
     took = time.perf_counter() - began
-    places = {value: place for place, line in reversed([*enumerate(lines)]) for value in values if value in line}
+    places = {
+        value: place
+        for place, line in reversed([*enumerate(lines)])
+        for value in values
+        if value in line
+    }
     found = places.get(question.value)
     result.found[question.group] = result.found.get(question.group, 0) + (found is not None)
     if question.before and found is not None:
@@ -283,12 +332,18 @@ def _size_mb(folder: Path) -> float:
 
 
 def _resident_mb(folder: str) -> float:
-    """This process, those that it has started, and daemons that were told its folder; shared pages are counted once."""
+    """This process, those that it has started, and daemons that were told its folder; shared pages
+    are counted once."""
     parents, roots = dict[int, int](), {os.getpid()}
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            parents[int(process.name)] = int((process / "stat").read_text().rpartition(")")[2].split()[1])
-            if folder.encode() in (process / "cmdline").read_bytes() + (process / "environ").read_bytes():
+            parents[int(process.name)] = int(
+                (process / "stat").read_text().rpartition(")")[2].split()[1]
+            )
+            if (
+                folder.encode()
+                in (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+            ):
                 roots.add(int(process.name))
         except OSError:
             continue
@@ -302,12 +357,15 @@ def _resident_mb(folder: str) -> float:
                 rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
             except OSError:
                 continue
-            total += sum(int(row.split()[1]) for row in rollup.splitlines() if row.startswith("Pss:"))
+            total += sum(
+                int(row.split()[1]) for row in rollup.splitlines() if row.startswith("Pss:")
+            )
     return total / 1000
 
 
 def report(sessions: int = SESSIONS) -> Iterator[str]:
-    """Lines of a Markdown table, a row a memory, as each is measured; those that do not run here are named below."""
+    """Lines of a Markdown table, a row a memory, as each is measured; those that do not run here
+    are named below."""
     planted = history(sessions)
     changes = sum(bool(one.before) for one in planted.questions)
     yield from (
@@ -324,14 +382,20 @@ def report(sessions: int = SESSIONS) -> Iterator[str]:
         if one.missing:
             missing.append(f"{name} did not run: {one.missing}")
             continue
-        found = [f"{100 * one.found.get(group, 0):.0f} %" for group in ("as told", "in other words", "changed")]
+        found = [
+            f"{100 * one.found.get(group, 0):.0f} %"
+            for group in ("as told", "in other words", "changed")
+        ]
         untold = f", {one.untold} not told" if one.untold else ""
         cells = [*found, f"{100 * one.current:.0f} %", str(one.foreign), f"{one.lines:.1f}"]
         cells += [f"{one.p50_ms:.0f} / {one.p95_ms:.0f}", f"{one.told_s:.0f}{untold}"]
         cells += [f"{one.disk_mb:.0f} ({one.empty_mb:.0f})", f"{one.resident_mb:.0f}"]
         yield f"| {name} | {' | '.join(cells)} |"
     known = {file.stem for file in PACKAGE.glob("[a-z]*.py")} - ENGINES.keys()
-    missing += [f"{name} did not run: there is no engine of it in tests/services/engines" for name in sorted(known)]
+    missing += [
+        f"{name} did not run: there is no engine of it in tests/services/engines"
+        for name in sorted(known)
+    ]
     yield from ("", *(f"* {one}" for one in missing))
 
 
@@ -345,7 +409,9 @@ def _measured(name: str, sessions: int) -> Measured:
     try:
         return Measured(**json.loads(done.stdout.splitlines()[-1]))
     except (ValueError, IndexError):
-        return Measured(name=name, missing=(done.stderr.strip().splitlines() or ["it said nothing"])[-1])
+        return Measured(
+            name=name, missing=(done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        )
 
 
 def main(name: str, sessions: int) -> None:
@@ -361,7 +427,9 @@ def main(name: str, sessions: int) -> None:
         tempfile.tempdir = made
         place: Any = nullcontext(Running(options={})) if engine is None else engine.running(folder)
         with place as running:
-            sys.stdout.write(json.dumps(asdict(asyncio.run(measure(name, folder, running, sessions)))) + "\n")
+            sys.stdout.write(
+                json.dumps(asdict(asyncio.run(measure(name, folder, running, sessions)))) + "\n"
+            )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The shape of the product in numbers: lines, files, modules, complexity, language data. Counted, never timed."""
+"""The size of the product in numbers: lines, files, modules and complexity. Nothing is timed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ COMPLEX = 15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """`modules`: lines of each Python file by its path; `loose`: those that stand in core/ itself; `complex`: functions
-    above `COMPLEX` with their complexity, worst first; `data_bytes`: language data beside the code."""
+    """`modules`: lines of each Python file by its path; `loose`: those that stand in core/ itself;
+    `complex`: functions above `COMPLEX` with their complexity, worst first."""
 
     modules: Mapping[str, int]
     loose: Sequence[str]
     complex: Sequence[tuple[str, int]]
-    data_bytes: int
 
     @property
     def lines(self) -> int:
@@ -41,12 +40,10 @@ def measure(root: Path = ROOT) -> Shape:
             for block in cc_visit(text)
             if block.letter != "C" and block.complexity > COMPLEX
         ]
-    data = [path for pattern in ("*.toml", "*.txt") for path in (root / "core").rglob(pattern)]
     return Shape(
         modules=modules,
         loose=[name for name in modules if name.count("/") == 1 and name.startswith("core/")],
         complex=sorted(worst, key=lambda one: -one[1]),
-        data_bytes=sum(path.stat().st_size for path in data),
     )
 
 
@@ -56,7 +53,9 @@ def report() -> str:
     rooms: Counter[str] = Counter()
     files: Counter[str] = Counter()
     for name, lines in shape.modules.items():
-        room = "/".join(name.split("/")[:2]) if name.startswith("core/") else name.rpartition("/")[0]
+        room = (
+            "/".join(name.split("/")[:2]) if name.startswith("core/") else name.rpartition("/")[0]
+        )
         rooms[room] += lines
         files[room] += 1
     largest = sorted(shape.modules.items(), key=lambda one: -one[1])[:5]
@@ -72,6 +71,5 @@ def report() -> str:
             f"Loose in core/: {', '.join(shape.loose)}.",
             f"Functions above complexity {COMPLEX}: {len(shape.complex)}"
             + "".join(f"\n* {name}: {complexity}" for name, complexity in shape.complex),
-            f"Language data: {shape.data_bytes / 1000:.0f} KB.",
         ]
     )

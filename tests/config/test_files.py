@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from config.files import keep_options
+from config.files import set_options
 
 TABLE = ("memory", "providers", "jotter")
 WRITTEN = """\
@@ -30,19 +30,32 @@ telegram = [
 def test_what_else_stands_there_stays(tmp_path: Path) -> None:
     file = tmp_path / "mneme.toml"
     file.write_text(WRITTEN)
-    keep_options(file, TABLE, {"url": "new", "is_brief": True, "depth": 3})
+    set_options(file, TABLE, {"url": "new", "is_brief": True, "depth": 3})
     changed = file.read_text()
-    assert changed.startswith(WRITTEN[: WRITTEN.index("url =")] + 'url = "new"   # will move\n# that was all\n')
+    assert changed.startswith(
+        WRITTEN[: WRITTEN.index("url =")] + 'url = "new"   # will move\n# that was all\n'
+    )
     assert changed.endswith(WRITTEN[WRITTEN.index("[owner]") :])
-    assert tomllib.loads(changed)["memory"]["providers"]["jotter"] == {"url": "new", "is_brief": True, "depth": 3}
+    assert tomllib.loads(changed)["memory"]["providers"]["jotter"] == {
+        "url": "new",
+        "is_brief": True,
+        "depth": 3,
+    }
 
 
-@pytest.mark.parametrize("value", ['with "quotes" \\ and 雨\n\t\x7f', "", "[x]", -3, 2.5, 1e300, False])
-def test_every_value_is_read_back_as_it_was(tmp_path: Path, value: str | int | float | bool) -> None:
+@pytest.mark.parametrize(
+    "value", ['with "quotes" \\ and 雨\n\t\x7f', "", "[x]", -3, 2.5, 1e300, False]
+)
+def test_every_value_is_read_back_as_it_was(
+    tmp_path: Path, value: str | int | float | bool
+) -> None:
     file = tmp_path / "mneme.toml"
-    keep_options(file, TABLE, {"value": value})
-    keep_options(file, TABLE, {"value": value, "other": 1})
-    assert tomllib.loads(file.read_text())["memory"]["providers"]["jotter"] == {"value": value, "other": 1}
+    set_options(file, TABLE, {"value": value})
+    set_options(file, TABLE, {"value": value, "other": 1})
+    assert tomllib.loads(file.read_text())["memory"]["providers"]["jotter"] == {
+        "value": value,
+        "other": 1,
+    }
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["mneme.toml"]
 
@@ -58,7 +71,7 @@ def test_every_value_is_read_back_as_it_was(tmp_path: Path, value: str | int | f
 def test_every_layout_is_understood(tmp_path: Path, text: str) -> None:
     file = tmp_path / "mneme.toml"
     file.write_text(text)
-    keep_options(file, TABLE, {"url": "b"})
+    set_options(file, TABLE, {"url": "b"})
     assert tomllib.loads(file.read_text())["memory"]["providers"]["jotter"] == {"url": "b"}
 
 
@@ -67,7 +80,7 @@ def test_what_is_no_table_is_left_alone(tmp_path: Path, text: str) -> None:
     file = tmp_path / "mneme.toml"
     file.write_text(text)
     with pytest.raises(ValueError, match="Write this into it yourself") as caught:
-        keep_options(file, TABLE, {"url": "b"})
+        set_options(file, TABLE, {"url": "b"})
     assert str(caught.value).endswith('yourself:\n[memory.providers.jotter]\nurl = "b"')
     assert file.read_text() == text
 
@@ -77,6 +90,6 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     real.write_text("[general]\n")
     link = tmp_path / "mneme.toml"
     link.symlink_to(real)
-    keep_options(link, TABLE, {"url": "b"})
+    set_options(link, TABLE, {"url": "b"})
     assert link.is_symlink()
     assert "jotter" in real.read_text()

@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from config import masking
-from config.masking import hide, masked
+from config.masking import mask_secrets, register_secrets
 from core.errors import ConfigError, DeliveryError, ModelError
 
 TELEGRAM = "123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw1"
@@ -19,22 +19,31 @@ DISCORD = "MTk4NjIyNDgzNDcxOTI1MjQ4" + ".Cl2FMQ." + "ZnCjm1XVW7vRze4b7Cq4se7kKWs
 
 @pytest.fixture(autouse=True)
 def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(masking, "_hidden", set())
+    monkeypatch.setattr(masking, "_known_secrets", set())
 
 
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        (f"POST https://api.telegram.org/bot{TELEGRAM}/getMe", "POST https://api.telegram.org/[secret]/getMe"),
+        (
+            f"POST https://api.telegram.org/bot{TELEGRAM}/getMe",
+            "POST https://api.telegram.org/[secret]/getMe",
+        ),
         (f"the token `{TELEGRAM}` was rejected", "the token `[secret]` was rejected"),
         (f"GET https://host/bot{TELEGRAM.replace(':', '%3A')}", "GET https://host/[secret]"),
         (f"GET https://host/bot{TELEGRAM.replace(':', '%3a')}", "GET https://host/[secret]"),
         (f"Bot {DISCORD} is unknown", "Bot [secret] is unknown"),
-        ("https://me:hunter2@proxy.test:81/v1 is down", "https://[secret]@proxy.test:81/v1 is down"),
+        (
+            "https://me:hunter2@proxy.test:81/v1 is down",
+            "https://[secret]@proxy.test:81/v1 is down",
+        ),
         ("https://me:hunt@er2@proxy.test/v1 is down", "https://[secret]@proxy.test/v1 is down"),
         ("via https%3A%2F%2Fme%3Ahunter2%40proxy.test", "via https%3A%2F%2F[secret]%40proxy.test"),
         ("https://a-token@git.test/x", "https://[secret]@git.test/x"),
-        ("{'Authorization': 'Bearer abcd.efgh', 'Accept': 'x'}", "{'Authorization': 'Bearer [secret]', 'Accept': 'x'}"),
+        (
+            "{'Authorization': 'Bearer abcd.efgh', 'Accept': 'x'}",
+            "{'Authorization': 'Bearer [secret]', 'Accept': 'x'}",
+        ),
         ("authorization: Basic bWU6aHVudGVy, again", "authorization: Basic [secret], again"),
         ("[(b'Authorization', b'Bearer abcd.efgh')]", "[(b'Authorization', b'Bearer [secret]')]"),
         ("Authorization%3A%20Basic%20bWU6aHVudGVy", "Authorization%3A%20Basic%20[secret]"),
@@ -53,12 +62,15 @@ def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
         ("the key sk-ant-api03-abcdefgh is refused", "the key [secret] is refused"),
         ("sk-proj-abc123def456ghi789", "[secret]"),
         ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc-def", "[secret]"),
-        ("https://hooks.slack.com/services/T00000000/B00000000/XXXX", "https://hooks.slack.com/[secret]"),
+        (
+            "https://hooks.slack.com/services/T00000000/B00000000/XXXX",
+            "https://hooks.slack.com/[secret]",
+        ),
     ],
 )
 def test_a_secret_is_masked_by_its_shape_or_its_place(text: str, shown: str) -> None:
-    assert masked(text) == shown
-    assert masked(shown) == shown
+    assert mask_secrets(text) == shown
+    assert mask_secrets(shown) == shown
 
 
 @pytest.mark.parametrize(
@@ -77,22 +89,28 @@ def test_a_secret_is_masked_by_its_shape_or_its_place(text: str, shown: str) -> 
     ],
 )
 def test_a_sentence_without_a_secret_stays_as_it_is(text: str) -> None:
-    assert masked(text) == text
+    assert mask_secrets(text) == text
 
 
 def test_secrets_of_this_process_are_masked_as_they_stand() -> None:
-    hide(["correct horse", "correct horse battery", "k"])
-    assert masked("correct horse battery, correct horse, correct%20horse, k") == "[secret], [secret], [secret], k"
+    register_secrets(["correct horse", "correct horse battery", "k"])
+    assert (
+        mask_secrets("correct horse battery, correct horse, correct%20horse, k")
+        == "[secret], [secret], [secret], k"
+    )
 
 
 @pytest.mark.parametrize(
     "secret", ["correct horse", "a/b+c d=éèêëü", "quo\"ted\\and'so", "-first line-\n-second line-"]
 )
 def test_secrets_of_this_process_are_masked_however_an_error_writes_them(secret: str) -> None:
-    hide([secret])
+    register_secrets([secret])
     forms = [
         secret,
-        *(percent(secret) for percent in (quote, quote_plus, lambda text: quote(text, safe="").lower())),
+        *(
+            percent(secret)
+            for percent in (quote, quote_plus, lambda text: quote(text, safe="").lower())
+        ),
         *(json.dumps(secret, ensure_ascii=is_ascii) for is_ascii in (False, True)),
         *(repr(value) for value in (secret, secret.encode(), {"key": secret})),
         "\n  | ".join(secret.split("\n")),
@@ -101,24 +119,41 @@ def test_secrets_of_this_process_are_masked_however_an_error_writes_them(secret:
         for encode in (b64encode, urlsafe_b64encode):
             coded = encode(f"{before}{secret}:".encode()).decode()
             forms.append(coded)
-            assert len(masked(coded).replace("[secret]", "")) < 14, coded
+            assert len(mask_secrets(coded).replace("[secret]", "")) < 14, coded
     for form in forms:
-        assert "[secret]" in masked(f"refused: {form}, again"), form
-        assert not any(piece in masked(form) for piece in ("horse", "c d", "c%20d", "and", "line")), form
+        assert "[secret]" in mask_secrets(f"refused: {form}, again"), form
+        assert not any(
+            piece in mask_secrets(form) for piece in ("horse", "c d", "c%20d", "and", "line")
+        ), form
 
 
 def test_no_error_of_ours_says_a_secret() -> None:
-    for error in (ConfigError(TELEGRAM), DeliveryError(f"at {TELEGRAM}", is_permanent=True), ModelError(TELEGRAM)):
+    for error in (
+        ConfigError(TELEGRAM),
+        DeliveryError(f"at {TELEGRAM}", is_permanent=True),
+        ModelError(TELEGRAM),
+    ):
         assert "AAHd" not in str(error)
         assert "[secret]" in str(error)
 
 
 @pytest.mark.parametrize(
     "piece",
-    ["eyJ", "eyJaaaaaaaaaa.", "://a:", "token=", "authorization: ", "sk-", "bearer a", "1", "://a@", "%3a%2f%2fa"],
+    [
+        "eyJ",
+        "eyJaaaaaaaaaa.",
+        "://a:",
+        "token=",
+        "authorization: ",
+        "sk-",
+        "bearer a",
+        "1",
+        "://a@",
+        "%3a%2f%2fa",
+    ],
 )
 def test_the_time_is_linear(piece: str) -> None:
     text = piece * (200_000 // len(piece))
     began = time.thread_time()
-    masked(text)
+    mask_secrets(text)
     assert time.thread_time() - began < 1.0

@@ -22,41 +22,55 @@ def test_it_asks_in_words_and_knows_what_it_needs() -> None:
     form = OptionForm(Options)
     assert form.question("url") == "url: where it listens, a text"
     assert form.question("is_brief") == "is_brief: true or false"
-    assert form.required == ["url", "key"]
+    assert form.required_names == ["url", "key"]
     assert list(OptionForm(None).fields) == []
-    assert OptionForm(None).filled({}, {}) is None
+    assert OptionForm(None).build_options({}, {}) is None
 
 
 def test_it_reads_what_a_person_writes() -> None:
     form = OptionForm(Options)
-    read = {name: form.read(name, text) for name, text in (("depth", " 7 "), ("share", "2"), ("is_brief", "Yes"))}
+    read = {
+        name: form.parse_value(name, text)
+        for name, text in (("depth", " 7 "), ("share", "2"), ("is_brief", "Yes"))
+    }
     assert read == {"depth": 7, "share": 2.0, "is_brief": True}
-    assert form.read("key", "MY_KEY") == "MY_KEY"
+    assert form.parse_value("key", "MY_KEY") == "MY_KEY"
 
 
 @pytest.mark.parametrize(
     ("name", "written"),
-    [("depth", "3.5"), ("depth", ""), ("share", "nan"), ("share", "half"), ("is_brief", "perhaps"), ("key", "sk-abc")],
+    [
+        ("depth", "3.5"),
+        ("depth", ""),
+        ("share", "nan"),
+        ("share", "half"),
+        ("is_brief", "perhaps"),
+        ("key", "sk-abc"),
+    ],
 )
 def test_it_says_what_to_write_instead(name: str, written: str) -> None:
     with pytest.raises(ValueError, match=f"^{name} should be "):
-        OptionForm(Options).read(name, written)
+        OptionForm(Options).parse_value(name, written)
 
 
 def test_an_unknown_option_is_named_with_those_there_are() -> None:
-    with pytest.raises(ValueError, match="There is no option urll; there are url, key, depth, share, is_brief"):
-        OptionForm(Options).read("urll", "x")
+    with pytest.raises(
+        ValueError, match="There is no option urll; there are url, key, depth, share, is_brief"
+    ):
+        OptionForm(Options).parse_value("urll", "x")
 
 
 def test_a_table_fills_it_and_the_secret_is_in_no_repr() -> None:
-    options = OptionForm(Options).filled({"url": "u", "key": "K_1", "depth": "7", "share": 1}, {"K_1": "hush"})
+    options = OptionForm(Options).build_options(
+        {"url": "u", "key": "K_1", "depth": "7", "share": 1}, {"K_1": "hush"}
+    )
     assert options == Options(url="u", key=Secret("hush"), depth=7, share=1.0)
     assert "hush" not in repr(options)
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
     with pytest.raises(ValueError, match="is missing") as caught:
-        OptionForm(Options).filled({"key": "K_1", "depth": "three", "colour": 1}, {})
+        OptionForm(Options).build_options({"key": "K_1", "depth": "three", "colour": 1}, {})
     assert str(caught.value) == (
         "url is missing; key: the environment variable K_1 is not set; depth should be a whole number; "
         "There is no option colour; there are url, key, depth, share, is_brief"

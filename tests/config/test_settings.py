@@ -1,4 +1,5 @@
-"""Settings: three sources laid over each other, everything wrong said at once, secrets never shown."""
+"""Settings: three sources laid over each other, everything wrong said at once, secrets never
+shown."""
 
 from __future__ import annotations
 
@@ -35,12 +36,16 @@ def test_nothing_set_gives_the_defaults(home: Path) -> None:
     settings = load(home)
     assert settings.home == home
     assert (settings.model.chat, settings.model.helper) == ("claude-sonnet-5-5", "claude-haiku-5-5")
-    assert (settings.model.max_tokens, settings.model.window_tokens, settings.model.max_rounds) == (8192, 200000, 12)
+    assert (settings.model.max_tokens, settings.model.window_tokens, settings.model.max_rounds) == (
+        8192,
+        200000,
+        12,
+    )
     assert (settings.memory.memory_chars, settings.memory.user_chars) == (2200, 1375)
     assert settings.owner.accounts == ()
     assert settings.anthropic_api_key is None
-    assert settings.platforms == {}
-    assert settings.secrets() == ()
+    assert settings.platform_tokens == {}
+    assert settings.secret_values() == ()
 
 
 def test_default_toml_and_settings_have_the_same_options() -> None:
@@ -54,7 +59,11 @@ def test_default_toml_and_settings_have_the_same_options() -> None:
     assert {name: set(options) for name, options in defaults.items()} == {
         name: set(section.model_fields) for name, section in sections.items()
     }
-    assert set(Settings.model_fields) == set(sections) | set(ENVIRONMENT) | {"variables", "advice", "chats"}
+    assert set(Settings.model_fields) == set(sections) | set(ENVIRONMENT) | {
+        "variables",
+        "advice",
+        "chats",
+    }
 
 
 def test_every_option_has_its_reason() -> None:
@@ -90,7 +99,11 @@ def test_the_file_lies_over_the_defaults_and_lists_replace(home: Path) -> None:
         """,
     )
     assert settings.general.zone == "Europe/Lisbon"
-    assert (settings.model.max_tokens, settings.model.patience_s, settings.model.tries) == (100, 5.0, 5)
+    assert (settings.model.max_tokens, settings.model.patience_s, settings.model.tries) == (
+        100,
+        5.0,
+        5,
+    )
     assert settings.owner.accounts == ("telegram:42", "telegram:43", "discord:77")
     assert settings.owner.rooms == ("telegram:-1001",)
     assert settings.access.people == ("telegram:44",)
@@ -115,14 +128,20 @@ def test_the_environment_fills_secrets_and_addresses_only(home: Path) -> None:
     assert settings.anthropic_api_key.get_secret_value() == "sk-secret"
     assert settings.anthropic_base_url == "http://127.0.0.1:11434"
     assert settings.discord_gateway_url == "ws://127.0.0.1:8082"
-    assert [*settings.platforms] == ["telegram"], "an empty variable is no token"
+    assert [*settings.platform_tokens] == ["telegram"], "an empty variable is no token"
     assert settings.model.tries == 5
-    assert settings.secrets() == ("sk-secret", "1:secret")
+    assert settings.secret_values() == ("sk-secret", "1:secret")
 
 
 def test_secrets_are_in_no_repr_and_in_no_dump(home: Path) -> None:
-    settings = load(home, ANTHROPIC_API_KEY="sk-hush", MNEME_TELEGRAM_API_URL="http://me:hush@127.0.0.1:8081")
-    for shown in (repr(settings), str(settings), str(settings.model_dump(exclude={"telegram_api_url"}))):
+    settings = load(
+        home, ANTHROPIC_API_KEY="sk-hush", MNEME_TELEGRAM_API_URL="http://me:hush@127.0.0.1:8081"
+    )
+    for shown in (
+        repr(settings),
+        str(settings),
+        str(settings.model_dump(exclude={"telegram_api_url"})),
+    ):
         assert "hush" not in shown
 
 
@@ -135,7 +154,7 @@ def test_settings_are_frozen(home: Path) -> None:
 
 def test_a_platform_can_be_switched_off_in_spite_of_its_token(home: Path) -> None:
     settings = load(home, "telegram.enabled = false", TELEGRAM_BOT_TOKEN="1:x")
-    assert "telegram" not in settings.platforms
+    assert "telegram" not in settings.platform_tokens
 
 
 def test_everything_wrong_is_said_at_once_with_its_path(home: Path) -> None:
@@ -198,7 +217,11 @@ def test_a_missing_token_alone_is_a_problem(home: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "part"),
-    [(b"[model\n", "not valid TOML"), (b"x = '\xff'", "not UTF-8"), (b"a = 1\na = 2", "not valid TOML")],
+    [
+        (b"[model\n", "not valid TOML"),
+        (b"x = '\xff'", "not UTF-8"),
+        (b"a = 1\na = 2", "not valid TOML"),
+    ],
 )
 def test_a_file_that_cannot_be_read_is_one_problem(home: Path, content: bytes, part: str) -> None:
     (home / "mneme.toml").write_bytes(content)
@@ -222,8 +245,14 @@ def test_a_home_that_cannot_be_made_is_a_problem(tmp_path: Path) -> None:
 @pytest.mark.parametrize("machine", ["America/Bogota", "Nowhere/Land"])
 def test_the_zone_of_the_machine_is_always_a_zone(tmp_path: Path, machine: str) -> None:
     script = "from config.settings import Settings; print(Settings.load().general.zone)"
-    environ = {"TZ": machine, "MNEME_HOME": str(tmp_path / "home"), "PYTHONPATH": str(DEFAULTS.parent.parent)}
-    done = subprocess.run([sys.executable, "-c", script], env=environ, capture_output=True, text=True, check=True)
+    environ = {
+        "TZ": machine,
+        "MNEME_HOME": str(tmp_path / "home"),
+        "PYTHONPATH": str(DEFAULTS.parent.parent),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environ, capture_output=True, text=True, check=True
+    )
     zone = ZoneInfo(done.stdout.strip())
     assert (zone.key == machine) == (machine == "America/Bogota")
 
@@ -234,7 +263,9 @@ def test_an_open_home_of_ours_is_closed(home: Path) -> None:
     assert home.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_home_that_is_more_than_ours_stays_open(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_that_is_more_than_ours_stays_open(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home.chmod(0o755)
     monkeypatch.setenv("HOME", str(home / "somebody"))
     load(home)
@@ -255,10 +286,14 @@ def test_what_is_wrong_is_said_in_the_spelling_of_toml(home: Path) -> None:
         home,
         "discord.enabled = 'x'\nusage.prices = 3\nmodel = { chat = '', patience_s = nan, tool_timeout_s = inf }\n",
     )
-    assert found["model.chat"] == "should be a text that is not empty"
+    assert found["model.chat"] == "should be text that isn't empty"
     assert found["usage.prices"] == "should be a table, written [usage.prices]"
     assert found["discord.enabled"] == 'should be "auto", true or false'
-    assert found["model.patience_s"] == found["model.tool_timeout_s"] == "should be a number, neither nan nor inf"
+    assert (
+        found["model.patience_s"]
+        == found["model.tool_timeout_s"]
+        == "should be a number, not nan or inf"
+    )
 
 
 def test_prices_are_laid_over_each_other_by_model(home: Path) -> None:
@@ -275,15 +310,19 @@ def test_prices_are_laid_over_each_other_by_model(home: Path) -> None:
     sonnet = settings.usage.prices["claude-sonnet-5-5"]
     assert (sonnet.input, sonnet.output, sonnet.cache_read) == (2.0, 10.0, 0.2)
     assert settings.usage.prices["llama3"].output == 0
-    assert {settings.model.chat, settings.model.helper} <= set(settings.usage.prices), "the defaults have a price"
+    assert {settings.model.chat, settings.model.helper} <= set(settings.usage.prices), (
+        "the defaults have a price"
+    )
 
 
 def test_a_price_that_is_not_whole_is_said(home: Path) -> None:
-    found = problems(home, "[usage.prices]\nllama3 = { input = -1 }\n'x' = 3\nfree = { inputs = 1 }\n")
-    assert found["usage.prices.llama3.output"] == "should be there too"
+    found = problems(
+        home, "[usage.prices]\nllama3 = { input = -1 }\n'x' = 3\nfree = { inputs = 1 }\n"
+    )
+    assert found["usage.prices.llama3.output"] == "is required"
     assert "greater than or equal to 0" in found["usage.prices.llama3.input"]
     assert found["usage.prices.x"] == "should be a table, written [usage.prices.x]"
-    assert found["usage.prices.free.inputs"].startswith("is not an option")
+    assert found["usage.prices.free.inputs"].startswith("isn't a known option")
 
 
 def test_the_cache_says_what_it_takes(home: Path) -> None:
@@ -298,10 +337,12 @@ def test_an_option_of_an_earlier_version_is_understood(home: Path) -> None:
         toml = file.read().decode()
     settings = load(home, toml.replace("claude-haiku-5-5", "small"))
     assert settings.model.helper == "small"
-    assert settings.advice.startswith("model.cheap is now called model.helper; rename it in mneme.toml.")
+    assert settings.advice.startswith(
+        "model.cheap is now called model.helper; rename it in mneme.toml."
+    )
     assert not load(home, "[model]\nhelper = 'new'\n").advice
     assert load(home, "[model]\nhelper = 'new'\ncheap = 'old'\n").model.helper == "new"
     settings = load(home, "[curator]\nidle_s = 60\n[cron]\nmax_jobs = 7\n")
     assert settings.limits.jobs == 7
     assert settings.advice == "cron.max_jobs is now called limits.jobs; rename it in mneme.toml."
-    assert problems(home, "[model]\ncheap = 3\n") == {"model.helper": "should be a text in quotes"}
+    assert problems(home, "[model]\ncheap = 3\n") == {"model.helper": "should be text in quotes"}

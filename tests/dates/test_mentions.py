@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.dates.mentions import mentioned, month_of, named_months
-from core.dates.periods import read
+from core.dates.mentions import find_periods, month_number, months_in
+from core.dates.periods import read_period
 
 TODAY = date(2026, 11, 23)
 
 
 def _said(text: str) -> list[str]:
     """``first/last`` of each period; what returns, as it was or will be in 2026."""
-    spans = [tuple(map(date.fromordinal, span)) for span in mentioned(text, TODAY)]
+    spans = [tuple(map(date.fromordinal, span)) for span in find_periods(text, TODAY)]
     chosen = [span for span in spans if span[0].year == 2026] if len(spans) > 20 else spans
     return [f"{first}/{last}" if first != last else f"{first}" for first, last in chosen]
 
@@ -195,7 +195,10 @@ def _said(text: str) -> list[str]:
         ("the day after tomorrow", ["2026-11-25"]),
         # Lists.
         ("in May and June", ["2026-05-01/2026-05-31", "2026-06-01/2026-06-30"]),
-        ("in May, June and July", ["2026-05-01/2026-05-31", "2026-06-01/2026-06-30", "2026-07-01/2026-07-31"]),
+        (
+            "in May, June and July",
+            ["2026-05-01/2026-05-31", "2026-06-01/2026-06-30", "2026-07-01/2026-07-31"],
+        ),
         ("in May or June", ["2026-05-01/2026-05-31", "2026-06-01/2026-06-30"]),
         ("September and October 2025", ["2025-09-01/2025-09-30", "2025-10-01/2025-10-31"]),
         ("the first of May", ["2026-05-01"]),
@@ -279,24 +282,24 @@ def test_periods(text: str, expected: list[str]) -> None:
 )  # fmt: skip
 def test_filters_read_what_questions_do(text: str) -> None:
     """What returns is the last that has begun."""
-    spans = mentioned(text, TODAY)
+    spans = find_periods(text, TODAY)
     begun = [span for span in spans if span[0] <= TODAY.toordinal()]
-    found = read(text, datetime.combine(TODAY, time(12), UTC), ZoneInfo("UTC"))
+    found = read_period(text, datetime.combine(TODAY, time(12), UTC), ZoneInfo("UTC"))
     assert found is not None
     first, behind = (moment.date().toordinal() for moment in found)
     assert (first, behind - 1) == (begun or spans)[-1]
 
 
 def test_a_day_of_the_month_is_that_of_each_month() -> None:
-    days = {date.fromordinal(first) for first, _ in mentioned("on the 5th", TODAY)}
+    days = {date.fromordinal(first) for first, _ in find_periods("on the 5th", TODAY)}
     assert {date(2026, 11, 5), date(2026, 10, 5), date(2020, 2, 5)} <= days
     assert {day.day for day in days} == {5}
 
 
 def test_what_has_no_year_returns_each_year() -> None:
-    years = [date.fromordinal(first).year for first, _ in mentioned("on 29 February", TODAY)]
+    years = [date.fromordinal(first).year for first, _ in find_periods("on 29 February", TODAY)]
     assert years == [2008, 2012, 2016, 2020, 2024]
-    months = {date.fromordinal(first).month for first, _ in mentioned("on the 31st", TODAY)}
+    months = {date.fromordinal(first).month for first, _ in find_periods("on the 31st", TODAY)}
     assert months == {1, 3, 5, 7, 8, 10, 12}
 
 
@@ -351,7 +354,7 @@ def test_what_has_no_year_returns_each_year() -> None:
     ],
 )
 def test_what_names_no_time(text: str) -> None:
-    assert mentioned(text, TODAY) == ()
+    assert find_periods(text, TODAY) == ()
 
 
 @pytest.mark.parametrize(
@@ -360,17 +363,17 @@ def test_what_names_no_time(text: str) -> None:
      ("out", None), ("set", None), ("5", None), ("Maya", None), ("", None)],
 )  # fmt: skip
 def test_the_name_of_a_month(word: str, month: int | None) -> None:
-    assert month_of(word) == month
+    assert month_number(word) == month
 
 
 def test_months_that_are_asked_for_are_not_those_before_or_after_which() -> None:
-    assert named_months("im Mai und Juni, seit März") == {3, 5, 6}
-    assert not named_months("vor Mai, nach dem Juni, hat sie 3 Kinder?")
+    assert months_in("im Mai und Juni, seit März") == {3, 5, 6}
+    assert not months_in("vor Mai, nach dem Juni, hat sie 3 Kinder?")
 
 
 @given(st.text(), st.dates())
 def test_any_text_is_read(text: str, today: date) -> None:
-    assert all(first <= last for first, last in mentioned(text, today))
+    assert all(first <= last for first, last in find_periods(text, today))
 
 
 WORDS = "may 31 2024 last week of before after since until two and to 3 years ago summer first 2000 friday 2026-05 ,"
@@ -378,4 +381,4 @@ WORDS = "may 31 2024 last week of before after since until two and to 3 years ag
 
 @given(st.lists(st.sampled_from(WORDS.split())))
 def test_any_words_of_time_are_read(words: list[str]) -> None:
-    assert all(first <= last for first, last in mentioned(" ".join(words), TODAY))
+    assert all(first <= last for first, last in find_periods(" ".join(words), TODAY))

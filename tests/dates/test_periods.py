@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.dates.periods import read
+from core.dates.periods import read_period
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ZONE = ZoneInfo("UTC")
 
 
 def _said(text: str, now: datetime = NOW) -> str | None:
-    found = read(text, now, ZONE)
+    found = read_period(text, now, ZONE)
     if found is None:
         return None
     start, end = found
@@ -118,22 +118,36 @@ def test_what_people_write(text: str, expected: str) -> None:
     ],
 )  # fmt: skip
 def test_what_names_no_stretch_of_time(text: str) -> None:
-    assert read(text, NOW, ZONE) is None
+    assert read_period(text, NOW, ZONE) is None
 
 
 def test_days_are_those_of_the_persons_zone() -> None:
     tokyo = ZoneInfo("Asia/Tokyo")
     late = datetime(2026, 11, 20, 23, tzinfo=UTC)
-    assert read("today", late, tokyo) == (
+    assert read_period("today", late, tokyo) == (
         datetime(2026, 11, 20, 15, tzinfo=UTC),
         datetime(2026, 11, 21, 15, tzinfo=UTC),
     )
     lisbon = ZoneInfo("Europe/Lisbon")
-    found = read("29 march", NOW, lisbon)
+    found = read_period("29 march", NOW, lisbon)
     assert found == (datetime(2026, 3, 29, tzinfo=UTC), datetime(2026, 3, 29, 23, tzinfo=UTC))
 
 
-_PARTS = ["last", "may", "3", "2026", "ago", "weeks", "since", "to", "the", "1.1.", "0000-00-00", "9999", "between"]
+_PARTS = [
+    "last",
+    "may",
+    "3",
+    "2026",
+    "ago",
+    "weeks",
+    "since",
+    "to",
+    "the",
+    "1.1.",
+    "0000-00-00",
+    "9999",
+    "between",
+]
 TYPED = st.one_of(st.text(max_size=30), st.lists(st.sampled_from(_PARTS), max_size=8).map(" ".join))
 
 
@@ -141,12 +155,12 @@ TYPED = st.one_of(st.text(max_size=30), st.lists(st.sampled_from(_PARTS), max_si
 def test_nothing_typed_raises(text: str, day: int) -> None:
     now = datetime.combine(date.fromordinal(day), time(), UTC)
     for zone in (ZONE, ZoneInfo("America/New_York")):
-        found = read(text, now, zone)
+        found = read_period(text, now, zone)
         assert found is None or found[0] < found[1]
 
 
 def test_a_day_that_clocks_change_begins_when_it_begins() -> None:
     place = ZoneInfo("America/Sao_Paulo")
-    found = read("2018-11-04", NOW, place)
+    found = read_period("2018-11-04", NOW, place)
     assert found is not None
     assert found[0] == datetime(2018, 11, 4, 3, tzinfo=UTC)

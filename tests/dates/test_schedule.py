@@ -1,4 +1,5 @@
-"""Due times follow the clocks of their zone through every change of them, and are said in plain words."""
+"""Due times follow the clocks of their zone through every change of them, and are said in plain
+words."""
 
 from __future__ import annotations
 
@@ -9,18 +10,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.dates.parsing import parse
-from core.dates.schedule import Schedule, describe, latest, next_after, spell
+from core.dates.parsing import parse_schedule
+from core.dates.schedule import Schedule, describe, format_duration, latest_due, next_due
 
 pytestmark = pytest.mark.slow
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 """A Friday; in Lisbon it is noon too."""
 ZONE = "Europe/Lisbon"
-ZONES = (ZONE, "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "UTC", "Africa/Casablanca")
+ZONES = (
+    ZONE,
+    "America/New_York",
+    "Asia/Kolkata",
+    "Australia/Lord_Howe",
+    "UTC",
+    "Africa/Casablanca",
+)
 
 FIELDS = st.tuples(
-    st.one_of(st.just("*"), st.integers(0, 59).map(str), st.integers(1, 30).map(lambda step: f"*/{step}")),
+    st.one_of(
+        st.just("*"), st.integers(0, 59).map(str), st.integers(1, 30).map(lambda step: f"*/{step}")
+    ),
     st.one_of(
         st.just("*"),
         st.integers(0, 23).map(str),
@@ -28,7 +38,9 @@ FIELDS = st.tuples(
     ),
     st.one_of(st.just("*"), st.integers(1, 28).map(str), st.just("L")),
     st.one_of(st.just("*"), st.integers(1, 12).map(str)),
-    st.one_of(st.just("*"), st.integers(0, 7).map(str), st.just("1-5"), st.just("1#1"), st.just("5L")),
+    st.one_of(
+        st.just("*"), st.integers(0, 7).map(str), st.just("1-5"), st.just("1#1"), st.just("5L")
+    ),
 )
 MOMENTS = st.integers(0, 5 * 366 * 86400).map(
     lambda seconds: datetime(2025, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
@@ -40,7 +52,7 @@ def test_due_times_of_cron_increase(fields: tuple[str, ...], zone: str, after: d
     schedule = Schedule(zone=zone, cron=" ".join(fields))
     assert describe(schedule, zone, after)
     for _ in range(3):
-        following = next_after(schedule, after)
+        following = next_due(schedule, after)
         assert following is not None
         assert following > after
         assert following.tzinfo is UTC
@@ -55,13 +67,13 @@ def test_due_times_of_intervals_increase(
     every_s = max(every_s // 86400, 1) * 86400 if is_by_day else every_s
     start = start.replace(microsecond=0)
     schedule = Schedule(zone=zone, every_s=every_s, start_at=start)
-    following = next_after(schedule, after)
+    following = next_due(schedule, after)
     assert following is not None
     assert following > after
     assert following >= start
     if every_s % 86400:
         assert (following - start) % timedelta(seconds=every_s) == timedelta()
-    second = next_after(schedule, following)
+    second = next_due(schedule, following)
     assert second is not None
     assert abs((second - following).total_seconds() - every_s) <= 7200
 
@@ -82,7 +94,8 @@ def reference(cron: str, zone: ZoneInfo, first: datetime, last: datetime) -> lis
         if not is_fixed and matches(fields, wall):
             found.append(moment)
         if is_fixed:
-            # Everything on the clock between the last minute and this one is due now, but nothing twice.
+            # Everything on the clock between the last minute and this one is due now, but nothing
+            # twice.
             while shown < wall:
                 shown += timedelta(minutes=1)
                 if matches(fields, shown) and (not found or found[-1] != moment):
@@ -105,67 +118,85 @@ CHANGES = [
     ("Asia/Kolkata", datetime(2026, 3, 29, tzinfo=UTC)),
     ("Australia/Lord_Howe", datetime(2026, 10, 3, 13, tzinfo=UTC)),
 ]
-LINES = ["30 1 * * *", "30 2 * * *", "15,45 1,2 * * *", "0 3 * * *", "0 * * * *", "*/20 * * * *", "*/30 1 * * *"]
+LINES = [
+    "30 1 * * *",
+    "30 2 * * *",
+    "15,45 1,2 * * *",
+    "0 3 * * *",
+    "0 * * * *",
+    "*/20 * * * *",
+    "*/30 1 * * *",
+]
 LINES += ["* 2 * * *", "10 */2 * * *", "45 1 * * *", "0 0 * * *"]
 
 
-@pytest.mark.parametrize(("zone", "day"), CHANGES, ids=[f"{zone} {day:%B}" for zone, day in CHANGES])
+@pytest.mark.parametrize(
+    ("zone", "day"), CHANGES, ids=[f"{zone} {day:%B}" for zone, day in CHANGES]
+)
 @pytest.mark.parametrize("cron", LINES)
 def test_clock_changes(cron: str, zone: str, day: datetime) -> None:
-    """Against a reference that looks at every minute: a gap comes later, what is shown twice comes once."""
+    """Against a reference that looks at every minute: a gap comes later, what is shown twice comes
+    once."""
     first, last = day - timedelta(hours=8), day + timedelta(hours=20)
     expected = reference(cron, ZoneInfo(zone), first, last)
     schedule = Schedule(zone=zone, cron=cron)
     found: list[datetime] = []
     after = first - timedelta(seconds=1)
-    while (following := next_after(schedule, after)) is not None and following <= last:
+    while (following := next_due(schedule, after)) is not None and following <= last:
         found.append(following)
         after = following
     assert found == expected
     # Asked from any moment between, not only from one due time to the next.
     for step in range(0, 28 * 60, 41):
         moment = first + timedelta(minutes=step, seconds=30)
-        assert next_after(schedule, moment) == next((due for due in expected if due > moment), None) or (
-            not expected or moment >= expected[-1]
-        )
+        assert next_due(schedule, moment) == next(
+            (due for due in expected if due > moment), None
+        ) or (not expected or moment >= expected[-1])
 
 
 def test_a_wall_time_that_is_skipped_comes_later_and_one_shown_twice_comes_first() -> None:
     before = datetime(2026, 3, 7, 12, tzinfo=UTC)
-    gap = parse("tomorrow at 2:30am x", before, "America/New_York").schedule
+    gap = parse_schedule("tomorrow at 2:30am x", before, "America/New_York").schedule
     assert describe(gap, "America/New_York", before) == "Sunday 8 March 2026 at 03:30"
     before = datetime(2026, 10, 31, 12, tzinfo=UTC)
-    fold = parse("tomorrow at 1:30am x", before, "America/New_York").schedule
+    fold = parse_schedule("tomorrow at 1:30am x", before, "America/New_York").schedule
     assert fold.at == datetime(2026, 11, 1, 5, 30, tzinfo=UTC)
 
 
 def test_a_clock_time_in_the_second_of_two_equal_hours() -> None:
     second = datetime(2026, 10, 25, 1, 45, tzinfo=UTC)
-    assert parse("in 10 minutes x", second, ZONE).schedule.at == second + timedelta(minutes=10)
-    assert parse("at 1:50am x", second, ZONE).schedule.at == datetime(2026, 10, 26, 1, 50, tzinfo=UTC)
+    assert parse_schedule("in 10 minutes x", second, ZONE).schedule.at == second + timedelta(
+        minutes=10
+    )
+    assert parse_schedule("at 1:50am x", second, ZONE).schedule.at == datetime(
+        2026, 10, 26, 1, 50, tzinfo=UTC
+    )
 
 
 def test_days_keep_their_wall_time_and_hours_their_length() -> None:
     before = datetime(2026, 10, 24, 10, tzinfo=UTC)
-    by_day = parse("every 2 days at 9 water", before, ZONE).schedule
-    first = next_after(by_day, before)
+    by_day = parse_schedule("every 2 days at 9 water", before, ZONE).schedule
+    first = next_due(by_day, before)
     assert first == datetime(2026, 10, 25, 9, tzinfo=UTC)
     earlier = Schedule(zone=ZONE, every_s=2 * 86400, start_at=datetime(2026, 10, 24, 8, tzinfo=UTC))
-    assert next_after(earlier, before) == datetime(2026, 10, 26, 9, tzinfo=UTC)
+    assert next_due(earlier, before) == datetime(2026, 10, 26, 9, tzinfo=UTC)
     by_hour = Schedule(zone=ZONE, every_s=12 * 3600, start_at=datetime(2026, 10, 24, 8, tzinfo=UTC))
-    assert next_after(by_hour, before + timedelta(hours=20)) == datetime(2026, 10, 25, 8, tzinfo=UTC)
+    assert next_due(by_hour, before + timedelta(hours=20)) == datetime(2026, 10, 25, 8, tzinfo=UTC)
 
 
 def test_one_moment_comes_once() -> None:
     schedule = Schedule(zone=ZONE, at=NOW)
-    assert next_after(schedule, NOW - timedelta(seconds=1)) == NOW
-    assert next_after(schedule, NOW) is None
+    assert next_due(schedule, NOW - timedelta(seconds=1)) == NOW
+    assert next_due(schedule, NOW) is None
 
 
 def test_the_end_of_time_is_no_error() -> None:
     late = datetime(9999, 12, 31, 23, 59, tzinfo=UTC)
-    for schedule in (Schedule(zone=ZONE, cron="0 9 * * *"), Schedule(zone=ZONE, every_s=86400, start_at=NOW)):
-        assert next_after(schedule, late) is None
+    for schedule in (
+        Schedule(zone=ZONE, cron="0 9 * * *"),
+        Schedule(zone=ZONE, every_s=86400, start_at=NOW),
+    ):
+        assert next_due(schedule, late) is None
 
 
 @pytest.mark.parametrize(
@@ -181,11 +212,19 @@ def test_the_end_of_time_is_no_error() -> None:
             "2026-11-01T03:00Z",
             "2026-11-20T11:00Z",
         ),
-        (Schedule(zone=ZONE, at=datetime(2026, 11, 19, tzinfo=UTC)), "2026-11-19T00:00Z", "2026-11-19T00:00Z"),
+        (
+            Schedule(zone=ZONE, at=datetime(2026, 11, 19, tzinfo=UTC)),
+            "2026-11-19T00:00Z",
+            "2026-11-19T00:00Z",
+        ),
     ],
 )
-def test_of_several_missed_ones_the_latest_counts(schedule: Schedule, first: str, expected: str) -> None:
-    assert latest(schedule, datetime.fromisoformat(first), NOW) == datetime.fromisoformat(expected)
+def test_of_several_missed_ones_the_latest_counts(
+    schedule: Schedule, first: str, expected: str
+) -> None:
+    assert latest_due(schedule, datetime.fromisoformat(first), NOW) == datetime.fromisoformat(
+        expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -201,4 +240,4 @@ def test_of_several_missed_ones_the_latest_counts(schedule: Schedule, first: str
     ],
 )
 def test_spelled(seconds: int, words: str) -> None:
-    assert spell(seconds) == words
+    assert format_duration(seconds) == words

@@ -1,4 +1,5 @@
-"""A disk that is full, read-only or holds something else: one sentence and exit code 1, and nothing stored is lost."""
+"""A disk that is full, read-only or holds something else: one sentence and exit code 1, and nothing
+stored is lost."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ for number, line in enumerate(lines, start=100):
     with open(f"{log}/{number}.code", "w") as file:
         file.write(str(code))
 """
-"""Loads the program once and forks for each command, which goes through `main` as a fresh interpreter does."""
+"""Loads the program once and forks for each command, which goes through `main` as a fresh
+interpreter does."""
 COMMANDS = ("recall ferry", "import history.jsonl", "chat", "memory add 'likes tea'")
 
 
@@ -62,21 +64,34 @@ def _has_mounts() -> bool:
     """Whether a small disk of one's own can be made here (Linux, and allowed)."""
     if shutil.which("unshare") is None:
         return False
-    return not subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False).returncode
+    return not subprocess.run(
+        ["unshare", "-rm", "true"], capture_output=True, check=False
+    ).returncode
 
 
 def _on_small_disk(folder: Path, script: Sequence[str]) -> list[tuple[int, str, str]]:
-    """Runs lines of a shell script on a disk of 4 MB, mounted at `folder` for these processes only. Every line that
-    begins with ``mneme`` is a process of its own; its exit code and both outputs are returned."""
+    """Runs lines of a shell script on a disk of 4 MB, mounted at `folder` for these processes only.
+    Every line that begins with ``mneme`` is a process of its own; its exit code and both outputs
+    are returned."""
     log = folder.parent / "log"
     log.mkdir()
-    lines = [f'mount -t tmpfs -o size=4m tmpfs "{folder}"', f'mkdir -m 700 "{folder}/home"', *script]
+    lines = [
+        f'mount -t tmpfs -o size=4m tmpfs "{folder}"',
+        f'mkdir -m 700 "{folder}/home"',
+        *script,
+    ]
     environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "MNEME_HOME": f"{folder}/home"}
     command = ["unshare", "-rm", sys.executable, "-c", RUNNER, str(folder), str(log), *lines]
-    done = subprocess.run(command, env=environ, input=b"", capture_output=True, check=False, timeout=120)
+    done = subprocess.run(
+        command, env=environ, input=b"", capture_output=True, check=False, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return [
-        (int(code.read_text()), code.with_suffix(".out").read_text(), code.with_suffix(".err").read_text())
+        (
+            int(code.read_text()),
+            code.with_suffix(".out").read_text(),
+            code.with_suffix(".err").read_text(),
+        )
         for code in sorted(log.glob("*.code"))
     ]
 
@@ -91,7 +106,9 @@ def _on_small_disk(folder: Path, script: Sequence[str]) -> list[tuple[int, str, 
     ],
     ids=["full", "read-only"],
 )
-def test_a_disk_that_takes_nothing_is_one_sentence(tmp_path: Path, spoil: str, mend: str, told: str) -> None:
+def test_a_disk_that_takes_nothing_is_one_sentence(
+    tmp_path: Path, spoil: str, mend: str, told: str
+) -> None:
     folder = tmp_path / "disk"
     folder.mkdir()
     (tmp_path / "history.jsonl").write_text(line("the ferry at noon"))
@@ -113,8 +130,10 @@ def test_a_disk_that_takes_nothing_is_one_sentence(tmp_path: Path, spoil: str, m
 async def test_an_import_that_fills_the_disk_goes_on_when_there_is_room(
     database: Database, clock: SteadyClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "BATCH_LINES", 20)
-    lines = [line(f"ferry {n} " + f"word{n} " * 200, session=f"s{n // 5}", id=str(n)) for n in range(400)]
+    monkeypatch.setattr(archive, "BATCH_RECORDS", 20)
+    lines = [
+        line(f"ferry {n} " + f"word{n} " * 200, session=f"s{n // 5}", id=str(n)) for n in range(400)
+    ]
 
     def narrow(connection: sqlite3.Connection) -> None:
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
@@ -127,9 +146,11 @@ async def test_an_import_that_fills_the_disk_goes_on_when_there_is_room(
     assert 0 < len(kept) < 400
     assert len(kept) % 20 == 0, "whole transactions"
     assert await Recall(database, clock).verify() == []
-    await database.write(lambda connection: connection.execute("PRAGMA max_page_count = 1000000").close())
+    await database.write(
+        lambda connection: connection.execute("PRAGMA max_page_count = 1000000").close()
+    )
     again = await take(database, lines)
-    assert (again.known, again.taken) == (len(kept), 400 - len(kept))
+    assert (again.known_count, again.imported_count) == (len(kept), 400 - len(kept))
     assert [one["id"] for one in await exported(database)] == [str(n) for n in range(400)]
     assert await Recall(database, clock).verify() == []
 
@@ -158,8 +179,15 @@ def test_recall_answers_over_a_damaged_index_and_a_repair_says_what_it_did(home:
     for question in ("porto", "when does the ferry leave?"):
         found = json.loads(good(home, "recall", question, "--json"))
         assert found["sessions"][0]["external_session"] == "trip"
-    (repair,) = [one for one in json.loads(good(home, "check", "--repair", "--json")) if one["subject"] == "repair"]
-    assert (repair["state"], repair["text"]) == ("right", "The text indexes were built anew from 3 messages.")
+    (repair,) = [
+        one
+        for one in json.loads(good(home, "check", "--repair", "--json"))
+        if one["subject"] == "repair"
+    ]
+    assert (repair["state"], repair["text"]) == (
+        "right",
+        "The text indexes were built anew from 3 messages.",
+    )
     assert good(home, "export").count("\n") == 3
 
 

@@ -1,4 +1,5 @@
-"""What nobody means well: hostile queries through every face of recall, senseless numbers, and what is not yours."""
+"""What nobody means well: hostile queries through every face of recall, senseless numbers, and what
+is not yours."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 
 from core.errors import ToolError
-from core.search.recall import Recall, session_search
+from core.search.recall import Recall
+from core.search.tool import session_search
 from core.store.sqlite.database import Database
 from core.types import Address, Sender, Session, Tool, ToolContext
 from tests.fixtures.clock import SteadyClock
@@ -67,9 +69,15 @@ def tool(database: Database, clock: SteadyClock) -> Tool:
 
 @pytest.fixture
 def context(clock: SteadyClock) -> ToolContext:
-    session = Session(id=99, address=Address(platform="telegram", chat_id="1"), scope=ANA, started_at=clock.now())
+    session = Session(
+        id=99, address=Address(platform="telegram", chat_id="1"), scope=ANA, started_at=clock.now()
+    )
     return ToolContext(
-        session=session, scope=ANA, scopes=frozenset({ANA}), sender=Sender(id="1", name="Ana"), now=clock.now()
+        session=session,
+        scope=ANA,
+        scopes=frozenset({ANA}),
+        sender=Sender(id="1", name="Ana"),
+        now=clock.now(),
     )
 
 
@@ -81,16 +89,23 @@ async def answered(tool: Tool, context: ToolContext, **arguments: Any) -> dict[s
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-async def test_the_tool_answers_anything(stored: StoredHistory, tool: Tool, context: ToolContext, name: str) -> None:
+async def test_the_tool_answers_anything(
+    stored: StoredHistory, tool: Tool, context: ToolContext, name: str
+) -> None:
     await stored.session(["the ferry at noon 数据库", "a b, noted 👍"])
     await stored.session(["secret ferry"], scope=BEN)
-    for arguments in ({"query": HOSTILE[name]}, {"query": "ferry", "title": HOSTILE[name], "sender": HOSTILE[name]}):
+    for arguments in (
+        {"query": HOSTILE[name]},
+        {"query": "ferry", "title": HOSTILE[name], "sender": HOSTILE[name]},
+    ):
         found = await answered(tool, context, **arguments)
         assert found["shape"] == "discovery"
         assert "secret" not in json.dumps(found["sessions"])
     with pytest.raises(ToolError, match="is no time I can read"):
         await tool.run({"query": "ferry", "before": HOSTILE[name]}, context)
-    assert len((await answered(tool, context, query="ferry"))["sessions"]) == 1, "and goes on as before"
+    assert len((await answered(tool, context, query="ferry"))["sessions"]) == 1, (
+        "and goes on as before"
+    )
 
 
 @pytest.mark.parametrize("number", HUGE)
@@ -101,10 +116,16 @@ async def test_numbers_without_sense_are_bounded(
         session, first, *_ = await stored.session([f"the ferry {n}" for n in range(8)])
     found = await answered(tool, context, query="ferry", limit=number, budget_chars=number)
     assert 1 <= len(found["sessions"]) <= 10
-    scrolled = await answered(tool, context, session_id=session, around_message_id=first, window=number)
+    scrolled = await answered(
+        tool, context, session_id=session, around_message_id=first, window=number
+    )
     assert 1 <= len(scrolled["sessions"][0]["window"]) <= 8
     assert len((await answered(tool, context, query="ferry", page=number))["sessions"]) <= 3
-    for arguments in ({"session_id": number}, {"around_message_id": number}, {"query": "ferry", "session_id": number}):
+    for arguments in (
+        {"session_id": number},
+        {"around_message_id": number},
+        {"query": "ferry", "session_id": number},
+    ):
         assert (await answered(tool, context, **arguments))["sessions"] == []
 
 

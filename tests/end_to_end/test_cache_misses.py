@@ -1,4 +1,5 @@
-"""Why a prefix missed, through the whole house against the strict double: what the books say agrees with the server."""
+"""Why a prefix missed, through the whole house against the strict double: what the books say agrees
+with the server."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ MINE = frozenset({Scope.account("telegram", "42")})
 
 
 @asynccontextmanager
-async def _services(home: Path, api: MessagesApi, options: str = "") -> AsyncIterator[GatewayHarness]:
+async def _services(
+    home: Path, api: MessagesApi, options: str = ""
+) -> AsyncIterator[GatewayHarness]:
     claude = Claude(api_key="k", base_url=api.url, clock=SteadyClock())
     try:
         async with open_gateway(home, claude, options) as harness:
@@ -31,7 +34,10 @@ async def _services(home: Path, api: MessagesApi, options: str = "") -> AsyncIte
 
 
 async def _causes(harness: GatewayHarness) -> dict[str, int]:
-    return {cause: part.calls for cause, part in (await harness.services.usage_log.spent(MINE)).misses}
+    return {
+        cause: part.calls
+        for cause, part in (await harness.services.usage_log.load_spending(MINE)).by_miss_cause
+    }
 
 
 async def test_an_edit_and_an_erasure_miss_once_each(home: Path) -> None:
@@ -80,7 +86,10 @@ async def test_a_restart_misses_nothing(home: Path) -> None:
 
 
 async def test_a_long_conversation_goes_on_in_a_fresh_one(home: Path) -> None:
-    async with MessagesApi() as api, _services(home, api, "[model]\nwindow_tokens = 12000\n") as harness:
+    async with (
+        MessagesApi() as api,
+        _services(home, api, "[model]\nwindow_tokens = 12000\n") as harness,
+    ):
         for number in range(5):
             await harness.say(f"[long 9000] {number}")
         causes = await _causes(harness)
@@ -94,5 +103,10 @@ async def test_every_kind_of_call_is_in_the_books(home: Path) -> None:
         await harness.say("My sister Ana lives in Porto and takes the ferry.")
         await harness.say("/new")
         await harness.say("/recall --summary --expand where does Ana live")
-        kinds = {kind: part.calls for kind, part in (await harness.services.usage_log.spent(MINE)).kinds}
-    assert kinds == {"chat": 1, "title": 1, "facts": 2, "expansion": 1, "summary": 1}, "facts are asked for once more"
+        kinds = {
+            kind: part.calls
+            for kind, part in (await harness.services.usage_log.load_spending(MINE)).by_kind
+        }
+    assert kinds == {"chat": 1, "title": 1, "facts": 2, "expansion": 1, "summary": 1}, (
+        "facts are asked for once more"
+    )

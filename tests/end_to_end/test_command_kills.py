@@ -1,5 +1,5 @@
-"""The process is killed before each write of a command that changes the last turns; done again after the next start, it
-has changed them once."""
+"""The process is killed before each write of a command that changes the last turns; done again
+after the next start, it has changed them once."""
 
 from __future__ import annotations
 
@@ -20,13 +20,18 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 WRITES = 30
 """More than a command has."""
-WAITING = "SELECT (SELECT count(*) FROM inbox) + (SELECT count(*) FROM outbox WHERE done_at IS NULL)"
-SHOWN = "SELECT text FROM messages WHERE kind = 'chat' AND role <> 'tool' AND text <> '' ORDER BY id"
+WAITING = (
+    "SELECT (SELECT count(*) FROM inbox) + (SELECT count(*) FROM outbox WHERE done_at IS NULL)"
+)
+SHOWN = (
+    "SELECT text FROM messages WHERE kind = 'chat' AND role <> 'tool' AND text <> '' ORDER BY id"
+)
 UNDONE = "SELECT text FROM messages WHERE kind = 'undone' ORDER BY id"
 
 
 class Brain:
-    """Says for the how manieth time it answers a question; what it is to note it notes from the second time on."""
+    """Says for the how manieth time it answers a question; what it is to note it notes from the
+    second time on."""
 
     def __init__(self) -> None:
         self._asked: Counter[str] = Counter()
@@ -40,7 +45,9 @@ class Brain:
         text = said(last)
         self._asked[text] += 1
         if text.startswith("note") and self._asked[text] > 1:
-            return ModelReply.call(("memory", {"target": "memory", "action": "add", "content": text}))
+            return ModelReply.call(
+                ("memory", {"target": "memory", "action": "add", "content": text})
+            )
         return ModelReply.say(f"{text}: answer {self._asked[text]}")
 
 
@@ -53,9 +60,9 @@ async def running(home: Path) -> AsyncIterator[LiveSystem]:
 
 
 async def kills(live: LiveSystem, line: str, *earlier: str, before: str = "") -> AsyncIterator[int]:
-    """Says what comes `earlier`, with a number for ``{}``, changes state.db by the statement `before` the command, and
-    gives that; again and again, each time with a kill one write later, until there is none. Yields how often, once all
-    is answered."""
+    """Says what comes `earlier`, with a number for ``{}``, changes state.db by the statement
+    `before` the command, and gives that; again and again, each time with a kill one write later,
+    until there is none. Yields how often, once all is answered."""
     for writes in range(WRITES):
         for text in earlier:
             await _said(live, text.format(writes))
@@ -69,7 +76,8 @@ async def kills(live: LiveSystem, line: str, *earlier: str, before: str = "") ->
 
 
 async def _said(live: LiveSystem, line: str) -> bool:
-    """Whether the process was killed before all was answered; if so it is started again, and answers."""
+    """Whether the process was killed before all was answered; if so it is started again, and
+    answers."""
     answers = len(live.telegram.texts(PERSON)) + 1
 
     def is_over() -> bool:
@@ -90,7 +98,10 @@ async def test_undo_takes_one_exchange_back(home: Path) -> None:
     async with running(home) as live:
         async for many in kills(live, "/undo", "first {}", "second {}"):
             assert column(live, SHOWN)[-2:] == [f"first {many - 1}", f"first {many - 1}: answer 1"]
-            assert column(live, UNDONE)[-2:] == [f"second {many - 1}", f"second {many - 1}: answer 1"]
+            assert column(live, UNDONE)[-2:] == [
+                f"second {many - 1}",
+                f"second {many - 1}: answer 1",
+            ]
             assert len(column(live, UNDONE)) == 2 * many
         assert many > 3
 
@@ -122,7 +133,10 @@ async def test_retry_asks_a_question_anew_that_its_platform_does_not_name(home: 
             assert column(live, SHOWN)[-3] == f"first {many - 1}: answer 1"
             assert column(live, SHOWN)[-2] == f"second {many - 1}"
             assert len(column(live, SHOWN)) == 4 * many
-            assert column(live, UNDONE)[-2:] == [f"second {many - 1}", f"second {many - 1}: answer 1"]
+            assert column(live, UNDONE)[-2:] == [
+                f"second {many - 1}",
+                f"second {many - 1}: answer 1",
+            ]
             assert len(column(live, UNDONE)) == 2 * many
         assert many > 3
 
@@ -133,15 +147,21 @@ async def test_what_retry_does_with_tools_is_done_once(home: Path) -> None:
         async for many in kills(live, "/retry", "note {}", before=unanswered):
             assert column(live, SHOWN)[-2:] == [f"note {many - 1}", "Noted."]
             assert column(live, UNDONE) == []
-            assert column(live, "SELECT count(*) FROM messages WHERE tool_name = 'memory' AND role <> 'tool'") == [many]
+            assert column(
+                live, "SELECT count(*) FROM messages WHERE tool_name = 'memory' AND role <> 'tool'"
+            ) == [many]
         assert many > 3
 
 
 async def test_branch_opens_one(home: Path) -> None:
     async with running(home) as live:
         async for many in kills(live, "/branch", "first {}"):
-            sessions = live.query("SELECT parent_id, end_reason, system_prompt FROM sessions ORDER BY id")
-            opened = [(number or None, "branch" if number < many else None) for number in range(many + 1)]
+            sessions = live.query(
+                "SELECT parent_id, end_reason, system_prompt FROM sessions ORDER BY id"
+            )
+            opened = [
+                (number or None, "branch" if number < many else None) for number in range(many + 1)
+            ]
             assert [(parent_id, end) for parent_id, end, _ in sessions] == opened
             assert len({prompt for *_, prompt in sessions}) == 1
         assert many > 3

@@ -1,4 +1,5 @@
-"""The process is killed at each step of a compression; afterwards the conversation goes on as if it had not been."""
+"""The process is killed at each step of a compression; afterwards the conversation goes on as if it
+had not been."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ NOTE = {"target": "memory", "action": "add", "content": "We decided to take the 
 
 
 class Brain:
-    """Names the token that it is asked; waits once, at this `step` of a compression, with `after_events` of its answer
-    given."""
+    """Names the token that it is asked; waits once, at this `step` of a compression, with
+    `after_events` of its answer given."""
 
     def __init__(self, step: str, after_events: int = 0) -> None:
         self.may_go = asyncio.Event()
@@ -50,10 +51,16 @@ class Brain:
         sent, last = json.dumps(body["messages"]), body["messages"][-1]["content"]
         if not body.get("tools"):
             is_summary = "You condense" in json.dumps(body["system"])
-            return ("summary", ModelReply.say(SUMMARY)) if is_summary else ("title", ModelReply.say("A title"))
+            return (
+                ("summary", ModelReply.say(SUMMARY))
+                if is_summary
+                else ("title", ModelReply.say("A title"))
+            )
         if "about to be condensed" in sent:
             has_kept = last[0]["type"] == "tool_result"
-            return "flush", ModelReply.say("done") if has_kept else ModelReply.call(("memory", NOTE))
+            return "flush", ModelReply.say("done") if has_kept else ModelReply.call(
+                ("memory", NOTE)
+            )
         answer = ModelReply.say(f"Answer to {' '.join(TOKEN.findall(said(last)))}.", chunk_chars=3)
         return "answer" if "is for reference" in sent else "chat", answer
 
@@ -74,7 +81,13 @@ def unwritable(live: LiveSystem) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("step", "after_events", "sessions"),
     [("flush", 0, 1), ("summary", 0, 1), ("transaction", 0, 1), ("answer", 0, 2), ("answer", 4, 2)],
-    ids=["before the flush", "before the summary", "before the transaction", "after it", "within the answer"],
+    ids=[
+        "before the flush",
+        "before the summary",
+        "before the transaction",
+        "after it",
+        "within the answer",
+    ],
 )
 async def test_a_kill_at_any_step_loses_and_doubles_nothing(
     home: Path, step: str, after_events: int, sessions: int
@@ -113,9 +126,14 @@ async def damage(live: LiveSystem, many: int) -> list[str]:
     rows = live.query("SELECT role, kind, text FROM messages ORDER BY id")
     wanted = [f"x{number}q1" for number in range(1, many + 1)]
     asked = [
-        token for role, kind, text in rows if (role, kind) == ("user", "chat") for token in TOKEN.findall(str(text))
+        token
+        for role, kind, text in rows
+        if (role, kind) == ("user", "chat")
+        for token in TOKEN.findall(str(text))
     ]
-    answers = [token for role, _, text in rows if role == "assistant" for token in TOKEN.findall(str(text))]
+    answers = [
+        token for role, _, text in rows if role == "assistant" for token in TOKEN.findall(str(text))
+    ]
     wrong = [f"asked are {asked}"] if asked != wanted else []
     wrong += [f"answered are {answers}"] if answers != wanted else []
     if Counter(kind for _, kind, _ in rows)["summary"] != 1:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.store.facts import Fact
+from core.store.fact_rows import Fact
 from core.types import Address, Scope
 from tests.fixtures.forgetting import left_of
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
@@ -15,28 +15,34 @@ from tests.fixtures.scripted_model import ScriptedModel
 pytestmark = pytest.mark.slow
 
 OWN = frozenset({Scope.account("telegram", "42")})
-ROOM = Scope.room("telegram", "-100")
-IN_ROOM = {"address": Address(platform="telegram", chat_id="-100"), "scope": ROOM, "is_direct": False}
+ROOM = Scope.group("telegram", "-100")
+IN_ROOM = {
+    "address": Address(platform="telegram", chat_id="-100"),
+    "scope": ROOM,
+    "is_direct": False,
+}
 ROOMS = 'rooms = ["telegram:-100"]\n'
 
 
-async def press(harness: GatewayHarness, reply: KeptReply, label: str, who: str = "42", **changes: object) -> KeptReply:
+async def press(
+    harness: GatewayHarness, reply: KeptReply, label: str, who: str = "42", **changes: object
+) -> KeptReply:
     assert reply.answer is not None
     (button,) = [button for button in reply.answer.buttons if button.label == label]
     return await harness.say(button.id, who, kind="action", **changes)
 
 
 async def known(harness: GatewayHarness, scopes: frozenset[Scope] = OWN) -> list[Fact]:
-    return await harness.services.facts.page(scopes)
+    return await harness.services.facts.list_page(scopes)
 
 
 async def test_a_correction_that_comes_again_after_a_crash_is_one(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("I live in Lisbon")
         await harness.say("/memory correct f1 I live in Braga")
-        history = await harness.services.facts.history(1, OWN)
+        history = await harness.services.facts.list_changes(1, OWN)
         assert "Corrected" in (await harness.say("/memory correct f1 I live in Braga")).text
-        assert await harness.services.facts.history(1, OWN) == history
+        assert await harness.services.facts.list_changes(1, OWN) == history
 
 
 async def test_when_the_old_message_goes_its_words_go_and_the_right_ones_stay(home: Path) -> None:
@@ -87,7 +93,9 @@ async def test_what_is_put_right_contradicts_as_what_is_said_does(home: Path) ->
         undone = await harness.say("/memory undo f1")
         assert "It is again:\n\n- **f1** I like tea" in undone.text
         await harness.say("I don't like tea")
-        assert [fact.content for fact in await known(harness) if fact.is_open] == ["I don't like tea"]
+        assert [fact.content for fact in await known(harness) if fact.is_open] == [
+            "I don't like tea"
+        ]
 
 
 async def test_the_name_of_a_fact_never_means_another(home: Path) -> None:

@@ -1,4 +1,5 @@
-"""Erased means erased: the receipt of /forget says what a look through everything has found afterwards."""
+"""Erased means erased: the receipt of /forget says what a look through everything has found
+afterwards."""
 
 from __future__ import annotations
 
@@ -12,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from core.privacy.home_files import encodings
+from core.privacy.home_files import encode_phrase
 from core.search.recall import Recall
-from core.store.archive import SCANNED, Archive, Conversation, TransferRecord
+from core.store.archive import Archive, TransferConversation, TransferRecord
+from core.store.personal_data import SCAN_STATEMENTS
 from core.store.sqlite.database import Database
 from core.types import Address, Scope, Sender
 from tests.fixtures.clock import SteadyClock
@@ -29,12 +31,12 @@ pytestmark = pytest.mark.slow
 
 ROOM: dict[str, Any] = {
     "address": Address(platform="telegram", chat_id="-100"),
-    "scope": Scope.room("telegram", "-100"),
+    "scope": Scope.group("telegram", "-100"),
     "is_direct": False,
 }
 OPEN_ROOM = 'rooms = ["telegram:-100"]\n'
-NOTHING = "Nothing of it is left in what you can see here"
-CLEAN = "No file of the home has it"
+NOTHING = "I checked again: nothing of it is left here"
+CLEAN = "No file in Mneme's home contains it"
 WAYS = {
     "as is": "Zürich Nord",
     "small": "zürich nord",
@@ -55,8 +57,9 @@ async def forget(harness: GatewayHarness, what: str, who: str = "42", **changes:
 
 
 def having(home: Path, *phrases: str) -> list[str]:
-    """Whose bytes have one of the phrases in any of its encodings, of all files in the home and beside it."""
-    wanted = frozenset().union(*map(encodings, phrases))
+    """Whose bytes have one of the phrases in any of its encodings, of all files in the home and
+    beside it."""
+    wanted = frozenset().union(*map(encode_phrase, phrases))
     files = [path for path in home.parent.rglob("*") if path.is_file()]
     return [path.name for path in files if any(one in path.read_bytes().lower() for one in wanted)]
 
@@ -120,7 +123,9 @@ def test_the_names_of_an_import_go_along(home: Path) -> None:
     assert left[1]["sender"] == "Ben"
     assert left[1]["session"] == "ferries"
     imported(home, [{**LINES[0], "text": "The boat is here", "id": "m2"}])
-    assert "The boat is here" in good(home, "export"), "a place that was renamed stands in nobody's way"
+    assert "The boat is here" in good(home, "export"), (
+        "a place that was renamed stands in nobody's way"
+    )
 
 
 def test_an_imported_chat_that_is_named_by_a_number_too(home: Path) -> None:
@@ -138,12 +143,16 @@ async def test_a_sharp_s_is_found_by_two(home: Path) -> None:
         assert having(home, "Straße") == []
 
 
-@pytest.mark.parametrize("text", ["It is in the blue\ndrawer.", "There are Blue Drawers", "**Blue** dräwer"])
-async def test_instructions_that_have_the_words_in_other_forms_are_named(home: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["It is in the blue\ndrawer.", "There are Blue Drawers", "**Blue** dräwer"]
+)
+async def test_instructions_that_have_the_words_in_other_forms_are_named(
+    home: Path, text: str
+) -> None:
     async with open_gateway(home, ScriptedModel(says("Fine."))) as harness:
         await harness.say("I like the blue drawer")
         (home / "AGENTS.md").write_text(f"Be kind.\n\n{text}\n")
-        assert "it still stands in `AGENTS.md`." in await forget(harness, "blue drawer")
+        assert "still contain it: `AGENTS.md`." in await forget(harness, "blue drawer")
         (home / "AGENTS.md").write_text("Be blue.\n\nHave a drawer.\n")
         await harness.say("I like the blue drawer")
         assert CLEAN in await forget(harness, "blue drawer")
@@ -156,7 +165,10 @@ def test_in_a_shell_the_owner_hears_where_it_still_stands(home: Path) -> None:
     (home / "history.jsonl").unlink()
     receipt = good(home, "forget", "Zanzibar", "--yes")
     assert NOTHING in receipt
-    assert "In the home it still stands in state.db. state.db has it in a name, in what others said" in receipt
+    assert (
+        "These files in Mneme's home still contain it: state.db. state.db still contains it in a name"
+        in receipt
+    )
     assert CLEAN in good(home, "forget", "Zanzibar", "--yes", "--scope", "account:telegram:7")
     assert having(home, "Zanzibar") == []
 
@@ -164,9 +176,13 @@ def test_in_a_shell_the_owner_hears_where_it_still_stands(home: Path) -> None:
 async def test_a_sender_leaves_the_index_too(database: Database, clock: SteadyClock) -> None:
     """Names stand in the terms of chunks, which are compared with what they were made of."""
     archive, recall, at = Archive(database), Recall(database, clock), clock.now()
-    talk = Conversation(name="crew", address=Address(platform="terminal", chat_id="crew"), scope=ANA)
+    talk = TransferConversation(
+        name="crew", address=Address(platform="terminal", chat_id="crew"), scope=ANA
+    )
     lines = [
-        TransferRecord(conversation=talk, role="user", text=f"Ship {n}", at=at, sender=who, id=f"{who} {n}")
+        TransferRecord(
+            conversation=talk, role="user", text=f"Ship {n}", at=at, sender=who, id=f"{who} {n}"
+        )
         for n in range(50)
         for who in ("Captain Zanzibar", "Ben")
     ]
@@ -174,9 +190,9 @@ async def test_a_sender_leaves_the_index_too(database: Database, clock: SteadyCl
     while await recall.tend():
         pass
     forgetting = forgetting_of(database, clock)
-    asked = await forgetting.look("Zanzibar", claim_of())
+    asked = await forgetting.prepare("Zanzibar", claim_of())
     receipt = await forgetting.erase(asked.token, claim_of())
-    assert (receipt.derived, receipt.left) == (51, Counter())
+    assert (receipt.derived, receipt.remaining_counts) == (51, Counter())
     while await recall.tend():
         pass
     assert await recall.verify() == []
@@ -190,7 +206,10 @@ async def test_titles_jobs_and_errors_are_found_too(home: Path) -> None:
         await harness.say("/title Zanzibar plans")
         await harness.say("/remind tomorrow at 9 pack for Zanzibar")
         await harness.say("/cron add every monday at 8:30 what is new in Zanzibar?")
-        for key, error in (("memory:honcho:1:1:sync_turn", "400: cannot keep 'Zanzibar'"), ("k", "no Zan\\u007aibar")):
+        for key, error in (
+            ("memory:honcho:1:1:sync_turn", "400: cannot keep 'Zanzibar'"),
+            ("k", "no Zan\\u007aibar"),
+        ):
             await harness.services.database.execute(
                 "INSERT INTO outbox (key, lane, kind, created_at, dead_at, error) "
                 "VALUES (:key, 'memory:honcho/1', 'memory', 1, 1, :error)",
@@ -211,11 +230,11 @@ async def test_a_name_that_a_platform_gives_is_named(home: Path) -> None:
         await harness.say("I am from Zanzibar", **named)
         receipt = await forget(harness, "Zanzibar", **named)
         assert NOTHING in receipt
-        assert "A name that a platform gives somebody stays" in receipt
-        assert "`state.db` has it in a name" in receipt
+        assert "Names that a platform gives people remain" in receipt
+        assert "`state.db` still contains it in a name" in receipt
         nothing = (await harness.say("/forget Zanzibar", **named)).text
         assert "nothing to forget" in nothing
-        assert "A name that a platform gives somebody stays" in nothing
+        assert "Names that a platform gives people remain" in nothing
 
 
 async def test_nobody_learns_what_another_said(home: Path) -> None:
@@ -230,7 +249,9 @@ async def test_nobody_learns_what_another_said(home: Path) -> None:
         await harness.say("And I moved to Zanzibar again", "7")
         receipt = await forget(harness, "Zanzibar", "42")
         assert NOTHING in receipt, "he does not see what the other one said"
-        assert "In the home it still stands in `AGENTS.md` and `state.db`." in receipt
+        assert (
+            "These files in Mneme's home still contain it: `AGENTS.md` and `state.db`." in receipt
+        )
         assert "I moved" in (await harness.say("/recall Zanzibar", "7")).text
 
 
@@ -240,7 +261,7 @@ async def test_in_a_room_it_says_what_stays_there_and_nothing_of_the_home(home: 
         await harness.say("Zanzibar is ours", "8", **ROOM)
         await harness.say("Zanzibar is my secret", "7")
         receipt = await forget(harness, "Zanzibar", "7", **ROOM)
-        assert "It still stands here in 1 message that others said or made" in receipt
+        assert "It is still here in 1 message from other people" in receipt
         (home / "AGENTS.md").write_text("Speak of Zanzibar.")
         receipt = await forget(harness, "Zanzibar", "42", **ROOM)
         assert NOTHING in receipt
@@ -250,7 +271,11 @@ async def test_in_a_room_it_says_what_stays_there_and_nothing_of_the_home(home: 
 async def test_what_one_said_in_rooms_goes_along_from_a_direct_chat_only(home: Path) -> None:
     """Own words only, wherever they are; nobody else hears of it."""
     options = 'rooms = ["telegram:-100", "telegram:-200"]\n'
-    other = {**ROOM, "address": Address(platform="telegram", chat_id="-200"), "scope": Scope.room("telegram", "-200")}
+    other = {
+        **ROOM,
+        "address": Address(platform="telegram", chat_id="-200"),
+        "scope": Scope.group("telegram", "-200"),
+    }
     async with open_gateway(home, ScriptedModel(says("Hm.")), options=options) as harness:
         await harness.say("I moved to Zanzibar", "7")
         await harness.say("Zanzibar is mine", "7", **ROOM)
@@ -280,20 +305,28 @@ async def test_what_one_said_in_rooms_goes_along_from_a_direct_chat_only(home: P
         assert "is ours" in theirs
         assert "is mine" not in theirs
         await forget(harness, "Lisbon", "7", **ROOM)
-        assert "Lisbon is nice" in exported(await harness.say("/export", "7")), "others read what he is answered there"
+        assert "Lisbon is nice" in exported(await harness.say("/export", "7")), (
+            "others read what he is answered there"
+        )
 
 
 async def test_of_rooms_that_one_has_left_and_of_their_past_too(home: Path) -> None:
     async with open_gateway(home, options=OPEN_ROOM) as harness:
         await harness.say("Zanzibar is mine", "7", **ROOM)
         await harness.say("Zanzibar is ours", "8", **ROOM)
-        assert "nothing to forget" in (await harness.say("/forget Zanzibar role:assistant", "7")).text
-        await harness.services.database.execute("UPDATE scopes SET key = 'room:telegram:-100#2' WHERE key GLOB 'room*'")
+        assert (
+            "nothing to forget" in (await harness.say("/forget Zanzibar role:assistant", "7")).text
+        )
+        await harness.services.database.execute(
+            "UPDATE scopes SET key = 'room:telegram:-100#2' WHERE key GLOB 'room*'"
+        )
         assert "1 thing of yours in rooms" in (await harness.say("/forget Zanzibar", "7")).text
     async with open_gateway(home) as harness:
         assert "Forgotten: 1 thing of yours in rooms" in (await harness.say("yes", "7")).text
         assert "Zanzibar" not in exported(await harness.say("/export", "7"))
-        texts = await harness.services.database.fetch_all("SELECT text FROM messages WHERE text GLOB 'Zanzibar*'")
+        texts = await harness.services.database.fetch_all(
+            "SELECT text FROM messages WHERE text GLOB 'Zanzibar*'"
+        )
         assert [row["text"] for row in texts] == ["Zanzibar is ours"]
 
 
@@ -302,7 +335,9 @@ async def test_the_owner_erases_in_a_shell_what_he_said_in_rooms(home: Path) -> 
         await harness.say("Zanzibar is mine", "42", **ROOM)
         await harness.say("Zanzibar is ours", "8", **ROOM)
     assert "Forgotten: 1 thing of yours in rooms" in good(home, "forget", "Zanzibar", "--yes")
-    assert "Zanzibar is mine" not in good(home, "recall", "Zanzibar", "--scope", "room:telegram:-100")
+    assert "Zanzibar is mine" not in good(
+        home, "recall", "Zanzibar", "--scope", "room:telegram:-100"
+    )
     assert "Zanzibar is ours" in good(home, "recall", "Zanzibar", "--scope", "room:telegram:-100")
 
 
@@ -310,7 +345,7 @@ async def test_what_filters_leave_out_is_said(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(says("Zanzibar!"))) as harness:
         await harness.say("I moved to Zanzibar")
         receipt = await forget(harness, "Zanzibar role:user")
-        assert "It still stands in 1 message that your filters leave out." in receipt
+        assert "It is still in 1 message that your filters leave out." in receipt
 
 
 async def test_of_filters_alone_it_is_looked_for_again(home: Path) -> None:
@@ -331,8 +366,12 @@ async def test_the_index_is_as_if_it_had_never_been_said(home: Path) -> None:
         def work(connection: Any) -> list[object]:
             found: list[object] = []
             for index in ("messages_fts", "chunks_fts", "facts_fts"):
-                connection.execute(f"CREATE VIRTUAL TABLE temp.words USING fts5vocab('main', '{index}', 'instance')")
-                found += map(tuple, connection.execute("SELECT * FROM temp.words ORDER BY 1, 2, 3, 4"))
+                connection.execute(
+                    f"CREATE VIRTUAL TABLE temp.words USING fts5vocab('main', '{index}', 'instance')"
+                )
+                found += map(
+                    tuple, connection.execute("SELECT * FROM temp.words ORDER BY 1, 2, 3, 4")
+                )
                 connection.execute("DROP TABLE temp.words")
             return found
 
@@ -370,8 +409,14 @@ WORDLESS = {
 
 async def test_every_table_is_looked_through_or_it_is_said_why_not(database: Database) -> None:
     def work(connection: Any) -> set[str]:
-        made = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND sql IS NOT NULL")
+        made = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND sql IS NOT NULL"
+        )
         return {row[0] for row in made if not re.search("_fts|_vocabulary|^sqlite_", row[0])}
 
-    looked_through = set(re.findall(r"FROM (\w+)", " ".join(statement for _, statement in SCANNED)))
-    assert await database.read(work) - looked_through == {name for names in WORDLESS for name in names.split()}
+    looked_through = set(
+        re.findall(r"FROM (\w+)", " ".join(statement for _, statement in SCAN_STATEMENTS))
+    )
+    assert await database.read(work) - looked_through == {
+        name for names in WORDLESS for name in names.split()
+    }

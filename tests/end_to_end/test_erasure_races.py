@@ -1,5 +1,5 @@
-"""Work that is begun anew since something was forgotten: nothing is done a second time, kept by mistake, or waited for
-in vain."""
+"""Work that is begun anew since something was forgotten: nothing is done a second time, kept by
+mistake, or waited for in vain."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from filelock import FileLock
 
 from core.errors import StaleReadError
 from core.notes import notebook as pages
-from core.privacy.forgetting import Quoting
 from core.privacy.home_files import HomeFiles
+from core.privacy.quotes import QuoteMatcher
 from core.types import Address, Json, Scope, Tool, ToolContext
 from tests.fixtures.forgetting import left_of
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
@@ -31,7 +31,9 @@ async def forgotten(harness: GatewayHarness, what: str) -> KeptReply:
     return await harness.say("yes")
 
 
-async def begun(harness: GatewayHarness, model: ScriptedModel, text: str, **changes: Any) -> asyncio.Task[KeptReply]:
+async def begun(
+    harness: GatewayHarness, model: ScriptedModel, text: str, **changes: Any
+) -> asyncio.Task[KeptReply]:
     """A turn in the other lane whose model has spoken and holds its answer back."""
     model.began.clear()
     model.gate = asyncio.Event()
@@ -59,13 +61,15 @@ async def test_a_stop_does_not_wait_until_it_is_forgotten(home: Path) -> None:
         await harness.say("/forget Zanzibar")
         task = await begun(harness, model, "How is Lisbon?")
         model.gate = None
-        await harness.services.database.write(lambda connection: connection.execute("UPDATE erasures SET begun_at = 1"))
+        await harness.services.database.write(
+            lambda connection: connection.execute("UPDATE erasures SET begun_at = 1")
+        )
         stop = asyncio.create_task(harness.say("/stop", **ELSEWHERE))
-        lane = harness.router._queues._queues["telegram:42/9"]
-        while lane.running is not None:
+        lane = harness.queues._queues["telegram:42/9"]
+        while lane.timeout is not None:
             await asyncio.wait({stop}, timeout=0.01)
         assert not stop.done(), "what is said of it waits"
-        assert await harness.services.forgetting.tend()
+        assert await harness.services.forgetting.maintain()
         assert (await stop).answer is None
         assert "[stopped]" in (await task).text
 
@@ -82,11 +86,19 @@ async def test_a_tool_that_has_done_something_is_not_called_again(home: Path) ->
     async def look(arguments: Json, context: ToolContext) -> str:
         return "She lives in Zanzibar."
 
-    model = ScriptedModel(says("ok"), calls(("send", {"to": "Ana"}), ("look", {})), says("It is sent."))
+    model = ScriptedModel(
+        says("ok"), calls(("send", {"to": "Ana"}), ("look", {})), says("It is sent.")
+    )
     async with open_gateway(home, model) as harness:
-        tools = harness.router._agent.tool_runner.tools
+        tools = harness.agent.tool_runner.tools
         tools["send"] = Tool(name="send", description="Sends.", schema={"type": "object"}, run=send)
-        tools["look"] = Tool(name="look", description="Looks.", schema={"type": "object"}, run=look, is_reading=True)
+        tools["look"] = Tool(
+            name="look",
+            description="Looks.",
+            schema={"type": "object"},
+            run=look,
+            is_read_only=True,
+        )
         await harness.say("I moved to Zanzibar in May.")
         task = asyncio.create_task(harness.say("Send it to Ana.", **ELSEWHERE))
         await at_work.wait()
@@ -102,7 +114,9 @@ async def test_a_tool_that_has_done_something_is_not_called_again(home: Path) ->
 
 async def test_an_incognito_answer_made_of_it_is_held_no_more(home: Path) -> None:
     searching = calls(("session_search", {"query": "where I live"}))
-    model = ScriptedModel(says("ok"), searching, says("You live in Zanzibar."), says("I do not know."), says("No."))
+    model = ScriptedModel(
+        says("ok"), searching, says("You live in Zanzibar."), says("I do not know."), says("No.")
+    )
     async with open_gateway(home, model) as harness:
         await harness.say("I moved to Zanzibar in May, where I live now.")
         await harness.say("/incognito", **ELSEWHERE)
@@ -130,12 +144,14 @@ async def test_a_question_that_was_deleted_meanwhile_is_left_unanswered(home: Pa
         await harness.say("I moved to Zanzibar in May.")
         task = await begun(harness, model, "Where do I live?", message_id="77")
         gate, model.gate = model.gate, None
-        await harness.router.admit(harness.inbound("", **ELSEWHERE, message_id="77", kind="delete"), KeptReply())
-        assert await harness.services.inbox.waiting() == [], "nor after a crash"
+        await harness.admission.admit(
+            harness.inbound("", **ELSEWHERE, message_id="77", kind="delete"), KeptReply()
+        )
+        assert await harness.services.inbox.list_waiting() == [], "nor after a crash"
         await forgotten(harness, "Zanzibar")
         assert gate is not None
         gate.set()
-        assert "leave it unanswered" in (await task).text
+        assert "won't answer it" in (await task).text
         assert len(model.requests) == 2
 
 
@@ -143,16 +159,22 @@ async def test_a_deleted_question_is_not_taken_up_after_a_crash(home: Path) -> N
     model = ScriptedModel(says("A fine place."))
     async with open_gateway(home, model) as harness:
         task = await begun(harness, model, "How is Lisbon?", message_id="77")
-        await harness.router.admit(harness.inbound("", **ELSEWHERE, message_id="77", kind="delete"), KeptReply())
-        harness.router.cancel()
+        await harness.admission.admit(
+            harness.inbound("", **ELSEWHERE, message_id="77", kind="delete"), KeptReply()
+        )
+        harness.turns.cancel()
         await asyncio.wait({task})
     async with open_gateway(home, model) as harness:
-        assert await harness.router.resume(harness.platforms["telegram"], timedelta(hours=1)) == []
-        assert await harness.services.inbox.waiting() == []
+        assert (
+            await harness.admission.resume(harness.platforms["telegram"], timedelta(hours=1)) == []
+        )
+        assert await harness.services.inbox.list_waiting() == []
 
 
-async def test_who_waits_for_the_notes_is_told_so_at_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "_LOCK_TIMEOUT_S", 0.1)
+async def test_who_waits_for_the_notes_is_told_so_at_once(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.notes.locking.LOCK_TIMEOUT_S", 0.1)
     async with open_gateway(home) as harness:
         await harness.say("I moved to Zanzibar in May.")
         await harness.say("/forget Zanzibar")
@@ -166,8 +188,8 @@ async def test_who_waits_for_the_notes_is_told_so_at_once(home: Path, monkeypatc
 
 async def test_a_question_that_is_put_again_is_one_question(home: Path) -> None:
     async with open_gateway(home) as harness:
-        agent, times = harness.router._agent, 0
-        keep = agent.keep
+        agent, times = harness.agent, 0
+        keep = agent.store_command
 
         async def interrupted(*arguments: Any, **options: Any) -> None:
             nonlocal times
@@ -177,7 +199,7 @@ async def test_a_question_that_is_put_again_is_one_question(home: Path) -> None:
             await keep(*arguments, **options)
 
         await harness.say("I moved to Zanzibar in May.")
-        agent.keep = interrupted  # type: ignore[method-assign]
+        agent.store_command = interrupted  # type: ignore[method-assign]
         await harness.say("/forget Zanzibar")
         assert times == 2
         assert "Forgotten: 1 message" in (await harness.say("yes")).text
@@ -186,7 +208,7 @@ async def test_a_question_that_is_put_again_is_one_question(home: Path) -> None:
 class Sealed(HomeFiles):
     """Files that nobody can write."""
 
-    def erase(self, scopes: frozenset[Scope], quoting: Quoting) -> list[str]:
+    def erase(self, scopes: frozenset[Scope], quoting: QuoteMatcher) -> list[str]:
         return ["mneme.log"]
 
 
@@ -199,14 +221,16 @@ async def test_a_file_that_cannot_be_written_is_named_and_holds_up_nobody(
     async with open_gateway(home) as harness:
         await harness.say("/memory add Lives in Zanzibar")
         harness.services.forgetting.files = Sealed(harness.services.settings.home)
-        monkeypatch.setattr(pages.NoteFiles, "keep", keep)
+        monkeypatch.setattr(pages.NoteFiles, "write", keep)
         receipt = (await forgotten(harness, "Zanzibar")).text
-        assert "`mneme.log` cannot be written" in receipt
-        assert "`MEMORY.md` cannot be written" in receipt or "`USER.md` cannot be written" in receipt
+        assert "`mneme.log` can't be changed" in receipt
+        assert "`MEMORY.md` can't be changed" in receipt or "`USER.md` can't be changed" in receipt
         assert (await harness.say("hello")).text == "ok"
 
 
-async def test_a_folder_that_cannot_be_used_ends_no_process(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_folder_that_cannot_be_used_ends_no_process(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def settle() -> None:
         raise PermissionError(13, "Permission denied")
 
@@ -214,7 +238,7 @@ async def test_a_folder_that_cannot_be_used_ends_no_process(home: Path, monkeypa
         await harness.say("I moved to Zanzibar in May.")
         await harness.say("/forget Zanzibar")
         with monkeypatch.context() as patched:
-            patched.setattr(harness.services.notebook, "settle", settle)
+            patched.setattr(harness.services.notebook, "wait_for_writes", settle)
             assert "cannot be used (Permission denied)" in (await harness.say("yes")).text
             assert await harness.services.forgetting.resume() == 1, "and nothing is raised"
         assert await harness.services.forgetting.resume() == 1

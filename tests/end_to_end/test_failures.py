@@ -1,4 +1,5 @@
-"""When a turn cannot be answered: what was said is kept, told once, and the conversation stays whole."""
+"""When a turn cannot be answered: what was said is kept, told once, and the conversation stays
+whole."""
 
 from __future__ import annotations
 
@@ -9,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from core.agent.offline import Offline
+from core.agent.offline import OfflineModel
 from core.errors import ModelError, StoreError
-from core.models.wrappers import FallbackModel
+from core.models.metering import FallbackModel
 from core.types import Address, Message, Scope, Session, Usage
 from gateway import texts as words
 from tests.fixtures.clock import SteadyClock
@@ -24,7 +25,10 @@ pytestmark = pytest.mark.slow
 async def texts(harness: GatewayHarness, kind: str = "chat") -> list[str]:
     return await harness.services.database.read(
         lambda connection: [
-            row[0] for row in connection.execute("SELECT text FROM messages WHERE kind = ? ORDER BY id", (kind,))
+            row[0]
+            for row in connection.execute(
+                "SELECT text FROM messages WHERE kind = ? ORDER BY id", (kind,)
+            )
         ]
     )
 
@@ -35,48 +39,59 @@ async def test_what_was_said_is_kept_when_the_turn_fails_before_it_began(home: P
         async def broken(turn: object) -> object:
             raise StoreError("The disk is slow.")
 
-        harness.router._agent.sessions.open = broken  # type: ignore[assignment,method-assign]
+        harness.agent.sessions.open = broken  # type: ignore[assignment,method-assign]
         reply = await harness.say("an important thought")
         assert reply.text.startswith("The disk is slow. What you wrote is kept.")
         assert await texts(harness) == ["an important thought"]
-        assert await harness.services.inbox.waiting() == []
+        assert await harness.services.inbox.list_waiting() == []
 
 
 async def test_a_store_that_takes_no_message_any_more_is_told_of(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("a first message")
         await harness.services.database.write(
-            lambda connection: connection.execute("ALTER TABLE messages RENAME COLUMN tools TO broken").close()
+            lambda connection: connection.execute(
+                "ALTER TABLE messages RENAME COLUMN tools TO broken"
+            ).close()
         )
         assert "the log has the details under" in (await harness.say("a second one")).text
-        assert [entry.inbound.text for entry in await harness.services.inbox.waiting()] == ["a second one"]
+        assert [entry.inbound.text for entry in await harness.services.inbox.list_waiting()] == [
+            "a second one"
+        ]
 
 
 async def test_what_is_too_old_to_be_answered_is_kept(home: Path) -> None:
     async with open_gateway(home) as harness:
-        await harness.router.admit(harness.inbound("said long ago"), KeptReply())
-        await harness.router.resume(harness.platforms["telegram"], timedelta(0))
+        await harness.admission.admit(harness.inbound("said long ago"), KeptReply())
+        await harness.admission.resume(harness.platforms["telegram"], timedelta(0))
         assert await texts(harness) == ["said long ago"]
         assert "I was away" in (await texts(harness, "notice"))[0]
         assert "said long ago" in (await harness.say("/recall long ago")).text.replace("**", "")
 
 
 async def test_what_was_overheard_is_never_apologised_for(home: Path) -> None:
-    room = {"address": Address(platform="telegram", chat_id="-100"), "scope": Scope.room("telegram", "-100")}
+    room = {
+        "address": Address(platform="telegram", chat_id="-100"),
+        "scope": Scope.group("telegram", "-100"),
+    }
     told = room | {"is_direct": False, "is_addressed": False}
     options = 'rooms = ["telegram:-100"]\n[room]\nlisten = true\n'
     async with open_gateway(home, options=options) as harness:
-        await harness.router.admit(harness.inbound("overheard", "666", **told), KeptReply())
+        await harness.admission.admit(harness.inbound("overheard", "666", **told), KeptReply())
         platform = harness.platforms["telegram"]
-        for number in await harness.router.resume(platform, timedelta(0)):
-            await harness.router.serve(number)
+        for number in await harness.admission.resume(platform, timedelta(0)):
+            await harness.admission.serve(number)
         assert all(reply.answer is None for _, reply in platform.replies)
         assert await texts(harness) == ["overheard"]
 
 
-async def test_one_conversation_that_is_refused_does_not_silence_the_model_for_others(home: Path) -> None:
+async def test_one_conversation_that_is_refused_does_not_silence_the_model_for_others(
+    home: Path,
+) -> None:
     first = ScriptedModel(ModelError("The request was refused.", status=400), says("hello Bob"))
-    model = FallbackModel(first, Offline("Europe/Lisbon", "The model is out of reach"), SteadyClock())
+    model = FallbackModel(
+        first, OfflineModel("Europe/Lisbon", "The model is out of reach"), SteadyClock()
+    )
     async with open_gateway(home, model) as harness:
         assert "The request was refused." in (await harness.say("something odd I said")).text
         assert (await harness.say("hello", "7")).text == "hello Bob"
@@ -84,11 +99,11 @@ async def test_one_conversation_that_is_refused_does_not_silence_the_model_for_o
 
 async def test_a_conversation_that_the_server_finds_too_long_goes_on_in_a_child(home: Path) -> None:
     first = ScriptedModel(says("one"), ModelError("too large", status=413), says("in the child"))
-    model = FallbackModel(first, Offline("Europe/Lisbon"), SteadyClock())
+    model = FallbackModel(first, OfflineModel("Europe/Lisbon"), SteadyClock())
     async with open_gateway(home, model) as harness:
         await harness.say("first")
         assert (await harness.say("second")).text.startswith("in the child")
-        session = await harness.services.conversations.current(harness.inbound("x").address)
+        session = await harness.services.conversations.find_open(harness.inbound("x").address)
         assert session is not None
         assert session.parent_id is not None
         assert "second" in str(first.requests[-1].messages)
@@ -114,7 +129,7 @@ async def test_frames_begin_anew_when_the_fallback_takes_over(home: Path) -> Non
             on_text("The ferry to Cacilhas leaves")
             raise ModelError("The connection was lost.", is_retryable=True)
 
-    model = FallbackModel(Breaking(), Offline("Europe/Lisbon"), SteadyClock())
+    model = FallbackModel(Breaking(), OfflineModel("Europe/Lisbon"), SteadyClock())
     async with open_gateway(home, model) as harness:
         reply = await harness.say("The ferry is nice today.")
         assert reply.text.startswith("_The connection was lost._")
@@ -129,33 +144,37 @@ async def test_a_batch_that_fails_is_told_once_and_all_of_it_is_kept(home: Path)
         await model.began.wait()
         replies = [KeptReply() for _ in range(3)]
         numbers = [
-            await harness.router.admit(harness.inbound(text), reply)
+            await harness.admission.admit(harness.inbound(text), reply)
             for text, reply in zip(("one", "two", "three"), replies, strict=True)
         ]
-        opened = harness.services.conversations.opened
+        opened = harness.services.conversations.load_open
         failures = [StoreError("The disk is slow.")]
 
-        async def failing(address: Address, scopes: frozenset[Scope]) -> tuple[Session, list[Message]] | None:
+        async def failing(
+            address: Address, scopes: frozenset[Scope]
+        ) -> tuple[Session, list[Message]] | None:
             if failures:
                 raise failures.pop()
             return await opened(address, scopes)
 
-        harness.services.conversations.opened = failing  # type: ignore[method-assign]
+        harness.services.conversations.load_open = failing  # type: ignore[method-assign]
         model.gate.set()
         await first
         for number in numbers:
             assert number is not None
-            await harness.router.serve(number)
+            await harness.admission.serve(number)
         assert replies[-1].text.startswith("The disk is slow.")
         assert {"one", "two", "three"} <= set(await texts(harness))
-        assert await harness.services.inbox.waiting() == []
+        assert await harness.services.inbox.list_waiting() == []
 
 
-async def test_a_command_that_is_too_old_is_kept_as_a_command_without_its_secret(home: Path) -> None:
+async def test_a_command_that_is_too_old_is_kept_as_a_command_without_its_secret(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
-        await harness.router.admit(harness.inbound("/approve SECRET42"), KeptReply())
-        await harness.router.resume(harness.platforms["telegram"], timedelta(seconds=-1))
+        await harness.admission.admit(harness.inbound("/approve SECRET42"), KeptReply())
+        await harness.admission.resume(harness.platforms["telegram"], timedelta(seconds=-1))
         assert "/approve" in await texts(harness, "command")
         assert await texts(harness) == []
         await harness.say("hello there")
@@ -169,21 +188,23 @@ async def test_a_press_that_fails_is_no_chat_message(home: Path) -> None:
         shown = (await harness.say("/usage")).answer
         assert shown is not None
         pressed: dict[str, Any] = {"text": shown.buttons[0].id, "kind": "action", "command": None}
-        commands = harness.router._commands
-        given, answer = commands.given, commands.answer
+        commands = harness.commands
+        given, answer = commands.resolve_command, commands.answer
 
         async def broken(*_: object) -> Any:
             raise StoreError("The disk is slow.")
 
-        commands.given = broken  # type: ignore[assignment,method-assign]
+        commands.resolve_command = broken  # type: ignore[assignment,method-assign]
         for _ in range(3):
             with pytest.raises(StoreError):
                 await harness.say(**pressed)
-        assert await harness.services.inbox.waiting() == [], "the platform brings it again"
+        assert await harness.services.inbox.list_waiting() == [], "the platform brings it again"
         [(address, told)] = harness.platforms["telegram"].replies
         assert address.chat_id == "42"
-        assert told.text == words.OUTAGE.format(reason="The disk is slow. "), "once, by a message that needs no store"
-        commands.given, commands.answer = given, broken  # type: ignore[assignment,method-assign]
+        assert told.text == words.OUTAGE.format(reason="The disk is slow. "), (
+            "once, by a message that needs no store"
+        )
+        commands.resolve_command, commands.answer = given, broken  # type: ignore[assignment,method-assign]
         assert (await harness.say(**pressed)).text.startswith("The disk is slow.")
         commands.answer = answer  # type: ignore[method-assign]
         assert (await harness.say(**pressed)).answer is not None
@@ -193,14 +214,19 @@ async def test_a_press_that_fails_is_no_chat_message(home: Path) -> None:
 
 async def test_a_question_asked_again_in_a_child_stands_there_once(home: Path) -> None:
     first = ScriptedModel(ModelError("too large", status=413), says("the beginning"))
-    model = FallbackModel(first, Offline("Europe/Lisbon"), SteadyClock())
-    async with open_gateway(home, model, "[model]\nwindow_tokens = 8000\n") as harness, asyncio.TaskGroup() as tasks:
+    model = FallbackModel(first, OfflineModel("Europe/Lisbon"), SteadyClock())
+    async with (
+        open_gateway(home, model, "[model]\nwindow_tokens = 8000\n") as harness,
+        asyncio.TaskGroup() as tasks,
+    ):
         first.gate = asyncio.Event()
         turn = tasks.create_task(harness.say("long " * 3000))
         await first.began.wait()
         await harness.say("/stop")
         assert (await turn).text.endswith("[stopped]")
-        session = await harness.services.conversations.current(harness.inbound("x").address)
+        session = await harness.services.conversations.find_open(harness.inbound("x").address)
         assert session is not None
-        rows = await harness.services.conversations.history(session, frozenset((session.scope,)))
+        rows = await harness.services.conversations.load_history(
+            session, frozenset((session.scope,))
+        )
         assert [row.role for row in rows] == ["user", "assistant"]

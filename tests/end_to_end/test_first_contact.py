@@ -1,4 +1,5 @@
-"""A stranger is let in, in a chat or by the shell, and is answered: with the real process, on both platforms."""
+"""A stranger is let in, in a chat or by the shell, and is answered: with the real process, on both
+platforms."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from typing import Any, TypeVar
 import pytest
 
 from core.ports import Clock
-from core.types import Account, Quoted
+from core.types import Account, Quote
 from gateway import texts
 from tests.fixtures.command_line import good
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
@@ -59,7 +60,10 @@ async def two_strangers(live: LiveSystem) -> tuple[Read, Read, str, str]:
     live.telegram.user_says(STRANGER, "Is the ferry at nine?")
     live.telegram.user_says(STRANGER, "Hello?")
     await live.discord.user_says(channel, "Where is the kayak?", boris)
-    telegram, discord = partial(read, live.telegram.texts, STRANGER), partial(read, live.discord.said, channel)
+    telegram, discord = (
+        partial(read, live.telegram.texts, STRANGER),
+        partial(read, live.discord.said, channel),
+    )
     await live.until(lambda: bool(telegram() and discord()) and not live.telegram.updates)
     return telegram, discord, code_in(telegram()), code_in(discord())
 
@@ -72,8 +76,11 @@ async def test_who_is_approved_while_it_runs_is_told_and_answered(home: Path) ->
         await live.until(lambda: "You said: hello" in live.telegram.texts(PERSON))
         live.telegram.person(STRANGER, "Ana\u202e")
         telegram, discord, code, other = await two_strangers(live)
-        assert "The person who runs me" in telegram()[0]
-        marked = ("Ana\u2039U+202E\u203a (⚠ invisible characters;", "B\u043eris (⚠ letters of two alphabets;")
+        assert "the person who runs me" in telegram()[0]
+        marked = (
+            "Ana\u2039U+202E\u203a (⚠ invisible characters;",
+            "B\u043eris (⚠ letters of two alphabets;",
+        )
         await live.until(lambda: all(one in str(live.telegram.texts(PERSON)) for one in marked))
         live.tells_telegram(f"/approve {code}")
         await live.until(lambda: telegram()[1:] == [ADMITTED, "You said: Is the ferry at nine?"])
@@ -85,7 +92,9 @@ async def test_who_is_approved_while_it_runs_is_told_and_answered(home: Path) ->
 
 
 @pytest.mark.slow
-async def test_who_is_approved_while_it_is_down_is_answered_once_whenever_it_is_killed(home: Path) -> None:
+async def test_who_is_approved_while_it_is_down_is_answered_once_whenever_it_is_killed(
+    home: Path,
+) -> None:
     may_answer = asyncio.Event()
 
     def answer(body: dict[str, Any]) -> ModelReply:
@@ -101,7 +110,9 @@ async def test_who_is_approved_while_it_is_down_is_answered_once_whenever_it_is_
         await live.until(lambda: telegram()[1:2] == discord()[1:2] == [ADMITTED])
         # What was sent and is not known to be there yet is sent again, with a mark that says so.
         told = "SELECT count(*) FROM outbox WHERE key LIKE 'admitted:%' AND done_at IS NOT NULL"
-        await live.until(lambda: live.query(told) == [(2,)] and live.query("SELECT * FROM pairings") == [])
+        await live.until(
+            lambda: live.query(told) == [(2,)] and live.query("SELECT * FROM pairings") == []
+        )
         await live.kill()
         await live.start()
         may_answer.set()
@@ -131,7 +142,9 @@ async def test_who_starts_it_is_told_what_to_type_until_an_account_is_theirs(hom
         await live.kill()
         (home / "mneme.toml").write_text("")
         await live.start()
-        assert live.log().count("https://t.me/mneme_bot") == 1, "an account approved at the command line stays"
+        assert live.log().count("https://t.me/mneme_bot") == 1, (
+            "an account approved at the command line stays"
+        )
         assert live.log().count("https://discord.com/users/") == 1
 
 
@@ -145,12 +158,16 @@ async def stored(harness: GatewayHarness) -> str:
 async def admitted(harness: GatewayHarness, code: str) -> list[str]:
     """What somebody reads once they are approved."""
     await harness.say(f"/approve {code}")
-    await harness.router.answer_admitted(("telegram",), DAY)
-    await harness.router.drain(5)
+    await harness.admission.answer_approved([harness.platforms["telegram"]], DAY)
+    await harness.turns.drain(5)
     told = []
-    while due := await harness.services.outbox.due(harness.services.clock.now()):
-        told += [item.answer.text for item in due if item.answer is not None and item.address.chat_id == "666"]
-        await asyncio.gather(*(harness.services.outbox.done(item.key) for item in due))
+    while due := await harness.services.outbox.list_due(harness.services.clock.now()):
+        told += [
+            item.answer.text
+            for item in due
+            if item.answer is not None and item.address.chat_id == "666"
+        ]
+        await asyncio.gather(*(harness.services.outbox.mark_done(item.key) for item in due))
     return told
 
 
@@ -167,7 +184,7 @@ async def test_what_waited_for_more_than_a_day_is_not_answered_and_that_is_said(
         long_ago = harness.services.clock.now() - timedelta(days=3)
         code = (await harness.say("Is it Sunday?", "666", sent_at=long_ago)).text.split("`")[1]
         [told] = await admitted(harness, code)
-        assert told == f"{texts.ADMITTED}\n\n{texts.away(timedelta(days=3))}"
+        assert told == f"{texts.ADMITTED}\n\n{texts.away_notice(timedelta(days=3))}"
         assert model.requests == []
         assert await stored(harness) == "[]"
 
@@ -177,14 +194,18 @@ async def test_one_message_waits_as_it_was_edited_last_and_no_command(home: Path
     async with open_gateway(home, model) as harness:
         code = (await harness.say("/remind me of the vault", "666")).text.split("`")[1]
         assert "vault" not in await stored(harness)
-        answered = Quoted(kind="reply", text="the vault of somebody else", name="Cy", user_id="9")
-        await harness.say("the ferry leaves at nine " * 1000, "666", message_id="5", quoted=answered, reply_to="4")
+        answered = Quote(kind="reply", text="the vault of somebody else", name="Cy", user_id="9")
+        await harness.say(
+            "the ferry leaves at nine " * 1000, "666", message_id="5", quote=answered, reply_to="4"
+        )
         assert len(await stored(harness)) < 6000
         assert "vault" not in await stored(harness), "only what the stranger said"
         await harness.say("and the kayak is blue", "666", message_id="6")
         assert "kayak" not in await stored(harness)
-        edit = replace(harness.inbound("the ferry leaves at ten", "666"), kind="edit", message_id="5")
-        await harness.router.admit(edit, KeptReply())
+        edit = replace(
+            harness.inbound("the ferry leaves at ten", "666"), kind="edit", message_id="5"
+        )
+        await harness.admission.admit(edit, KeptReply())
         assert await admitted(harness, code) == [texts.ADMITTED, "ok"]
         assert model.sent().count("the ferry leaves at") == 1
         assert "the ferry leaves at ten" in model.sent()
@@ -193,26 +214,32 @@ async def test_one_message_waits_as_it_was_edited_last_and_no_command(home: Path
 async def test_what_is_deleted_on_the_platform_is_not_answered(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
-        code = (await harness.say("my password is hunter2", "666", message_id="5")).text.split("`")[1]
+        code = (await harness.say("my password is hunter2", "666", message_id="5")).text.split("`")[
+            1
+        ]
         gone = replace(harness.inbound("", "666"), kind="delete", message_id="5")
-        await harness.router.admit(gone, KeptReply())
+        await harness.admission.admit(gone, KeptReply())
         assert "hunter2" not in await stored(harness)
         assert await admitted(harness, code) == [texts.ADMITTED]
 
 
 @pytest.mark.parametrize("is_removed", [False, True])
-async def test_with_its_code_what_a_stranger_wrote_is_gone_to_the_byte(home: Path, is_removed: bool) -> None:
+async def test_with_its_code_what_a_stranger_wrote_is_gone_to_the_byte(
+    home: Path, is_removed: bool
+) -> None:
     async with open_gateway(home) as harness:
         services = harness.services
         await harness.say("my secret plan", "666")
         assert "secret plan" in await stored(harness)
-        await services.forgetting.tend()
+        await services.forgetting.maintain()
         assert "secret plan" in await stored(harness)
         if is_removed:
-            await services.removals.remove([Account(platform="telegram", user_id="666")], services.clock.now())
+            await services.removals.remove(
+                [Account(platform="telegram", user_id="666")], services.clock.now()
+            )
         else:
             services.forgetting.erasures._clock = LaterClock(services.clock)
-        while await services.forgetting.tend():
+        while await services.forgetting.maintain():
             pass
         raw = (home / "state.db").read_bytes() + (home / "state.db-wal").read_bytes()
         assert b"secret plan" not in raw
@@ -225,7 +252,7 @@ async def test_forgetting_reaches_what_waits(home: Path) -> None:
         asked = await harness.say("/forget Zanzibar", "7")
         assert "Zanzibar" in await stored(harness), "nobody else's"
         assert asked.answer is not None
-        assert asked.answer.confirm is None
+        assert asked.answer.confirm_command is None
         await harness.say("/forget Zanzibar")
         await harness.say("yes")
         assert "Zanzibar" not in await stored(harness)

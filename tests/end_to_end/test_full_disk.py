@@ -1,4 +1,5 @@
-"""A disk that is full while Mneme runs: everybody is told, nothing is lost, and it goes on once there is room."""
+"""A disk that is full while Mneme runs: everybody is told, nothing is lost, and it goes on once
+there is room."""
 
 from __future__ import annotations
 
@@ -72,7 +73,8 @@ class MountedDisk(Disk):
 
 
 class LimitedDisk(Disk):
-    """No file of the program may grow or be written any more: that can be had everywhere on Linux."""
+    """No file of the program may grow or be written any more: that can be had everywhere on
+    Linux."""
 
     @contextmanager
     def full(self) -> Iterator[None]:
@@ -99,7 +101,9 @@ async def running(disk: Disk, api: BotApi, log: Path) -> AsyncIterator[None]:
         "MNEME_TELEGRAM_API_URL": api.url,
     }
     with log.open("wb") as errors:
-        process = await asyncio.create_subprocess_exec(*disk.shell, script, cwd=ROOT, env=environment, stderr=errors)
+        process = await asyncio.create_subprocess_exec(
+            *disk.shell, script, cwd=ROOT, env=environment, stderr=errors
+        )
     disk.pid = process.pid
     try:
         await api.wait_for(lambda: bool(api.called("getUpdates")), START_S)
@@ -112,11 +116,19 @@ async def running(disk: Disk, api: BotApi, log: Path) -> AsyncIterator[None]:
 @pytest.mark.parametrize(
     "kind",
     [
-        pytest.param(MountedDisk, marks=pytest.mark.skipif(not _has_mounts(), reason="needs the right to mount")),
-        pytest.param(LimitedDisk, marks=pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs Linux")),
+        pytest.param(
+            MountedDisk,
+            marks=pytest.mark.skipif(not _has_mounts(), reason="needs the right to mount"),
+        ),
+        pytest.param(
+            LimitedDisk,
+            marks=pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs Linux"),
+        ),
     ],
 )
-async def test_a_full_disk_is_told_and_what_comes_after_it_is_answered(kind: type[Disk], tmp_path: Path) -> None:
+async def test_a_full_disk_is_told_and_what_comes_after_it_is_answered(
+    kind: type[Disk], tmp_path: Path
+) -> None:
     disk = kind(tmp_path / "disk")
     disk.folder.mkdir()
     async with BotApi() as api, running(disk, api, tmp_path / "log"):
@@ -129,7 +141,9 @@ async def test_a_full_disk_is_told_and_what_comes_after_it_is_answered(kind: typ
                 await api.wait_for(lambda: told(words) > 0, patience_s)
             except TimeoutError:
                 log = (tmp_path / "log").read_text(errors="replace")
-                raise AssertionError(f"nobody read “{words}”:\n{api.texts(PERSON)}\n{log[-4000:]}") from None
+                raise AssertionError(
+                    f"nobody read “{words}”:\n{api.texts(PERSON)}\n{log[-4000:]}"
+                ) from None
 
         api.user_says(PERSON, "/whoami")
         await until("my owner", START_S)
@@ -137,17 +151,17 @@ async def test_a_full_disk_is_told_and_what_comes_after_it_is_answered(kind: typ
         await until("water the plants", START_S)
         with disk.full():
             api.user_says(PERSON, "/title Boats")
-            await until("I cannot keep what you write at the moment")
+            await until("I can't save messages right now")
             api.user_says(PERSON, "/title Ferries")
             polls = len(api.called("getUpdates"))
             await api.wait_for(lambda: len(api.called("getUpdates")) >= polls + 4, START_S)
-            assert told("I cannot keep what you write") == 1, "not again and again"
+            assert told("I can't save messages right now") == 1, "not again and again"
             assert told("⏰") == 0
         api.user_says(PERSON, "/title Harbours")
-        await until("is called “Harbours” now")
-        await until("is called “Boats” now", 0.1)
+        await until("is now called “Harbours”")
+        await until("is now called “Boats”", 0.1)
         await until("⏰ Reminder 1: water the plants")
-        assert told("is called “Ferries” now") == told("⏰") == 1
+        assert told("is now called “Ferries”") == told("⏰") == 1
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs Linux")
@@ -159,15 +173,17 @@ async def test_on_discord_messages_and_commands_wait_for_room(home: Path) -> Non
         disk.pid = live.process.pid
 
         def told(words: str) -> int:
-            return sum(words in text for text in discord.said(live.channel, viewer=live.discord_person))
+            return sum(
+                words in text for text in discord.said(live.channel, viewer=live.discord_person)
+            )
 
         await live.tells_discord("/whoami")
         await live.until(lambda: told("my owner") == 1)
         with disk.full():
             await live.tells_discord("/title Boats")
-            await live.until(lambda: told("I cannot keep what you write at the moment") == 1, PATIENCE_S)
+            await live.until(lambda: told("I can't save messages right now") == 1, PATIENCE_S)
             await discord.slash(live.channel, live.discord_person, "title", text="Ferries")
             await live.tells_discord("/title Harbours")
-        await live.until(lambda: told("is called “Harbours” now") == 1, PATIENCE_S)
-        assert (told("is called “Boats” now"), told("is called “Ferries” now")) == (1, 1)
-        assert told("I cannot keep what you write") == 1, "not again and again"
+        await live.until(lambda: told("is now called “Harbours”") == 1, PATIENCE_S)
+        assert (told("is now called “Boats”"), told("is now called “Ferries”")) == (1, 1)
+        assert told("I can't save messages right now") == 1, "not again and again"

@@ -1,4 +1,5 @@
-"""What the prompt tells the model about its own window is so, on every platform: each line is held against turns."""
+"""What the prompt tells the model about its own window is so, on every platform: each line is held
+against turns."""
 
 from __future__ import annotations
 
@@ -9,12 +10,32 @@ from typing import Any
 
 import pytest
 
-from core.agent.prompt import GUIDANCE
+from core.agent.prompt import GUIDANCE_FILE
 from core.dates.schedule import Schedule
-from core.guard.fence import ANSWERED, ANSWERING, CALLED, DELIVERED, FORWARDED, NUDGED, OPENING, TIME_LINE, mark
+from core.guard.origin_and_fence import (
+    EARLIER_ANSWERS_LEAD,
+    FORWARD_LEAD,
+    JOB_RESULTS_LEAD,
+    NUDGE_LEAD,
+    OPENING,
+    QUOTE_LEAD,
+    SKILL_LEAD,
+    TIME_LINE,
+    account_mark,
+)
 from core.store.jobs import Job
 from core.store.notes import INSTRUCTIONS, Operation
-from core.types import LOCAL, Account, Address, Attachment, Message, Quoted, Scope, Sender, Session
+from core.types import (
+    LOCAL_SCOPE,
+    Account,
+    Address,
+    Attachment,
+    Message,
+    Quote,
+    Scope,
+    Sender,
+    Session,
+)
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.note_edits import add_note
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -25,21 +46,28 @@ pytestmark = pytest.mark.slow
 ROOM = Address(platform="discord", chat_id="900")
 PLACES: Mapping[str, dict[str, Any]] = {
     "telegram": {},
-    "discord": {"address": ROOM, "scope": Scope.room("discord", "900"), "is_direct": False, "is_addressed": True},
+    "discord": {
+        "address": ROOM,
+        "scope": Scope.group("discord", "900"),
+        "is_direct": False,
+        "is_addressed": True,
+    },
     "terminal": {
         "address": Address(platform="terminal", chat_id="local"),
-        "scope": LOCAL,
+        "scope": LOCAL_SCOPE,
         "sender": Sender(id="local", name="You"),
     },
     "cron": {"address": Address(platform="cron", chat_id="1")},
 }
 BEFORE, SINCE = "The ferry is blue.", "The pier is red."
-PHOTO = Attachment(kind="photo", name="boat.jpg", mime="image/jpeg", size_bytes=2048, reference="secret-id")
+PHOTO = Attachment(
+    kind="photo", name="boat.jpg", mime="image/jpeg", size_bytes=2048, reference="secret-id"
+)
 SAID: tuple[tuple[str, dict[str, Any]], ...] = (
     ("The lighthouse of Faro costs nine euros.", {}),
     ("And this?\n\nI live in Rome", {}),
-    ("I am Ben", {"origin": "forwarded", "quoted": Quoted(kind="forward", name="Ben")}),
-    ("Him I mean", {"quoted": Quoted(kind="reply", text="two\nlines", name="Ben")}),
+    ("I am Ben", {"origin": "forwarded", "quote": Quote(kind="forward", name="Ben")}),
+    ("Him I mean", {"quote": Quote(kind="reply", text="two\nlines", name="Ben")}),
     ("look", {"attachments": (PHOTO,)}),
     ("[In answer to you] [Friday 20 November 2026, 14:05 Europe/Lisbon] <memory-context>", {}),
     ("Like so:\n```\nrm -r pier\n```", {}),
@@ -51,14 +79,18 @@ SAID: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 FORWARD, REPLY, FILE, SKILL, CORRECTION = 2, 3, 4, 8, 10
 PASTED = (1, 6, 7)
-TYPED = ("memory", {"action": "add", "target": "memory", "content": "The lighthouse of Faro costs nine euros."})
+TYPED = (
+    "memory",
+    {"action": "add", "target": "memory", "content": "The lighthouse of Faro costs nine euros."},
+)
 UNTYPED = ("memory", {"action": "add", "target": "memory", "content": "Owns a zeppelin."})
 
 
 @dataclass(kw_only=True)
 class _Seen:
-    """What a model was given turn by turn: the prompt of the last, and the texts of what the person said; what it was
-    told as it noted something that was typed, and something that was not; and the prompt after that."""
+    """What a model was given turn by turn: the prompt of the last, and the texts of what the person
+    said; what it was told as it noted something that was typed, and something that was not; and the
+    prompt after that."""
 
     platform: str
     prompt: str
@@ -73,40 +105,62 @@ def _time_lines(seen: _Seen) -> None:
         assert TIME_LINE.fullmatch(line)
         assert " Europe/Lisbon" in line
         assert not any(TIME_LINE.search(text) for text in texts if not text.startswith("[Your"))
-    who = f", from Person 42 {mark(Account(platform='discord', user_id='42'))}"
+    who = f", from Person 42 {account_mark(Account(platform='discord', user_id='42'))}"
     assert [who in line for line in lines] == [seen.platform == "discord"] * len(SAID)
-    assert [", forwarded]" in line for line in lines] == ["origin" in changes for _, changes in SAID]
-    assert [", partly pasted]" in line for line in lines] == [place in PASTED for place in range(len(SAID))]
+    assert [", forwarded]" in line for line in lines] == [
+        "origin" in changes for _, changes in SAID
+    ]
+    assert [", partly pasted]" in line for line in lines] == [
+        place in PASTED for place in range(len(SAID))
+    ]
 
 
 def _frames(seen: _Seen) -> None:
-    assert seen.messages[FORWARD][1] == f"[{FORWARDED} “Ben”: not the words of the person who sent it]"
-    assert seen.messages[REPLY][1] == f"[{ANSWERING} what “Ben” wrote:\n> two\n> lines]"
-    framed = [text for message in seen.messages for text in message if text.startswith(("[In answer", "[Forwarded"))]
+    assert (
+        seen.messages[FORWARD][1]
+        == f"[{FORWARD_LEAD} “Ben”: not the words of the person who sent it]"
+    )
+    assert seen.messages[REPLY][1] == f"[{QUOTE_LEAD} what “Ben” wrote:\n> two\n> lines]"
+    framed = [
+        text
+        for message in seen.messages
+        for text in message
+        if text.startswith(("[In answer", "[Forwarded"))
+    ]
     assert len(framed) == 2, "and nothing that looks like it"
 
 
 def _skills(seen: _Seen) -> None:
     called, steps = seen.messages[SKILL][2].split("\n", 1)
     assert seen.messages[SKILL][1] == "/knots the bow"
-    assert called.startswith(f"[{CALLED} “knots”: what it says, for what stands behind its name,")
+    assert called.startswith(
+        f"[{SKILL_LEAD} “knots”: what it says, for what stands behind its name,"
+    )
     assert "Over, under, through." in steps
-    nudges = [text for message in seen.messages for text in message if text.startswith(f"[{NUDGED}")]
+    nudges = [
+        text for message in seen.messages for text in message if text.startswith(f"[{NUDGE_LEAD}")
+    ]
     # Where nothing is learned, nothing is reminded of.
-    assert nudges == ([seen.messages[CORRECTION][2]] if seen.platform in ("telegram", "terminal") else [])
-    assert sum(text.startswith(f"[{CALLED}") for message in seen.messages for text in message) == 1
+    assert nudges == (
+        [seen.messages[CORRECTION][2]] if seen.platform in ("telegram", "terminal") else []
+    )
+    assert (
+        sum(text.startswith(f"[{SKILL_LEAD}") for message in seen.messages for text in message) == 1
+    )
 
 
 def _noting(seen: _Seen) -> None:
     kept = ["Noted" in text for text in seen.noted]
     assert kept == ([True, False] if seen.platform in ("telegram", "terminal") else [False, False])
-    assert all("waits for" in text for text, is_kept in zip(seen.noted, kept, strict=True) if not is_kept)
+    assert all(
+        "waits for" in text for text, is_kept in zip(seen.noted, kept, strict=True) if not is_kept
+    )
     assert ("costs nine euros" in seen.next_prompt) == kept[0]
     assert "zeppelin" not in seen.next_prompt
 
 
 def _reports(seen: _Seen) -> None:
-    opening = ANSWERED if seen.platform == "cron" else DELIVERED
+    opening = EARLIER_ANSWERS_LEAD if seen.platform == "cron" else JOB_RESULTS_LEAD
     assert f"[{opening} …]" in seen.prompt
     assert seen.messages[-1][1].startswith(f"[{opening} ")
     assert seen.messages[-1][1].endswith("Feed the heron.")
@@ -151,16 +205,33 @@ READING = ("session_search", "skill_view")
 
 
 async def delivered(harness: GatewayHarness, address: Address, scope: Scope) -> None:
-    """A job has said something: in the conversation, or, of a scheduled question, where that is answered."""
-    now, jobs, conversations = harness.services.clock.now(), harness.services.jobs, harness.services.conversations
+    """A job has said something: in the conversation, or, of a scheduled question, where that is
+    answered."""
+    now, jobs, conversations = (
+        harness.services.clock.now(),
+        harness.services.jobs,
+        harness.services.conversations,
+    )
     if address.platform == "cron":
         target = Address(platform="telegram", chat_id="42")
         await harness.say("hello")
-        job = Job(schedule=Schedule(zone="UTC", at=now), text="x", target=target, scope=scope, created_at=now)
+        job = Job(
+            schedule=Schedule(zone="UTC", at=now),
+            text="x",
+            target=target,
+            scope=scope,
+            created_at=now,
+        )
         address, number = target, (await jobs.add(job)).id
         assert number == 1, "the number of the cron address"
     session = await conversations.ensure(Session(address=address, scope=scope, started_at=now))
-    said = Message(role="assistant", text="Feed the heron.", session_id=session.id, created_at=now, origin="job")
+    said = Message(
+        role="assistant",
+        text="Feed the heron.",
+        session_id=session.id,
+        created_at=now,
+        origin="job",
+    )
     await conversations.append([replace(said, external_id=f"job:1@{now.isoformat()}")])
 
 
@@ -171,16 +242,22 @@ async def test_what_the_prompt_says_of_the_window_is_so(home: Path, platform: st
     model = ScriptedModel()
     async with open_gateway(home, model, 'rooms = ["discord:900"]\n') as harness:
         notebook = harness.services.notebook
-        await harness.say("The ferry of Faro leaves from the old pier and costs four euros.", **place)
+        await harness.say(
+            "The ferry of Faro leaves from the old pier and costs four euros.", **place
+        )
         await harness.say("/new", **place)
         await add_note(notebook, scope, frozenset((scope,)), "memory", BEFORE)
         await keep(harness.services.skills, scope, "knots", "Over, under, through.\n")
         messages = []
         for text, changes in SAID:
-            await harness.say("/whoami", **place)  # in a room, so many answers in a row want a sign of a person
+            await harness.say(
+                "/whoami", **place
+            )  # in a room, so many answers in a row want a sign of a person
             if text == SAID[-1][0]:
                 await add_note(notebook, scope, frozenset((scope,)), "memory", SINCE)
-                await harness.say("/whoami", **place)  # in a room, so many answers in a row want a sign of a person
+                await harness.say(
+                    "/whoami", **place
+                )  # in a room, so many answers in a row want a sign of a person
                 await delivered(harness, harness.inbound("", **place).address, scope)
             await harness.say(text, **{**place, **changes})
             messages.append([block["text"] for block in model.requests[-1].messages[-1]["content"]])
@@ -193,9 +270,13 @@ async def test_what_the_prompt_says_of_the_window_is_so(home: Path, platform: st
         await harness.say("well?", **place)
         after = model.requests[-1].system[0]["text"]
     prompt, tools = request.system[0]["text"], {tool["name"] for tool in request.tools}
-    seen = _Seen(platform=platform, prompt=prompt, messages=messages, noted=noted, next_prompt=after)
-    for line in GUIDANCE.read_text("utf-8").strip().splitlines()[1:]:
-        name, text = line[3:].split("} ", 1) if line.startswith("- {") else ("", line.removeprefix("- "))
+    seen = _Seen(
+        platform=platform, prompt=prompt, messages=messages, noted=noted, next_prompt=after
+    )
+    for line in GUIDANCE_FILE.read_text("utf-8").strip().splitlines()[1:]:
+        name, text = (
+            line[3:].split("} ", 1) if line.startswith("- {") else ("", line.removeprefix("- "))
+        )
         is_there = not name or (name in tools and (platform != "cron" or name in READING))
         assert (text in prompt) == is_there, line
         if is_there and not text.startswith(ADVICE):
@@ -229,7 +310,10 @@ PARTS = (
     ("You are Otto.", ()),
     ("# How you work\n", ()),
     ("Speak of tides.", ()),
-    ("# What you know\n## MEMORY (your notes): 1 % full, 18/2,200 characters\n- The ferry is blue.", ()),
+    (
+        "# What you know\n## MEMORY (your notes): 1 % full, 18/2,200 characters\n- The ferry is blue.",
+        (),
+    ),
     ("## TIDES\nHigh water at nine.", ()),
     ("- knots: Sorts the mail.", ()),
     ("# Instructions of your owner\nAnswer in verse.", ()),
@@ -241,15 +325,23 @@ PARTS = (
 
 
 @pytest.mark.parametrize("platform", PLACES)
-async def test_the_parts_of_a_prompt_stand_in_the_documented_order(home: Path, platform: str) -> None:
+async def test_the_parts_of_a_prompt_stand_in_the_documented_order(
+    home: Path, platform: str
+) -> None:
     place = {"sender": Sender(id="42", name="Person 42"), **PLACES[platform]}
     scope = place.get("scope", Scope.account("telegram", "42"))
-    files = {"SOUL.md": "You are Otto.", "AGENTS.md": "Answer in verse.", "CLAUDE.md": "Use metres."}
+    files = {
+        "SOUL.md": "You are Otto.",
+        "AGENTS.md": "Answer in verse.",
+        "CLAUDE.md": "Use metres.",
+    }
     (home / "plugins").mkdir()
     for name, text in {**files, "plugins/tides.py": TIDES}.items():
         (home / name).write_text(text, encoding="utf-8")
     model, scopes = ScriptedModel(), frozenset((scope,))
-    async with open_gateway(home, model, 'rooms = ["discord:900"]\n[memory.providers.tides]\n') as harness:
+    async with open_gateway(
+        home, model, 'rooms = ["discord:900"]\n[memory.providers.tides]\n'
+    ) as harness:
         services = harness.services
         told = [Operation(action="add", content="Speak of tides.")]
         await services.notebook.apply(scope, scopes, INSTRUCTIONS, told)

@@ -1,4 +1,5 @@
-"""A home written by 6540fd2 is healthy once it was opened, whatever the hash seed, and its plugins load."""
+"""A home written by 6540fd2 is healthy once it was opened, whatever the hash seed, and its plugins
+load."""
 
 from __future__ import annotations
 
@@ -28,7 +29,9 @@ def checked(home: Path, seed: str, *options: str) -> str:
 
 
 @pytest.mark.parametrize(("variant", "seed"), [("home", "0"), ("home_wal", "31337")])
-def test_an_upgraded_home_is_healthy_whatever_the_hash_seed(tmp_path: Path, variant: str, seed: str) -> None:
+def test_an_upgraded_home_is_healthy_whatever_the_hash_seed(
+    tmp_path: Path, variant: str, seed: str
+) -> None:
     home = unpacked(tmp_path, variant)
     wrong = ["flagged for a rebuild"]
     # The indexes are made anew while it runs, and it ends with its input.
@@ -37,7 +40,9 @@ def test_an_upgraded_home_is_healthy_whatever_the_hash_seed(tmp_path: Path, vari
             good(home, "chat", stdin="/status\n")
             wrong = [line for line in checked(home, seed).splitlines() if line.startswith("wrong")]
     # What the version before had not handled is listed once.
-    assert [line for line in wrong if "memory diary" not in line and "an earlier version" not in line] == []
+    assert [
+        line for line in wrong if "memory diary" not in line and "an earlier version" not in line
+    ] == []
 
 
 def test_what_one_seed_has_built_another_finds_right(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
-"""A home written by an earlier version opens with all that is in it, also when the process is killed while it does.
+"""A home written by an earlier version opens with all that is in it, also when the process is
+killed while it does.
 
-See tests/fixtures/homes/README.md. It all goes through the command line in a process of its own, or is read with SQL.
-"""
+See tests/fixtures/homes/README.md. It all goes through the command line in a process of its own, or
+is read with SQL."""
 
 from __future__ import annotations
 
@@ -46,9 +47,14 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 def found(home: Path, queries: list[str], scope: str = "owner") -> dict[str, int | None]:
     """The best message of each query, by its id, in what a scope sees."""
     within = () if scope == "owner" else ("--scope", scope)
-    lines = good(home, "recall", "-", "--messages", "1", "--json", *within, stdin="\n".join(queries)).splitlines()
+    lines = good(
+        home, "recall", "-", "--messages", "1", "--json", *within, stdin="\n".join(queries)
+    ).splitlines()
     messages = [json.loads(line).get("messages") for line in lines]
-    return {query: best[0]["message_id"] if best else None for query, best in zip(queries, messages, strict=True)}
+    return {
+        query: best[0]["message_id"] if best else None
+        for query, best in zip(queries, messages, strict=True)
+    }
 
 
 def rows(home: Path, sql: str) -> list[tuple[Any, ...]]:
@@ -86,18 +92,34 @@ def old(tmp_path: Path) -> Path:
 
 
 def assert_rows_kept(home: Path, without: str = "") -> None:
-    """Every row that a person could miss is there, byte for byte where the cached prefix depends on it."""
-    counts = {table: number for table, number in EXPECTED["counts"].items() if table not in {*NOT_COUNTED, without}}
+    """Every row that a person could miss is there, byte for byte where the cached prefix depends on
+    it."""
+    counts = {
+        table: number
+        for table, number in EXPECTED["counts"].items()
+        if table not in {*NOT_COUNTED, without}
+    }
     assert {table: rows(home, f"SELECT COUNT(*) FROM {table}")[0][0] for table in counts} == counts
     assert digests(home, "SELECT id, text FROM messages") == EXPECTED["texts"]
     assert digests(home, "SELECT id, sent FROM messages WHERE sent IS NOT NULL") == EXPECTED["sent"]
-    assert digests(home, "SELECT id, blocks FROM messages WHERE blocks IS NOT NULL") == EXPECTED["blocks"]
-    assert digests(home, "SELECT id, system_prompt FROM sessions WHERE system_prompt <> ''") == EXPECTED["prompts"]
-    lineage = rows(home, "SELECT id, parent_id, root_id, opens_at, end_reason FROM sessions ORDER BY id")
+    assert (
+        digests(home, "SELECT id, blocks FROM messages WHERE blocks IS NOT NULL")
+        == EXPECTED["blocks"]
+    )
+    assert (
+        digests(home, "SELECT id, system_prompt FROM sessions WHERE system_prompt <> ''")
+        == EXPECTED["prompts"]
+    )
+    lineage = rows(
+        home, "SELECT id, parent_id, root_id, opens_at, end_reason FROM sessions ORDER BY id"
+    )
     assert lineage == [tuple(row) for row in EXPECTED["lineage"]]
     closed = rows(home, "SELECT content FROM facts WHERE closed_at IS NOT NULL ORDER BY id")
     assert [content for (content,) in closed] == EXPECTED["closed_facts"]
-    people = rows(home, "SELECT group_concat(platform || ':' || user_id, ' ') FROM accounts GROUP BY person_id")
+    people = rows(
+        home,
+        "SELECT group_concat(platform || ':' || user_id, ' ') FROM accounts GROUP BY person_id",
+    )
     assert sorted(sorted(keys.split()) for (keys,) in people) == sorted(EXPECTED["people"])
 
 
@@ -116,7 +138,9 @@ def test_a_home_whose_log_was_written_back_is_the_same(tmp_path: Path) -> None:
 def test_what_is_under_way_is_kept(upgraded: Path) -> None:
     waiting = rows(upgraded, "SELECT json_extract(inbound, '$.text') FROM inbox ORDER BY id")
     assert [text for (text,) in waiting] == EXPECTED["inbox"]
-    updates = rows(upgraded, "SELECT platform, update_id, error FROM raw_updates ORDER BY update_id")
+    updates = rows(
+        upgraded, "SELECT platform, update_id, error FROM raw_updates ORDER BY update_id"
+    )
     assert updates == [
         (platform, number, error or "an earlier version had not handled it")
         for platform, number, error in EXPECTED["raw_updates"]
@@ -132,10 +156,16 @@ def test_what_is_under_way_is_kept(upgraded: Path) -> None:
     assert [key for key, *_ in items] == list(wanted)
     for key, text, posted, next_at, attempts, is_dead in items:
         item = wanted[key]
-        assert (json.loads(posted), attempts, bool(is_dead)) == (item["posted"], item["attempts"], item["is_dead"])
+        assert (json.loads(posted), attempts, bool(is_dead)) == (
+            item["posted"],
+            item["attempts"],
+            item["is_dead"],
+        )
         assert next_at == item["next_at"]
         assert item["text"] is None or text == item["text"]
-    erasures = rows(upgraded, "SELECT begun_at IS NOT NULL, done_at IS NOT NULL FROM erasures ORDER BY made_at")
+    erasures = rows(
+        upgraded, "SELECT begun_at IS NOT NULL, done_at IS NOT NULL FROM erasures ORDER BY made_at"
+    )
     assert erasures == [tuple(row) for row in EXPECTED["erasures"]]
     assert rows(upgraded, "SELECT provider, subject, last_id FROM told ORDER BY 1, 2") == [
         tuple(row) for row in EXPECTED["told"]
@@ -147,7 +177,9 @@ def test_recall_finds_what_it_found_in_every_script(upgraded: Path) -> None:
     best = found(upgraded, [case["query"] for case in EXPECTED["recall"]])
     shown = {query: texts[number] if number else None for query, number in best.items()}
     assert shown == {case["query"]: case["text"] for case in EXPECTED["recall"]}
-    assert [best[case["query"]] for case in EXPECTED["recall"]] == [case["message_id"] for case in EXPECTED["recall"]]
+    assert [best[case["query"]] for case in EXPECTED["recall"]] == [
+        case["message_id"] for case in EXPECTED["recall"]
+    ]
 
 
 @pytest.mark.parametrize("scope", ["owner", *EXPECTED["scopes"]])
@@ -156,8 +188,14 @@ def test_everybody_sees_what_they_saw(upgraded: Path, scope: str) -> None:
     seen = found(upgraded, list(EXPECTED["visible"]), scope)
     # For a word that nobody said there, what is near it is looked for ("bon sai" for bonsai).
     best = {query: texts[number] for query, number in seen.items() if number}
-    said = {query: text for query, text in best.items() if query.split()[0].casefold() in text.casefold()}
-    assert said == {query: shown[scope] for query, shown in EXPECTED["visible"].items() if scope in shown}
+    said = {
+        query: text
+        for query, text in best.items()
+        if query.split()[0].casefold() in text.casefold()
+    }
+    assert said == {
+        query: shown[scope] for query, shown in EXPECTED["visible"].items() if scope in shown
+    }
 
 
 def test_sessions_are_listed_with_their_titles(upgraded: Path) -> None:
@@ -167,7 +205,9 @@ def test_sessions_are_listed_with_their_titles(upgraded: Path) -> None:
     # A conversation of several parts is listed once, as the last of them.
     wanted = [number for number in EXPECTED["owner_sessions"] if latest[roots[number]] == number]
     assert [session["session_id"] for session in listed] == wanted
-    known = {row["session_id"]: row for sessions in EXPECTED["sessions"].values() for row in sessions}
+    known = {
+        row["session_id"]: row for sessions in EXPECTED["sessions"].values() for row in sessions
+    }
     for session in listed:
         number = session["session_id"]
         parts = [part for part in EXPECTED["owner_sessions"] if roots[part] == roots[number]]
@@ -175,7 +215,9 @@ def test_sessions_are_listed_with_their_titles(upgraded: Path) -> None:
         assert {key: session[key] for key in whole} == whole
     (shown,) = json.loads(good(upgraded, "recall", "in:1", "--json"))["sessions"]
     parts = [part for part in EXPECTED["owner_sessions"] if roots[part] == roots[1]]
-    assert len(shown["window"]) + shown["messages_after"] == sum(known[part]["messages"] for part in parts)
+    assert len(shown["window"]) + shown["messages_after"] == sum(
+        known[part]["messages"] for part in parts
+    )
 
 
 def test_notes_keep_their_text_and_their_history(upgraded: Path) -> None:
@@ -211,9 +253,14 @@ def test_jobs_keep_their_times(upgraded: Path) -> None:
 
 def test_calls_of_a_model_are_their_accounts(upgraded: Path) -> None:
     """Those in rooms are nobody's: who asked there was not noted."""
-    found = rows(upgraded, "SELECT DISTINCT key, account FROM calls JOIN scopes ON scopes.id = calls.scope_id")
+    found = rows(
+        upgraded,
+        "SELECT DISTINCT key, account FROM calls JOIN scopes ON scopes.id = calls.scope_id",
+    )
     assert {key.partition(":")[0] for key, _ in found} == {"account", "room"}
-    assert all(account == (key[8:] if key.startswith("account:") else None) for key, account in found)
+    assert all(
+        account == (key[8:] if key.startswith("account:") else None) for key, account in found
+    )
 
 
 def test_what_was_forgotten_stays_so_and_what_was_begun_is_finished(old: Path) -> None:
@@ -253,12 +300,17 @@ async def test_the_gateway_goes_on_where_the_earlier_version_was_killed(old: Pat
             return any(words in text for text in api.texts(chat))
 
         # Two accounts of one person see what either said, and others do not.
-        for chat, command in ((MEMBER, "/recall bonsai"), (OTHER, "/recall bonsai"), (OWNER, "/cron")):
+        for chat, command in (
+            (MEMBER, "/recall bonsai"),
+            (OTHER, "/recall bonsai"),
+            (OWNER, "/cron"),
+        ):
             api.user_says(chat, command)
         async with gateway(old, api):
             await api.wait_for(lambda: told(OWNER, "Due now: the second, behind it"), 30)
             await api.wait_for(lambda: told(OWNER, "renew the mooring licence"), 30)
-            # While the index is made anew not everything is found, and the answer does not repeat the question.
+            # While the index is made anew not everything is found, and the answer does not repeat
+            # the question.
             for _ in range(10):
                 with contextlib.suppress(TimeoutError):
                     await api.wait_for(lambda: told(MEMBER, "forty years old"), 3)
@@ -267,7 +319,9 @@ async def test_the_gateway_goes_on_where_the_earlier_version_was_killed(old: Pat
             assert told(MEMBER, "forty years old")
             await api.wait_for(lambda: told(OTHER, "bonsai") or told(OTHER, "Nothing found"), 30)
         texts = api.texts(OWNER)
-        assert texts.index("Due now: the first parcel ⏰") < texts.index("Due now: the second, behind it")
+        assert texts.index("Due now: the first parcel ⏰") < texts.index(
+            "Due now: the second, behind it"
+        )
         assert sum("Due now" in text for text in texts) == 2
         assert not told(OTHER, "forty years old")
     waiting = "SELECT platform FROM inbox JOIN addresses ON addresses.id = address_id"

@@ -1,4 +1,5 @@
-"""What a reminder or a scheduled question delivered is a message of the conversation in which it was said."""
+"""What a reminder or a scheduled question delivered is a message of the conversation in which it
+was said."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ import pytest
 from core.dates.schedule import Schedule
 from core.errors import ModelError
 from core.store.jobs import Job
-from core.types import Account, Address, Quoted, Request, Scope, Sender
+from core.types import Account, Address, Quote, Request, Scope, Sender
 from gateway.scheduler import Scheduler
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -35,7 +36,9 @@ async def planned(harness: GatewayHarness, text: str, late_s: float = 10, **chan
     """A job of Ana's that has been due for so long."""
     due_at = harness.services.clock.now().replace(microsecond=0) - timedelta(seconds=late_s)
     schedule = Schedule(zone="Europe/Lisbon", at=due_at)
-    job = Job(schedule=schedule, text=text, target=CHAT, scope=ANA, created_at=due_at, next_at=due_at)
+    job = Job(
+        schedule=schedule, text=text, target=CHAT, scope=ANA, created_at=due_at, next_at=due_at
+    )
     return await harness.services.jobs.add(replace(job, **changes))  # type: ignore[arg-type]
 
 
@@ -54,19 +57,19 @@ async def run(harness: GatewayHarness) -> list[str]:
         jobs=services.jobs,
         outbox=services.outbox,
         clock=services.clock,
-        deliver=lambda address: harness.platforms[address.platform].reply(address),
+        open_reply=lambda address: harness.platforms[address.platform].reply(address),
         late_after_s=120,
         on_wake=lambda: None,
-        view=harness.router.view,
+        load_view=harness.access.load_job_view,
     )
     await scheduler.open()
-    listening = asyncio.create_task(scheduler.listen(harness.router, ()))
+    listening = asyncio.create_task(scheduler.listen(harness.admission, ()))
     await asyncio.sleep(0)
     await scheduler.reload()
     listening.cancel()
     await asyncio.wait([listening])
     await scheduler.close()
-    await harness.router.drain(10)
+    await harness.turns.drain(10)
     said = [
         f"{address.key} {reply.text}"
         for platform in harness.platforms.values()
@@ -75,31 +78,37 @@ async def run(harness: GatewayHarness) -> list[str]:
     ]
     for platform in harness.platforms.values():
         platform.replies.clear()
-    while due := await services.outbox.due(services.clock.now()):
+    while due := await services.outbox.list_due(services.clock.now()):
         for item in due:
             assert item.answer is not None
             said.append(f"{item.address.key} {item.answer.text}")
-            await services.outbox.done(item.key, (f"{7000 + item.id}",))
+            await services.outbox.mark_done(item.key, (f"{7000 + item.id}",))
     return said
 
 
-async def transcript(harness: GatewayHarness, address: Address = CHAT, scope: Scope = ANA) -> list[str]:
-    session = await harness.services.conversations.current(address)
+async def transcript(
+    harness: GatewayHarness, address: Address = CHAT, scope: Scope = ANA
+) -> list[str]:
+    session = await harness.services.conversations.find_open(address)
     assert session is not None
-    rows = await harness.services.conversations.transcript(session.id, frozenset({scope}))
+    rows = await harness.services.conversations.load_transcript(session.id, frozenset({scope}))
     return [f"{row.role}: {row.text}" for row in rows]
 
 
 def blocks(request: Request, number: int = -1) -> list[str]:
     """The texts of a message of a request."""
-    return [block["text"] for block in request.messages[number]["content"] if block["type"] == "text"]
+    return [
+        block["text"] for block in request.messages[number]["content"] if block["type"] == "text"
+    ]
 
 
 def lines(request: Request) -> Iterator[str]:
     """The request as lines, one a block, without cache marks."""
     for message in request.messages:
         for block in message["content"]:
-            yield json.dumps({name: value for name, value in block.items() if name != "cache_control"})
+            yield json.dumps(
+                {name: value for name, value in block.items() if name != "cache_control"}
+            )
 
 
 def framed(request: Request) -> list[str]:
@@ -114,14 +123,21 @@ def assert_extended(requests: Sequence[Request]) -> None:
 
 
 async def rows_of(harness: GatewayHarness, where: str = "origin = 'job'") -> list[dict[str, Any]]:
-    return [dict(row) for row in await harness.services.database.fetch_all(f"SELECT * FROM messages WHERE {where}")]
+    return [
+        dict(row)
+        for row in await harness.services.database.fetch_all(
+            f"SELECT * FROM messages WHERE {where}"
+        )
+    ]
 
 
 async def test_a_reminder_puts_off_no_boundary_and_goes_along(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, "[sessions]\nidle_hours = 2.0\n") as harness:
         await harness.say("good morning")
-        await harness.services.database.execute("UPDATE messages SET created_at = created_at - 7300")
+        await harness.services.database.execute(
+            "UPDATE messages SET created_at = created_at - 7300"
+        )
         await planned(harness, "water the orchids")
         await run(harness)
         await harness.say("done")
@@ -145,7 +161,11 @@ async def test_a_reminder_is_shown_and_found_and_told_to_the_model_once(home: Pa
         assert told.startswith(f"telegram:42 ⏰ Reminder {job.id} (due ")
         assert told.endswith(", 2 hours late: I was away): water the orchids")
         text = told.removeprefix("telegram:42 ")
-        assert await transcript(harness) == ["user: good morning", "assistant: ok", f"assistant: {text}"]
+        assert await transcript(harness) == [
+            "user: good morning",
+            "assistant: ok",
+            f"assistant: {text}",
+        ]
         (row,) = await rows_of(harness)
         recalled = (await harness.say("/recall orchids role:assistant")).text
         assert "water the **orchids**" in recalled
@@ -156,7 +176,11 @@ async def test_a_reminder_is_shown_and_found_and_told_to_the_model_once(home: Pa
         assert question == "which ones?"
         assert frame.startswith(OPENING)
         assert f", message {row['id']}]\n{text}" in frame
-        assert [message["role"] for message in model.requests[1].messages] == ["user", "assistant", "user"]
+        assert [message["role"] for message in model.requests[1].messages] == [
+            "user",
+            "assistant",
+            "user",
+        ]
         assert sum(OPENING in line for line in lines(model.requests[2])) == 1
         assert_extended(model.requests)
     async with open_gateway(home, model) as harness:
@@ -190,13 +214,23 @@ async def test_of_many_the_last_three_are_told_within_a_budget(home: Path) -> No
         await harness.say("well?")
         await harness.say("again")
         frame = blocks(model.requests[1])[-2]
-        assert [f"errand {number}" in frame for number in range(5)] == [False, False, True, True, True]
+        assert [f"errand {number}" in frame for number in range(5)] == [
+            False,
+            False,
+            True,
+            True,
+            True,
+        ]
         assert len(frame) < 4_400
         assert frame.count("[…]") == 3
-        assert sum(OPENING in line for line in lines(model.requests[2])) == 1, "the others are not told later"
+        assert sum(OPENING in line for line in lines(model.requests[2])) == 1, (
+            "the others are not told later"
+        )
 
 
-async def test_a_long_result_is_cut_by_what_is_told_with_it_and_not_by_what_was_told_before(home: Path) -> None:
+async def test_a_long_result_is_cut_by_what_is_told_with_it_and_not_by_what_was_told_before(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("hello")
@@ -237,7 +271,7 @@ async def test_it_is_told_once_also_where_the_conversation_is_condensed_or_branc
         await run(harness)
         if is_told:
             await harness.say("which ones?")
-        assert "condensed" in (await harness.say("/compress")).text
+        assert "summarized" in (await harness.say("/compress")).text
         await harness.say("and then?")
         await harness.say("/branch of it")
         await harness.say("well?")
@@ -271,14 +305,21 @@ async def test_what_is_undone_takes_no_reminder_along(home: Path) -> None:
         await run(harness)
         await harness.say("/undo")
         said = await transcript(harness)
-        assert [line.rpartition(": ")[2] for line in said] == ["hello", "ok", "water the orchids", "feed the cat"]
+        assert [line.rpartition(": ")[2] for line in said] == [
+            "hello",
+            "ok",
+            "water the orchids",
+            "feed the cat",
+        ]
         await harness.say("what now?")
         frame = blocks(model.requests[-1])[-2]
         assert "orchids" in frame, "the turn that had framed it is gone"
         assert "cat" in frame
 
 
-async def test_a_scheduled_answer_names_its_question_and_the_next_run_sees_the_last_three(home: Path) -> None:
+async def test_a_scheduled_answer_names_its_question_and_the_next_run_sees_the_last_three(
+    home: Path,
+) -> None:
     model = ScriptedModel(says("ok"), *(says(f"Rain, {number} degrees") for number in range(5)))
     async with open_gateway(home, model) as harness:
         await harness.say("hello")
@@ -294,10 +335,18 @@ async def test_a_scheduled_answer_names_its_question_and_the_next_run_sees_the_l
         first, last = blocks(model.requests[1]), blocks(model.requests[-1])
         assert len(first) == 2
         assert last[1].startswith(BEFORE)
-        assert [f"Rain, {number} degrees" in last[1] for number in range(5)] == [False, True, True, True, False]
+        assert [f"Rain, {number} degrees" in last[1] for number in range(5)] == [
+            False,
+            True,
+            True,
+            True,
+            False,
+        ]
         assert last[2] == "What is the *weather* like?"
         stored = await rows_of(harness, "text LIKE '%Rain, 4%' AND kind = 'chat'")
-        assert [row["origin"] for row in stored] == ["job"], "what the schedule's own session has repeats it"
+        assert [row["origin"] for row in stored] == ["job"], (
+            "what the schedule's own session has repeats it"
+        )
         counted = await harness.services.database.fetch_all(
             "SELECT id FROM sessions WHERE messages <> (SELECT COUNT(*) FROM messages"
             " WHERE session_id = sessions.id AND kind = 'chat')"
@@ -315,7 +364,9 @@ async def test_what_says_why_there_is_no_answer_is_no_message(home: Path) -> Non
         assert await rows_of(harness) == []
 
 
-async def test_it_goes_where_it_is_delivered_also_where_nobody_has_begun_a_conversation(home: Path) -> None:
+async def test_it_goes_where_it_is_delivered_also_where_nobody_has_begun_a_conversation(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     topic = Address(platform="telegram", chat_id="42", thread_id="7")
     async with open_gateway(home, model) as harness:
@@ -352,15 +403,19 @@ async def test_it_is_kept_once_however_often_a_delivery_ends(home: Path) -> None
         await planned(harness, "water the orchids")
         await run(harness)
         outbox = harness.services.outbox
-        (row,) = await harness.services.database.fetch_all("SELECT key FROM outbox WHERE key LIKE 'job:%'")
-        await outbox.done(row["key"], ("again",))
+        (row,) = await harness.services.database.fetch_all(
+            "SELECT key FROM outbox WHERE key LIKE 'job:%'"
+        )
+        await outbox.mark_done(row["key"], ("again",))
         (kept,) = await rows_of(harness)
         assert kept["posted_id"] != "again"
 
 
-async def test_in_a_room_that_is_listened_to_every_request_extends_the_one_before(home: Path) -> None:
+async def test_in_a_room_that_is_listened_to_every_request_extends_the_one_before(
+    home: Path,
+) -> None:
     """With quotes among what is overheard, results of jobs between, and a restart."""
-    room, there = Scope.room("telegram", "-5"), Address(platform="telegram", chat_id="-5")
+    room, there = Scope.group("telegram", "-5"), Address(platform="telegram", chat_id="-5")
     place: dict[str, Any] = {"address": there, "scope": room, "is_direct": False}
     bens = {**place, "sender": Sender(id="7", name="Ben"), "is_addressed": False}
     model = ScriptedModel()
@@ -369,21 +424,29 @@ async def test_in_a_room_that_is_listened_to_every_request_extends_the_one_befor
         async with open_gateway(home, model, options) as harness:
             for turn in range(3):
                 number = f"{life}{turn}"
-                quoted = Quoted(kind="reply", text=f"the pier {number}", name="Cy", user_id="9")
-                await harness.say(f"overheard {number}", "7", message_id=f"o{number}", quoted=quoted, **bens)
+                quoted = Quote(kind="reply", text=f"the pier {number}", name="Cy", user_id="9")
+                await harness.say(
+                    f"overheard {number}", "7", message_id=f"o{number}", quote=quoted, **bens
+                )
                 await planned(harness, f"errand {number}", target=there, scope=room)
                 await run(harness)
-                await harness.say(f"and {number}?", message_id=f"a{number}", reply_to=f"o{number}", **place)
+                await harness.say(
+                    f"and {number}?", message_id=f"a{number}", reply_to=f"o{number}", **place
+                )
     assert len(model.requests) == 6
     assert_extended(model.requests)
     texts = "".join(lines(model.requests[-1]))
-    assert [texts.count(f"errand {life}{turn}") for life in range(2) for turn in range(3)] == [1] * 6
+    assert [texts.count(f"errand {life}{turn}") for life in range(2) for turn in range(3)] == [
+        1
+    ] * 6
     assert texts.count("> the pier ") == texts.count("> overheard ") == 6
 
 
 @pytest.mark.parametrize("is_prompt", [False, True])
-async def test_in_a_room_who_planned_it_forgets_what_it_delivered(home: Path, is_prompt: bool) -> None:
-    room, ben = Scope.room("telegram", "-5"), Account(platform="telegram", user_id="7")
+async def test_in_a_room_who_planned_it_forgets_what_it_delivered(
+    home: Path, is_prompt: bool
+) -> None:
+    room, ben = Scope.group("telegram", "-5"), Account(platform="telegram", user_id="7")
     there = Address(platform="telegram", chat_id="-5")
     place: dict[str, Any] = {"address": there, "scope": room, "is_direct": False}
     bens = {**place, "sender": Sender(id="7", name="Ben")}
@@ -391,14 +454,28 @@ async def test_in_a_room_who_planned_it_forgets_what_it_delivered(home: Path, is
     async with open_gateway(home, model, 'rooms = ["telegram:-5"]\n') as harness:
         await harness.say("hello", "7", **bens)
         model.script = [says("The zeppelin is at nine.")] if is_prompt else []
-        await planned(harness, "when is the zeppelin?", target=there, scope=room, account=ben, is_prompt=is_prompt)
+        await planned(
+            harness,
+            "when is the zeppelin?",
+            target=there,
+            scope=room,
+            account=ben,
+            is_prompt=is_prompt,
+        )
         await planned(harness, "mend the zeppelin", target=there, scope=room, account=ANAS)
         await run(harness)
         await harness.say("thanks", **place)
-        assert "1 reminder of your own words" in (await harness.say("/forget zeppelin", "7", **bens)).text
+        assert (
+            "1 reminder of your own words"
+            in (await harness.say("/forget zeppelin", "7", **bens)).text
+        )
         assert (await harness.say("yes", "7", **bens)).text.startswith("Forgotten: 1 reminder")
-        left = await rows_of(harness, "text || COALESCE(blocks, '') || COALESCE(sent, '') LIKE '%zeppelin%'")
-        assert ["mend the zeppelin" in row["text"] for row in left] == [True], "which Ana has planned"
+        left = await rows_of(
+            harness, "text || COALESCE(blocks, '') || COALESCE(sent, '') LIKE '%zeppelin%'"
+        )
+        assert ["mend the zeppelin" in row["text"] for row in left] == [True], (
+            "which Ana has planned"
+        )
         await harness.say("and now?", **place)
         assert "when is the zeppelin" not in "".join(lines(model.requests[-1]))
 
@@ -427,7 +504,7 @@ async def test_it_is_forgotten_with_all_that_repeats_it_and_exported(home: Path)
         assert left == []
         await harness.say("and now?")
         assert "orchid" not in "".join(lines(model.requests[-1]))
-        results = await harness.services.conversations.job_results(
+        results = await harness.services.conversations.list_job_results(
             Address(platform="cron", chat_id=str(job.id)), frozenset({ANA}), 3
         )
         assert results == []
@@ -441,5 +518,5 @@ async def test_a_skill_that_may_come_from_what_a_job_delivered_waits(home: Path)
         await run(harness)
         model.script[:] = [calls(("skill_manage", create)), says("It waits.")]
         await harness.say("keep that as a skill")
-        assert "know no procedures" in (await harness.say("/skills")).text
+        assert "have no skills" in (await harness.say("/skills")).text
         assert "nobody has typed in it" in (await harness.say("/memory pending")).text

@@ -1,4 +1,5 @@
-"""Eight kills in the middle of traffic, and one in the middle of a delegated task; two hundred are in tests/soak."""
+"""Eight kills in the middle of traffic, and one in the middle of a delegated task; two hundred are
+in tests/soak."""
 
 from __future__ import annotations
 
@@ -36,18 +37,24 @@ class Delegating:
 
     def __call__(self, body: dict[str, Any]) -> ModelReply:
         if "You work on one task" in json.dumps(body["system"]):
-            return replace(ModelReply.say("The blue one sails.", chunk_chars=3), hold=self.hold, after_events=4)
+            return replace(
+                ModelReply.say("The blue one sails.", chunk_chars=3), hold=self.hold, after_events=4
+            )
         if not body.get("tools"):
             return ModelReply.say("A title")
         has_result = body["messages"][-1]["content"][0]["type"] == "tool_result"
         return (
-            ModelReply.say("I cannot tell.") if has_result else ModelReply.call(("delegate", {"task": "Which ferry?"}))
+            ModelReply.say("I cannot tell.")
+            if has_result
+            else ModelReply.call(("delegate", {"task": "Which ferry?"}))
         )
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(90)
-async def test_a_kill_in_the_middle_of_a_delegated_task_leaves_the_conversation_whole(home: Path) -> None:
+async def test_a_kill_in_the_middle_of_a_delegated_task_leaves_the_conversation_whole(
+    home: Path,
+) -> None:
     async with LiveSystem.open(home, MessagesApi(Delegating(), key=KEY)) as live:
         await live.start()
         await live.types("which ferry sails?")
@@ -56,8 +63,12 @@ async def test_a_kill_in_the_middle_of_a_delegated_task_leaves_the_conversation_
         await live.start()
         await live.until(lambda: any("I cannot tell." in line for line in live.printed))
         assert await live.stop() == 0
-        rows = live.query("SELECT is_delegated, role, text FROM messages JOIN sessions ON sessions.id = session_id")
-        assert [row for row in rows if row[0]] == [(1, "user", "Which ferry?")], "it is not begun again"
+        rows = live.query(
+            "SELECT is_delegated, role, text FROM messages JOIN sessions ON sessions.id = session_id"
+        )
+        assert [row for row in rows if row[0]] == [(1, "user", "Which ferry?")], (
+            "it is not begun again"
+        )
         assert [row[1] for row in rows if not row[0]] == ["user", "assistant", "assistant"]
         assert live.query("SELECT count(*) FROM sessions WHERE ended_at IS NULL") == [(1,)]
         assert live.model.refusals == []

@@ -1,4 +1,5 @@
-"""Answers whose interaction has expired, by the real process: nobody waits in vain, nothing private is in public."""
+"""Answers whose interaction has expired, by the real process: nobody waits in vain, nothing private
+is in public."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ async def call_late(live: LiveSystem, channel: str, name: str) -> None:
     await live.discord.slash(channel, live.discord_person, name)
 
 
-async def test_a_late_answer_follows_in_the_channel_a_private_one_in_the_direct_chat(live: LiveSystem) -> None:
+async def test_a_late_answer_follows_in_the_channel_a_private_one_in_the_direct_chat(
+    live: LiveSystem,
+) -> None:
     channel = await live.discord.channel("general")
     await call_late(live, channel, "new")
     await live.until(lambda: bool(live.discord.said(channel)))
@@ -48,7 +51,9 @@ async def test_where_direct_messages_are_closed_it_is_shown_at_the_next_contact(
     channel = await discord.channel("general")
     discord.block(live.channel)
     await call_late(live, channel, "memory")
-    await live.until(lambda: live.query("SELECT COUNT(*) FROM outbox WHERE dead_at IS NOT NULL") == [(1,)])
+    await live.until(
+        lambda: live.query("SELECT COUNT(*) FROM outbox WHERE dead_at IS NOT NULL") == [(1,)]
+    )
     await live.kill()
     await live.start()
     if is_direct:
@@ -57,9 +62,13 @@ async def test_where_direct_messages_are_closed_it_is_shown_at_the_next_contact(
         await live.until(lambda: any(texts.UNSEEN in said for said in discord.said(live.channel)))
     else:
         await discord.slash(channel, ana, "help")
-        await live.until(lambda: any(texts.UNSEEN in said for said in discord.said(channel, viewer=ana)))
+        await live.until(
+            lambda: any(texts.UNSEEN in said for said in discord.said(channel, viewer=ana))
+        )
     assert discord.said(channel) == []
-    await live.until(lambda: live.query("SELECT COUNT(*) FROM outbox WHERE dead_at IS NOT NULL") == [(0,)])
+    await live.until(
+        lambda: live.query("SELECT COUNT(*) FROM outbox WHERE dead_at IS NOT NULL") == [(0,)]
+    )
 
 
 async def test_what_was_called_before_a_kill_is_answered_after_it(live: LiveSystem) -> None:
@@ -67,9 +76,13 @@ async def test_what_was_called_before_a_kill_is_answered_after_it(live: LiveSyst
     live.discord.rest.fail("POST", "/callback", 503, times=99)
     for name in ("new", "memory"):
         await live.discord.slash(channel, live.discord_person, name)
-    await live.until(lambda: live.query("SELECT COUNT(*) FROM outbox WHERE payload IS NOT NULL") == [(2,)])
+    await live.until(
+        lambda: live.query("SELECT COUNT(*) FROM outbox WHERE payload IS NOT NULL") == [(2,)]
+    )
     await live.kill()
     await live.start()
-    await live.until(lambda: bool(live.discord.said(channel)) and bool(live.discord.said(live.channel)))
+    await live.until(
+        lambda: bool(live.discord.said(channel)) and bool(live.discord.said(live.channel))
+    )
     assert "note" in live.discord.said(live.channel)[0]
     assert len(live.discord.said(channel)) == 1

@@ -1,6 +1,5 @@
-"""Nothing that a person or a model says holds the event loop, in the real process; see also `LiveSystem`, which watches
-the loop in every story.
-"""
+"""Nothing that a person or a model says holds the event loop, in the real process; see also
+`LiveSystem`, which watches the loop in every story."""
 
 from __future__ import annotations
 
@@ -32,8 +31,12 @@ async def test_no_text_of_a_person_holds_the_loop(home: Path) -> None:
         await live.types("the last")
         await live.tells_discord("the last")
         await live.until(lambda: any("You said: the last" in line for line in live.printed), 60)
-        await live.until(lambda: any("the last" in text for text in live.discord.said(live.channel)), 60)
-        await live.until(lambda: any("telegram:" in text for text in live.telegram.texts(PERSON)), 60)
+        await live.until(
+            lambda: any("the last" in text for text in live.discord.said(live.channel)), 60
+        )
+        await live.until(
+            lambda: any("telegram:" in text for text in live.telegram.texts(PERSON)), 60
+        )
         assert await live.stop() == 0
 
 

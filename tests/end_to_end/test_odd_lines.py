@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.agent.offline import Offline
+from core.agent.offline import OfflineModel
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.odd_lines import line
 
@@ -17,14 +17,14 @@ LINES = 120
 async def babble(home: Path, lines: int, seed: int) -> None:
     """Types `lines` lines as three people; each must be answered without an apology."""
     chance = random.Random(seed)
-    async with open_gateway(home, Offline("Europe/Lisbon")) as harness:
+    async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
         for number in range(lines):
             typed = line(chance)
             reply = await harness.say(typed, chance.choice(("42", "7")), message_id=f"m{number}")
             assert "went wrong" not in reply.text, f"seed {seed}, line {number}: {typed[:200]!r}"
             assert reply.text.strip(), f"seed {seed}, line {number}: {typed[:200]!r}"
-        assert await harness.services.inbox.waiting() == []
-        assert (await harness.services.outbox.counts()).due == 0
+        assert await harness.services.inbox.list_waiting() == []
+        assert (await harness.services.outbox.count_items()).due == 0
         assert await harness.services.recall.verify() == []
 
 

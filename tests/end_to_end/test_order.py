@@ -1,4 +1,5 @@
-"""Order and number of answers on a real wire: one above the other as they were asked for, and one for a burst."""
+"""Order and number of answers on a real wire: one above the other as they were asked for, and one
+for a burst."""
 
 from __future__ import annotations
 
@@ -26,10 +27,19 @@ KEY = "sk-ant-order"
 @asynccontextmanager
 async def living(home: Path, api: BotApi, **more: str) -> AsyncIterator[None]:
     """One life of the whole gateway, which ends without a goodbye."""
-    (home / "mneme.toml").write_text(f'[owner]\ntelegram = [{PERSON}]\n[general]\nzone = "Europe/Lisbon"\n')
-    variables = {"MNEME_HOME": str(home), "TELEGRAM_BOT_TOKEN": api.token, "MNEME_TELEGRAM_API_URL": api.url, **more}
+    (home / "mneme.toml").write_text(
+        f'[owner]\ntelegram = [{PERSON}]\n[general]\nzone = "Europe/Lisbon"\n'
+    )
+    variables = {
+        "MNEME_HOME": str(home),
+        "TELEGRAM_BOT_TOKEN": api.token,
+        "MNEME_TELEGRAM_API_URL": api.url,
+        **more,
+    }
     polls = len(api.called("getUpdates"))
-    running = asyncio.create_task(run_gateway(Settings.load(variables), chat_only=False, has_terminal=False))
+    running = asyncio.create_task(
+        run_gateway(Settings.load(variables), chat_only=False, has_terminal=False)
+    )
     try:
         await api.wait_for(lambda: len(api.called("getUpdates")) > polls or running.done(), 30)
         yield
@@ -46,7 +56,9 @@ def postponed(home: Path) -> int:
     """How many answers have failed to leave."""
     with closing(sqlite3.connect(home / "state.db")) as connection:
         return int(
-            connection.execute("SELECT COUNT(*) FROM outbox WHERE attempts > 0 AND done_at IS NULL").fetchone()[0]
+            connection.execute(
+                "SELECT COUNT(*) FROM outbox WHERE attempts > 0 AND done_at IS NULL"
+            ).fetchone()[0]
         )
 
 

@@ -1,4 +1,5 @@
-"""Who said a text is told to the model in the line above it, and nothing in the text can imitate that line."""
+"""Who said a text is told to the model in the line above it, and nothing in the text can imitate
+that line."""
 
 from __future__ import annotations
 
@@ -7,15 +8,19 @@ from typing import Any
 
 import pytest
 
-from core.guard.fence import mark
+from core.guard.origin_and_fence import account_mark
 from core.types import Account, Address, Scope, Sender
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.slow
 
-ROOM = Scope.room("telegram", "-5")
-IN_ROOM: dict[str, Any] = {"is_direct": False, "address": Address(platform="telegram", chat_id="-5"), "scope": ROOM}
+ROOM = Scope.group("telegram", "-5")
+IN_ROOM: dict[str, Any] = {
+    "is_direct": False,
+    "address": Address(platform="telegram", chat_id="-5"),
+    "scope": ROOM,
+}
 
 
 def sent(model: ScriptedModel) -> list[str]:
@@ -40,7 +45,9 @@ async def stored(harness: GatewayHarness) -> list[tuple[str, str]]:
         ("What is this?\n\nI live in Rome", {}, ", partly pasted"),
     ],
 )
-async def test_the_time_line_tells_the_origin(home: Path, text: str, changes: dict[str, Any], words: str) -> None:
+async def test_the_time_line_tells_the_origin(
+    home: Path, text: str, changes: dict[str, Any], words: str
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say(text, **changes)
@@ -65,7 +72,10 @@ async def test_no_line_in_a_text_passes_for_ours(home: Path) -> None:
 async def test_two_people_of_one_name_are_two_in_a_room(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, options='rooms = ["telegram:-5"]\n') as harness:
-        marks = [mark(Account(platform="telegram", user_id=user_id)) for user_id in ("7", "8", "7")]
+        marks = [
+            account_mark(Account(platform="telegram", user_id=user_id))
+            for user_id in ("7", "8", "7")
+        ]
         for user_id, expected in zip(("7", "8", "7"), marks, strict=True):
             sender = Sender(id=user_id, name="Ben")
             await harness.say("hello", user_id, **IN_ROOM, sender=sender)

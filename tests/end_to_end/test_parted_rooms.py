@@ -1,4 +1,5 @@
-"""A room that ceases to be the owner's begins anew: what was said there before is the owner's past, not the room's."""
+"""A room that ceases to be the owner's begins anew: what was said there before is the owner's past,
+not the room's."""
 
 from __future__ import annotations
 
@@ -19,18 +20,29 @@ from core.store.mailbox import OutboxItem
 from core.store.people import People
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Answer, Scope
-from gateway.services import STATE, Services
+from gateway.services import STATE_FILE, Services
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, notices, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 OWNER = Account(platform="telegram", user_id="42")
-ROOM = Scope.room("telegram", "-100")
+ROOM = Scope.group("telegram", "-100")
 NEXT = Scope(key="room:telegram:-100#2")
-IN_ROOM: dict[str, Any] = {"address": Address(platform="telegram", chat_id="-100"), "scope": ROOM, "is_direct": False}
+IN_ROOM: dict[str, Any] = {
+    "address": Address(platform="telegram", chat_id="-100"),
+    "scope": ROOM,
+    "is_direct": False,
+}
 IN_TOPIC = {**IN_ROOM, "address": Address(platform="telegram", chat_id="-100", thread_id="3")}
 LISTED = 'rooms = ["telegram:-100"]\n'
 SECRET = "The quetzal nests behind the mill"
-LOOKS = ("/recall nests behind the mill", "/sessions", "/memory", "/memory facts", "/memory history", "/cron")
+LOOKS = (
+    "/recall nests behind the mill",
+    "/sessions",
+    "/memory",
+    "/memory facts",
+    "/memory history",
+    "/cron",
+)
 
 
 async def own(harness: GatewayHarness, *rooms: Scope) -> None:
@@ -59,7 +71,10 @@ async def test_the_room_meets_nothing_of_before_and_the_owner_all_of_it(home: Pa
             for place in (IN_ROOM, IN_TOPIC):
                 for text in LOOKS:
                     assert "quetzal" not in (await harness.say(text, who, **place)).text
-                model.script[:] = [calls(("session_search", {"query": "nests behind the mill"})), says("Nothing.")]
+                model.script[:] = [
+                    calls(("session_search", {"query": "nests behind the mill"})),
+                    says("Nothing."),
+                ]
                 await harness.say("what nests behind the mill?", who, **place, reply_to="said")
         assert "quetzal" not in str(model.requests)
         assert {request.messages[0]["role"] for request in model.requests} == {"user"}
@@ -82,10 +97,11 @@ async def test_what_is_kept_there_from_then_on_is_the_rooms_alone(home: Path) ->
             assert "heron" in (await harness.say(text, "7", **IN_ROOM)).text
             assert "heron" not in (await harness.say(text)).text
         assert "room:telegram:-100#2" in (await harness.say("/whoami", "666", **IN_ROOM)).text
-        # A reminder of the room is one of its present scope, in a room that the settings name by its id.
-        [job] = [job for job in await harness.services.jobs.active() if "heron" in job.text]
-        await harness.services.jobs.check(job)
-        assert await harness.router._access.serves(job)
+        # A reminder of the room is one of its present scope, in a room that the settings name by
+        # its id.
+        [job] = [job for job in await harness.services.jobs.list_active() if "heron" in job.text]
+        await harness.services.jobs.check_scope(job)
+        await harness.access.load_job_view(job)
 
 
 async def test_reminders_of_before_come_to_the_owner_in_private(home: Path) -> None:
@@ -93,9 +109,12 @@ async def test_reminders_of_before_come_to_the_owner_in_private(home: Path) -> N
     async with open_gateway(home, model, LISTED) as harness:
         await furnish(harness, model)
         await own(harness)
-        [job] = await harness.services.jobs.active()
-        assert (job.target, job.scope) == (Address(platform="telegram", chat_id="42"), Scope.account("telegram", "42"))
-        await harness.services.jobs.check(job)
+        [job] = await harness.services.jobs.list_active()
+        assert (job.target, job.scope) == (
+            Address(platform="telegram", chat_id="42"),
+            Scope.account("telegram", "42"),
+        )
+        await harness.services.jobs.check_scope(job)
         assert "quetzal" in (await harness.say("/cron")).text
 
 
@@ -104,9 +123,9 @@ async def test_where_the_owner_never_spoke_in_private_they_wait_at_the_terminal(
         await own(harness, ROOM)
         await harness.say("/remind tomorrow at 9 feed the quetzal", **IN_ROOM)
         await own(harness)
-        [job] = await harness.services.jobs.active()
+        [job] = await harness.services.jobs.list_active()
         assert job.target == Address(platform="terminal", chat_id="local")
-        await harness.services.jobs.check(job)
+        await harness.services.jobs.check_scope(job)
 
 
 async def test_an_answer_that_has_not_arrived_yet_goes_to_the_owner_in_private(home: Path) -> None:
@@ -116,16 +135,22 @@ async def test_an_answer_that_has_not_arrived_yet_goes_to_the_owner_in_private(h
         await notices(harness)
         now = harness.services.clock.now()
         left = OutboxItem(
-            key="left", kind="answer", address=IN_TOPIC["address"], answer=Answer(text=SECRET), next_at=now
+            key="left",
+            kind="answer",
+            address=IN_TOPIC["address"],
+            answer=Answer(text=SECRET),
+            next_at=now,
         )
         await harness.services.outbox.put(left)
         await own(harness)
-        [item] = await harness.services.outbox.due(harness.services.clock.now())
+        [item] = await harness.services.outbox.list_due(harness.services.clock.now())
         assert (item.key, item.address.key) == ("left", "telegram:42")
 
 
 @pytest.mark.parametrize("is_said", [False, True])
-async def test_buttons_and_questions_of_before_are_over_in_the_room(home: Path, is_said: bool) -> None:
+async def test_buttons_and_questions_of_before_are_over_in_the_room(
+    home: Path, is_said: bool
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, LISTED) as harness:
         await furnish(harness, model)
@@ -152,7 +177,9 @@ async def test_nothing_said_later_stands_in_a_conversation_of_before(home: Path,
 
 
 @pytest.mark.parametrize("is_command", [False, True])
-async def test_what_is_answered_meanwhile_is_begun_anew_without_the_past(home: Path, is_command: bool) -> None:
+async def test_what_is_answered_meanwhile_is_begun_anew_without_the_past(
+    home: Path, is_command: bool
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, LISTED) as harness:
         await furnish(harness, model)
@@ -162,7 +189,11 @@ async def test_what_is_answered_meanwhile_is_begun_anew_without_the_past(home: P
         async with asyncio.TaskGroup() as tasks:
             turn = tasks.create_task(harness.say("which bird is it?", **IN_ROOM))
             await model.began.wait()
-            behind = tasks.create_task(harness.say("/memory add the mill is old", **IN_ROOM)) if is_command else None
+            behind = (
+                tasks.create_task(harness.say("/memory add the mill is old", **IN_ROOM))
+                if is_command
+                else None
+            )
             await asyncio.sleep(0)
             gate, model.gate = model.gate, None
             assert gate is not None
@@ -171,10 +202,14 @@ async def test_what_is_answered_meanwhile_is_begun_anew_without_the_past(home: P
         assert turn.result().text == "I do not know."
         assert "quetzal" not in str(model.requests[-1])
         assert behind is None or "Noted" in behind.result().text
-        assert ("mill is old" in (await harness.say("/memory", "666", **IN_ROOM)).text) == is_command
+        assert (
+            "mill is old" in (await harness.say("/memory", "666", **IN_ROOM)).text
+        ) == is_command
 
 
-async def test_a_room_that_parts_again_answers_without_what_it_was_the_owners_for(home: Path) -> None:
+async def test_a_room_that_parts_again_answers_without_what_it_was_the_owners_for(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, LISTED) as harness:
         for rooms in ([ROOM], [], [ROOM]):
@@ -229,24 +264,31 @@ async def test_an_incognito_conversation_of_before_is_not_gone_on_with(home: Pat
         assert "quetzal" not in str(model.requests[-1])
 
 
-async def test_what_waited_when_the_process_was_killed_is_answered_without_the_past(home: Path) -> None:
+async def test_what_waited_when_the_process_was_killed_is_answered_without_the_past(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, LISTED) as harness:
         await furnish(harness, model)
-        await harness.router.admit(harness.inbound("which bird is it?", **IN_ROOM), KeptReply())
+        await harness.admission.admit(harness.inbound("which bird is it?", **IN_ROOM), KeptReply())
     async with open_gateway(home, model, LISTED) as harness:
         # The settings of the harness name no room of the owner's.
-        [number] = await harness.router.resume(harness.platforms["telegram"], timedelta(days=1))
-        await harness.router.serve(number)
+        [number] = await harness.admission.resume(harness.platforms["telegram"], timedelta(days=1))
+        await harness.admission.serve(number)
         assert "which bird is it?" in str(model.requests[-1])
         assert "quetzal" not in str(model.requests[-1])
 
 
 async def test_a_start_with_other_settings_is_the_moment(home: Path) -> None:
-    for rooms, seen in (('["telegram:-100"]', ROOM), ("[]", NEXT), ("[]", NEXT), ('["telegram:-100"]', NEXT)):
+    for rooms, seen in (
+        ('["telegram:-100"]', ROOM),
+        ("[]", NEXT),
+        ("[]", NEXT),
+        ('["telegram:-100"]', NEXT),
+    ):
         (home / "mneme.toml").write_text(f"[owner]\ntelegram = [42]\nrooms = {rooms}\n")
         async with Services.open(Settings.load({"MNEME_HOME": str(home)})) as services:
-            scopes = await services.people.scopes(ROOM)
+            scopes = await services.people.load_visible_scopes(ROOM)
             assert seen in scopes
             assert (len(scopes) > 1) == (rooms != "[]")
 
@@ -257,7 +299,10 @@ def test_a_kill_leaves_all_of_it_or_nothing(home: Path) -> None:
     outcomes = []
     for statement in range(1, 60, 6):
         copy = home / f"{statement}.db"
-        with closing(sqlite3.connect(home / STATE)) as source, closing(sqlite3.connect(copy)) as target:
+        with (
+            closing(sqlite3.connect(home / STATE_FILE)) as source,
+            closing(sqlite3.connect(copy)) as target,
+        ):
             source.backup(target)
         child = os.fork()
         if child == 0:
@@ -290,7 +335,9 @@ async def _part(path: Path, killed_at: int = 0) -> None:
 
         def work(connection: sqlite3.Connection) -> None:
             connection.set_trace_callback(
-                lambda _: os.kill(os.getpid(), signal.SIGKILL) if next(statements) == killed_at else None
+                lambda _: (
+                    os.kill(os.getpid(), signal.SIGKILL) if next(statements) == killed_at else None
+                )
             )
 
         await database.write(work)
@@ -300,6 +347,8 @@ async def _part(path: Path, killed_at: int = 0) -> None:
 async def _scopes(path: Path) -> tuple[str, bool]:
     """That of the reminder, and whether the room has its next one."""
     async with Database.open(path) as database:
-        job = await database.fetch_one("SELECT key FROM jobs JOIN scopes ON scopes.id = jobs.scope_id")
+        job = await database.fetch_one(
+            "SELECT key FROM jobs JOIN scopes ON scopes.id = jobs.scope_id"
+        )
         assert job is not None
-        return job["key"], await People(database).scopes(ROOM) == {NEXT}
+        return job["key"], await People(database).load_visible_scopes(ROOM) == {NEXT}

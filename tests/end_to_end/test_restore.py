@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core.privacy.home_files import encodings
+from core.privacy.home_files import encode_phrase
 from core.store import epoch
 from core.store.erasure import ErasureRequest
 from core.types import Account, Address, Scope
@@ -49,20 +49,24 @@ def put_back(copy: Path, home: Path) -> None:
 
 def having(word: str, folder: Path) -> Sequence[str]:
     files = [path for path in folder.rglob("*") if path.is_file()]
-    return sorted(path.name for path in files if any(one in path.read_bytes().lower() for one in encodings(word)))
+    return sorted(
+        path.name
+        for path in files
+        if any(one in path.read_bytes().lower() for one in encode_phrase(word))
+    )
 
 
 def test_what_was_erased_since_is_erased_again(home: Path) -> None:
     good(home, "chat", stdin=SAID)
     copy = backed_up(home)
-    assert "A backup that is put back here forgets it again" in good(home, "chat", stdin=FORGET)
+    assert "If you restore a backup here, I erase this again" in good(home, "chat", stdin=FORGET)
     assert having("Zanzibar", home) == []
     journal = home.with_name("home.erasures")
     assert journal.stat().st_mode & 0o777 == 0o600
     put_back(copy, home)
     assert "MEMORY.md" in having("Zanzibar", home)
     done = mneme(home, "recall", "Zanzibar")
-    assert "what was forgotten since then is forgotten again (1 erasure)" in done.stderr
+    assert "I erased again what was forgotten since then (1 erasure)" in done.stderr
     assert "moved" not in done.stdout
     assert having("Zanzibar", home) == []
     assert "by the sea" in good(home, "recall", "sea")
@@ -74,32 +78,35 @@ def test_run_and_check_say_it_too(home: Path) -> None:
     copy = backed_up(home)
     good(home, "forget", "Zanzibar", "--yes")
     put_back(copy, home)
-    assert "is forgotten again" in mneme(home, "check").stdout
+    assert "I erased again" in mneme(home, "check").stdout
     assert having("Zanzibar", home) == []
     put_back(copy, home)
     done = mneme(home, "chat", stdin="hello\n")
-    assert "is forgotten again (1 erasure)" in done.stderr
-    assert "is forgotten again" in done.stdout
+    assert "what was forgotten since then (1 erasure)" in done.stderr
+    assert "I erased again" in done.stdout
     assert having("Zanzibar", home) == [], "as often as it is put back"
 
 
 async def test_what_one_said_in_rooms_is_erased_again_too(home: Path) -> None:
-    room = {"address": Address(platform="telegram", chat_id="-5"), "scope": Scope.room("telegram", "-5")}
+    room = {
+        "address": Address(platform="telegram", chat_id="-5"),
+        "scope": Scope.group("telegram", "-5"),
+    }
     async with open_gateway(home, options='rooms = ["telegram:-5"]\n') as harness:
         await harness.say("Zanzibar is mine", "7", is_direct=False, **room)
         await harness.say("I said nothing of it here", "7")
     copy = backed_up(home)
     async with open_gateway(home, options='rooms = ["telegram:-5"]\n') as harness:
-        asked = await harness.services.forgetting.look("Zanzibar", SEVEN)
+        asked = await harness.services.forgetting.prepare("Zanzibar", SEVEN)
         # And with the yes the process dies.
         assert await harness.services.forgetting.erasures.begin(asked.token, SEVEN)
     async with open_gateway(home) as harness:
         assert await harness.services.forgetting.resume() == 1
-        while await harness.services.forgetting.tend():
+        while await harness.services.forgetting.maintain():
             pass
     assert having("Zanzibar", home) == []
     put_back(copy, home)
-    assert "is forgotten again (1 erasure)" in mneme(home, "check").stdout
+    assert "what was forgotten since then (1 erasure)" in mneme(home, "check").stdout
     assert having("Zanzibar", home) == []
 
 
@@ -107,7 +114,9 @@ def test_only_a_backup_can_read_what_was_noted(home: Path) -> None:
     """Whoever has the home and the journal beside it does not learn the words."""
     good(home, "chat", stdin=SAID)
     with sqlite3.connect(home / "state.db") as looking:
-        (key,) = looking.execute("SELECT value FROM state_meta WHERE key = ?", (epoch.KEY,)).fetchone()
+        (key,) = looking.execute(
+            "SELECT value FROM state_meta WHERE key = ?", (epoch.JOURNAL_META_KEY,)
+        ).fetchone()
     looking.close()
     good(home, "forget", "Zanzibar", "--yes")
     assert having("Zanzibar", home.parent) == []
@@ -119,12 +128,14 @@ def test_a_backup_that_is_too_old_says_so(home: Path) -> None:
     copy = backed_up(home)
     with sqlite3.connect(copy / "state.db") as older:
         # As a version without keys leaves it, and its migration makes one.
-        older.execute("UPDATE state_meta SET value = 'another' WHERE key = ?", (epoch.KEY,))
+        older.execute(
+            "UPDATE state_meta SET value = 'another' WHERE key = ?", (epoch.JOURNAL_META_KEY,)
+        )
     older.close()
     good(home, "forget", "Zanzibar", "--yes")
     put_back(copy, home)
     said = mneme(home, "status").stderr
-    assert "too old for that to be repeated" in said
+    assert "too old for me to repeat that" in said
     assert "mneme forget it again" in said
     assert "moved" in good(home, "recall", "Zanzibar")
     assert mneme(home, "status").stderr == ""
@@ -141,7 +152,7 @@ def test_a_new_home_has_nothing_to_repeat(home: Path) -> None:
 def test_where_nothing_can_be_noted_the_receipt_says_so(home: Path) -> None:
     good(home, "chat", stdin=SAID)
     home.with_name("home.erasures").mkdir()
-    assert "a backup that is put back brings it back" in good(home, "chat", stdin=FORGET)
+    assert "a restored backup brings this back" in good(home, "chat", stdin=FORGET)
 
 
 def test_a_line_that_broke_off_is_passed_over(home: Path) -> None:
@@ -152,12 +163,13 @@ def test_a_line_that_broke_off_is_passed_over(home: Path) -> None:
     with home.with_name("home.erasures").open("a") as journal:
         journal.write("99 2026-11-22 0123456789abcdef 0\n\n99 2026-11-22 0123")
     put_back(copy, home)
-    assert "is forgotten again" in mneme(home, "status").stderr
+    assert "I erased again" in mneme(home, "status").stderr
 
 
 async def test_what_each_asked_for_is_repeated_for_each(home: Path) -> None:
-    """And nothing else: what another one said with the same words stays, as does what was said there since."""
-    room = Scope.room("telegram", "-100")
+    """And nothing else: what another one said with the same words stays, as does what was said
+    there since."""
+    room = Scope.group("telegram", "-100")
     place = Address(platform="telegram", chat_id="-100")
     options = 'rooms = ["telegram:-100"]\n'
     async with open_gateway(home, ScriptedModel(says("Hm."), says("So.")), options) as harness:
@@ -171,8 +183,10 @@ async def test_what_each_asked_for_is_repeated_for_each(home: Path) -> None:
     put_back(copy, home)
     async with open_gateway(home, ScriptedModel(), options) as harness:
         harness._ids = count(100)
-        assert "1 erasure" in harness.services.restored
+        assert "1 erasure" in harness.services.restore_report
         assert "I moved" in (await harness.say("/recall Zanzibar", "42")).text
-        found = (await harness.say("/recall Zanzibar", "8", address=place, scope=room, is_direct=False)).text
+        found = (
+            await harness.say("/recall Zanzibar", "8", address=place, scope=room, is_direct=False)
+        ).text
         assert "ours" in found
         assert "mine" not in found

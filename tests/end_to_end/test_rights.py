@@ -1,4 +1,5 @@
-"""What somebody may see can shrink: then neither a frozen prompt nor what was recalled before may stay."""
+"""What somebody may see can shrink: then neither a frozen prompt nor what was recalled before may
+stay."""
 
 from __future__ import annotations
 
@@ -13,8 +14,12 @@ from core.types import Account, Address, Message, Scope, Sender, Session
 from tests.fixtures.gateway_harness import KeptReply, notices, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
-ROOM = Scope.room("telegram", "-100")
-IN_ROOM: dict[str, Any] = {"address": Address(platform="telegram", chat_id="-100"), "scope": ROOM, "is_direct": False}
+ROOM = Scope.group("telegram", "-100")
+IN_ROOM: dict[str, Any] = {
+    "address": Address(platform="telegram", chat_id="-100"),
+    "scope": ROOM,
+    "is_direct": False,
+}
 OWNER = Account(platform="telegram", user_id="42")
 LISTED = 'rooms = ["telegram:-100"]\n'
 
@@ -52,10 +57,10 @@ async def test_a_prompt_that_was_erased_before_changes_nothing_of_that(home: Pat
 async def test_more_rights_end_no_session(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(), LISTED) as harness:
         await harness.say("hello", **IN_ROOM)
-        before = await harness.services.conversations.current(IN_ROOM["address"])
+        before = await harness.services.conversations.find_open(IN_ROOM["address"])
         await harness.services.people.set_owner([OWNER], [ROOM])
         await harness.say("hello again", **IN_ROOM)
-        after = await harness.services.conversations.current(IN_ROOM["address"])
+        after = await harness.services.conversations.find_open(IN_ROOM["address"])
         assert before is not None
         assert after is not None
         assert before.id == after.id
@@ -63,14 +68,16 @@ async def test_more_rights_end_no_session(home: Path) -> None:
 
 async def test_who_was_removed_while_the_house_was_down_is_not_answered(home: Path) -> None:
     async with open_gateway(home) as harness:
-        await harness.router.admit(harness.inbound("still there?", "7"), KeptReply())
+        await harness.admission.admit(harness.inbound("still there?", "7"), KeptReply())
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         # The list of the settings, without the person.
-        harness.router._access._people = frozenset()
-        assert await harness.router.resume(harness.platforms["telegram"], timedelta(days=1)) == []
+        harness.access._listed_people = frozenset()
+        assert (
+            await harness.admission.resume(harness.platforms["telegram"], timedelta(days=1)) == []
+        )
         assert model.requests == []
-        assert await harness.services.inbox.waiting() == []
+        assert await harness.services.inbox.list_waiting() == []
 
 
 async def test_the_first_message_and_a_command_beside_it_share_one_session(home: Path) -> None:
@@ -90,7 +97,7 @@ async def test_a_button_pressed_twice_makes_one_reminder(home: Path) -> None:
         [button] = doubt.answer.buttons
         for _ in range(2):
             await harness.say(button.id, kind="action", command=None)
-        assert len(await harness.services.jobs.active()) == 1
+        assert len(await harness.services.jobs.list_active()) == 1
 
 
 async def test_an_edit_and_a_deletion_reach_what_still_waits(home: Path) -> None:
@@ -103,28 +110,39 @@ async def test_an_edit_and_a_deletion_reach_what_still_waits(home: Path) -> None
         deleted = harness.inbound("words to be deleted")
         replies = [KeptReply(), KeptReply()]
         numbers = [
-            await harness.router.admit(inbound, reply)
+            await harness.admission.admit(inbound, reply)
             for inbound, reply in zip((edited, deleted), replies, strict=True)
         ]
-        assert await harness.router.admit(replace(edited, kind="edit", text="the new words"), KeptReply()) is None
-        assert await harness.router.admit(replace(deleted, kind="delete", text=""), KeptReply()) is None
+        assert (
+            await harness.admission.admit(
+                replace(edited, kind="edit", text="the new words"), KeptReply()
+            )
+            is None
+        )
+        assert (
+            await harness.admission.admit(replace(deleted, kind="delete", text=""), KeptReply())
+            is None
+        )
         model.gate.set()
         await first
         for number in numbers:
             assert number is not None
-            await harness.router.serve(number)
+            await harness.admission.serve(number)
         asked = model.sent()
         assert "the new words" in asked
         assert "the old words" not in asked
         assert "deleted" not in str(model.requests)
         assert replies[1].is_abandoned
-        assert await harness.services.inbox.waiting() == []
+        assert await harness.services.inbox.list_waiting() == []
 
 
 async def test_a_title_given_by_hand_is_not_replaced_by_the_models(home: Path) -> None:
     titles = ScriptedModel(says("Model title"))
     titles.gate = asyncio.Event()
-    async with open_gateway(home, ScriptedModel(), titles=titles) as harness, asyncio.TaskGroup() as tasks:
+    async with (
+        open_gateway(home, ScriptedModel(), titles=titles) as harness,
+        asyncio.TaskGroup() as tasks,
+    ):
         turn = tasks.create_task(harness.say("The ferry to Lisbon"))
         await titles.began.wait()
         await harness.say("/title My own title")
@@ -146,17 +164,21 @@ async def test_the_owner_is_told_who_asks_to_be_let_in_and_never_the_code(home: 
     async with open_gateway(home) as harness:
         await harness.say("hello")
         code = (await harness.say("let me in", "666")).text.split("`")[1]
-        [outbox_item] = await harness.services.outbox.due(harness.services.clock.now(), ("telegram",))
+        [outbox_item] = await harness.services.outbox.list_due(
+            harness.services.clock.now(), ("telegram",)
+        )
         assert outbox_item.address == harness.inbound("x").address
         assert outbox_item.answer is not None
-        assert "**Person 666** (Telegram, id `666`) asks to be let in." in outbox_item.answer.text
+        assert "**Person 666** (Telegram, id `666`) wants to talk to me." in outbox_item.answer.text
         assert code not in outbox_item.answer.text
-        await harness.services.outbox.done(outbox_item.key)
+        await harness.services.outbox.mark_done(outbox_item.key)
         assert "not in a room" not in (await harness.say(f"/approve {code}")).text
         assert (await harness.say("hello", "666")).text == "ok"
 
 
-async def test_a_name_that_may_be_mistaken_is_marked_wherever_somebody_is_let_in_or_linked(home: Path) -> None:
+async def test_a_name_that_may_be_mistaken_is_marked_wherever_somebody_is_let_in_or_linked(
+    home: Path,
+) -> None:
     ana = {"sender": Sender(id="666", name="\u0410nna\u202e")}
     marked = "**\u0410nna\u2039U+202E\u203a** (⚠ letters of two alphabets and invisible characters; Telegram, id `666`)"
     model = ScriptedModel()
@@ -164,7 +186,7 @@ async def test_a_name_that_may_be_mistaken_is_marked_wherever_somebody_is_let_in
         await harness.say("hello")
         code = (await harness.say("let me in", "666", **ana)).text.split("`")[1]
         [(_, asks)] = await notices(harness)
-        assert asks.startswith(f"{marked} asks to be let in.")
+        assert asks.startswith(f"{marked} wants to talk to me.")
         assert marked in (await harness.say("/approve")).text
         assert (await harness.say(f"/approve {code}")).text.startswith(marked)
         offered = (await harness.say("/link", "666", **ana)).text.split("`")[1]
@@ -182,19 +204,23 @@ async def test_who_waits_is_not_told_to_a_room(home: Path) -> None:
 async def test_an_edit_of_what_waits_outlives_a_restart(home: Path) -> None:
     async with open_gateway(home) as harness:
         waiting = harness.inbound("the old words")
-        await harness.router.admit(waiting, KeptReply())
-        await harness.router.admit(replace(waiting, kind="edit", text="the new words"), KeptReply())
+        await harness.admission.admit(waiting, KeptReply())
+        await harness.admission.admit(
+            replace(waiting, kind="edit", text="the new words"), KeptReply()
+        )
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
-        for number in await harness.router.resume(harness.platforms["telegram"], timedelta(days=1)):
-            await harness.router.serve(number)
+        for number in await harness.admission.resume(
+            harness.platforms["telegram"], timedelta(days=1)
+        ):
+            await harness.admission.serve(number)
         assert "the new words" in model.sent()
         assert "the old words" not in model.sent()
 
 
 async def test_a_deletion_reaches_a_message_whose_turn_has_just_begun(home: Path) -> None:
     async with open_gateway(home) as harness, asyncio.TaskGroup() as tasks:
-        lineage = harness.router._agent.sessions
+        lineage = harness.agent.sessions
         opened, begun, gate = lineage.open, asyncio.Event(), asyncio.Event()
 
         async def held(turn: Turn) -> tuple[Session, list[Message]]:
@@ -206,7 +232,7 @@ async def test_a_deletion_reaches_a_message_whose_turn_has_just_begun(home: Path
         turn = tasks.create_task(harness.say("my password is hunter2", message_id="9"))
         await begun.wait()
         gone = replace(harness.inbound(""), message_id="9", kind="delete")
-        assert await harness.router.admit(gone, KeptReply()) is None
+        assert await harness.admission.admit(gone, KeptReply()) is None
         gate.set()
         await turn
         left = await harness.services.database.read(

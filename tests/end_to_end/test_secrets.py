@@ -1,6 +1,6 @@
-"""Vendors put into their errors what they were sent. The real house at its most talkative: no secret and no word of a
-person gets out by an error, a notice, a status, a check, an export or the log.
-"""
+"""Vendors put into their errors what they were sent. The real house at its most talkative: no
+secret and no word of a person gets out by an error, a notice, a status, a check, an export or the
+log."""
 
 from __future__ import annotations
 
@@ -75,7 +75,11 @@ async def test_no_secret_and_no_word_of_a_person_gets_out(home: Path) -> None:
 
     def brain(body: Mapping[str, Any]) -> ModelReply | str:
         said = str(body["messages"][-1])
-        return ModelReply.fail(400, f"{KEY} {CODED} {LEAK} {MARK}") if "break" in said else "It is kept."
+        return (
+            ModelReply.fail(400, f"{KEY} {CODED} {LEAK} {MARK}")
+            if "break" in said
+            else "It is kept."
+        )
 
     async with LiveSystem.open(home, MessagesApi(brain, key=KEY), options) as live:
         await live.start(LEAKY_KEY=PLAIN)
@@ -109,7 +113,11 @@ async def test_no_secret_and_no_word_of_a_person_gets_out(home: Path) -> None:
         await live.until(lambda: any("leaky" in line for line in live.printed))
         await live.types("/export")
         await live.until(lambda: any("held-" in line for line in live.printed))
-        environ = {"ANTHROPIC_API_KEY": "sk-ant-of-another", "ANTHROPIC_BASE_URL": live.model.url, "LEAKY_KEY": PLAIN}
+        environ = {
+            "ANTHROPIC_API_KEY": "sk-ant-of-another",
+            "ANTHROPIC_BASE_URL": live.model.url,
+            "LEAKY_KEY": PLAIN,
+        }
         checked = await asyncio.to_thread(mneme, home, "check", **environ)
         shown = {
             "the outbox": str(errors),
@@ -122,7 +130,9 @@ async def test_no_secret_and_no_word_of_a_person_gets_out(home: Path) -> None:
         assert await live.stop() == 0
         shown["the log"] = live.log()
         assert all("leaky" in shown[place] for place in ("the terminal", "the check", "the log"))
-        found = [(place, secret) for place, text in shown.items() for secret in secrets if secret in text]
+        found = [
+            (place, secret) for place, text in shown.items() for secret in secrets if secret in text
+        ]
         assert found == []
         assert MARK not in live.log().casefold()
         assert MARK in shown["the export"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.guard.fence import CALLED
+from core.guard.origin_and_fence import SKILL_LEAD
 from tests.fixtures.live_system import KEY, PERSON, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
@@ -29,7 +29,11 @@ async def test_a_skill_is_called_by_its_name_on_every_platform(home: Path) -> No
         if not body.get("tools"):
             return ModelReply.say("A title")
         texts = [str(block.get("text", "")) for block in body["messages"][-1]["content"]]
-        called.extend(f"{texts[1]} -> {text.split('”')[0]}" for text in texts if text.startswith(f"[{CALLED}"))
+        called.extend(
+            f"{texts[1]} -> {text.split('”')[0]}"
+            for text in texts
+            if text.startswith(f"[{SKILL_LEAD}")
+        )
         return ModelReply.say("Sorted.")
 
     lay(home / "skills", "tidy-inbox")
@@ -43,16 +47,24 @@ async def test_a_skill_is_called_by_its_name_on_every_platform(home: Path) -> No
         live.telegram.user_says(GROUP, "/tidy_room@mneme_bot now", user_id=PERSON)
         await live.until(lambda: len(called) == 2)
         live.telegram.user_says(GROUP, "/tidy_inbox@mneme_bot now", user_id=PERSON)
-        await live.until(lambda: any("There is no command /tidy_inbox" in text for text in live.telegram.texts(GROUP)))
+        await live.until(
+            lambda: any(
+                "There is no command /tidy_inbox" in text for text in live.telegram.texts(GROUP)
+            )
+        )
         await live.types("/tidy-inbox at the terminal")
         await live.until(lambda: len(called) == 3)
-        await live.discord.slash(live.channel, live.discord_person, "skill", name="tidy-inbox", words="on Discord")
+        await live.discord.slash(
+            live.channel, live.discord_person, "skill", name="tidy-inbox", words="on Discord"
+        )
         await live.until(lambda: len(called) == 4)
-        typed = await live.discord.types(live.channel, live.discord_person, "skill", "name", "tidy_")
+        typed = await live.discord.types(
+            live.channel, live.discord_person, "skill", "name", "tidy_"
+        )
         await live.until(lambda: bool(live.discord.interactions.calls[typed].callbacks))
         (told,) = live.discord.interactions.calls[typed].callbacks
         assert [choice["value"] for choice in told["data"]["choices"]] == ["tidy-inbox"]
-    frame = f"[{CALLED} “"
+    frame = f"[{SKILL_LEAD} “"
     assert called == [
         f"/tidy_inbox only today -> {frame}tidy-inbox",
         f"/tidy_room@mneme_bot now -> {frame}tidy-room",

@@ -1,4 +1,5 @@
-"""/stop at awkward moments: twice, while the answer is being stored, between rounds, while it is being retried."""
+"""/stop at awkward moments: twice, while the answer is being stored, between rounds, while it is
+being retried."""
 
 from __future__ import annotations
 
@@ -36,9 +37,9 @@ class WaitingModel:
 
 
 async def answers(harness: GatewayHarness) -> list[str]:
-    session = await harness.services.conversations.current(harness.inbound("x").address)
+    session = await harness.services.conversations.find_open(harness.inbound("x").address)
     assert session is not None
-    rows = await harness.services.conversations.history(session, frozenset((session.scope,)))
+    rows = await harness.services.conversations.load_history(session, frozenset((session.scope,)))
     return [row.text for row in rows if row.role == "assistant"]
 
 
@@ -51,13 +52,17 @@ async def test_a_second_stop_is_an_answer_and_not_an_error(home: Path) -> None:
         await asyncio.gather(harness.say("/stop"), harness.say("/stop"))
         # One of them may be left to the worker, to leave after the answer that it stopped.
         stopped = "SELECT text FROM messages WHERE kind = 'command' AND role = 'assistant'"
-        rows = await harness.services.database.read(lambda connection: connection.execute(stopped).fetchall())
+        rows = await harness.services.database.read(
+            lambda connection: connection.execute(stopped).fetchall()
+        )
         assert {row["text"] for row in rows} <= {"Stopped.", "There is nothing to stop."}
         assert len(rows) == 2
         assert (await turn).text == "A long story\n\n[stopped]"
 
 
-async def test_only_what_the_model_was_saying_is_kept_and_earlier_rounds_stand_once(home: Path) -> None:
+async def test_only_what_the_model_was_saying_is_kept_and_earlier_rounds_stand_once(
+    home: Path,
+) -> None:
     model = ScriptedModel(calls(("memory", LISTING), text="Let me look."), says("I found a lot"))
     async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:
 
@@ -84,7 +89,9 @@ async def test_a_notice_of_waiting_is_not_kept_as_an_answer(home: Path) -> None:
         await model.began.wait()
         await harness.say("/stop")
         reply = await turn
-        assert any("trying again in 4 s" in frame for frame in reply.frames), "the person sees that it is retried"
+        assert any("trying again in 4 s" in frame for frame in reply.frames), (
+            "the person sees that it is retried"
+        )
         assert reply.text == "[stopped]"
         assert await answers(harness) == ["[stopped]"]
 
@@ -104,11 +111,11 @@ async def test_what_was_stored_before_the_stop_came_is_the_answer(home: Path) ->
             async def append(self, *given: object, **named: object) -> object:
                 done = await append(*given, **named)  # type: ignore[arg-type]
                 if len(given) > 2 and given[2] is not None:
-                    harness.router._queues.stop(address)
+                    harness.queues.stop(address)
                     await asyncio.Event().wait()
                 return done
 
-        harness.router._agent.conversations = StoppedWhileStoring()  # type: ignore[assignment]
+        harness.agent.conversations = StoppedWhileStoring()  # type: ignore[assignment]
         assert (await harness.say("hello")).text == "The full answer."
         assert await answers(harness) == ["The full answer."]
 
@@ -127,13 +134,13 @@ async def test_what_is_being_stored_as_the_stop_comes_is_the_only_answer(home: P
         await model.began.wait()
         tasks.create_task(harness.services.database.write(long))
         assert await asyncio.to_thread(is_busy.wait, 20)
-        (running,) = harness.router._agent._running.values()
+        (running,) = harness.agent._running.values()
         gate.set()
         for _ in range(20):
             await asyncio.sleep(0)
         # The answer waits for what is written before it.
-        assert running.has_asked
-        assert harness.router._queues.stop(harness.inbound("x").address)
+        assert running.answered_calls
+        assert harness.queues.stop(harness.inbound("x").address)
         for _ in range(20):
             await asyncio.sleep(0)
         may_end.set()
@@ -141,10 +148,12 @@ async def test_what_is_being_stored_as_the_stop_comes_is_the_only_answer(home: P
         assert await answers(harness) == ["The full answer."]
 
 
-async def test_what_is_stored_as_one_of_those_who_asked_is_removed_reaches_the_other(home: Path) -> None:
+async def test_what_is_stored_as_one_of_those_who_asked_is_removed_reaches_the_other(
+    home: Path,
+) -> None:
     room: dict[str, Any] = {
         "address": Address(platform="telegram", chat_id="-100"),
-        "scope": Scope.room("telegram", "-100"),
+        "scope": Scope.group("telegram", "-100"),
         "is_direct": False,
     }
     options = 'rooms = ["telegram:-100"]\n'
@@ -154,7 +163,7 @@ async def test_what_is_stored_as_one_of_those_who_asked_is_removed_reaches_the_o
         async def remove() -> None:
             member = Account(platform="telegram", user_id="7")
             await harness.services.removals.remove([member], harness.services.clock.now())
-            await harness.router.on_change()
+            await harness.turns.recheck_access()
 
         class RemovedWhileStoring:
             def __getattr__(self, name: str) -> object:
@@ -167,14 +176,19 @@ async def test_what_is_stored_as_one_of_those_who_asked_is_removed_reaches_the_o
                     await asyncio.Event().wait()
                 return done
 
-        harness.router._agent.conversations = RemovedWhileStoring()  # type: ignore[assignment]
+        harness.agent.conversations = RemovedWhileStoring()  # type: ignore[assignment]
         replies = [KeptReply(), KeptReply()]
         asked = (harness.inbound("hello", "7", **room), harness.inbound("and how are you?", **room))
-        numbers = [await harness.router.admit(*one) for one in zip(asked, replies, strict=True)]
+        numbers = [await harness.admission.admit(*one) for one in zip(asked, replies, strict=True)]
         async with asyncio.timeout(20):
-            await asyncio.gather(*(harness.router.serve(number) for number in numbers if number is not None))
+            await asyncio.gather(
+                *(harness.admission.serve(number) for number in numbers if number is not None)
+            )
             await asyncio.gather(*tasks)
-        assert [reply.answer and reply.answer.text for reply in replies] == [None, "The full answer."]
+        assert [reply.answer and reply.answer.text for reply in replies] == [
+            None,
+            "The full answer.",
+        ]
 
 
 @pytest.mark.slow
@@ -192,6 +206,10 @@ async def test_on_discord_what_was_shown_of_a_stopped_answer_is_its_one_message(
             await api.user_says(channel, f"{api.mention()} tell me", ana)
             (shown,) = await api.wait_for(lambda: api.messages(channel)[1:])
             await api.slash(channel, ana, "stop")
-            await api.wait_for(lambda: "Stopped." in api.said(channel, ana) and "[stopped]" in api.said(channel)[0])
-            assert api.said(channel) == ["A long story\n\n[stopped]"], "only who stopped it sees more"
+            await api.wait_for(
+                lambda: "Stopped." in api.said(channel, ana) and "[stopped]" in api.said(channel)[0]
+            )
+            assert api.said(channel) == ["A long story\n\n[stopped]"], (
+                "only who stopped it sees more"
+            )
             assert api.messages(channel)[1]["id"] == shown["id"]

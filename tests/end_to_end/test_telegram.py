@@ -1,4 +1,5 @@
-"""The real process on Telegram: few calls, no bubble without words, and nothing that makes it deaf."""
+"""The real process on Telegram: few calls, no bubble without words, and nothing that makes it
+deaf."""
 
 from __future__ import annotations
 
@@ -55,11 +56,17 @@ async def test_few_calls_and_no_bubble_without_words(home: Path) -> None:
         await live.until(lambda: telegram.texts(GROUP) == [WORDS])
         assert len(calls(live)) - before <= 4
         shown = [text for _, text in telegram.drafts]
-        shown += [call["text"] for name in ("sendMessage", "editMessageText") for call in telegram.called(name)[1:]]
+        shown += [
+            call["text"]
+            for name in ("sendMessage", "editMessageText")
+            for call in telegram.called(name)[1:]
+        ]
         assert all(WORDS.startswith(text) for text in shown), shown
 
 
-async def test_an_update_without_a_chat_makes_it_neither_deaf_nor_unable_to_start(home: Path) -> None:
+async def test_an_update_without_a_chat_makes_it_neither_deaf_nor_unable_to_start(
+    home: Path,
+) -> None:
     async with LiveSystem.open(home) as live:
         strange = live.telegram.user_says(PERSON, "from nowhere")
         strange["message"]["chat"] = {**strange["message"]["chat"], "id": ""}
@@ -69,4 +76,6 @@ async def test_an_update_without_a_chat_makes_it_neither_deaf_nor_unable_to_star
             await live.until(lambda word=word: f"You said: {word}" in live.telegram.texts(PERSON))  # type: ignore[misc]
             await live.until(lambda: not live.telegram.updates)
             await live.kill()
-        assert live.query("SELECT count(*) FROM raw_updates WHERE error LIKE 'ValueError%'") == [(1,)]
+        assert live.query("SELECT count(*) FROM raw_updates WHERE error LIKE 'ValueError%'") == [
+            (1,)
+        ]

@@ -1,4 +1,5 @@
-"""The product as a person has it: the real process, its real clients, three platforms at once, and no mercy."""
+"""The product as a person has it: the real process, its real clients, three platforms at once, and
+no mercy."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ def noting(text: str) -> str:
 
 
 @pytest.mark.slow
-async def test_the_same_conversation_on_three_platforms_at_once_and_after_a_kill(home: Path) -> None:
+async def test_the_same_conversation_on_three_platforms_at_once_and_after_a_kill(
+    home: Path,
+) -> None:
     async with LiveSystem.open(home) as live:
         await live.start(is_fresh=True)
         telegram, discord = live.telegram, live.discord
@@ -36,7 +39,9 @@ async def test_the_same_conversation_on_three_platforms_at_once_and_after_a_kill
         live.tells_telegram(noting("Ana lives in Porto"))
         await live.tells_discord(noting("Ana paddles"))
         await live.types(noting("Ana hides keys"))
-        await live.until(lambda: any("Ana lives in Porto" in text for text in telegram.texts(PERSON)))
+        await live.until(
+            lambda: any("Ana lives in Porto" in text for text in telegram.texts(PERSON))
+        )
         await live.until(lambda: any("Ana paddles" in text for text in discord.said(live.channel)))
         await live.until(lambda: any("Ana hides keys" in line for line in live.printed))
 
@@ -56,13 +61,22 @@ async def test_the_same_conversation_on_three_platforms_at_once_and_after_a_kill
         await live.until(lambda: any("kayak is blue" in text for text in telegram.texts(PERSON)))
         await live.types("/recall ferry")
         await live.until(lambda: any("ferry leaves at nine" in line for line in live.printed[4:]))
-        call = await discord.slash(live.channel, live.discord_person, "recall", query="key under the pot")
-        await live.until(lambda: any("under" in answer["content"] for answer in discord.answers(call)))
-        assert all(answer["flags"] & 64 for answer in discord.answers(call)), "it is for the caller's eyes"
+        call = await discord.slash(
+            live.channel, live.discord_person, "recall", query="key under the pot"
+        )
+        await live.until(
+            lambda: any("under" in answer["content"] for answer in discord.answers(call))
+        )
+        assert all(answer["flags"] & 64 for answer in discord.answers(call)), (
+            "it is for the caller's eyes"
+        )
 
         live.tells_telegram("and after the restart?")
         await live.until(lambda: "You said: and after the restart?" in telegram.texts(PERSON))
-        assert live.query("SELECT id, system_prompt FROM sessions ORDER BY id")[: len(prompts)] == prompts
+        assert (
+            live.query("SELECT id, system_prompt FROM sessions ORDER BY id")[: len(prompts)]
+            == prompts
+        )
         assert await live.stop() == 0
 
         assert live.model.refusals == []
@@ -70,7 +84,9 @@ async def test_the_same_conversation_on_three_platforms_at_once_and_after_a_kill
         assert discord.violations == []
         for text in (*telegram.texts(PERSON), *discord.said(live.channel), *live.printed):
             assert "memory-context" not in text
-        assert live.query("SELECT count(*) FROM messages WHERE text LIKE '%memory-context%'") == [(0,)]
+        assert live.query("SELECT count(*) FROM messages WHERE text LIKE '%memory-context%'") == [
+            (0,)
+        ]
         assert live.query("SELECT count(*) FROM inbox") == [(0,)]
         assert live.query("PRAGMA integrity_check") == [("ok",)]
         secrets = (live.telegram.token, "sk-ant-town-key", live.discord.token)
@@ -85,7 +101,9 @@ async def test_an_answer_streams_and_is_cut_where_the_platform_demands_it(home: 
         telegram: BotApi = live.telegram
         live.tells_telegram("[long 9000]")
         await live.tells_discord("[long 5000]")
-        await live.until(lambda: len(telegram.texts(PERSON)) >= 3 and len(telegram.texts(PERSON)[-1]) > 100)
+        await live.until(
+            lambda: len(telegram.texts(PERSON)) >= 3 and len(telegram.texts(PERSON)[-1]) > 100
+        )
         await live.until(lambda: len(live.discord.said(live.channel)) >= 3)
         assert await live.stop() == 0
         assert all(len(text.encode("utf-16-le")) // 2 <= 4096 for text in telegram.texts(PERSON))
@@ -96,7 +114,9 @@ async def test_an_answer_streams_and_is_cut_where_the_platform_demands_it(home: 
 
 
 @pytest.mark.slow
-async def test_what_was_said_on_discord_while_nobody_was_at_home_is_answered_once(home: Path) -> None:
+async def test_what_was_said_on_discord_while_nobody_was_at_home_is_answered_once(
+    home: Path,
+) -> None:
     async with LiveSystem.open(home) as live:
         discord = live.discord
         await live.start()
@@ -111,4 +131,6 @@ async def test_what_was_said_on_discord_while_nobody_was_at_home_is_answered_onc
             await live.until(lambda: "You said: and now?" in discord.said(live.channel)[-1])
             assert await live.stop() == 0
             assert discord.said(live.channel).count("You said: are you there?") == 1
-            assert live.query("SELECT count(*) FROM messages WHERE text = 'are you there?'") == [(1,)]
+            assert live.query("SELECT count(*) FROM messages WHERE text = 'are you there?'") == [
+                (1,)
+            ]

@@ -1,9 +1,10 @@
-"""Who sees what: everybody, everywhere, by every way there is, and nothing but what the rule of scopes allows.
+"""Who sees what: everybody, everywhere, by every way there is, and nothing but what the rule of
+scopes allows.
 
-A column is somebody at a place, a row a way (`tests/fixtures/visible_rows.py`). Each place has an animal of its own in
-all that is kept of it (`tests/fixtures/populated_home.py`). Whoever asks must meet their own animals there and no
-other; what is not theirs answers, letter for letter, like what does not exist, and stays as it was.
-"""
+A column is somebody at a place, a row a way (`tests/fixtures/visible_rows.py`). Each place has an
+animal of its own in all that is kept of it (`tests/fixtures/populated_home.py`). Whoever asks must
+meet their own animals there and no other; what is not theirs answers, letter for letter, like what
+does not exist, and stays as it was."""
 
 from __future__ import annotations
 
@@ -24,15 +25,23 @@ from core.store.jobs import Job
 from core.store.mailbox import OutboxItem
 from core.store.notes import Operation, PendingNote
 from core.store.query import SearchQuery
-from core.store.removal import NOT_SERVED
-from core.store.usage import Budget
-from core.types import LOCAL, Account, Address, Answer, CommandSpec, Tool
-from gateway.owner_notices import OwnerNotices
+from core.store.removal import REMOVAL_REASON
+from core.store.usage_and_limits import Budget
+from core.types import LOCAL_SCOPE, Account, Address, Answer, CommandSpec, Tool
 from tests.fixtures.command_line import good
 from tests.fixtures.embedding_service import EmbeddingDouble
 from tests.fixtures.exports import telegram_account, telegram_chat, telegram_message, write
 from tests.fixtures.gateway_harness import KeptReply, notices, open_gateway
-from tests.fixtures.populated_home import HOMES, LINKED, MEMBER, MISSING, Place, PopulatedHome, direct, room
+from tests.fixtures.populated_home import (
+    HOMES,
+    LINKED,
+    MEMBER,
+    MISSING,
+    Place,
+    PopulatedHome,
+    direct,
+    room,
+)
 from tests.fixtures.scripted_model import calls, says
 from tests.fixtures.visible_rows import ANSWERED, SURFACES, Step, VisibleRows
 from tests.services.doubles.double import KEY, running
@@ -49,7 +58,8 @@ OTHERS = 3
 
 @dataclass(frozen=True)
 class _Column:
-    """`exported`: what an export may hold: with his own words in rooms. `after`: what has happened before."""
+    """`exported`: what an export may hold: with his own words in rooms. `after`: what has happened
+    before."""
 
     place: Place
     seen: set[str]
@@ -63,7 +73,9 @@ def _deaf(place: Place, after: Callable[[PopulatedHome], Awaitable[None]] | None
     return _Column(place, NOBODY, NOBODY, after, is_heard=False)
 
 
-def _removed(*accounts: Account, is_blocked: bool = False) -> Callable[[PopulatedHome], Awaitable[None]]:
+def _removed(
+    *accounts: Account, is_blocked: bool = False
+) -> Callable[[PopulatedHome], Awaitable[None]]:
     """These are not served any more."""
 
     async def remove(made: PopulatedHome) -> None:
@@ -89,21 +101,33 @@ async def _claimed(made: PopulatedHome) -> None:
     for person in ("stranger", "member"):
         await made.hear("yes", direct(person))
     services = made.harness.services
-    assert len(await services.links.for_owner(services.clock.now())) == 1
+    assert len(await services.links.list_for_owner(services.clock.now())) == 1
 
 
 COLUMNS: Mapping[str, _Column] = {
     "owner, direct chat": _Column(direct("owner"), OWNER, OWNER | {"tapir"}),
     "owner, own room": _Column(room("owner", "telegram:-200"), OWNER, NOBODY),
-    "owner, direct chat, room parted": _Column(direct("owner"), OWNER, OWNER | {"tapir"}, after=_room_parted),
-    "owner, parted room": _Column(room("owner", "telegram:-200"), NOBODY, NOBODY, after=_room_parted),
-    "member, parted room": _Column(room("member", "telegram:-200"), NOBODY, NOBODY, after=_room_parted),
-    "stranger with a claim, direct chat": _Column(direct("stranger"), NOBODY, NOBODY, after=_claimed),
-    "member with a claim, direct chat": _Column(direct("member"), PERSON, PERSON | SAID_IN_ROOMS, after=_claimed),
+    "owner, direct chat, room parted": _Column(
+        direct("owner"), OWNER, OWNER | {"tapir"}, after=_room_parted
+    ),
+    "owner, parted room": _Column(
+        room("owner", "telegram:-200"), NOBODY, NOBODY, after=_room_parted
+    ),
+    "member, parted room": _Column(
+        room("member", "telegram:-200"), NOBODY, NOBODY, after=_room_parted
+    ),
+    "stranger with a claim, direct chat": _Column(
+        direct("stranger"), NOBODY, NOBODY, after=_claimed
+    ),
+    "member with a claim, direct chat": _Column(
+        direct("member"), PERSON, PERSON | SAID_IN_ROOMS, after=_claimed
+    ),
     "owner, group": _Column(room("owner", "telegram:-100"), GROUP, NOBODY),
     "owner, topic": _Column(room("owner", "telegram:-100/3"), GROUP, NOBODY),
     "member, direct chat": _Column(direct("member"), PERSON, PERSON | SAID_IN_ROOMS),
-    "member, topic of his direct chat": _Column(direct("member", "5"), PERSON, PERSON | SAID_IN_ROOMS),
+    "member, topic of his direct chat": _Column(
+        direct("member", "5"), PERSON, PERSON | SAID_IN_ROOMS
+    ),
     "member, group": _Column(room("member", "telegram:-100"), GROUP, NOBODY),
     "member, topic": _Column(room("member", "telegram:-100/3"), GROUP, NOBODY),
     "member, moved group": _Column(room("member", "telegram:-1009"), GROUP, NOBODY),
@@ -112,7 +136,9 @@ COLUMNS: Mapping[str, _Column] = {
     "linked, private thread": _Column(room("linked", "discord:9/555", "555"), {"puma"}, NOBODY),
     "linked, channel": _Column(room("linked", "discord:900"), {"heron"}, NOBODY),
     "linked, public thread": _Column(room("linked", "discord:900/901", "900"), {"heron"}, NOBODY),
-    "linked, private thread of the channel": _Column(room("linked", "discord:900/902", "902"), NOBODY, NOBODY),
+    "linked, private thread of the channel": _Column(
+        room("linked", "discord:900/902", "902"), NOBODY, NOBODY
+    ),
     "linked, group of direct messages": _Column(room("linked", "discord:700"), {"gecko"}, NOBODY),
     "linked, parted": _Column(direct("linked"), NOBODY, NOBODY, after=_unlinked),
     "other, direct chat": _Column(direct("other"), {"otter"}, {"otter"}),
@@ -123,10 +149,14 @@ COLUMNS: Mapping[str, _Column] = {
     "stranger, own room of the owner": _deaf(room("stranger", "telegram:-200")),
     "member, own room of the owner": _deaf(room("member", "telegram:-200")),
     "anonymous admin, group": _deaf(room("1087968824", "telegram:-100", is_nobody=True)),
-    "anonymous admin, own room of the owner": _deaf(room("1087968824", "telegram:-200", is_nobody=True)),
+    "anonymous admin, own room of the owner": _deaf(
+        room("1087968824", "telegram:-200", is_nobody=True)
+    ),
     "post of a channel, group": _deaf(room("136817688", "telegram:-100", is_nobody=True)),
     "Telegram itself, group": _deaf(room("777000", "telegram:-100", is_nobody=True)),
-    "bot with the number of the owner, group": _deaf(room("owner", "telegram:-100", is_nobody=True)),
+    "bot with the number of the owner, group": _deaf(
+        room("owner", "telegram:-100", is_nobody=True)
+    ),
     "webhook, channel": _deaf(room("990", "discord:900", is_nobody=True)),
     "member, removed": _Column(direct("member"), NOBODY, NOBODY, _removed(MEMBER, LINKED)),
     "member, removed, group": _deaf(room("member", "telegram:-100"), _removed(MEMBER, LINKED)),
@@ -150,11 +180,13 @@ def zoo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict[
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COLUMNS)
-async def test_nobody_meets_what_is_not_his(home: Path, zoo: tuple[Path, dict[str, dict[str, str]]], name: str) -> None:
+async def test_nobody_meets_what_is_not_his(
+    home: Path, zoo: tuple[Path, dict[str, dict[str, str]]], name: str
+) -> None:
     template, named = zoo
     column = COLUMNS[name]
     async with PopulatedHome.open(home, named, template) as made:
-        await made.harness.services.people.moved("telegram", "-100", "-1009")
+        await made.harness.services.people.migrate_group("telegram", "-100", "-1009")
         (home / "CLAUDE.md").write_text("The project of the ostrich.")
         if column.after is not None:
             await column.after(made)
@@ -175,15 +207,29 @@ async def _fault(made: PopulatedHome, column: _Column, row: str) -> str | None:
     if "forget" in row:
         # Of one's own words, also in rooms.
         allowed = column.seen | column.exported
-    own = [*column.seen] if surface.is_own and surface.is_naming else [] if surface.is_naming else [MISSING]
-    shown = "\n".join([await _done(made, column, surface, step, animal) for animal in own for step in surface.steps])
+    own = (
+        [*column.seen]
+        if surface.is_own and surface.is_naming
+        else []
+        if surface.is_naming
+        else [MISSING]
+    )
+    shown = "\n".join(
+        [
+            await _done(made, column, surface, step, animal)
+            for animal in own
+            for step in surface.steps
+        ]
+    )
     for step in surface.steps if surface.is_naming else ():
         of_none = await _done(made, column, surface, step, MISSING)
         animal = _other(column, row)
         told = await _done(made, column, surface, step, animal)
         if animal in allowed:
             continue
-        if surface.names(step) and _masked(told, step, made, animal) != _masked(of_none, step, made, MISSING):
+        if surface.names(step) and _masked(told, step, made, animal) != _masked(
+            of_none, step, made, MISSING
+        ):
             return f"{row}, {step} of {animal}: {told!r} but of none: {of_none!r}"
     if not column.is_heard and shown.strip():
         return f"{row}: {shown!r} was answered"
@@ -193,7 +239,8 @@ async def _fault(made: PopulatedHome, column: _Column, row: str) -> str | None:
 
 
 def _other(column: _Column, row: str) -> str:
-    """One whose home cannot be seen from there: of the other homes of who asks, then of those of others."""
+    """One whose home cannot be seen from there: of the other homes of who asks, then of those of
+    others."""
     who = column.place["sender"].id
     foreign = [animal for animal in HOMES if animal not in column.seen]
     foreign.sort(key=lambda animal: HOMES[animal]["sender"].id != who)
@@ -202,13 +249,18 @@ def _other(column: _Column, row: str) -> str:
 
 
 def _is_same_home(column: _Column, animal: str) -> bool:
-    """Whether the animal is at home with the one who asks, there; not where its home has become another one."""
+    """Whether the animal is at home with the one who asks, there; not where its home has become
+    another one."""
     home = HOMES[animal]
-    is_there = home["scope"] == column.place["scope"] and home["sender"].id == column.place["sender"].id
+    is_there = (
+        home["scope"] == column.place["scope"] and home["sender"].id == column.place["sender"].id
+    )
     return bool(is_there and column.after is not _room_parted)
 
 
-async def _done(made: PopulatedHome, column: _Column, surface: VisibleRows, step: Step, animal: str) -> str:
+async def _done(
+    made: PopulatedHome, column: _Column, surface: VisibleRows, step: Step, animal: str
+) -> str:
     """What the person reads, and what the model reads for it."""
     place, named = dict(column.place), made.named[animal]
     before = len(made.model.requests)
@@ -229,12 +281,17 @@ async def _done(made: PopulatedHome, column: _Column, surface: VisibleRows, step
     reply = await made.hear(text, place, says("Done."), **more)
     if reply.answer is None:
         return ""
-    told = [reply.answer.text, *(f"{button.label} {button.command}" for button in reply.answer.buttons)]
+    told = [
+        reply.answer.text,
+        *(f"{button.label} {button.command}" for button in reply.answer.buttons),
+    ]
     told += [file.content.decode() for file in reply.answer.files]
     if surface.how == "prompt":
         return "\n".join(str(request.system) for request in made.model.requests[before:]).casefold()
     # What the model is told is shown to nobody, and may be said to anybody.
-    return "\n".join([*told, *(str(request.messages[-1:]) for request in made.model.requests[before:])]).casefold()
+    return "\n".join(
+        [*told, *(str(request.messages[-1:]) for request in made.model.requests[before:])]
+    ).casefold()
 
 
 def _results(requests: Any) -> Iterator[str]:
@@ -262,7 +319,9 @@ def _masked(text: str, step: Step, made: PopulatedHome, animal: str) -> str:
     text = re.sub(r"took_ms\W+[\d.]+|\d\d:\d\d(?= europe/)", "", text)
     for name, value in made.named[animal].items():
         if f"{{{name}}}" in str(step):
-            text = re.sub(rf"(?<![a-z0-9]){re.escape(value.casefold())}(?!\w)|(?<=\b[fc]){value}\b", "#", text)
+            text = re.sub(
+                rf"(?<![a-z0-9]){re.escape(value.casefold())}(?!\w)|(?<=\b[fc]){value}\b", "#", text
+            )
     return text
 
 
@@ -272,7 +331,11 @@ JOBS: Mapping[str, tuple[tuple[Account, ...], bool, set[str]]] = {
     "the linked account": ((LINKED,), True, {"lemur", "heron", "gecko"}),
     "an account of the owner": ((OWNERS,), True, {"ostrich", "tapir", "bison"}),
     "no room is listed any more": ((), False, {"puma"}),
-    "the member, and no room is listed": ((MEMBER,), False, {"marmot", "raccoon", "lemur", "puma", "heron", "gecko"}),
+    "the member, and no room is listed": (
+        (MEMBER,),
+        False,
+        {"marmot", "raccoon", "lemur", "puma", "heron", "gecko"},
+    ),
 }
 """Who was removed, whether the rooms are still listed, and whose jobs do not come any more."""
 
@@ -285,17 +348,17 @@ async def test_what_was_planned_comes_as_long_as_who_planned_it_is_served_there(
     template, named = zoo
     removed, is_listed, paused = JOBS[name]
     async with PopulatedHome.open(home, named, template) as made:
-        services, router = made.harness.services, made.harness.router
+        services, access = made.harness.services, made.harness.access
         if removed:
             await services.removals.remove(removed, services.clock.now())
         if not is_listed:
-            router._access._rooms = frozenset()
+            access._listed_groups = frozenset()
         refused = set()
         for animal in HOMES:
             job = await services.jobs.get(int(named[animal]["job"]))
             assert job is not None
             try:
-                await router.view(job)
+                await access.load_job_view(job)
             except Refused:
                 refused.add(animal)
     assert refused == paused
@@ -309,28 +372,45 @@ async def test_who_was_heard_in_a_listed_room_is_a_stranger_elsewhere(
     async with PopulatedHome.open(home, named, template) as made:
         in_room = room("stranger", "telegram:-100")
         assert (await made.hear("hello", in_room, says("Hi."))).text == "Hi."
-        assert "I do not know you" in (await made.hear("hello", direct("stranger"), says("Hi."))).text
-        assert (await made.hear("hello", room("stranger", "telegram:-200"), says("Hi."))).answer is None
+        assert (
+            "I don't know you" in (await made.hear("hello", direct("stranger"), says("Hi."))).text
+        )
+        assert (
+            await made.hear("hello", room("stranger", "telegram:-200"), says("Hi."))
+        ).answer is None
         assert "works in a direct chat" in (await made.hear("/link", in_room)).text
-        made.harness.router._access._rooms = frozenset()
+        made.harness.access._listed_groups = frozenset()
         assert (await made.hear("hello", in_room, says("Hi."))).answer is None
 
 
 async def test_every_command_and_every_tool_stands_in_the_table(home: Path) -> None:
-    typed = [step for surface in SURFACES.values() for step in surface.steps if isinstance(step, str)]
-    used = [step for surface in SURFACES.values() for step in surface.steps if not isinstance(step, str)]
+    typed = [
+        step for surface in SURFACES.values() for step in surface.steps if isinstance(step, str)
+    ]
+    used = [
+        step for surface in SURFACES.values() for step in surface.steps if not isinstance(step, str)
+    ]
     async with open_gateway(home) as harness:
         wanted = {line for spec in harness.commands.specs for line in _lines(spec)}
-        missing = {line for line in wanted if not any(re.match(rf"{re.escape(line)}(\W|$)", step) for step in typed)}
+        missing = {
+            line
+            for line in wanted
+            if not any(re.match(rf"{re.escape(line)}(\W|$)", step) for step in typed)
+        }
         missing |= {
             f"{spec.name}: {option.prefix}"
             for spec in harness.commands.specs
             for option in spec.options
-            if option.prefix and not any(step.startswith(f"/{spec.name}") and option.prefix in step for step in typed)
+            if option.prefix
+            and not any(
+                step.startswith(f"/{spec.name}") and option.prefix in step for step in typed
+            )
         }
-        for tool in harness.router._agent.tool_runner.tools.values():
+        for tool in harness.agent.tool_runner.tools.values():
             uses = [arguments for name, arguments in used if name == tool.name]
-            missing |= {f"{tool.name} {value}" for value in _values(tool, uses)} if uses else {tool.name}
+            missing |= (
+                {f"{tool.name} {value}" for value in _values(tool, uses)} if uses else {tool.name}
+            )
     assert missing == set(), "add a line for each to tests/fixtures/visible_rows.py"
 
 
@@ -343,10 +423,15 @@ def _lines(spec: CommandSpec) -> Iterator[str]:
 
 
 def _values(tool: Tool, uses: list[Mapping[str, Any]]) -> Iterator[str]:
-    """What a tool can be told to do and is not, and numbers of rows that it takes and is not given."""
+    """What a tool can be told to do and is not, and numbers of rows that it takes and is not
+    given."""
     for name, schema in tool.schema["properties"].items():
         kinds = [schema, *schema.get("anyOf", ())]
-        choices = [choice for kind in kinds for choice in kind.get("enum", ())] if name in ("action", "mode") else []
+        choices = (
+            [choice for kind in kinds for choice in kind.get("enum", ())]
+            if name in ("action", "mode")
+            else []
+        )
         given = [use.get(name) for use in uses]
         yield from (choice for choice in choices if choice not in given)
         if name.endswith("_id") and not any("{" in str(value) for value in given):
@@ -364,11 +449,16 @@ async def test_in_a_room_buttons_and_questions_are_those_of_who_asked(
             unknown = await made.hear(named[MISSING]["button"], where, kind="action")
             for name in ("button", "question"):
                 pressed = await made.hear(named["raccoon"][name], where, kind="action")
-                assert pressed.answer == unknown.answer, f"the {name} of the member, pressed by: {person}"
+                assert pressed.answer == unknown.answer, (
+                    f"the {name} of the member, pressed by: {person}"
+                )
             said = await made.hear("yes", where, says("Done."))
             assert said.text == "Done."
         mine = room("member", "telegram:-100")
-        assert "raccoon" in (await made.hear(named["raccoon"]["button"], mine, kind="action")).text.casefold()
+        assert (
+            "raccoon"
+            in (await made.hear(named["raccoon"]["button"], mine, kind="action")).text.casefold()
+        )
         # That press was something else than a yes: what waited for one waits no more.
         assert (await made.hear("yes", mine, says("Done."))).text == "Done."
 
@@ -385,16 +475,23 @@ async def test_who_goes_takes_nothing_from_the_chats_that_were_imported_there(
     async with PopulatedHome.open(home, named, template) as made:
         services, now = made.harness.services, made.harness.services.clock.now()
         file = write(
-            tmp_path / "result.json", telegram_account([telegram_chat([telegram_message(400_000, "see you")], 8)])
+            tmp_path / "result.json",
+            telegram_account([telegram_chat([telegram_message(400_000, "see you")], 8)]),
         )
         for scope in ("account:telegram:7", "room:telegram:-200"):
             good(home, "import", str(file), "--scope", scope)
         await notices(made.harness)
         address, answer = direct("other")["address"], Answer(text="for the other one")
-        await services.outbox.put(OutboxItem(key="left", kind="answer", address=address, answer=answer, next_at=now))
+        await services.outbox.put(
+            OutboxItem(key="left", kind="answer", address=address, answer=answer, next_at=now)
+        )
         await after(made)
-        assert [item.address for item in await services.outbox.due(now) if item.key == "left"] == [address]
-        last_spoke = {one.account.key: one.seen_at for one in await services.people.known(())}["telegram:7"]
+        assert [
+            item.address for item in await services.outbox.list_due(now) if item.key == "left"
+        ] == [address]
+        last_spoke = {
+            one.account.key: one.seen_at for one in await services.people.list_accounts(())
+        }["telegram:7"]
         assert last_spoke is not None
         assert abs(now - last_spoke) < timedelta(minutes=5)
 
@@ -415,13 +512,19 @@ async def test_a_notice_is_read_by_its_person_in_private_and_by_nobody_else(
     template, named = zoo
     hears = dict(HEARS)
     async with PopulatedHome.open(home, named, template) as made:
-        services, owner_notices = made.harness.services, OwnerNotices(made.harness.services)
+        services, owner_notices = made.harness.services, made.harness.services.owner_notices
         now = services.clock.now()
         if kind == "imported":
             # Chats with others, newer than all that was said here.
-            chats = [telegram_chat([telegram_message(400_000, "see you")], number) for number in (666, 7, 8)]
+            chats = [
+                telegram_chat([telegram_message(400_000, "see you")], number)
+                for number in (666, 7, 8)
+            ]
             file = write(tmp_path / "result.json", telegram_account(chats))
-            for key in {LOCAL.key, *(place["scope"].key for place in HOMES.values() if place["is_direct"])}:
+            for key in {
+                LOCAL_SCOPE.key,
+                *(place["scope"].key for place in HOMES.values() if place["is_direct"]),
+            }:
                 good(home, "import", str(file), "--scope", key)
         elif kind == "parted":
             await made.hear("/unlink", direct("member"))
@@ -444,43 +547,60 @@ async def test_a_notice_is_read_by_its_person_in_private_and_by_nobody_else(
         for minutes, (animal, place) in enumerate(HOMES.items()):
             scope, operations = place["scope"], (Operation(action="add", content=animal),)
             at = now + timedelta(minutes=minutes)
-            note = PendingNote(scope=scope, target="memory", operations=operations, reason="it is odd", at=at)
+            note = PendingNote(
+                scope=scope, target="memory", operations=operations, reason="it is odd", at=at
+            )
             schedule, target = Schedule(zone="UTC", at=now), place["address"]
-            job = Job(schedule=schedule, text=animal, target=target, scope=scope, created_at=now, next_at=now)
+            job = Job(
+                schedule=schedule,
+                text=animal,
+                target=target,
+                scope=scope,
+                created_at=now,
+                next_at=now,
+            )
             await told(
                 animal,
-                owner_notices.warn_of_note(scope, "memory", "a secret", animal),
-                owner_notices.tell_of_pending(note),
-                owner_notices.tell_of_pending(replace(note, is_draft=True, id=minutes + 1)),
-                owner_notices.tell_of_pause(replace(job, id=int(named[animal]["job"]) + 1_000), "It is odd."),
+                owner_notices.warn_about_note(scope, "memory", "a secret", animal),
+                owner_notices.notify_pending(note),
+                owner_notices.notify_pending(replace(note, is_draft=True, id=minutes + 1)),
+                owner_notices.notify_paused_job(
+                    replace(job, id=int(named[animal]["job"]) + 1_000), "It is odd."
+                ),
             )
             gone = replace(job, id=int(named[animal]["job"]))
-            await told("ostrich", owner_notices.tell_of_pause(gone, NOT_SERVED))
+            await told("ostrich", owner_notices.notify_paused_job(gone, REMOVAL_REASON))
         await told(
             "ostrich",
-            owner_notices.tell_of_dead_letter("telegram"),
-            owner_notices.tell_of_memory("down", "diary", "it is odd"),
-            owner_notices.warn_of_file("SOUL.md", "a secret", kind),
-            owner_notices.tell_of_outage("discord", "given up: it is odd"),
+            owner_notices.notify_dead_letter("telegram"),
+            owner_notices.notify_memory_problem("down", "diary", "it is odd"),
+            owner_notices.warn_about_file("SOUL.md", "a secret", kind),
+            owner_notices.notify_outage("discord", "given up: it is odd"),
         )
         for scope, animal in {place["scope"]: animal for animal, place in HOMES.items()}.items():
             used = {"answers": 9.0}
-            budget = Budget(scope=scope, limits={"answers": 10}, used=used, prices=services.settings.usage)
-            await told(animal, owner_notices.tell_of_budget(budget, "answers"))
+            budget = Budget(
+                scope=scope, limits={"answers": 10}, used=used, prices=services.settings.usage
+            )
+            await told(animal, owner_notices.notify_budget(budget, "answers"))
         asked = replace(made.harness.inbound("let me in", "667"), message_id="667")
-        await told("ostrich", made.harness.router.admit(asked, KeptReply()))
-        kinds = {name for name in vars(OwnerNotices) if not name.startswith("_")}
-        assert kinds - {"tell"} <= done, "every kind of notice is looked at here"
+        await told("ostrich", made.harness.admission.admit(asked, KeptReply()))
+        kinds = {name for name in vars(type(owner_notices)) if not name.startswith("_")}
+        assert kinds - {"notify"} <= done, "every kind of notice is looked at here"
 
 
 @pytest.mark.slow
-async def test_nobody_meets_the_vectors_of_others(home: Path, zoo: tuple[Path, dict[str, dict[str, str]]]) -> None:
+async def test_nobody_meets_the_vectors_of_others(
+    home: Path, zoo: tuple[Path, dict[str, dict[str, str]]]
+) -> None:
     """Where all that was ever said is equally near to a question."""
     template, named = zoo
     double = Alike()
     async with running(double):
         options = f'[recall.embeddings]\nurl = "{double.url}/v1"\nmodel = "small"\nkey = "EMBEDDINGS_KEY"\n'
-        async with PopulatedHome.open(home, named, template, options, {"EMBEDDINGS_KEY": KEY}) as made:
+        async with PopulatedHome.open(
+            home, named, template, options, {"EMBEDDINGS_KEY": KEY}
+        ) as made:
             services = made.harness.services
             assert services.embeddings is not None
             while await services.embeddings.tend():
@@ -498,9 +618,11 @@ async def test_nobody_meets_the_vectors_of_others(home: Path, zoo: tuple[Path, d
                 met |= shown
                 sender, address = column.place["sender"], column.place["address"]
                 account = Account(platform=address.platform, user_id=sender.id)
-                standing = await services.people.standing(account, column.place["scope"])
+                standing = await services.people.load_access(account, column.place["scope"])
                 query = SearchQuery(text="whatsoever befell unto thee", scopes=standing.scopes)
-                ids = json.dumps([match.message_id for match in await services.embeddings.retrieve(query)])
+                ids = json.dumps(
+                    [match.message_id for match in await services.embeddings.retrieve(query)]
+                )
                 found = await services.database.fetch_all(_SCOPES_OF, {"ids": ids})
                 assert {row[0] for row in found} <= {scope.key for scope in standing.scopes}, name
             assert met == {*HOMES}

@@ -1,5 +1,5 @@
-""" "My sister" is Ana and the Porto office is the office: learned with the facts, used by facts and recall, and nobody
-else's."""
+""" "My sister" is Ana and the Porto office is the office: learned with the facts, used by facts and
+recall, and nobody else's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.facts.claims import claims
+from core.facts.claims import extract_claims
 from core.facts.provider import FactRanking
 from core.types import Account, Address, Scope
 from tests.bench.knowing import scored
@@ -21,8 +21,12 @@ from tests.fixtures.samples import message
 from tests.fixtures.scripted_model import ScriptedModel, says
 
 OWN = Scope.account("telegram", "42")
-ROOM = Scope.room("telegram", "-5")
-IN_ROOM: dict[str, Any] = {"is_direct": False, "address": Address(platform="telegram", chat_id="-5"), "scope": ROOM}
+ROOM = Scope.group("telegram", "-5")
+IN_ROOM: dict[str, Any] = {
+    "is_direct": False,
+    "address": Address(platform="telegram", chat_id="-5"),
+    "scope": ROOM,
+}
 
 
 @pytest.mark.parametrize(
@@ -43,8 +47,10 @@ IN_ROOM: dict[str, Any] = {"is_direct": False, "address": Address(platform="tele
     ],
 )
 def test_what_says_who_is_meant(text: str, attribute: str | None, value: str) -> None:
-    read = claims(text, datetime(2026, 5, 3, tzinfo=UTC), ZoneInfo("UTC"))
-    assert [(one.attribute, one.value) for one in read[:1]] == ([(attribute, value)] if attribute else [])
+    read = extract_claims(text, datetime(2026, 5, 3, tzinfo=UTC), ZoneInfo("UTC"))
+    assert [(one.attribute, one.value) for one in read[:1]] == (
+        [(attribute, value)] if attribute else []
+    )
 
 
 async def test_beside_a_model_the_rules_learn_who_is_meant(database: Any) -> None:
@@ -58,8 +64,14 @@ async def test_beside_a_model_the_rules_learn_who_is_meant(database: Any) -> Non
     }
     plain: dict[str, Any] = {"message": 2, "content": "Eva is my aunt"}
     reader = fact_reader(database, ScriptedModel(says(json.dumps([told, plain]))))
-    rows = [message(1, text, id=number) for number, text in enumerate([told["content"], plain["content"]], 1)]
-    found = [(one.claim.content, one.claim.attribute, one.origin) for one in await reader.candidates(rows)]
+    rows = [
+        message(1, text, id=number)
+        for number, text in enumerate([told["content"], plain["content"]], 1)
+    ]
+    found = [
+        (one.claim.content, one.claim.attribute, one.origin)
+        for one in await reader.find_candidates(rows)
+    ]
     assert found == [
         ("My sister is Ana", "me|sister|ana", "rule"),
         ("Eva is my aunt", "me|aunt|eva", "rule"),
@@ -95,10 +107,14 @@ async def test_a_question_finds_what_says_the_other_name(home: Path) -> None:
         await tell(harness, "My sister collects stamps")
         await tell(harness, "The Porto office closes at six on Fridays")
         assert "Ana works at Lufthansa" in await lines(harness, "Where does my sister work?")
-        assert "My sister collects stamps" in await lines(harness, "What has Ana gathered these days?")
+        assert "My sister collects stamps" in await lines(
+            harness, "What has Ana gathered these days?"
+        )
         assert "Ana works at" in await recalled(harness, "Which company does my sister know?")
         assert "My sister collects" in await recalled(harness, "Has Ana any hobbies to speak of?")
-        assert "closes at six" in await recalled(harness, "Until what hour can one visit the office?")
+        assert "closes at six" in await recalled(
+            harness, "Until what hour can one visit the office?"
+        )
         assert "Ana is my sister" in (await harness.say("/facts")).text
 
 
@@ -110,8 +126,8 @@ async def test_it_goes_with_the_message_that_said_so(home: Path) -> None:
         assert "boat in Faro" in await recalled(harness, "What does my sister own nowadays?")
         question = (await harness.say('/forget "Ana is my sister"')).answer
         assert question is not None
-        assert question.confirm is not None
-        await harness.say(f"/{question.confirm.name} {question.confirm.arguments}")
+        assert question.confirm_command is not None
+        await harness.say(f"/{question.confirm_command.name} {question.confirm_command.arguments}")
         assert "boat in Faro" not in await recalled(harness, "What does my sister own nowadays?")
 
 
@@ -129,7 +145,9 @@ async def test_in_a_room_each_has_their_own_sister(home: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_another_meaning_takes_the_place_of_the_first_until_it_is_corrected_or_forgotten(home: Path) -> None:
+async def test_another_meaning_takes_the_place_of_the_first_until_it_is_corrected_or_forgotten(
+    home: Path,
+) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await harness.say("We call the Porto quay the spot")
         await tell(harness, "The Porto quay closes at six on Fridays")
@@ -146,8 +164,8 @@ async def test_another_meaning_takes_the_place_of_the_first_until_it_is_correcte
         assert await meant() == (True, False)
         question = (await harness.say("/memory forget f2")).answer
         assert question is not None
-        assert question.confirm is not None
-        await harness.say(f"/{question.confirm.name} {question.confirm.arguments}")
+        assert question.confirm_command is not None
+        await harness.say(f"/{question.confirm_command.name} {question.confirm_command.arguments}")
         await harness.say("/memory forget f1")
         await harness.say("yes")
         assert await meant() == (False, False)
@@ -161,7 +179,9 @@ async def test_two_people_of_a_room_may_call_two_things_by_one_name(home: Path) 
         await tell(harness, "The Porto quay closes at six on Fridays", "42", **IN_ROOM)
         await tell(harness, "The Lisbon pier closes at four on Mondays", "7", **IN_ROOM)
         for who, own, other in (("42", "at six", "at four"), ("7", "at four", "at six")):
-            found = await recalled(harness, "Until what hour can one visit the spot?", who, **IN_ROOM)
+            found = await recalled(
+                harness, "Until what hour can one visit the spot?", who, **IN_ROOM
+            )
             assert (own in found, other in found) == (True, False), who
 
 
@@ -175,11 +195,15 @@ async def test_names_that_mean_each_other_end(home: Path) -> None:
 
 
 async def test_who_asks_decides_whose_it_is(database: Any) -> None:
-    from core.store.facts import other_names
+    from core.store.facts import find_aliases
 
-    nobody = await database.read(lambda connection: other_names(connection, "my sister", frozenset((OWN,)), None))
+    nobody = await database.read(
+        lambda connection: find_aliases(connection, "my sister", frozenset((OWN,)), None)
+    )
     member = Account(platform="telegram", user_id="7")
-    other = await database.read(lambda connection: other_names(connection, "my sister", frozenset((ROOM,)), member))
+    other = await database.read(
+        lambda connection: find_aliases(connection, "my sister", frozenset((ROOM,)), member)
+    )
     assert (nobody, other) == ([], [])
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.facts.claims import claims
+from core.facts.claims import extract_claims
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ZONE = ZoneInfo("Europe/Lisbon")
@@ -139,13 +139,13 @@ ok
 
 @pytest.mark.parametrize(("text", "attribute", "value"), STATED)
 def test_a_plain_statement_is_a_fact(text: str, attribute: str, value: str) -> None:
-    (claim,) = claims(text, NOW, ZONE)
+    (claim,) = extract_claims(text, NOW, ZONE)
     assert (claim.attribute, claim.value, claim.kind) == (attribute, value, "identity")
 
 
 @pytest.mark.parametrize("text", NOT_STATED)
 def test_what_is_not_plainly_stated_is_none(text: str) -> None:
-    assert claims(text, NOW, ZONE) == []
+    assert extract_claims(text, NOW, ZONE) == []
 
 
 @pytest.mark.parametrize(
@@ -165,19 +165,23 @@ def test_what_is_not_plainly_stated_is_none(text: str) -> None:
     ],
 )
 def test_since_when_it_holds(text: str, since: datetime | None, grain: str) -> None:
-    (claim,) = claims(text, NOW, ZONE)
+    (claim,) = extract_claims(text, NOW, ZONE)
     assert (claim.valid_from, claim.grain) == (since, grain)
 
 
 def test_what_is_to_be_remembered_is_a_fact_whatever_it_is() -> None:
-    (code,) = claims("Please remember that the code is 4711!", NOW, ZONE)
-    assert (code.content, code.attribute, code.is_asked) == ("The code is 4711", None, True)
-    (home,) = claims("Remember that I live in Porto", NOW, ZONE)
-    assert (home.attribute, home.value, home.is_asked) == ("me|home", "porto", True)
+    (code,) = extract_claims("Please remember that the code is 4711!", NOW, ZONE)
+    assert (code.content, code.attribute, code.is_requested) == ("The code is 4711", None, True)
+    (home,) = extract_claims("Remember that I live in Porto", NOW, ZONE)
+    assert (home.attribute, home.value, home.is_requested) == ("me|home", "porto", True)
 
 
 def test_a_message_may_say_several_things() -> None:
-    found = claims("My name is Joana and I live in Porto. My sister Ana lives in Braga, and I work at EDP.", NOW, ZONE)
+    found = extract_claims(
+        "My name is Joana and I live in Porto. My sister Ana lives in Braga, and I work at EDP.",
+        NOW,
+        ZONE,
+    )
     assert [(claim.attribute, claim.value) for claim in found] == [
         ("me|name", "joana"),
         ("me|home", "porto"),
@@ -188,35 +192,38 @@ def test_a_message_may_say_several_things() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["We decided to use PostgreSQL", "We've decided not to sell", "I decided against the red one"]
+    "text",
+    ["We decided to use PostgreSQL", "We've decided not to sell", "I decided against the red one"],
 )
 def test_a_decision_belongs_to_a_project(text: str) -> None:
-    (claim,) = claims(text, NOW, ZONE)
+    (claim,) = extract_claims(text, NOW, ZONE)
     assert (claim.kind, claim.attribute) == ("project", None)
 
 
 def test_what_was_pasted_is_left_alone() -> None:
-    assert claims("I live in Porto. " * 200, NOW, ZONE) == []
-    assert claims("```\nI live in Porto.\n```", NOW, ZONE) == []
-    assert claims("Look:\n> I live in Porto.\n> My name is Eve.", NOW, ZONE) == []
-    assert claims("Translate to German:\nI live in Berlin.", NOW, ZONE) == []
-    assert claims("From: Eve\nTo: me\nI moved to Madrid.", NOW, ZONE) == []
+    assert extract_claims("I live in Porto. " * 200, NOW, ZONE) == []
+    assert extract_claims("```\nI live in Porto.\n```", NOW, ZONE) == []
+    assert extract_claims("Look:\n> I live in Porto.\n> My name is Eve.", NOW, ZONE) == []
+    assert extract_claims("Translate to German:\nI live in Berlin.", NOW, ZONE) == []
+    assert extract_claims("From: Eve\nTo: me\nI moved to Madrid.", NOW, ZONE) == []
 
 
 @given(st.text(max_size=300))
 def test_any_text_is_read_without_a_stumble(text: str) -> None:
-    for claim in claims(f"I live in {text}", NOW, ZONE) + claims(text, NOW, ZONE):
+    for claim in extract_claims(f"I live in {text}", NOW, ZONE) + extract_claims(text, NOW, ZONE):
         assert claim.content
 
 
 def test_a_second_statement_is_about_whom_the_first_names() -> None:
     now, zone = datetime(2026, 11, 20, tzinfo=UTC), ZoneInfo("UTC")
-    told = claims("My sister Ana lives in Porto and her birthday is on 3 May, but she hates coffee", now, zone)
+    told = extract_claims(
+        "My sister Ana lives in Porto and her birthday is on 3 May, but she hates coffee", now, zone
+    )
     assert [(claim.attribute, claim.value, claim.valid_from) for claim in told] == [
         ("me|sister|ana", "ana", None),
         ("ana|home", "porto", None),
         ("ana|birthday", "3.5", None),
         ("ana|like|coffee", "dislike", None),
     ]
-    (alone,) = claims("I live in Porto and she likes tea", now, zone)
+    (alone,) = extract_claims("I live in Porto and she likes tea", now, zone)
     assert alone.content == "I live in Porto"

@@ -1,4 +1,5 @@
-"""Whether somebody has said a thing, and who: strict with names and figures, lenient with the wording."""
+"""Whether somebody has said a thing, and who: strict with names and figures, lenient with the
+wording."""
 
 from __future__ import annotations
 
@@ -9,14 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.facts.evidence import Evidence, subject_of
+from core.facts.assertions import resolve_subject
+from core.facts.evidence import Evidence
 from core.types import Message, Origin, Role, Sender
 from tests.fixtures.samples import NOON
 
 ANA = Sender(id="42", name="Ana Silva")
 BEN = Sender(id="7", name="Ben")
-BOT = Sender(id="9", name="Ben", is_nobody=True)
-ROLES: dict[str, Role] = {"ana": "user", "ben": "user", "bot": "user", "mneme": "assistant", "tool": "tool"}
+BOT = Sender(id="9", name="Ben", is_anonymous=True)
+ROLES: dict[str, Role] = {
+    "ana": "user",
+    "ben": "user",
+    "bot": "user",
+    "mneme": "assistant",
+    "tool": "tool",
+}
 
 
 def conversation(*lines: str) -> list[Message]:
@@ -25,7 +33,11 @@ def conversation(*lines: str) -> list[Message]:
     for number, line in enumerate(lines, 1):
         who, _, text = line.partition(": ")
         sender = {"ana": ANA, "ben": BEN, "bot": BOT}.get(who)
-        rows.append(Message(role=ROLES[who], text=text, session_id=1, created_at=NOON, id=number, sender=sender))
+        rows.append(
+            Message(
+                role=ROLES[who], text=text, session_id=1, created_at=NOON, id=number, sender=sender
+            )
+        )
     return rows
 
 
@@ -36,17 +48,29 @@ SAID = (
     ("I don't like coffee", "User dislikes coffee", ()),
     ("I don't drink coffee, tea is what I like", "User likes tea", ()),
     ("I'm Joana, nice to meet you", "User's name is Joana", ("Joana",)),
-    ("my kids Leo and Mia are 4 and 7", "User has two children: Leo (4) and Mia (7)", ("Leo", "Mia")),
+    (
+        "my kids Leo and Mia are 4 and 7",
+        "User has two children: Leo (4) and Mia (7)",
+        ("Leo", "Mia"),
+    ),
     ("The demo is on 3rd June at 14:00", "Demo on 3 June at 2 pm", ("3 June",)),
     ("I haven't smoked in two years", "User has not smoked for 2 years", ("2 years",)),
-    ("Mein Sohn Paul kommt im August in die Schule", "User's son Paul starts school in August", ("Paul",)),
+    (
+        "Mein Sohn Paul kommt im August in die Schule",
+        "User's son Paul starts school in August",
+        ("Paul",),
+    ),
     ("我儿子叫小明，今年六岁", "用户的儿子叫小明，6岁", ("小明",)),
     ("Мою собаку зовут Рекс", "Собаку пользователя зовут Рекс", ("Рекс",)),
     ("My dog is called “Rex”", "User's dog is Rex", ("Rex",)),
     ("I love dark chocolate", "User likes dark chocolate", ()),
     ("I have two kids", "User has 2 kids", ("2",)),
     ("My number is 912 345 678", "User's phone number is 912345678", ("912345678",)),
-    ("I write software for a living at Siemens", "User is a software engineer at Siemens", ("Siemens",)),
+    (
+        "I write software for a living at Siemens",
+        "User is a software engineer at Siemens",
+        ("Siemens",),
+    ),
     ("We decided on PostgreSQL for the shop", "The shop project uses PostgreSQL", ("PostgreSQL",)),
     ("I moved to Porto with my sister", "User moved to Porto", ("Porto",)),
     ("My brother works for Siemens and I work for Bosch", "User works for Bosch", ("Bosch",)),
@@ -55,7 +79,11 @@ SAID = (
     ("Is there a good doctor near my flat in Porto?", "User has a flat in Porto", ("Porto",)),
     ("Don't forget that my wife's name is Marta", "User's wife is Marta", ("Marta",)),
     ("My name's Joana but everyone calls me Jo", "User is called Jo", ("Jo",)),
-    ("I saw the dentist yesterday", "User saw the dentist on 19 November 2026", ("19 November 2026",)),
+    (
+        "I saw the dentist yesterday",
+        "User saw the dentist on 19 November 2026",
+        ("19 November 2026",),
+    ),
     ("ich wohne in Berlin", "User lives in Berlin", ("Berlin",)),
     ("Ich bin Vegetarier", "User is vegetarian", ("vegetarian",)),
     ("Moro no Porto desde maio", "O usuário mora no Porto desde maio", ("Porto",)),
@@ -94,7 +122,11 @@ UNSAID = (
     ("My brother works for Siemens and I work for Bosch", "User works for Siemens", ("Siemens",)),
     ("My number is 912345678", "User's phone number is +351 912 345 678", ("+351 912 345 678",)),
     ("> I live in Porto\nwhat do you think of that?", "User lives in Porto", ("Porto",)),
-    ("My story begins: “I live in Porto, by the sea.” Is that good?", "User lives in Porto", ("Porto",)),
+    (
+        "My story begins: “I live in Porto, by the sea.” Is that good?",
+        "User lives in Porto",
+        ("Porto",),
+    ),
     ("what is wrong?\n```\nname = 'Porto'\n```", "User's name is Porto", ("Porto",)),
     ("I like Ana's flat in Porto", "User has a flat in Porto", ("Porto",)),
     ("Ben is a nurse", "User is a nurse", ("nurse",)),
@@ -122,7 +154,11 @@ UNSAID = (
     ("I'd love to be a nurse", "User is a nurse", ("nurse",)),
     ("People think I live in Porto", "User lives in Porto", ("Porto",)),
     ("Translate this: My name is Karl and I live in Porto", "User's name is Karl", ("Karl",)),
-    ("write a story about a nurse called Marta who lives in Porto", "User lives in Porto", ("Porto",)),
+    (
+        "write a story about a nurse called Marta who lives in Porto",
+        "User lives in Porto",
+        ("Porto",),
+    ),
     ("Ich möchte nach Porto ziehen", "Nutzer wohnt in Porto", ("Porto",)),
     ("quel temps fait-il à Lyon ?", "L'utilisateur habite à Lyon", ("Lyon",)),
     ("Quiero vivir en Madrid", "El usuario vive en Madrid", ("Madrid",)),
@@ -136,37 +172,94 @@ UNSAID = (
 
 @pytest.mark.parametrize(("text", "statement", "names"), SAID)
 def test_an_honest_paraphrase_is_supported(text: str, statement: str, names: Sequence[str]) -> None:
-    source = Evidence(conversation(f"ana: {text}")).support(statement, names, is_own_affair=True)
+    source = Evidence(conversation(f"ana: {text}")).find_support(
+        statement, names, is_about_speaker=True
+    )
     assert source is not None
 
 
 @pytest.mark.parametrize(("text", "statement", "names"), UNSAID)
 def test_what_was_not_said_is_not(text: str, statement: str, names: Sequence[str]) -> None:
-    assert Evidence(conversation(f"ana: {text}")).support(statement, names, is_own_affair=True) is None
+    assert (
+        Evidence(conversation(f"ana: {text}")).find_support(statement, names, is_about_speaker=True)
+        is None
+    )
 
 
 @pytest.mark.parametrize(
     ("lines", "statement", "names", "source"),
     [
-        (("mneme: When is your sister Ana's birthday?", "ana: 3 May"), "Ana's birthday is 3 May", ("Ana", "3 May"), 2),
-        (("mneme: Do you live in Porto?", "ana: yes, exactly"), "User lives in Porto", ("Porto",), 2),
+        (
+            ("mneme: When is your sister Ana's birthday?", "ana: 3 May"),
+            "Ana's birthday is 3 May",
+            ("Ana", "3 May"),
+            2,
+        ),
+        (
+            ("mneme: Do you live in Porto?", "ana: yes, exactly"),
+            "User lives in Porto",
+            ("Porto",),
+            2,
+        ),
         (("mneme: Do you live in Porto?", "ana: no"), "User lives in Porto", ("Porto",), None),
         (("mneme: You live in Porto.", "ana: ok"), "User lives in Porto", ("Porto",), None),
-        (("mneme: Is the rent for Mallory?", "ana: I pay the rent"), "The rent is for Mallory", ("Mallory",), None),
+        (
+            ("mneme: Is the rent for Mallory?", "ana: I pay the rent"),
+            "The rent is for Mallory",
+            ("Mallory",),
+            None,
+        ),
         (("mneme: What do you like to drink?", "ana: tea"), "User likes to drink tea", ("tea",), 2),
-        (("mneme: Is the meeting on Monday?", "ana: No, it's Tuesday"), "The meeting is on Tuesday", ("Tuesday",), 2),
-        (("ana: My sister is Marta", "ana: She moved to Porto"), "Marta moved to Porto", ("Marta", "Porto"), 2),
-        (("ana: My sister is Marta", "ana: Rui moved to Porto"), "Marta moved to Porto", ("Marta", "Porto"), None),
-        (("ana: My sister is Marta", "ben: She moved to Porto"), "Marta moved to Porto", ("Marta", "Porto"), None),
-        (("tool: Lunch with Kessler on 5 June", "ana: thanks"), "User has lunch with Kessler", ("Kessler",), None),
-        (("ana: hi", "ben: I live in Faro", "ana: keep that"), "Ben lives in Faro", ("Ben", "Faro"), 2),
+        (
+            ("mneme: Is the meeting on Monday?", "ana: No, it's Tuesday"),
+            "The meeting is on Tuesday",
+            ("Tuesday",),
+            2,
+        ),
+        (
+            ("ana: My sister is Marta", "ana: She moved to Porto"),
+            "Marta moved to Porto",
+            ("Marta", "Porto"),
+            2,
+        ),
+        (
+            ("ana: My sister is Marta", "ana: Rui moved to Porto"),
+            "Marta moved to Porto",
+            ("Marta", "Porto"),
+            None,
+        ),
+        (
+            ("ana: My sister is Marta", "ben: She moved to Porto"),
+            "Marta moved to Porto",
+            ("Marta", "Porto"),
+            None,
+        ),
+        (
+            ("tool: Lunch with Kessler on 5 June", "ana: thanks"),
+            "User has lunch with Kessler",
+            ("Kessler",),
+            None,
+        ),
+        (
+            ("ana: hi", "ben: I live in Faro", "ana: keep that"),
+            "Ben lives in Faro",
+            ("Ben", "Faro"),
+            2,
+        ),
         (("bot: I live in Faro", "ana: keep that"), "Ben lives in Faro", ("Ben", "Faro"), None),
         (("ben: I live in Faro", "ana: I live in Porto"), "User lives in Faro", ("Faro",), 1),
-        (("ana: I like tea", "mneme: Noted.", "ana: I like tea, as I said"), "User likes tea", ("tea",), 3),
+        (
+            ("ana: I like tea", "mneme: Noted.", "ana: I like tea, as I said"),
+            "User likes tea",
+            ("tea",),
+            3,
+        ),
     ],
 )
-def test_who_has_said_it(lines: Sequence[str], statement: str, names: Sequence[str], source: int | None) -> None:
-    found = Evidence(conversation(*lines)).support(statement, names)
+def test_who_has_said_it(
+    lines: Sequence[str], statement: str, names: Sequence[str], source: int | None
+) -> None:
+    found = Evidence(conversation(*lines)).find_support(statement, names)
     assert (found and found.id) == source
 
 
@@ -183,7 +276,10 @@ def test_who_has_said_it(lines: Sequence[str], statement: str, names: Sequence[s
 )
 def test_what_was_not_typed_bears_nothing_out(text: str, origin: Origin) -> None:
     (row,) = conversation(f"ana: {text}")
-    assert Evidence([replace(row, origin=origin)]).support("User lives in Porto", ("Porto",)) is None
+    assert (
+        Evidence([replace(row, origin=origin)]).find_support("User lives in Porto", ("Porto",))
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -196,8 +292,10 @@ def test_what_was_not_typed_bears_nothing_out(text: str, origin: Origin) -> None
     ],
 )
 def test_every_sentence_of_a_note_must_have_been_said(note: str, is_borne_out: bool) -> None:
-    rows = conversation("ana: My sister Ana lives in Porto", "mneme: Nice.", "ana: Ana turns 40 on the third of May")
-    assert Evidence(rows).bears_out(note) is is_borne_out
+    rows = conversation(
+        "ana: My sister Ana lives in Porto", "mneme: Nice.", "ana: Ana turns 40 on the third of May"
+    )
+    assert Evidence(rows).is_supported(note) is is_borne_out
 
 
 @pytest.mark.parametrize(
@@ -212,18 +310,20 @@ def test_every_sentence_of_a_note_must_have_been_said(note: str, is_borne_out: b
         ("me", "用户的妹妹住在里斯本", "我妹妹住在里斯本", None),
     ],
 )
-def test_whom_a_statement_is_about(about: str, statement: str, text: str, subject: str | None) -> None:
+def test_whom_a_statement_is_about(
+    about: str, statement: str, text: str, subject: str | None
+) -> None:
     (row,) = conversation(f"ben: {text}")
-    assert subject_of(about, statement, row) == subject
+    assert resolve_subject(about, statement, row) == subject
 
 
 def test_a_long_conversation_is_looked_through_quickly_enough_to_wait_for() -> None:
     rows = conversation(*(f"ana: {'I like green tea and long walks. ' * 60}" for _ in range(300)))
-    assert Evidence(rows).support("User likes Porto", ("Porto",)) is None
+    assert Evidence(rows).find_support("User likes Porto", ("Porto",)) is None
 
 
 @given(st.text(max_size=200), st.text(max_size=100), st.lists(st.text(max_size=20), max_size=3))
 def test_any_text_is_weighed_without_a_stumble(text: str, statement: str, names: list[str]) -> None:
     rows = conversation(f"ana: 3 May {text}", "mneme: Is it so?", f"ana: {text}")
-    Evidence(rows).support(f"{statement} {text}", names, is_own_affair=True)
-    assert Evidence(rows).support("User lives in Vladivostok", ("Vladivostok 77",)) is None
+    Evidence(rows).find_support(f"{statement} {text}", names, is_about_speaker=True)
+    assert Evidence(rows).find_support("User lives in Vladivostok", ("Vladivostok 77",)) is None

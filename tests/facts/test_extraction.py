@@ -34,14 +34,19 @@ MOVED = {
 
 def turn(*texts: str) -> list[Message]:
     said = [message(1, text, id=number) for number, text in enumerate(texts, 1)]
-    return [*said, Message(role="assistant", text="I live in the cloud.", session_id=1, created_at=NOON, id=90)]
+    return [
+        *said,
+        Message(
+            role="assistant", text="I live in the cloud.", session_id=1, created_at=NOON, id=90
+        ),
+    ]
 
 
 async def read(database: Database, answer: object, *texts: str) -> list[Any]:
     """What is taken out of a model's answer about a turn."""
     given = answer if isinstance(answer, str) else json.dumps(answer)
     extraction = fact_reader(database, ScriptedModel(says(given)))
-    found = await extraction.candidates(turn(*(texts or ("I moved to Porto in May",))))
+    found = await extraction.find_candidates(turn(*(texts or ("I moved to Porto in May",))))
     return [(one.source.id, one.claim) for one in found if not one.doubt]
 
 
@@ -69,29 +74,33 @@ async def test_what_cannot_be_read_is_asked_once_more_and_then_read_by_rules(
 ) -> None:
     given = answer if isinstance(answer, str) else json.dumps(answer)
     model = ScriptedModel(says(given), says(given))
-    found = await fact_reader(database, model).candidates(turn("I moved to Porto in May", "The weather is fine today"))
+    found = await fact_reader(database, model).find_candidates(
+        turn("I moved to Porto in May", "The weather is fine today")
+    )
     assert [(one.source.id, one.claim.value, one.origin) for one in found] == [(1, "porto", "rule")]
     assert len(model.requests) == 2
 
 
-async def test_each_item_that_can_be_read_is_kept_and_the_rest_is_read_once_more(database: Database) -> None:
+async def test_each_item_that_can_be_read_is_kept_and_the_rest_is_read_once_more(
+    database: Database,
+) -> None:
     tea = {"message": 2, "content": "I like green tea", "kind": "identity"}
     half = json.dumps([MOVED, {"message": 2, "kind": "secret"}])
     rows = turn("I moved to Porto in May", "I like green tea, mostly", "I work at Siemens now")
     model = ScriptedModel(says(half), says(json.dumps([MOVED, tea])))
-    found = await fact_reader(database, model).candidates(rows)
+    found = await fact_reader(database, model).find_candidates(rows)
     assert [(one.source.id, one.claim.content, one.origin) for one in found] == [
         (1, "I moved to Porto in May", "model"),
         (2, "I like green tea", "model"),
     ]
     model = ScriptedModel(says(half), says(json.dumps([MOVED])[:-1] + ', {"mess'))
-    found = await fact_reader(database, model).candidates(rows)
+    found = await fact_reader(database, model).find_candidates(rows)
     assert [(one.source.id, one.origin) for one in found] == [(1, "model"), (3, "rule")]
 
 
 async def test_an_empty_list_is_an_answer(database: Database) -> None:
     model = ScriptedModel(says("[]"))
-    assert await fact_reader(database, model).candidates(turn("I moved to Porto in May")) == []
+    assert await fact_reader(database, model).find_candidates(turn("I moved to Porto in May")) == []
     assert len(model.requests) == 1
 
 
@@ -105,21 +114,28 @@ async def test_an_empty_list_is_an_answer(database: Database) -> None:
         {"message": 0},
     ],
 )
-async def test_what_nobody_has_said_is_dropped(database: Database, change: dict[str, object]) -> None:
+async def test_what_nobody_has_said_is_dropped(
+    database: Database, change: dict[str, object]
+) -> None:
     assert await read(database, [{**MOVED, **change}]) == []
     assert len(await read(database, [{**MOVED, **change}, MOVED])) == 1
 
 
 @pytest.mark.parametrize(
     ("quote", "doubts"),
-    [("Moved  to Porto", ["nobody here has typed “Monaco”"]), ("moved to Monaco", []), ("", []), (" ", [])],
+    [
+        ("Moved  to Porto", ["nobody here has typed “Monaco”"]),
+        ("moved to Monaco", []),
+        ("", []),
+        (" ", []),
+    ],
 )
 async def test_what_nobody_has_said_waits_where_the_model_can_quote_what_it_means(
     database: Database, quote: str, doubts: list[str]
 ) -> None:
     told = {**MOVED, "content": "I moved to Monaco", "value": "Monaco", "names": [], "quote": quote}
     model = ScriptedModel(says(json.dumps([told])))
-    found = await fact_reader(database, model).candidates(turn("I moved to Porto in May"))
+    found = await fact_reader(database, model).find_candidates(turn("I moved to Porto in May"))
     assert [one.doubt for one in found] == doubts
 
 
@@ -128,7 +144,9 @@ async def test_a_time_to_come_is_no_since_when(database: Database) -> None:
     assert claim.valid_from is None
 
 
-async def test_since_when_nobody_has_said_is_left_out_and_the_fact_is_kept(database: Database) -> None:
+async def test_since_when_nobody_has_said_is_left_out_and_the_fact_is_kept(
+    database: Database,
+) -> None:
     ((_, claim),) = await read(
         database, [{**MOVED, "content": "I live in Porto", "since": "2019"}], "I live in Porto now"
     )
@@ -136,7 +154,13 @@ async def test_since_when_nobody_has_said_is_left_out_and_the_fact_is_kept(datab
 
 
 async def test_a_birthday_is_compared_as_a_day(database: Database) -> None:
-    told = {**MOVED, "content": "My birthday is May 3rd", "attribute": "birthday", "value": "May 3rd", "names": []}
+    told = {
+        **MOVED,
+        "content": "My birthday is May 3rd",
+        "attribute": "birthday",
+        "value": "May 3rd",
+        "names": [],
+    }
     ((_, claim),) = await read(database, [{**told, "since": None}], "My birthday is May 3rd")
     assert claim.value == "3.5"
 
@@ -149,7 +173,9 @@ async def test_about_somebody_else(database: Database) -> None:
 
 async def test_only_own_words_are_shown_to_the_model(database: Database) -> None:
     model = ScriptedModel(says("[]"))
-    bot = message(1, "I am a webhook in Rome", id=7, sender=Sender(id="9", name="Hook", is_nobody=True))
+    bot = message(
+        1, "I am a webhook in Rome", id=7, sender=Sender(id="9", name="Hook", is_anonymous=True)
+    )
     rows = [
         bot,
         message(1, "/remember x y", id=8, kind="command"),
@@ -157,28 +183,34 @@ async def test_only_own_words_are_shown_to_the_model(database: Database) -> None
         Message(role="tool", text="the tool says Oslo", session_id=1, created_at=NOON, id=10),
         *turn("> I live in Paris\n[attached photo: Milan.jpg]\nI painted the kitchen myself"),
     ]
-    await fact_reader(database, model).candidates(rows)
+    await fact_reader(database, model).find_candidates(rows)
     sent = model.sent()
     assert "I painted the kitchen myself" in sent
     assert '"from": "Ana"' in sent
-    assert not [word for word in ("Rome", "Vienna", "Oslo", "Paris", "Milan", "cloud", "/remember") if word in sent]
+    assert not [
+        word
+        for word in ("Rome", "Vienna", "Oslo", "Paris", "Milan", "cloud", "/remember")
+        if word in sent
+    ]
 
 
 @pytest.mark.parametrize("text", ["ok", "thanks!", "👍", "> I live in Paris in a big house"])
 async def test_nothing_worth_reading_costs_no_call(database: Database, text: str) -> None:
     model = ScriptedModel()
-    assert await fact_reader(database, model).candidates(turn(text)) == []
+    assert await fact_reader(database, model).find_candidates(turn(text)) == []
     assert model.requests == []
 
 
 async def test_a_model_that_fails_says_so(database: Database) -> None:
     extraction = fact_reader(database, ScriptedModel(ModelError("out of reach")))
     with pytest.raises(ModelError, match="out of reach"):
-        await extraction.candidates(turn("I moved to Porto"))
+        await extraction.find_candidates(turn("I moved to Porto"))
 
 
 async def test_without_a_model_the_rules_read(database: Database) -> None:
-    found = await fact_reader(database, None).candidates(turn("I moved to Porto", "Where do I live?"))
+    found = await fact_reader(database, None).find_candidates(
+        turn("I moved to Porto", "Where do I live?")
+    )
     assert [(one.source.id, one.claim.value, one.origin) for one in found] == [(1, "porto", "rule")]
 
 
@@ -186,7 +218,9 @@ async def test_through_the_real_client(database: Database) -> None:
     async with MessagesApi([json.dumps([MOVED])], key="sk-ant-test") as api:
         claude = Claude(api_key="sk-ant-test", base_url=api.url, clock=SteadyClock())
         try:
-            found = await fact_reader(database, claude, "claude-haiku-5-5").candidates(turn("I moved to Porto in May"))
+            found = await fact_reader(database, claude, "claude-haiku-5-5").find_candidates(
+                turn("I moved to Porto in May")
+            )
         finally:
             await claude.close()
     assert [one.claim.value for one in found] == ["porto"]

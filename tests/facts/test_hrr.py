@@ -8,36 +8,38 @@ from core.facts import hrr
 
 
 def test_a_symbol_is_the_same_for_ever_and_like_no_other() -> None:
-    assert hrr.symbol("porto") is hrr.symbol("porto")
-    hrr.symbol.cache_clear()
-    first = hrr.symbol("porto").copy()
-    hrr.symbol.cache_clear()
-    assert hrr.similarity(first, hrr.symbol("porto")) == pytest.approx(1, abs=1e-5)
-    assert abs(hrr.similarity(hrr.symbol("porto"), hrr.symbol("lisbon"))) < 0.1
-    assert hrr.symbol("\ud800").shape == (hrr.PHASES,)
+    assert hrr.make_symbol("porto") is hrr.make_symbol("porto")
+    hrr.make_symbol.cache_clear()
+    first = hrr.make_symbol("porto").copy()
+    hrr.make_symbol.cache_clear()
+    assert hrr.similarity(first, hrr.make_symbol("porto")) == pytest.approx(1, abs=1e-5)
+    assert abs(hrr.similarity(hrr.make_symbol("porto"), hrr.make_symbol("lisbon"))) < 0.1
+    assert hrr.make_symbol("\ud800").shape == (hrr.PHASES,)
 
 
 def test_what_is_bound_is_like_neither() -> None:
-    one, other = hrr.symbol("role"), hrr.symbol("porto")
+    one, other = hrr.make_symbol("role"), hrr.make_symbol("porto")
     pair = one * other
     assert abs(hrr.similarity(pair, one)) < 0.1
     assert abs(hrr.similarity(pair, other)) < 0.1
 
 
 def test_a_bundle_of_32_is_like_each_of_its_parts_and_no_other() -> None:
-    parts = [hrr.symbol(f"part {number}") for number in range(32)]
+    parts = [hrr.make_symbol(f"part {number}") for number in range(32)]
     together = hrr.bundle(parts)
     assert together is not None
     inside = min(hrr.similarity(together, part) for part in parts)
-    outside = max(hrr.similarity(together, hrr.symbol(f"other {number}")) for number in range(200))
+    outside = max(
+        hrr.similarity(together, hrr.make_symbol(f"other {number}")) for number in range(200)
+    )
     assert inside > outside
     assert hrr.bundle([]) is None
 
 
 def test_a_question_must_be_bound_to_the_role_of_what_it_asks_for() -> None:
-    fact = hrr.encoded(["live"], ["porto"])
-    bound, unbound = hrr.encoded([], ["porto"]), hrr.symbol("porto")
-    wrong = hrr.encoded(["porto"], [])
+    fact = hrr.encode(["live"], ["porto"])
+    bound, unbound = hrr.encode([], ["porto"]), hrr.make_symbol("porto")
+    wrong = hrr.encode(["porto"], [])
     assert fact is not None
     assert bound is not None
     assert wrong is not None
@@ -47,10 +49,10 @@ def test_a_question_must_be_bound_to_the_role_of_what_it_asks_for() -> None:
 
 
 def test_facts_are_told_apart() -> None:
-    facts = [hrr.encoded(["live"], ["ana", "porto"]), hrr.encoded(["like", "tea"], ["ana"])]
-    facts.append(hrr.encoded(["like", "tea"], ["ben"]))
-    asked = hrr.encoded(["like"], ["ana"])
+    facts = [hrr.encode(["live"], ["ana", "porto"]), hrr.encode(["like", "tea"], ["ana"])]
+    facts.append(hrr.encode(["like", "tea"], ["ben"]))
+    asked = hrr.encode(["like"], ["ana"])
     assert asked is not None
     near = [hrr.similarity(asked, fact) for fact in facts if fact is not None]
     assert near.index(max(near)) == 1
-    assert hrr.encoded([], []) is None
+    assert hrr.encode([], []) is None

@@ -1,7 +1,8 @@
-"""Sentences as people chat, in several languages: what the rules take of each, and the many that they leave alone.
+"""Sentences as people chat, in several languages: what the rules take of each, and the many that
+they leave alone.
 
-A wrong fact is worse than none: jokes, wishes, questions, other people, letters and figures of speech teach nothing.
-"""
+A wrong fact is worse than none: jokes, wishes, questions, other people, letters and figures of
+speech teach nothing."""
 
 # ruff: noqa: RUF001
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from core.facts.claims import claims
+from core.facts.claims import extract_claims
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ZONE = ZoneInfo("Europe/Lisbon")
@@ -464,11 +465,19 @@ My dog Rex died yesterday
 def test_what_is_told_plainly_is_learned() -> None:
     told = [line.partition(" => ")[::2] for line in TOLD]
     learned = [
-        (text, " ; ".join(sorted(f"{claim.attribute or ''}={claim.value}" for claim in claims(text, NOW, ZONE))))
+        (
+            text,
+            " ; ".join(
+                sorted(
+                    f"{claim.attribute or ''}={claim.value}"
+                    for claim in extract_claims(text, NOW, ZONE)
+                )
+            ),
+        )
         for text, _ in told
     ]
     assert learned == told
 
 
 def test_what_is_not_plainly_told_is_not() -> None:
-    assert {text: found for text in NOT_TOLD if (found := claims(text, NOW, ZONE))} == {}
+    assert {text: found for text in NOT_TOLD if (found := extract_claims(text, NOW, ZONE))} == {}

@@ -1,4 +1,5 @@
-"""Each message is read for facts once: after a crash, an outage of the model, an edit in the midst of it."""
+"""Each message is read for facts once: after a crash, an outage of the model, an edit in the midst
+of it."""
 
 from __future__ import annotations
 
@@ -8,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from core.agent.offline import Offline
+from core.agent.offline import OfflineModel
 from core.errors import ModelError
 from core.facts.provider import FactsProvider
-from core.store.facts import MUCH, Facts
+from core.store.facts import DUE_MESSAGES, Facts
 from core.store.notes import Notes
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
@@ -30,13 +31,19 @@ SCOPES = frozenset((ANA,))
 
 def told(*contents: str, place: str = "Porto") -> Completion:
     """What a model gives: each sentence as a fact of the first message."""
-    return says(json.dumps([{"message": 1, "content": one, "kind": "identity", "value": place} for one in contents]))
+    return says(
+        json.dumps(
+            [{"message": 1, "content": one, "kind": "identity", "value": place} for one in contents]
+        )
+    )
 
 
 class _House:
     """One life of the memory over a file."""
 
-    def __init__(self, database: Database, clock: SteadyClock, model: ScriptedModel | None = None) -> None:
+    def __init__(
+        self, database: Database, clock: SteadyClock, model: ScriptedModel | None = None
+    ) -> None:
         self.clock = clock
         self.conversations = Conversations(database, clock)
         self.facts = Facts(database, clock)
@@ -54,7 +61,10 @@ class _House:
 
     async def known(self) -> list[str]:
         """The facts, the first learned first."""
-        return [fact.content for fact in sorted(await self.facts.page(SCOPES), key=lambda fact: fact.id)]
+        return [
+            fact.content
+            for fact in sorted(await self.facts.list_page(SCOPES), key=lambda fact: fact.id)
+        ]
 
 
 async def test_what_a_killed_process_did_not_read_is_read_at_the_next_start(
@@ -63,7 +73,9 @@ async def test_what_a_killed_process_did_not_read_is_read_at_the_next_start(
     first = _House(database, clock)
     own = await first.conversations.create(session())
     await first.say(own, "I moved to Porto in May")
-    other = await first.conversations.create(session(address=Address(platform="telegram", chat_id="43")))
+    other = await first.conversations.create(
+        session(address=Address(platform="telegram", chat_id="43"))
+    )
     await first.say(other, "I like green tea")
     await first.conversations.end(other.id, "new", clock.now())
     second = _House(database, clock)
@@ -71,10 +83,12 @@ async def test_what_a_killed_process_did_not_read_is_read_at_the_next_start(
     assert await second.known() == ["I moved to Porto in May", "I like green tea"]
     await second.rest()
     await second.memory.on_session_end(own, ())
-    assert [fact.said for fact in await second.facts.page(SCOPES)] == [1, 1], "twice is once"
+    assert [fact.said for fact in await second.facts.list_page(SCOPES)] == [1, 1], "twice is once"
 
 
-async def test_without_a_model_what_the_rules_find_is_known_at_once(database: Database, clock: SteadyClock) -> None:
+async def test_without_a_model_what_the_rules_find_is_known_at_once(
+    database: Database, clock: SteadyClock
+) -> None:
     house = _House(database, clock)
     own = await house.conversations.create(session())
     said = await house.say(own, "I live in Porto")
@@ -82,9 +96,9 @@ async def test_without_a_model_what_the_rules_find_is_known_at_once(database: Da
     assert await house.known() == ["I live in Porto"]
     said = await house.say(own, "The ferry leaves at nine")
     await house.memory.sync_turn(own, said, "2")
-    assert len((await house.facts.unread(own))[1]) == 1, "nothing is written for it"
+    assert len((await house.facts.load_unread(own))[1]) == 1, "nothing is written for it"
     await house.rest()
-    assert (await house.facts.unread(own))[1] == []
+    assert (await house.facts.load_unread(own))[1] == []
 
 
 async def test_what_was_undone_does_not_come_back(database: Database, clock: SteadyClock) -> None:
@@ -97,25 +111,35 @@ async def test_what_was_undone_does_not_come_back(database: Database, clock: Ste
     assert await house.known() == []
 
 
-async def test_old_scheduled_and_imported_conversations_are_left_alone(database: Database, clock: SteadyClock) -> None:
+async def test_old_scheduled_and_imported_conversations_are_left_alone(
+    database: Database, clock: SteadyClock
+) -> None:
     house = _House(database, clock)
     old = await house.conversations.create(session())
     await house.say(old, "I live in Porto")
     cron = await house.conversations.create(session(address=Address(platform="cron", chat_id="1")))
     await house.say(cron, "I live in Rome")
-    taken = await house.conversations.create(session(address=Address(platform="telegram", chat_id="44")))
+    taken = await house.conversations.create(
+        session(address=Address(platform="telegram", chat_id="44"))
+    )
     await house.say(taken, "I live in Oslo")
     await house.conversations.end(taken.id, "import", clock.now())
     clock.advance(days=4)
-    new = await house.conversations.create(session(address=Address(platform="telegram", chat_id="45")))
+    new = await house.conversations.create(
+        session(address=Address(platform="telegram", chat_id="45"))
+    )
     await house.conversations.append([message(new.id, "I live in Faro", created_at=clock.now())])
     await house.rest()
     assert await house.known() == ["I live in Faro"]
 
 
-async def test_while_the_model_is_out_of_reach_nothing_is_lost(database: Database, clock: SteadyClock) -> None:
+async def test_while_the_model_is_out_of_reach_nothing_is_lost(
+    database: Database, clock: SteadyClock
+) -> None:
     gone, refused = ModelError("out of reach", is_retryable=True), ModelError("too odd", status=400)
-    model = ScriptedModel(gone, told("I moved to Porto"), refused, told("I like green tea", place="green tea"))
+    model = ScriptedModel(
+        gone, told("I moved to Porto"), refused, told("I like green tea", place="green tea")
+    )
     house = _House(database, clock, model)
     own = await house.conversations.create(session())
     await house.say(own, "I moved to Porto, you know")
@@ -135,26 +159,40 @@ async def test_while_the_model_is_out_of_reach_nothing_is_lost(database: Databas
 async def test_what_nobody_has_typed_so_waits_for_a_yes_but_not_in_a_room(
     database: Database, clock: SteadyClock
 ) -> None:
-    meant = {"message": 1, "content": "I live in Porto", "kind": "identity", "value": "Porto", "quote": "live in Porto"}
+    meant = {
+        "message": 1,
+        "content": "I live in Porto",
+        "kind": "identity",
+        "value": "Porto",
+        "quote": "live in Porto",
+    }
     model = ScriptedModel(says(json.dumps([meant])), says(json.dumps([meant])))
     house = _House(database, clock, model)
     own = await house.conversations.create(session())
     await house.say(own, "I want to live in Porto one day")
-    room = Scope.room("telegram", "-9")
-    there = await house.conversations.create(session(scope=room, address=Address(platform="telegram", chat_id="-9")))
+    room = Scope.group("telegram", "-9")
+    there = await house.conversations.create(
+        session(scope=room, address=Address(platform="telegram", chat_id="-9"))
+    )
     await house.say(there, "I want to live in Porto one day")
     await house.rest()
-    (waiting,) = await Notes(database).waiting(SCOPES | {room})
-    assert (waiting.scope, waiting.target, waiting.operations[0].content) == (ANA, "fact", "I live in Porto")
+    (waiting,) = await Notes(database).list_pending(SCOPES | {room})
+    assert (waiting.scope, waiting.target, waiting.operations[0].content) == (
+        ANA,
+        "fact",
+        "I live in Porto",
+    )
     assert waiting.reason == "nobody here has typed that"
     assert await house.known() == []
 
 
-async def test_a_model_reads_several_messages_together(database: Database, clock: SteadyClock) -> None:
+async def test_a_model_reads_several_messages_together(
+    database: Database, clock: SteadyClock
+) -> None:
     model = ScriptedModel(told("I moved to Porto"), told("I like green tea", place="green tea"))
     house = _House(database, clock, model)
     own = await house.conversations.create(session())
-    for number in range(MUCH):
+    for number in range(DUE_MESSAGES):
         assert model.requests == []
         await house.say(own, f"I moved to Porto, into house {number}")
         await house.memory.sync_turn(own, (), str(number))
@@ -168,7 +206,9 @@ async def test_a_model_reads_several_messages_together(database: Database, clock
     assert await house.known() == ["I moved to Porto", "I like green tea"]
 
 
-async def test_turns_that_end_together_are_read_once_each(database: Database, clock: SteadyClock) -> None:
+async def test_turns_that_end_together_are_read_once_each(
+    database: Database, clock: SteadyClock
+) -> None:
     model = ScriptedModel(told("I moved to Porto"), told("My flat is in Porto"))
     house = _House(database, clock, model)
     own = await house.conversations.create(session())
@@ -197,7 +237,9 @@ async def test_what_is_edited_while_it_is_read_teaches_what_it_says_then(
     assert len(model.requests) == (1 if text is None else 2)
 
 
-async def test_two_processes_that_read_at_once_learn_once(database: Database, clock: SteadyClock) -> None:
+async def test_two_processes_that_read_at_once_learn_once(
+    database: Database, clock: SteadyClock
+) -> None:
     one = _House(database, clock, ScriptedModel(told("I moved to Porto")))
     other = _House(database, clock, ScriptedModel(told("User moved to Porto")))
     own = await one.conversations.create(session())
@@ -217,7 +259,9 @@ async def test_an_edit_is_read_anew(database: Database, clock: SteadyClock) -> N
     assert await house.known() == ["I like green tea", "I live in Faro"]
 
 
-async def test_an_edit_of_what_is_over_does_not_make_it_so_again(database: Database, clock: SteadyClock) -> None:
+async def test_an_edit_of_what_is_over_does_not_make_it_so_again(
+    database: Database, clock: SteadyClock
+) -> None:
     house = _House(database, clock)
     own = await house.conversations.create(session())
     (said,) = await house.say(own, "I live in Lisbon")
@@ -228,19 +272,25 @@ async def test_an_edit_of_what_is_over_does_not_make_it_so_again(database: Datab
     await house.rest()
     await house.conversations.amend(CHAT, str(said.external_id), "I live in Braga")
     await house.rest()
-    found = await house.facts.page(SCOPES)
+    found = await house.facts.list_page(SCOPES)
     assert [(fact.value, fact.is_open) for fact in found] == [("porto", True), ("braga", False)]
     assert found[0].message_id == later.id
 
 
 async def test_what_was_overheard_is_read_when_the_conversation_ends(home: Path) -> None:
-    room = Scope.room("telegram", "-9")
-    async with open_gateway(home, Offline("Europe/Lisbon"), "[room]\nlisten = true\n") as harness:
-        there = {"address": Address(platform="telegram", chat_id="-9"), "scope": room, "is_direct": False}
+    room = Scope.group("telegram", "-9")
+    async with open_gateway(
+        home, OfflineModel("Europe/Lisbon"), "[room]\nlisten = true\n"
+    ) as harness:
+        there = {
+            "address": Address(platform="telegram", chat_id="-9"),
+            "scope": room,
+            "is_direct": False,
+        }
         await harness.say("I live in Faro", "7", is_addressed=False, **there)
         await harness.say("/new", "42", **there)
         await asyncio.gather(*harness.memory._tasks)
-        facts = await harness.services.facts.page(frozenset((room,)))
+        facts = await harness.services.facts.list_page(frozenset((room,)))
         assert [(fact.content, fact.speaker) for fact in facts] == [("I live in Faro", "Person 7")]
 
 
@@ -259,7 +309,9 @@ async def test_a_process_killed_before_its_facts_were_kept(home: Path) -> None:
         await town.start()
         await town.types("I moved to Porto, you know")
         await town.types("/new")
-        await town.until(lambda: any("durable facts" in json.dumps(body) for body in town.model.requests))
+        await town.until(
+            lambda: any("durable facts" in json.dumps(body) for body in town.model.requests)
+        )
         assert any("Noted." in line for line in town.printed), "the answer was given"
         await town.kill()
         assert town.query("SELECT COUNT(*) FROM facts") == [(0,)]

@@ -1,4 +1,5 @@
-"""The tool `remember_this`: it keeps what somebody in the conversation has said, credited to who has said it."""
+"""The tool `remember_this`: it keeps what somebody in the conversation has said, credited to who
+has said it."""
 
 from __future__ import annotations
 
@@ -7,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from core.facts.claims import Claim, fact_of
+from core.facts.claims import Claim, fact_from_claim
 from core.store.facts import Facts
 from core.store.notes import Notes
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.types import Address, Completion, Message, Scope, Sender, Session, ToolContext
+from core.types import Address, CarryOver, Completion, Message, Scope, Sender, Session, ToolContext
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.facts_memory import facts_memory
 from tests.fixtures.gateway_harness import notices, open_gateway
 from tests.fixtures.samples import ANA, NOON, message, session
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
-ROOM = Scope.room("telegram", "-9")
+ROOM = Scope.group("telegram", "-9")
 BEN = Sender(id="7", name="Ben")
 
 
@@ -34,7 +35,9 @@ class _Talk:
 
     async def begin(self, scope: Scope = ANA, **changes: Any) -> Session:
         address = Address(platform="telegram", chat_id=scope.key.rpartition(":")[2])
-        return await self.conversations.create(session(**{"scope": scope, "address": address, **changes}))
+        return await self.conversations.create(
+            session(**{"scope": scope, "address": address, **changes})
+        )
 
     async def say(self, own: Session, *texts: str, **changes: Any) -> list[Message]:
         return await self.conversations.append([message(own.id, text, **changes) for text in texts])
@@ -53,8 +56,11 @@ class _Talk:
 
     async def known(self, *scopes: Scope) -> list[tuple[str, str | None, str | None, int | None]]:
         """Content, attribute, whose it is and from which message, the latest first."""
-        found = await self.facts.page(frozenset(scopes or (ANA,)))
-        return [(one.content, one.attribute, one.account.key if one.account else None, one.message_id) for one in found]
+        found = await self.facts.list_page(frozenset(scopes or (ANA,)))
+        return [
+            (one.content, one.attribute, one.account.key if one.account else None, one.message_id)
+            for one in found
+        ]
 
 
 @pytest.fixture
@@ -66,7 +72,9 @@ async def test_the_message_that_says_so_is_the_source(talk: _Talk) -> None:
     own = await talk.begin()
     said, _ = await talk.say(own, "I was born on the third of May", "what is the weather like?")
     await talk.keep(own, "User's birthday is 3 May", attribute="birthday", value="3 May")
-    assert await talk.known() == [("User's birthday is 3 May", "me|birthday", "telegram:42", said.id)]
+    assert await talk.known() == [
+        ("User's birthday is 3 May", "me|birthday", "telegram:42", said.id)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -85,13 +93,18 @@ async def test_a_guess_or_the_words_of_a_tool_wait_for_a_yes(
     own = await talk.begin()
     await talk.say(own, "I was born on the third of May, in Porto. What is on my list?")
     await talk.say(own, "Lunch with Kessler, 12:30", role="tool", sender=None)
-    await talk.say(own, "You have lunch with Kessler. You seem to be vegetarian.", role="assistant", sender=None)
+    await talk.say(
+        own,
+        "You have lunch with Kessler. You seem to be vegetarian.",
+        role="assistant",
+        sender=None,
+    )
     await talk.say(own, "thanks")
     said = await talk.keep(own, content, **arguments)
     assert said.startswith("Not kept yet: ")
     assert unsaid in said
     assert await talk.known() == []
-    (waiting,) = await talk.pending.waiting(frozenset((ANA,)))
+    (waiting,) = await talk.pending.list_pending(frozenset((ANA,)))
     assert (waiting.target, waiting.operations[0].content) == ("fact", content)
 
 
@@ -100,7 +113,9 @@ async def test_in_a_room_it_is_credited_to_who_has_said_it(talk: _Talk) -> None:
     (his,) = await talk.say(room, "I live in Faro", sender=BEN)
     await talk.say(room, "note where Ben lives, please")
     await talk.keep(room, "Ben lives in Faro", about="Ben", attribute="home", value="Faro")
-    assert await talk.known(ROOM) == [("Ben lives in Faro", "telegram:7|home", "telegram:7", his.id)]
+    assert await talk.known(ROOM) == [
+        ("Ben lives in Faro", "telegram:7|home", "telegram:7", his.id)
+    ]
     assert "nobody here has typed “Porto”" in await talk.keep(
         room, "Ben lives in Porto", about="Ben", attribute="home", value="Porto"
     )
@@ -110,13 +125,15 @@ async def test_what_was_said_of_somebody_else_does_not_move_who_speaks(talk: _Ta
     own = await talk.begin()
     await talk.say(own, "I live in Lisbon", "My sister moved to Porto")
     await talk.keep(own, "User lives in Lisbon", attribute="home", value="Lisbon")
-    assert (await talk.keep(own, "User moved to Porto", attribute="home", value="Porto")).startswith("Not kept yet")
+    assert (
+        await talk.keep(own, "User moved to Porto", attribute="home", value="Porto")
+    ).startswith("Not kept yet")
     await talk.keep(own, "User's sister moved to Porto", attribute="home", value="Porto")
     assert [(content, attribute) for content, attribute, _, _ in await talk.known()] == [
         ("User's sister moved to Porto", "my sister|home"),
         ("User lives in Lisbon", "me|home"),
     ]
-    assert all(fact.is_open for fact in await talk.facts.page(frozenset((ANA,))))
+    assert all(fact.is_open for fact in await talk.facts.list_page(frozenset((ANA,))))
 
 
 async def test_what_was_said_where_the_conversation_began_belongs_there(talk: _Talk) -> None:
@@ -124,12 +141,18 @@ async def test_what_was_said_where_the_conversation_began_belongs_there(talk: _T
     discord = Scope.account("discord", "5")
     before = await talk.begin(discord, address=there)
     (said,) = await talk.say(before, "I live in Porto", sender=Sender(id="5", name="Ana"))
-    here = await talk.begin(parent_id=before.id, opens_at=said.id)
+    here = await talk.begin(parent_id=before.id, carry_over=CarryOver(opens_at=said.id))
     tool = next(tool for tool in await talk.memory.tools() if tool.name == "remember_this")
     context = ToolContext(
-        session=here, scope=ANA, scopes=frozenset((ANA, discord)), sender=Sender(id="42", name="Ana"), now=NOON
+        session=here,
+        scope=ANA,
+        scopes=frozenset((ANA, discord)),
+        sender=Sender(id="42", name="Ana"),
+        now=NOON,
     )
-    await tool.run({"content": "User lives in Porto", "attribute": "home", "value": "Porto"}, context)
+    await tool.run(
+        {"content": "User lives in Porto", "attribute": "home", "value": "Porto"}, context
+    )
     assert await talk.known() == []
     assert await talk.known(discord) == [("User lives in Porto", "me|home", "discord:5", said.id)]
 
@@ -139,15 +162,19 @@ async def test_a_birthday_is_one_fact_however_it_is_written(talk: _Talk) -> None
     await talk.say(own, "I was born on the third of May", "so my birthday is May 3rd")
     await talk.keep(own, "User was born on the third of May", attribute="birthday", value="3 May")
     await talk.keep(own, "User's birthday is May 3rd", attribute="birthday", value="May 3rd")
-    assert [fact.is_open for fact in await talk.facts.page(frozenset((ANA,)))] == [True, False]
+    assert [fact.is_open for fact in await talk.facts.list_page(frozenset((ANA,)))] == [True, False]
 
 
 async def test_since_when_is_kept(talk: _Talk) -> None:
     own = await talk.begin()
     await talk.say(own, "I moved to Porto in May")
-    await talk.keep(own, "User lives in Porto since May", attribute="home", value="Porto", since="2026-05")
-    (fact,) = await talk.facts.page(frozenset((ANA,)))
-    assert (fact.valid_from is not None and fact.valid_from.month, fact.grain) == (4, "month"), "April in UTC"
+    await talk.keep(
+        own, "User lives in Porto since May", attribute="home", value="Porto", since="2026-05"
+    )
+    (fact,) = await talk.facts.list_page(frozenset((ANA,)))
+    assert (fact.valid_from is not None and fact.valid_from.month, fact.grain) == (4, "month"), (
+        "April in UTC"
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,22 +185,28 @@ async def test_since_when_is_kept(talk: _Talk) -> None:
         ("I live in Porto", "", None),
     ],
 )
-async def test_since_when_is_kept_only_where_it_was_said(talk: _Talk, text: str, since: str, year: int | None) -> None:
+async def test_since_when_is_kept_only_where_it_was_said(
+    talk: _Talk, text: str, since: str, year: int | None
+) -> None:
     own = await talk.begin()
     await talk.say(own, text)
     await talk.keep(own, text.replace("I ", "User "), attribute="home", value="Porto", since=since)
-    (fact,) = await talk.facts.page(frozenset((ANA,)))
+    (fact,) = await talk.facts.list_page(frozenset((ANA,)))
     assert (fact.valid_from and fact.valid_from.year) == year
 
 
 async def test_a_message_that_was_erased_meanwhile_teaches_nothing(talk: _Talk) -> None:
     own = await talk.begin()
     (said,) = await talk.say(own, "I live in Porto", external_id="e1")
-    read = fact_of(Claim(content="I live in Lisbon", kind="identity"), "rule", ANA, "telegram", said)
+    read = fact_from_claim(
+        Claim(content="I live in Lisbon", kind="identity"), "rule", ANA, "telegram", said
+    )
     known = await talk.facts.learn(read, "I live in Lisbon")
     assert known.id == 0, "the message says something else than what was read"
     await talk.conversations.amend(own.address, "e1", None)
-    assert "nobody here has typed" in await talk.keep(own, "User lives in Porto", attribute="home", value="Porto")
+    assert "nobody here has typed" in await talk.keep(
+        own, "User lives in Porto", attribute="home", value="Porto"
+    )
     assert await talk.known() == []
 
 
@@ -181,7 +214,10 @@ async def test_through_the_house_the_model_is_told_what_nobody_has_said(home: Pa
     def keep(content: str, **more: str) -> Completion:
         return calls(("remember_this", {"content": content, "attribute": "home", **more}))
 
-    guess, fact = keep("User lives in Monaco", value="Monaco"), keep("User lives in Porto", value="Porto")
+    guess, fact = (
+        keep("User lives in Monaco", value="Monaco"),
+        keep("User lives in Porto", value="Porto"),
+    )
     model = ScriptedModel(guess, says("I was wrong."), fact, says("Noted."))
     async with open_gateway(home, model) as harness:
         await harness.say("What do you know of me?")
@@ -192,10 +228,15 @@ async def test_through_the_house_the_model_is_told_what_nobody_has_said(home: Pa
             "Do not try it again in other words."
         )
         own = frozenset((Scope.account("telegram", "42"),))
-        assert await harness.services.facts.page(own) == []
+        assert await harness.services.facts.list_page(own) == []
         await notices(harness)
         assert "nobody here has typed “Monaco”" in (await harness.say("/memory pending")).text
-        assert "Fact 1 is kept: “User lives in Monaco”" in (await harness.say("/memory approve 1")).text
+        assert (
+            "Fact 1 is kept: “User lives in Monaco”"
+            in (await harness.say("/memory approve 1")).text
+        )
         assert "Nothing is waiting" in (await harness.say("/memory pending")).text
         await harness.say("I live in Porto, keep that in mind")
-        assert [known.content for known in await harness.services.facts.page(own)][:1] == ["User lives in Porto"]
+        assert [known.content for known in await harness.services.facts.list_page(own)][:1] == [
+            "User lives in Porto"
+        ]

@@ -1,4 +1,5 @@
-"""The double of the Bot API is as strict as the real one: what it refuses, how it redelivers, what a person sees."""
+"""The double of the Bot API is as strict as the real one: what it refuses, how it redelivers, what
+a person sees."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ class Client:
 
     async def call(self, method: str, **values: Any) -> Any:
         """(status, result or description)."""
-        async with self.http.post(f"{self.api.url}/bot{self.api.token}/{method}", json=values) as response:
+        async with self.http.post(
+            f"{self.api.url}/bot{self.api.token}/{method}", json=values
+        ) as response:
             answer = await response.json()
             assert answer["ok"] == (response.status == 200)
             return response.status, answer.get("result", answer.get("description"))
@@ -69,17 +72,27 @@ async def test_token_and_method_are_checked(api: BotApi, client: Client) -> None
 
 async def test_requests_are_held_against_the_contract(api: BotApi, client: Client) -> None:
     needs_contract()
-    assert "no such field" in await client.refusal("sendMessage", chat_id=42, text="x", colour="red")
+    assert "no such field" in await client.refusal(
+        "sendMessage", chat_id=42, text="x", colour="red"
+    )
     assert "is missing" in await client.refusal("sendMessage", chat_id=42)
-    assert "Integer is expected" in await client.refusal("deleteMessage", chat_id=42, message_id="one")
+    assert "Integer is expected" in await client.refusal(
+        "deleteMessage", chat_id=42, message_id="one"
+    )
     entity = [{"type": "bold", "offset": 0}]
-    assert "length: is missing" in await client.refusal("sendMessage", chat_id=42, text="x", entities=entity)
+    assert "length: is missing" in await client.refusal(
+        "sendMessage", chat_id=42, text="x", entities=entity
+    )
     assert len(api.violations) == 4
     assert api.messages(42) == []
 
 
 async def test_forms_and_queries_are_typed(api: BotApi, client: Client) -> None:
-    form = {"chat_id": "42", "text": "12", "entities": json.dumps([{"type": "bold", "offset": 0, "length": 2}])}
+    form = {
+        "chat_id": "42",
+        "text": "12",
+        "entities": json.dumps([{"type": "bold", "offset": 0, "length": 2}]),
+    }
     async with client.http.post(f"{api.url}/bot{api.token}/sendMessage", data=form) as response:
         assert response.status == 200
     assert api.called("sendMessage")[0]["chat_id"] == 42
@@ -134,9 +147,16 @@ async def test_a_second_poll_ends_the_first(api: BotApi, client: Client) -> None
 
 async def test_texts_are_limited_in_utf16_units(api: BotApi, client: Client) -> None:
     await client.result("sendMessage", chat_id=42, text="🦉" * 2048)
-    assert "message is too long" in await client.refusal("sendMessage", chat_id=42, text="🦉" * 2048 + "x")
+    assert "message is too long" in await client.refusal(
+        "sendMessage", chat_id=42, text="🦉" * 2048 + "x"
+    )
     assert "message text is empty" in await client.refusal("sendMessage", chat_id=42, text=" \n")
-    await client.result("sendMessage", chat_id=42, text="  x  ", entities=[{"type": "bold", "offset": 2, "length": 1}])
+    await client.result(
+        "sendMessage",
+        chat_id=42,
+        text="  x  ",
+        entities=[{"type": "bold", "offset": 2, "length": 1}],
+    )
     assert api.messages(42)[-1]["text"] == "x"
     assert api.messages(42)[-1]["entities"] == [{"type": "bold", "offset": 0, "length": 1}]
 
@@ -144,7 +164,9 @@ async def test_texts_are_limited_in_utf16_units(api: BotApi, client: Client) -> 
 @pytest.mark.parametrize(("offset", "length"), [(0, 9), (9, 1), (-1, 1), (1, 1), (0, 1)])
 async def test_entities_must_lie_in_the_text(client: Client, offset: int, length: int) -> None:
     entities = [{"type": "bold", "offset": offset, "length": length}]
-    assert "entity" in await client.refusal("sendMessage", chat_id=42, text="🦉 ab", entities=entities)
+    assert "entity" in await client.refusal(
+        "sendMessage", chat_id=42, text="🦉 ab", entities=entities
+    )
 
 
 async def test_edits(api: BotApi, client: Client) -> None:
@@ -154,10 +176,14 @@ async def test_edits(api: BotApi, client: Client) -> None:
     await client.result("editMessageText", text="two", **where)
     assert api.texts(42) == ["two"]
     theirs = api.user_says(42, "mine")["message"]["message_id"]
-    assert "can't be edited" in await client.refusal("editMessageText", text="x", chat_id=42, message_id=theirs)
+    assert "can't be edited" in await client.refusal(
+        "editMessageText", text="x", chat_id=42, message_id=theirs
+    )
     await client.result("deleteMessage", **where)
     assert api.texts(42) == []
-    assert "message to edit not found" in await client.refusal("editMessageText", text="two", **where)
+    assert "message to edit not found" in await client.refusal(
+        "editMessageText", text="two", **where
+    )
     assert "message to delete not found" in await client.refusal("deleteMessage", **where)
 
 
@@ -168,22 +194,33 @@ async def test_buttons(api: BotApi, client: Client) -> None:
     assert "BUTTON_DATA_INVALID" in await client.refusal(
         "sendMessage", chat_id=42, text="x", reply_markup=keyboard("ж" * 33)
     )
-    message = await client.result("sendMessage", chat_id=42, text="x", reply_markup=keyboard("ж" * 32))
+    message = await client.result(
+        "sendMessage", chat_id=42, text="x", reply_markup=keyboard("ж" * 32)
+    )
     query = api.user_presses(42, message["message_id"], "More")["callback_query"]
     assert query["data"] == "ж" * 32
     await client.result("answerCallbackQuery", callback_query_id=query["id"])
-    assert "query is too old" in await client.refusal("answerCallbackQuery", callback_query_id=query["id"])
+    assert "query is too old" in await client.refusal(
+        "answerCallbackQuery", callback_query_id=query["id"]
+    )
     assert api.violations == []
 
 
 async def test_places_that_cannot_be_written_to(api: BotApi, client: Client) -> None:
-    assert await client.refusal("sendMessage", chat_id=43, text="x") == "400 Bad Request: chat not found"
-    assert "thread not found" in await client.refusal("sendMessage", chat_id=-1007, text="x", message_thread_id=9)
+    assert (
+        await client.refusal("sendMessage", chat_id=43, text="x")
+        == "400 Bad Request: chat not found"
+    )
+    assert "thread not found" in await client.refusal(
+        "sendMessage", chat_id=-1007, text="x", message_thread_id=9
+    )
     topic = api.topic(-1007)
     await client.result("sendMessage", chat_id=-1007, text="x", message_thread_id=topic)
     assert api.texts(-1007, topic) == ["x"]
     reply = {"message_id": 99}
-    assert "not found" in await client.refusal("sendMessage", chat_id=42, text="x", reply_parameters=reply)
+    assert "not found" in await client.refusal(
+        "sendMessage", chat_id=42, text="x", reply_parameters=reply
+    )
     reply["allow_sending_without_reply"] = True
     await client.result("sendMessage", chat_id=42, text="x", reply_parameters=reply)
     api.user_blocks(42)
@@ -207,7 +244,9 @@ async def test_documents(api: BotApi, client: Client) -> None:
 
 
 async def test_commands_are_checked(api: BotApi, client: Client) -> None:
-    await client.result("setMyCommands", commands=[{"command": "help", "description": "What I can do"}])
+    await client.result(
+        "setMyCommands", commands=[{"command": "help", "description": "What I can do"}]
+    )
     assert api.commands[0]["command"] == "help"
     for name, description in (("Help", "x"), ("help", "")):
         commands = [{"command": name, "description": description}]

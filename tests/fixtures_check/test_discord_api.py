@@ -1,4 +1,5 @@
-"""The double of Discord behaves where real clients trip: limits, codes, acknowledgements, intents, resumes."""
+"""The double of Discord behaves where real clients trip: limits, codes, acknowledgements, intents,
+resumes."""
 
 from __future__ import annotations
 
@@ -52,7 +53,9 @@ def wire(api: DiscordApi, session: aiohttp.ClientSession) -> _Wire:
 
 async def _slash(api: DiscordApi, wire: _Wire, channel: str, user: str) -> tuple[str, str]:
     command = {"name": "help", "description": "What I can do", "type": 1}
-    assert (await wire("PUT", f"/applications/{api.world.application_id}/commands", [command]))[0] == 200
+    assert (await wire("PUT", f"/applications/{api.world.application_id}/commands", [command]))[
+        0
+    ] == 200
     call = await api.slash(channel, user, "help")
     return call, api.interactions.calls[call].token
 
@@ -100,7 +103,9 @@ async def test_everybody_is_mentioned_unless_it_is_forbidden(api: DiscordApi, wi
     channel = await api.channel("general")
     loud = await wire("POST", f"/channels/{channel}/messages", {"content": "@everyone"})
     quiet = await wire(
-        "POST", f"/channels/{channel}/messages", {"content": "@everyone", "allowed_mentions": {"parse": []}}
+        "POST",
+        f"/channels/{channel}/messages",
+        {"content": "@everyone", "allowed_mentions": {"parse": []}},
     )
     assert (loud[1]["mention_everyone"], quiet[1]["mention_everyone"]) == (True, False)
 
@@ -121,14 +126,18 @@ async def test_an_interaction_is_acknowledged_once_and_within_three_seconds(
     assert (status, said["code"]) == (404, 10062)
 
 
-async def test_the_ephemeral_flag_is_fixed_at_the_deferral(api: DiscordApi, wire: _Wire, clock: SteadyClock) -> None:
+async def test_the_ephemeral_flag_is_fixed_at_the_deferral(
+    api: DiscordApi, wire: _Wire, clock: SteadyClock
+) -> None:
     ana = api.user("Ana")
     channel = await api.channel("general")
     call, token = await _slash(api, wire, channel, ana)
     webhook = f"/webhooks/{api.world.application_id}/{token}"
     assert (await wire("POST", webhook, {"content": "too early"}))[1]["code"] == 10015
     await wire("POST", f"/interactions/{call}/{token}/callback", {"type": 5})
-    status, said = await wire("POST", f"{webhook}?wait=true", {"content": "meant to be private", "flags": 64})
+    status, said = await wire(
+        "POST", f"{webhook}?wait=true", {"content": "meant to be private", "flags": 64}
+    )
     assert (status, said["flags"]) == (200, 0)
     status, said = await wire("POST", f"{webhook}?wait=true", {"content": "private", "flags": 64})
     assert (status, said["flags"]) == (200, 64)
@@ -138,7 +147,9 @@ async def test_the_ephemeral_flag_is_fixed_at_the_deferral(api: DiscordApi, wire
     assert (status, said["code"]) == (401, 50027)
 
 
-async def test_a_planned_rate_limit_has_its_headers(api: DiscordApi, session: aiohttp.ClientSession) -> None:
+async def test_a_planned_rate_limit_has_its_headers(
+    api: DiscordApi, session: aiohttp.ClientSession
+) -> None:
     channel = await api.channel("general")
     api.rest.fail("POST", "/messages", 429, retry_after=1.5)
     url = f"{api.rest_url}/channels/{channel}/messages"
@@ -149,7 +160,9 @@ async def test_a_planned_rate_limit_has_its_headers(api: DiscordApi, session: ai
         assert (await response.json())["retry_after"] == 1.5
     async with session.post(url, json={"content": "x"}) as response:
         assert response.status == 200
-    async with session.post(url, json={"content": "x"}, headers={"Authorization": "Bot wrong"}) as response:
+    async with session.post(
+        url, json={"content": "x"}, headers={"Authorization": "Bot wrong"}
+    ) as response:
         assert response.status == 401
 
 
@@ -175,7 +188,9 @@ async def test_the_gateway_greets_acknowledges_hides_and_replays(
     await api.user_says(api.dm(ana), "missed", ana)
     async with session.ws_connect(api.gateway_url) as socket:
         await socket.receive_json()
-        await socket.send_json({"op": 6, "d": {"token": TOKEN, "session_id": ready["d"]["session_id"], "seq": 4}})
+        await socket.send_json(
+            {"op": 6, "d": {"token": TOKEN, "session_id": ready["d"]["session_id"], "seq": 4}}
+        )
         assert (await socket.receive_json())["d"]["content"] == "missed"
         assert (await socket.receive_json())["t"] == "RESUMED"
         await socket.send_json({"op": 6, "d": {"token": TOKEN, "session_id": "unknown", "seq": 4}})
@@ -183,13 +198,17 @@ async def test_the_gateway_greets_acknowledges_hides_and_replays(
         assert (answer["op"], answer["d"]) == (9, False)
 
 
-@pytest.mark.parametrize(("token", "intents", "code"), [("wrong", GUILDS, 4004), (TOKEN, 1 << 15, 4014)])
+@pytest.mark.parametrize(
+    ("token", "intents", "code"), [("wrong", GUILDS, 4004), (TOKEN, 1 << 15, 4014)]
+)
 async def test_the_gateway_refuses_tokens_and_intents(
     api: DiscordApi, session: aiohttp.ClientSession, token: str, intents: int, code: int
 ) -> None:
     api.world.is_content_allowed = False
     async with session.ws_connect(api.gateway_url) as socket:
         await socket.receive_json()
-        await socket.send_json({"op": 2, "d": {"token": token, "intents": intents, "properties": {}}})
+        await socket.send_json(
+            {"op": 2, "d": {"token": token, "intents": intents, "properties": {}}}
+        )
         await socket.receive()
         assert socket.close_code == code

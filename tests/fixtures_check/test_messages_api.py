@@ -1,4 +1,5 @@
-"""The Messages double itself: it refuses what the API documents, accepts what is valid, and accounts for the cache."""
+"""The Messages double itself: it refuses what the API documents, accepts what is valid, and
+accounts for the cache."""
 
 from __future__ import annotations
 
@@ -32,19 +33,52 @@ def text(words: str, **extra: Any) -> dict[str, Any]:
 def body(*turns: Any, **more: Any) -> dict[str, Any]:
     """A valid request, unless `turns` (contents, the person's first) or `more` make it none."""
     roles = ("user", "assistant")
-    messages = [{"role": roles[index % 2], "content": turn} for index, turn in enumerate(turns or ("Hello",))]
+    messages = [
+        {"role": roles[index % 2], "content": turn}
+        for index, turn in enumerate(turns or ("Hello",))
+    ]
     return {"model": "claude-sonnet-5-5", "max_tokens": 100, "messages": messages, **more}
 
 
 VALID = [
     body(),
     body([text("Hello", cache_control=MARK)], system=[text("You are.", cache_control=HOUR)]),
-    body("Hello", [THOUGHT, text("Wait."), CALL], [RESULT, text("And?")], tools=[TOOL], system="You are."),
-    body("Hello", [CALL, {**CALL, "id": "a2"}], [{**RESULT, "tool_use_id": "a2"}, RESULT], tools=[TOOL]),
-    body("Hello", [CALL], [{"type": "tool_result", "tool_use_id": "a1", "is_error": True}], tools=[TOOL]),
-    body("Hello", [CALL], [{**RESULT, "content": [text("kept", cache_control=MARK)]}], tools=[TOOL]),
-    body("Hello", stream=True, stop_sequences=["x"], thinking={"type": "disabled"}, metadata={"user_id": "u"}),
-    body("Hello", tools=[TOOL], tool_choice={"type": "tool", "name": "memory"}, cache_control=MARK, max_tokens=0),
+    body(
+        "Hello",
+        [THOUGHT, text("Wait."), CALL],
+        [RESULT, text("And?")],
+        tools=[TOOL],
+        system="You are.",
+    ),
+    body(
+        "Hello",
+        [CALL, {**CALL, "id": "a2"}],
+        [{**RESULT, "tool_use_id": "a2"}, RESULT],
+        tools=[TOOL],
+    ),
+    body(
+        "Hello",
+        [CALL],
+        [{"type": "tool_result", "tool_use_id": "a1", "is_error": True}],
+        tools=[TOOL],
+    ),
+    body(
+        "Hello", [CALL], [{**RESULT, "content": [text("kept", cache_control=MARK)]}], tools=[TOOL]
+    ),
+    body(
+        "Hello",
+        stream=True,
+        stop_sequences=["x"],
+        thinking={"type": "disabled"},
+        metadata={"user_id": "u"},
+    ),
+    body(
+        "Hello",
+        tools=[TOOL],
+        tool_choice={"type": "tool", "name": "memory"},
+        cache_control=MARK,
+        max_tokens=0,
+    ),
 ]
 
 
@@ -67,11 +101,20 @@ INVALID: list[tuple[dict[str, Any], str]] = [
     (body(max_tokens=-1), "greater than or equal to 0"),
     (body(stream="yes"), "stream: Input should be a valid boolean"),
     ({**body(), "messages": [{"role": "assistant", "content": "Hi"}]}, 'must use the "user" role'),
-    ({**body(), "messages": [{"role": "tool", "content": "Hi"}]}, "messages.0.role: Input should be"),
-    ({**body(), "messages": [{"role": "user", "content": "Hi", "name": "Ana"}]}, "messages.0.name: Extra inputs"),
+    (
+        {**body(), "messages": [{"role": "tool", "content": "Hi"}]},
+        "messages.0.role: Input should be",
+    ),
+    (
+        {**body(), "messages": [{"role": "user", "content": "Hi", "name": "Ana"}]},
+        "messages.0.name: Extra inputs",
+    ),
     ({**body(), "messages": [{"role": "user"}]}, "messages.0.content: Field required"),
     (body([{"type": "riddle"}]), "messages.0.content.0: Input tag does not match"),
-    (body([text("Hi", citations=None, parsed_output=1)]), "messages.0.content.0.text.parsed_output: Extra inputs"),
+    (
+        body([text("Hi", citations=None, parsed_output=1)]),
+        "messages.0.content.0.text.parsed_output: Extra inputs",
+    ),
     (body([text("")]), "text content blocks must be non-empty"),
     (body([text("", cache_control=MARK)]), "cache_control cannot be set for empty text blocks"),
     (body([text(" \n")]), "must contain non-whitespace text"),
@@ -79,20 +122,44 @@ INVALID: list[tuple[dict[str, Any], str]] = [
     (body([]), "non-empty content"),
     (body(system=[text("")]), "system: text content blocks must be non-empty"),
     (body("Hi", [CALL], [{**RESULT, "content": [text("")]}], tools=[TOOL]), "must be non-empty"),
-    (body("Hi", [CALL], [{**RESULT, "content": [text("x", extra=1)]}], tools=[TOOL]), "Extra inputs"),
-    (body("Hi", [CALL], "And?", tools=[TOOL]), "messages.1: `tool_use` ids were found without `tool_result`"),
+    (
+        body("Hi", [CALL], [{**RESULT, "content": [text("x", extra=1)]}], tools=[TOOL]),
+        "Extra inputs",
+    ),
+    (
+        body("Hi", [CALL], "And?", tools=[TOOL]),
+        "messages.1: `tool_use` ids were found without `tool_result`",
+    ),
     (body("Hi", [CALL], [text("And?"), RESULT], tools=[TOOL]), "`tool_use` ids were found without"),
     (body("Hi", [CALL], tools=[TOOL]), "`tool_use` ids were found without"),
-    (body("Hi", "Hello", [RESULT], tools=[TOOL]), "unexpected `tool_use_id` found in `tool_result` blocks: a1"),
+    (
+        body("Hi", "Hello", [RESULT], tools=[TOOL]),
+        "unexpected `tool_use_id` found in `tool_result` blocks: a1",
+    ),
     (body("Hi", [CALL], [RESULT, RESULT], tools=[TOOL]), "must have a single result"),
     (body("Hi", [CALL], [RESULT], [CALL], [RESULT], tools=[TOOL]), "`tool_use` ids must be unique"),
     (body("Hi", [CALL], [RESULT]), "must define tools"),
     (body([CALL], tools=[TOOL]), "`tool_use` blocks can only be in `assistant` messages"),
-    (body("Hi", [RESULT], "x", tools=[TOOL]), "`tool_result` blocks can only be in `user` messages"),
-    (body("Hi", [{**CALL, "id": "a b"}], [RESULT], tools=[TOOL]), "tool_use.id: String should match"),
-    (body("Hi", [{**CALL, "input": "{}"}], [RESULT], tools=[TOOL]), "tool_use.input: Input should be a valid dict"),
-    (body("Hi", [{**THOUGHT, "thinking": "ho"}, text("x")], "y"), "Invalid `signature` in `thinking` block"),
-    (body("Hi", [{"type": "thinking", "thinking": "hm"}], "y"), "thinking.signature: Field required"),
+    (
+        body("Hi", [RESULT], "x", tools=[TOOL]),
+        "`tool_result` blocks can only be in `user` messages",
+    ),
+    (
+        body("Hi", [{**CALL, "id": "a b"}], [RESULT], tools=[TOOL]),
+        "tool_use.id: String should match",
+    ),
+    (
+        body("Hi", [{**CALL, "input": "{}"}], [RESULT], tools=[TOOL]),
+        "tool_use.input: Input should be a valid dict",
+    ),
+    (
+        body("Hi", [{**THOUGHT, "thinking": "ho"}, text("x")], "y"),
+        "Invalid `signature` in `thinking` block",
+    ),
+    (
+        body("Hi", [{"type": "thinking", "thinking": "hm"}], "y"),
+        "thinking.signature: Field required",
+    ),
     (body("Hi", [{**THOUGHT, "cache_control": MARK}], "y"), "thinking.cache_control: Extra inputs"),
     (body("Hi", "Well"), "does not support assistant message prefill"),
     (body(tools=[TOOL, TOOL]), "Tool names must be unique"),
@@ -100,13 +167,25 @@ INVALID: list[tuple[dict[str, Any], str]] = [
     (body(tools=[{**TOOL, "name": "x" * 129}]), "tools.0.custom.name: String should match pattern"),
     (body(tools=[{**TOOL, "parameters": {}}]), "tools.0.custom.parameters: Extra inputs"),
     (body(tools=[{"name": "x"}]), "tools.0.custom.input_schema: Field required"),
-    (body(tools=[{"name": "x", "input_schema": {"properties": {}}}]), "input_schema.type: Input should be 'object'"),
+    (
+        body(tools=[{"name": "x", "input_schema": {"properties": {}}}]),
+        "input_schema.type: Input should be 'object'",
+    ),
     (body(tool_choice={"type": "auto"}), "only be specified while providing tools"),
     (body(tools=[TOOL], tool_choice={"type": "tool", "name": "else"}), "tool 'else' not found"),
-    (body([text(str(n), cache_control=MARK) for n in range(5)]), "A maximum of 4 blocks with cache_control"),
+    (
+        body([text(str(n), cache_control=MARK) for n in range(5)]),
+        "A maximum of 4 blocks with cache_control",
+    ),
     (body([text(str(n), cache_control=MARK) for n in range(4)], cache_control=MARK), "Found 5"),
-    (body([text("x", cache_control={"type": "ephemeral", "ttl": "2h"})]), "cache_control.ttl: Input should be"),
-    (body([text("x", cache_control=HOUR)], system=[text("s", cache_control=MARK)]), "must not come after"),
+    (
+        body([text("x", cache_control={"type": "ephemeral", "ttl": "2h"})]),
+        "cache_control.ttl: Input should be",
+    ),
+    (
+        body([text("x", cache_control=HOUR)], system=[text("s", cache_control=MARK)]),
+        "must not come after",
+    ),
 ]
 
 
@@ -136,7 +215,9 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
         yield session
 
 
-async def post(http: aiohttp.ClientSession, api: MessagesApi, request: Any, headers: Mapping[str, str]) -> Any:
+async def post(
+    http: aiohttp.ClientSession, api: MessagesApi, request: Any, headers: Mapping[str, str]
+) -> Any:
     async with http.post(f"{api.url}/v1/messages", json=request, headers=headers) as response:
         return response.status, await response.json()
 
@@ -155,7 +236,9 @@ async def test_headers_are_checked(http: aiohttp.ClientSession) -> None:
         ]:
             got, answer = await post(http, api, body(), headers)
             assert (got, answer["type"], answer["error"]["type"]) == (status, "error", kind)
-        assert (await post(http, api, body(model="gpt"), good))[1]["error"]["message"] == "model: gpt"
+        assert (await post(http, api, body(model="gpt"), good))[1]["error"][
+            "message"
+        ] == "model: gpt"
         assert len(api.refusals) == 5
         assert len(api.requests) == len(api.headers) == 7
         assert len(api.usages) == 2
@@ -198,8 +281,10 @@ def account(cache: PrefixCache, *turns: Any, **more: Any) -> Usage:
         cache_read=usage["cache_read_input_tokens"],
         cache_write=usage["cache_creation_input_tokens"],
     )
-    assert total.cache_write == split["ephemeral_5m_input_tokens"] + split["ephemeral_1h_input_tokens"]
-    assert total.sent == tokens_in(request)
+    assert (
+        total.cache_write == split["ephemeral_5m_input_tokens"] + split["ephemeral_1h_input_tokens"]
+    )
+    assert total.total_input == tokens_in(request)
     return total
 
 
@@ -211,12 +296,20 @@ def test_a_prefix_is_read_once_it_was_written(clock: SteadyClock) -> None:
     cache = PrefixCache(clock)
     first = account(cache, marked("One"), system=marked("S" * 100))
     assert (first.input, first.cache_read) == (0, 0)
-    assert account(cache, "One", "Yes", marked("Two"), system=marked("S" * 100)).cache_read == first.cache_write
-    assert account(cache, "One", "No", "Two", system=marked("S" * 100)).cache_read < first.cache_write
+    assert (
+        account(cache, "One", "Yes", marked("Two"), system=marked("S" * 100)).cache_read
+        == first.cache_write
+    )
+    assert (
+        account(cache, "One", "No", "Two", system=marked("S" * 100)).cache_read < first.cache_write
+    )
     assert account(cache, "One", "Yes", "Two").cache_read == 0
     assert account(cache, marked("One"), system=marked("T" * 100)).cache_read == 0
     assert account(cache, marked("One"), system=marked("S" * 100), tools=[TOOL]).cache_read == 0
-    assert account(cache, marked("One"), system=marked("S" * 100), model="claude-haiku-5-5").cache_read == 0
+    assert (
+        account(cache, marked("One"), system=marked("S" * 100), model="claude-haiku-5-5").cache_read
+        == 0
+    )
 
 
 def test_marks_and_short_texts_do_not_change_the_prefix(clock: SteadyClock) -> None:
@@ -230,12 +323,16 @@ def test_marks_and_short_texts_do_not_change_the_prefix(clock: SteadyClock) -> N
 def test_how_tools_may_be_chosen_counts_for_messages_only(clock: SteadyClock) -> None:
     cache = PrefixCache(clock)
     account(cache, marked("One"), system=marked("S"), tools=[TOOL])
-    again = account(cache, marked("One"), system=marked("S"), tools=[TOOL], tool_choice={"type": "any"})
-    assert 0 < again.cache_read < again.sent
+    again = account(
+        cache, marked("One"), system=marked("S"), tools=[TOOL], tool_choice={"type": "any"}
+    )
+    assert 0 < again.cache_read < again.total_input
 
 
 @pytest.mark.parametrize(("between", "is_found"), [(19, True), (20, False)])
-def test_the_look_back_ends_after_twenty_positions(clock: SteadyClock, between: int, is_found: bool) -> None:
+def test_the_look_back_ends_after_twenty_positions(
+    clock: SteadyClock, between: int, is_found: bool
+) -> None:
     cache = PrefixCache(clock)
     first = account(cache, marked("One"))
     more = [text(str(number)) for number in range(between - 1)]
@@ -250,7 +347,10 @@ def test_entries_live_as_long_as_they_are_used(clock: SteadyClock) -> None:
     account(cache, marked("One"), system=[text("S", cache_control=HOUR)])
     for _ in range(3):
         clock.advance(minutes=4)
-        assert account(cache, marked("One")[:1], system=[text("S", cache_control=HOUR)]).cache_write == 0
+        assert (
+            account(cache, marked("One")[:1], system=[text("S", cache_control=HOUR)]).cache_write
+            == 0
+        )
     clock.advance(minutes=6)
     late = account(cache, marked("One"), system=[text("S", cache_control=HOUR)])
     assert late.cache_read > 0

@@ -1,5 +1,6 @@
-"""What comes in a burst is one turn: albums, forwards and long texts wait for the rest, and what is added at once is
-answered together with what it is added to, unless something of the answer was shown or done."""
+"""What comes in a burst is one turn: albums, forwards and long texts wait for the rest, and what is
+added at once is answered together with what it is added to, unless something of the answer was
+shown or done."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ pytestmark = pytest.mark.slow
 
 
 class SilentModel:
-    """Fills the role Model. Its first call says nothing for ever, unless it speaks or calls a tool first."""
+    """Fills the role Model. Its first call says nothing for ever, unless it speaks or calls a tool
+    first."""
 
     def __init__(self, word: str = "", tool: Completion | None = None) -> None:
         self.requests: list[Request] = []
@@ -50,9 +52,9 @@ async def said(harness: GatewayHarness, *texts: str, **changes: Any) -> list[Kep
     """Everything admitted and served at once; the replies once all are served."""
     replies, serving = [KeptReply() for _ in texts], list[Awaitable[None]]()
     for text, reply in zip(texts, replies, strict=True):
-        number = await harness.router.admit(harness.inbound(text, **changes), reply)
+        number = await harness.admission.admit(harness.inbound(text, **changes), reply)
         assert number is not None
-        serving.append(harness.router.serve(number))
+        serving.append(harness.admission.serve(number))
         await asyncio.sleep(0)
     await asyncio.gather(*serving)
     return replies
@@ -63,7 +65,9 @@ def answers(replies: Sequence[KeptReply]) -> list[str | None]:
 
 
 @pytest.mark.parametrize(
-    "changes", [{"group_id": "g"}, {"origin": "forwarded"}, {}], ids=["album", "forwarded", "long text"]
+    "changes",
+    [{"group_id": "g"}, {"origin": "forwarded"}, {}],
+    ids=["album", "forwarded", "long text"],
 )
 async def test_the_parts_of_a_whole_are_one_turn(home: Path, changes: dict[str, Any]) -> None:
     model = ScriptedModel(says("I see"))
@@ -73,19 +77,23 @@ async def test_the_parts_of_a_whole_are_one_turn(home: Path, changes: dict[str, 
         assert len(model.requests) == 1
         sent = model.sent()
         assert [sent.count(f"part {n}") for n in range(3)] == [1, 1, 1]
-        assert await harness.services.inbox.waiting() == []
+        assert await harness.services.inbox.list_waiting() == []
 
 
-async def test_a_command_behind_an_album_does_not_wait_for_more(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queues, "BURST_S", 1000.0)
+async def test_a_command_behind_an_album_does_not_wait_for_more(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queues, "BURST_WINDOW_S", 1000.0)
     async with open_gateway(home) as harness:
         photo, title = KeptReply(), KeptReply()
         numbers = [
-            await harness.router.admit(harness.inbound("photo", group_id="g"), photo),
-            await harness.router.admit(harness.inbound("/title Sea"), title),
+            await harness.admission.admit(harness.inbound("photo", group_id="g"), photo),
+            await harness.admission.admit(harness.inbound("/title Sea"), title),
         ]
         async with asyncio.timeout(10):
-            await asyncio.gather(*(harness.router.serve(number) for number in numbers if number is not None))
+            await asyncio.gather(
+                *(harness.admission.serve(number) for number in numbers if number is not None)
+            )
         assert photo.text == "ok"
         assert "Sea" in title.text
 
@@ -100,19 +108,31 @@ async def test_what_is_added_before_anything_was_shown_is_answered_together(home
         assert (await first).is_abandoned
         assert first.result().answer is None
         assert len(model.requests) == 2
-        assert model.sent(0).count("what is the capital") == model.sent(1).count("what is the capital") == 1
+        assert (
+            model.sent(0).count("what is the capital")
+            == model.sent(1).count("what is the capital")
+            == 1
+        )
         assert model.sent(1).index("what is the capital") < model.sent(1).index("of Portugal?")
-        rows = await harness.services.database.fetch_all("SELECT role, text FROM messages ORDER BY id")
+        rows = await harness.services.database.fetch_all(
+            "SELECT role, text FROM messages ORDER BY id"
+        )
         assert [row["text"] for row in rows] == ["what is the capital", "of Portugal?", "answer 2"]
-        assert await harness.services.outbox.counts() == OutboxCounts(held=0, due=0, dead=0)
+        assert await harness.services.outbox.count_items() == OutboxCounts(held=0, due=0, dead=0)
         assert (await harness.say("thanks")).text == "answer 3"
         assert model.sent(2).startswith(model.sent(1)[:-400]), "the prefix holds"
 
 
-async def test_what_is_added_to_a_question_that_is_asked_again_is_answered_with_it(home: Path) -> None:
+async def test_what_is_added_to_a_question_that_is_asked_again_is_answered_with_it(
+    home: Path,
+) -> None:
     model = SilentModel()
     model.gate.set()
-    async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks, asyncio.timeout(20):
+    async with (
+        open_gateway(home, model) as harness,
+        asyncio.TaskGroup() as tasks,
+        asyncio.timeout(20),
+    ):
         await harness.say("what is the capital")
         model.requests.clear()
         model.gate.clear()
@@ -122,7 +142,7 @@ async def test_what_is_added_to_a_question_that_is_asked_again_is_answered_with_
         added = await harness.say("of Portugal?")
         assert (added.text, (await again).is_abandoned) == ("answer 2", True)
         assert model.sent().index("what is the capital") < model.sent().index("of Portugal?")
-        assert await harness.services.inbox.waiting() == []
+        assert await harness.services.inbox.list_waiting() == []
 
 
 @pytest.mark.parametrize(
@@ -133,17 +153,19 @@ async def test_what_is_added_to_a_question_that_is_asked_again_is_answered_with_
     ],
     ids=["shown", "a tool has run"],
 )
-async def test_what_is_added_later_is_a_turn_of_its_own(home: Path, model: Callable[[], SilentModel]) -> None:
+async def test_what_is_added_later_is_a_turn_of_its_own(
+    home: Path, model: Callable[[], SilentModel]
+) -> None:
     silent = model()
     async with open_gateway(home, silent) as harness, asyncio.TaskGroup() as tasks:
         first = tasks.create_task(harness.say("what is the capital"))
         await silent.began.wait()
         reply = KeptReply()
-        number = await harness.router.admit(harness.inbound("of Portugal?"), reply)
+        number = await harness.admission.admit(harness.inbound("of Portugal?"), reply)
         assert number is not None
         silent.gate.set()
         assert (await first).text.startswith("answer")
-        await harness.router.serve(number)
+        await harness.admission.serve(number)
         assert reply.text.startswith("answer")
 
 
@@ -151,18 +173,21 @@ async def test_what_another_person_adds_in_a_room_is_a_turn_of_its_own(home: Pat
     model = SilentModel()
     place = {
         "address": Address(platform="telegram", chat_id="-100"),
-        "scope": Scope.room("telegram", "-100"),
+        "scope": Scope.group("telegram", "-100"),
         "is_direct": False,
     }
-    async with open_gateway(home, model, 'rooms = ["telegram:-100"]\n') as harness, asyncio.TaskGroup() as tasks:
+    async with (
+        open_gateway(home, model, 'rooms = ["telegram:-100"]\n') as harness,
+        asyncio.TaskGroup() as tasks,
+    ):
         first = tasks.create_task(harness.say("what is the capital", "7", **place))
         await model.began.wait()
         reply = KeptReply()
-        number = await harness.router.admit(harness.inbound("lunch?", "42", **place), reply)
+        number = await harness.admission.admit(harness.inbound("lunch?", "42", **place), reply)
         assert number is not None
         model.gate.set()
         assert (await first).text == "answer 1"
-        await harness.router.serve(number)
+        await harness.admission.serve(number)
         assert reply.text == "answer 2"
 
 
@@ -174,7 +199,7 @@ async def test_stop_after_something_was_added_stops_it_all(home: Path) -> None:
         replies = await said(harness, "a story", "/stop")
         assert (await first).answer is None or (await first).text == "[stopped]"
         assert len(model.requests) <= 2
-        assert await harness.services.inbox.waiting() == []
+        assert await harness.services.inbox.list_waiting() == []
         assert replies[0].answer is not None
 
 
@@ -183,23 +208,29 @@ async def test_an_answer_that_comes_at_the_moment_at_which_more_is_said_is_not_l
 ) -> None:
     model = SilentModel()
     async with open_gateway(home, model) as harness:
-        join = harness.router._queues.join
+        join = harness.queues.add
 
         def join_as_the_model_answers(event: queues.PendingEvent) -> None:
             if model.began.is_set():
                 model.gate.set()
             join(event)
 
-        monkeypatch.setattr(harness.router._queues, "join", join_as_the_model_answers)
+        monkeypatch.setattr(harness.queues, "add", join_as_the_model_answers)
         replies = [KeptReply(), KeptReply()]
         serving: list[Awaitable[None]] = []
         for text, reply in zip(("one", "two"), replies, strict=True):
-            number = await harness.router.admit(harness.inbound(text), reply)
+            number = await harness.admission.admit(harness.inbound(text), reply)
             assert number is not None
-            serving.append(harness.router.serve(number))
+            serving.append(harness.admission.serve(number))
             await model.began.wait()
         await asyncio.gather(*serving)
-        stored = await harness.services.database.fetch_all("SELECT text FROM messages WHERE role = 'assistant'")
-        assert [row["text"] for row in stored] == [text for text in answers(replies) if text] == ["answer 2"]
+        stored = await harness.services.database.fetch_all(
+            "SELECT text FROM messages WHERE role = 'assistant'"
+        )
+        assert (
+            [row["text"] for row in stored]
+            == [text for text in answers(replies) if text]
+            == ["answer 2"]
+        )
         assert "one" in model.sent()
         assert "two" in model.sent()

@@ -1,4 +1,5 @@
-"""The check: it finds what is wrong, says what to do, and asks the platforms through their real clients."""
+"""The check: it finds what is wrong, says what to do, and asks the platforms through their real
+clients."""
 
 from __future__ import annotations
 
@@ -17,11 +18,12 @@ from adapters.discord.adapter import check_discord
 from adapters.telegram.adapter import check_telegram
 from config.settings import Settings
 from core.errors import ConfigError, DeliveryError, ModelError, StoreError
-from core.store.facts import Fact, Facts
+from core.store.fact_rows import Fact
+from core.store.facts import Facts
 from core.store.sqlite import database as sqlite
 from core.store.sqlite.database import Database
 from gateway import texts
-from gateway.check import CheckResult, ask, check, repaired
+from gateway.check import CheckResult, repair_indexes, run_checks, run_probe
 from gateway.commands.status import StatusCommands
 from gateway.services import Services
 from tests.fixtures.bot_api import BotApi
@@ -47,7 +49,7 @@ async def served(*routes: web.RouteDef) -> AsyncIterator[str]:
 
 async def test_everything_right_in_a_new_home(home: Path) -> None:
     settings = Settings.load({"MNEME_HOME": str(home)})
-    findings = await check(settings)
+    findings = await run_checks(settings)
     assert {finding.state for finding in findings} == {"right", "off"}
     assert all(finding.advice for finding in findings if finding.state == "off")
 
@@ -58,12 +60,12 @@ async def test_what_was_set_aside_is_listed_until_it_is_dropped(home: Path) -> N
         await services.inbox.set_aside(
             "telegram", 7, {"message": "odd"}, "ValueError: no chat at https://me:hunter2@host"
         )
-    (listed,) = [one for one in await check(settings) if one.subject == "set aside"]
+    (listed,) = [one for one in await run_checks(settings) if one.subject == "set aside"]
     assert listed.state == "wrong"
     assert listed.text.endswith(" telegram: ValueError: no chat at https://[secret]@host")
-    assert "mneme check --repair drops them" in listed.advice
-    assert (await repaired(settings)).state == "right"
-    assert [one for one in await check(settings) if one.subject == "set aside"] == []
+    assert "mneme check --repair deletes them" in listed.advice
+    assert (await repair_indexes(settings)).state == "right"
+    assert [one for one in await run_checks(settings) if one.subject == "set aside"] == []
 
 
 async def test_a_check_beside_the_gateway_says_what_the_gateway_says(home: Path) -> None:
@@ -72,19 +74,24 @@ async def test_a_check_beside_the_gateway_says_what_the_gateway_says(home: Path)
         settings = Settings.load({"MNEME_HOME": str(home), **variables})
         state = "out of reach (another process polls with this token), trying again"
         async with Services.open(settings) as services:
-            await services.note_platforms({"telegram": state})
+            await services.save_platform_states({"telegram": state})
 
         async def found() -> CheckResult:
-            (result,) = [one for one in await check(settings) if one.subject == "telegram"]
+            (result,) = [one for one in await run_checks(settings) if one.subject == "telegram"]
             return result
 
         with FileLock(home / "gateway.lock"):
             beside = await found()
             async with Services.open(settings) as services:
-                assert f"**telegram**: {state}" in await StatusCommands(services, None).lines()
+                assert (
+                    f"**telegram**: {state}" in await StatusCommands(services, None).render_lines()
+                )
         alone = await found()
     assert (alone.state, alone.text) == ("right", "The token is valid; the bot is @mneme_bot.")
-    assert (beside.state, beside.text) == ("wrong", f"{alone.text} For the running gateway it is {state}.")
+    assert (beside.state, beside.text) == (
+        "wrong",
+        f"{alone.text} For the running gateway it is {state}.",
+    )
 
 
 async def test_a_memory_that_is_out_of_order_for_the_gateway_is_so_beside_it(home: Path) -> None:
@@ -94,17 +101,21 @@ async def test_a_memory_that_is_out_of_order_for_the_gateway_is_so_beside_it(hom
     settings = Settings.load({"MNEME_HOME": str(home)})
     state = "out of order, tried again now and then: no answer within 8 s"
     async with Services.open(settings) as services:
-        await services.note_platforms({"memory diary": state})
-        assert not any(state in line for line in await StatusCommands(services, None).lines()), "nobody runs"
+        await services.save_platform_states({"memory diary": state})
+        assert not any(
+            state in line for line in await StatusCommands(services, None).render_lines()
+        ), "nobody runs"
         with FileLock(home / "gateway.lock"):
-            assert f"**memory diary**: {state}" in await StatusCommands(services, None).lines()
-            (found,) = [one for one in await check(settings) if one.subject == "memory diary"]
+            assert (
+                f"**memory diary**: {state}" in await StatusCommands(services, None).render_lines()
+            )
+            (found,) = [one for one in await run_checks(settings) if one.subject == "memory diary"]
     assert (found.state, f"For the running gateway it is {state}." in found.text) == ("wrong", True)
 
 
 async def test_an_option_that_changed_its_name_is_said(home: Path) -> None:
     (home / "mneme.toml").write_text("[model]\ncheap = 'small'\n")
-    first = (await check(Settings.load({"MNEME_HOME": str(home)})))[0]
+    first = (await run_checks(Settings.load({"MNEME_HOME": str(home)})))[0]
     assert (first.subject, first.state) == ("settings", "right")
     assert first.advice == "model.cheap is now called model.helper; rename it in mneme.toml."
 
@@ -113,32 +124,51 @@ def test_open_files_are_reported_with_the_command_that_helps(home: Path) -> None
     (home / "mneme.toml").write_text("")
     settings = Settings.load({"MNEME_HOME": str(home)})
     (home / "mneme.toml").chmod(0o644)
-    assert {finding.state for finding in asyncio.run(check(settings))} == {"right", "off"}, "nobody comes so far"
+    assert {finding.state for finding in asyncio.run(run_checks(settings))} == {"right", "off"}, (
+        "nobody comes so far"
+    )
     home.chmod(0o755)
-    wrong = [finding.advice for finding in asyncio.run(check(settings)) if finding.state == "wrong"]
+    wrong = [
+        finding.advice for finding in asyncio.run(run_checks(settings)) if finding.state == "wrong"
+    ]
     assert wrong == [f"chmod 700 {home}", f"chmod 600 {home / 'mneme.toml'}"]
 
 
 @pytest.mark.parametrize(
-    "name", ["", "state.db", "plugins", "plugins/diary.py", "plugins/big", "plugins/big/__init__.py"]
+    "name",
+    ["", "state.db", "plugins", "plugins/diary.py", "plugins/big", "plugins/big/__init__.py"],
 )
-async def test_what_somebody_else_can_exchange_is_reported(home: Path, tmp_path: Path, name: str) -> None:
+async def test_what_somebody_else_can_exchange_is_reported(
+    home: Path, tmp_path: Path, name: str
+) -> None:
     plugged(home, "diary")
     (home / "plugins" / "big").mkdir()
     (home / "plugins" / "big" / "__init__.py").touch()
-    assert {finding.state for finding in await check(Settings.load({"MNEME_HOME": str(home)}))} == {"right", "off"}
+    assert {
+        finding.state for finding in await run_checks(Settings.load({"MNEME_HOME": str(home)}))
+    } == {"right", "off"}
     if os.geteuid() == 0:
         os.chown(home / name, 4711, -1)
-        assert await _wrong(home) == f"{home / name} belongs to another user (4711), who can replace it."
+        assert (
+            await _wrong(home)
+            == f"{home / name} belongs to another user (4711), who can replace it."
+        )
         os.chown(home / name, 0, -1)
     elsewhere = tmp_path / "elsewhere"
     (home / name).rename(elsewhere)
     (home / name).symlink_to(elsewhere)
-    assert await _wrong(home) == f"{home / name} is a link to {elsewhere}: who can change that decides what is used."
+    assert (
+        await _wrong(home)
+        == f"{home / name} is a link to {elsewhere}: who can change that decides what is used."
+    )
 
 
 async def _wrong(home: Path) -> str:
-    wrong = [finding for finding in await check(Settings.load({"MNEME_HOME": str(home)})) if finding.state == "wrong"]
+    wrong = [
+        finding
+        for finding in await run_checks(Settings.load({"MNEME_HOME": str(home)}))
+        if finding.state == "wrong"
+    ]
     assert [finding.subject for finding in wrong] == ["privacy"]
     assert wrong[0].advice
     return wrong[0].text
@@ -154,36 +184,39 @@ async def test_probes_are_told_apart() -> None:
     async def nowhere() -> None:
         return None
 
-    right = await ask("one", fine())
+    right = await run_probe("one", fine())
     assert (right.state, right.text) == ("right", "It answers.")
-    wrong = await ask("two", broken())
+    wrong = await run_probe("two", broken())
     assert (wrong.state, wrong.text) == ("wrong", "It does not.")
-    off = await ask("telegram", nowhere())
+    off = await run_probe("telegram", nowhere())
     assert (off.state, off.advice) == ("off", texts.table("SET_UP")["telegram"])
 
 
 async def test_settings_that_cannot_be_read_are_listed() -> None:
-    findings = await check(None, ("a.b: is wrong", "c: is not an option"))
+    findings = await run_checks(None, ("a.b: is wrong", "c: isn't a known option"))
     assert [finding.text for finding in findings if finding.state == "wrong"] == [
         "a.b: is wrong",
-        "c: is not an option",
+        "c: isn't a known option",
     ]
 
 
 async def test_a_problem_of_the_environment_is_not_put_right_in_a_file() -> None:
     problems = ("MNEME_HOME: the folder cannot be made", "model.tries: should be a whole number")
-    findings = await check(None, problems)
-    assert [finding.advice for finding in findings[:2]] == ["Set MNEME_HOME.", "Put it right in mneme.toml."]
+    findings = await run_checks(None, problems)
+    assert [finding.advice for finding in findings[:2]] == [
+        "Set MNEME_HOME.",
+        "Put it right in mneme.toml.",
+    ]
 
 
 async def test_damage_in_the_file_is_found(tmp_path: Path) -> None:
-    assert sqlite.VERSION >= sqlite.OLDEST
+    assert sqlite.SQLITE_VERSION >= sqlite.MIN_SQLITE_VERSION
     path = tmp_path / "state.db"
     async with Database.open(path) as database:
         rows = [{"key": f"key {number}", "value": "x" * 500} for number in range(200)]
         statement = "INSERT INTO state_meta (key, value) VALUES (:key, :value)"
         await database.write(lambda connection: connection.executemany(statement, rows).close())
-        assert await sqlite.damage(database) == []
+        assert await sqlite.find_damage(database) == []
     raw = bytearray(path.read_bytes())
     raw[-6 * 4096 : -5 * 4096] = b"\xff" * 4096
     path.write_bytes(raw)
@@ -194,7 +227,7 @@ async def test_damage_in_the_file_is_found(tmp_path: Path) -> None:
 async def _complaints(database: Database) -> list[str]:
     """What the check says of a file: SQLite lists damage, or cannot even begin to."""
     try:
-        return await sqlite.damage(database)
+        return await sqlite.find_damage(database)
     except StoreError as error:
         return [str(error)]
 
@@ -202,7 +235,9 @@ async def _complaints(database: Database) -> list[str]:
 async def test_telegram_knows_the_token_or_not() -> None:
     async def get_me(request: web.Request) -> web.Response:
         if request.match_info["token"] != "1:good":
-            return web.json_response({"ok": False, "error_code": 401, "description": "Unauthorized"}, status=401)
+            return web.json_response(
+                {"ok": False, "error_code": 401, "description": "Unauthorized"}, status=401
+            )
         me = {"id": 1, "is_bot": True, "first_name": "Mneme", "username": "mneme_bot"}
         return web.json_response({"ok": True, "result": me})
 
@@ -225,12 +260,16 @@ async def test_discord_knows_the_token_or_not() -> None:
     async def me(request: web.Request) -> web.Response:
         if request.headers["Authorization"] != "Bot good":
             return web.json_response({"message": "401: Unauthorized", "code": 0}, status=401)
-        return answered({"id": "1", "username": "mneme", "discriminator": "0", "avatar": None, "bot": True})
+        return answered(
+            {"id": "1", "username": "mneme", "discriminator": "0", "avatar": None, "bot": True}
+        )
 
     async def application(_: web.Request) -> web.Response:
         names = {"id": "1", "name": "mneme", "description": "", "icon": None, "verify_key": ""}
         people = {"owner": {"id": "2", "username": "o", "discriminator": "0", "avatar": None}}
-        return answered({**names, **people, "bot_public": True, "bot_require_code_grant": False, **flags})
+        return answered(
+            {**names, **people, "bot_public": True, "bot_require_code_grant": False, **flags}
+        )
 
     async def page(_: web.Request) -> web.Response:
         return web.Response(text="<html>")
@@ -238,7 +277,10 @@ async def test_discord_knows_the_token_or_not() -> None:
     async def checked(token: str, url: str, *, has_message_content: bool = False) -> str:
         return await check_discord(token, url, has_message_content=has_message_content)
 
-    routes = [web.get("/api/v10/users/@me", me), web.get("/api/v10/oauth2/applications/@me", application)]
+    routes = [
+        web.get("/api/v10/users/@me", me),
+        web.get("/api/v10/oauth2/applications/@me", application),
+    ]
     async with served(*routes, web.get("/x/users/@me", page)) as root:
         assert "mneme" in await checked("good", root)
         with pytest.raises(ConfigError, match="DISCORD_BOT_TOKEN"):
@@ -257,8 +299,12 @@ async def test_facts_whose_index_is_astray_are_found(home: Path, clock: SteadyCl
     settings = Settings.load({"MNEME_HOME": str(home)})
     async with Database.open(home / "state.db") as database:
         await Facts(database, clock).learn(
-            Fact(scope=ANA, content="I like olives", kind="identity", origin="rule", created_at=NOON)
+            Fact(
+                scope=ANA, content="I like olives", kind="identity", origin="rule", created_at=NOON
+            )
         )
         await database.write(lambda connection: connection.execute("DELETE FROM facts_fts").close())
-    (wrong,) = [finding for finding in await check(settings) if finding.subject == "search index"]
+    (wrong,) = [
+        finding for finding in await run_checks(settings) if finding.subject == "search index"
+    ]
     assert (wrong.state, wrong.text.rpartition(" ")[2]) == ("wrong", "1.")

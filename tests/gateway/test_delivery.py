@@ -1,4 +1,5 @@
-"""The mail room: an answer leaves once, in the order of its address, whatever platform and store do meanwhile."""
+"""The mail room: an answer leaves once, in the order of its address, whatever platform and store do
+meanwhile."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import pytest
 from core.errors import DeliveryError
 from core.store.mailbox import OutboxCounts
 from core.types import Answer
-from gateway.delivery import LONGEST_REST_S
+from gateway.delivery import MAX_PAUSE_S
 from tests.fixtures.delivery_harness import DeliveryHarness, open_delivery
 from tests.fixtures.delivery_record import hold
 from tests.fixtures.samples import inbound
@@ -46,7 +47,7 @@ async def test_an_answer_does_not_overtake_an_older_one(room: DeliveryHarness) -
         await room.later(seconds=30)
         await room.watch.until(lambda: len(room.outbox.ends) == 4)
     assert room.telegram.said[1:] == [("1", "a"), ("1", "b")]
-    assert await room.outbox.counts() == NOTHING
+    assert await room.outbox.count_items() == NOTHING
 
 
 async def test_an_answer_behind_two_others_is_sent_after_the_second(room: DeliveryHarness) -> None:
@@ -58,12 +59,14 @@ async def test_an_answer_behind_two_others_is_sent_after_the_second(room: Delive
         await room.answer(first)
         await asyncio.sleep(0.1)
         await room.answer(second)
-        async with asyncio.timeout(LONGEST_REST_S / 2):
+        async with asyncio.timeout(MAX_PAUSE_S / 2):
             await room.watch.until(lambda: len(room.outbox.ends) == 3)
     assert room.telegram.said == [("1", "a"), ("1", "b"), ("1", "c")]
 
 
-async def test_what_an_answer_has_painted_already_is_edited_by_the_courier(room: DeliveryHarness) -> None:
+async def test_what_an_answer_has_painted_already_is_edited_by_the_courier(
+    room: DeliveryHarness,
+) -> None:
     room.telegram.stage("1", DeliveryError("flood", retry_after_s=30.0))
     await room.answer(await room.drafted("a"))
     outbox_item = await room.drafted("b")
@@ -78,16 +81,20 @@ async def test_what_an_answer_has_painted_already_is_edited_by_the_courier(room:
         await room.watch.until(lambda: room.outbox.ends[-1] == ("b", "done"))
     receipt = room.telegram.replies[-1][1].receipt
     assert receipt is not None
-    assert (receipt.key, list(receipt.posted)) == ("b", ["501"])
+    assert (receipt.key, list(receipt.message_ids)) == ("b", ["501"])
 
 
-async def test_an_answer_waits_for_the_one_that_is_just_being_painted(room: DeliveryHarness) -> None:
+async def test_an_answer_waits_for_the_one_that_is_just_being_painted(
+    room: DeliveryHarness,
+) -> None:
     gate = asyncio.Event()
     room.telegram.stage("1", gate)
     first, second = await room.drafted("a"), await room.drafted("b")
     async with asyncio.TaskGroup() as turns:
         turns.create_task(room.answer(first))
-        await room.watch.until(lambda: any(reply.is_finishing for _, reply in room.telegram.replies))  # type: ignore[attr-defined]
+        await room.watch.until(
+            lambda: any(reply.is_finishing for _, reply in room.telegram.replies)  # type: ignore[attr-defined]
+        )
         waiting = turns.create_task(room.answer(second))
         await room.answer(await room.drafted("elsewhere", "2"))
         assert room.telegram.said == [("2", "elsewhere")]
@@ -101,7 +108,9 @@ async def test_live_and_carried_never_paint_at_one_address_together(room: Delive
     room.telegram.stage("1", gate)
     async with room.working():
         await room.send("reminder")
-        await room.watch.until(lambda: any(reply.is_finishing for _, reply in room.telegram.replies))  # type: ignore[attr-defined]
+        await room.watch.until(
+            lambda: any(reply.is_finishing for _, reply in room.telegram.replies)  # type: ignore[attr-defined]
+        )
         outbox_item = await room.drafted("answer")
         async with asyncio.TaskGroup() as turns:
             turn = turns.create_task(room.answer(outbox_item))
@@ -121,7 +130,9 @@ async def test_a_mistake_of_a_platform_is_no_failed_turn(room: DeliveryHarness) 
         await room.watch.until(lambda: room.outbox.ends[1:] == [("a", "done")])
 
 
-async def test_a_locked_store_costs_neither_the_answer_nor_its_booking(room: DeliveryHarness) -> None:
+async def test_a_locked_store_costs_neither_the_answer_nor_its_booking(
+    room: DeliveryHarness,
+) -> None:
     outbox_item = await room.drafted("a")
     reply = room.telegram.staged_reply(outbox_item.address)
     room.delivery.begin(outbox_item, reply)
@@ -129,22 +140,26 @@ async def test_a_locked_store_costs_neither_the_answer_nor_its_booking(room: Del
     with room.locked():
         assert await room.delivery.deliver(outbox_item, reply, Answer(text="a"))
     assert reply.text == "a"
-    assert await room.outbox.counts() == OutboxCounts(held=1, due=0, dead=0)
+    assert await room.outbox.count_items() == OutboxCounts(held=1, due=0, dead=0)
     await room.answer(await room.drafted("b"))
     async with room.working():
         await room.watch.until(lambda: room.outbox.ends == [("a", "done"), ("b", "done")])
     assert room.telegram.said == [("1", "a"), ("1", "b")]
     assert reply.receipt is not None
-    assert (await hold(room.outbox, outbox_item)).posted == tuple(reply.receipt.posted)
+    assert (await hold(room.outbox, outbox_item)).posted == tuple(reply.receipt.message_ids)
 
 
 async def test_a_stranger_is_told_or_not_and_nothing_is_kept(room: DeliveryHarness) -> None:
     event = inbound()
-    room.telegram.stage("42", None, DeliveryError("blocked", is_permanent=True), TypeError("a mistake"))
+    room.telegram.stage(
+        "42", None, DeliveryError("blocked", is_permanent=True), TypeError("a mistake")
+    )
     told = room.telegram.staged_reply(event.address)
-    await room.delivery.tell(event, told, Answer(text="your code"))
+    await room.delivery.send_unstored(event, told, Answer(text="your code"))
     assert told.text == "your code"
     for _ in range(2):
-        await room.delivery.tell(event, room.telegram.staged_reply(event.address), Answer(text="your code"))
+        await room.delivery.send_unstored(
+            event, room.telegram.staged_reply(event.address), Answer(text="your code")
+        )
     assert room.telegram.said == [("42", "your code")]
-    assert await room.outbox.counts() == NOTHING
+    assert await room.outbox.count_items() == NOTHING

@@ -1,4 +1,5 @@
-"""An embedding service as its owner meets it: named in mneme.toml, filled beside the talk, checked, out of order."""
+"""An embedding service as its owner meets it: named in mneme.toml, filled beside the talk, checked,
+out of order."""
 
 from __future__ import annotations
 
@@ -12,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from config.settings import Settings, SettingsError
-from core.search.embeddings import BATCH, PASSAGES
+from core.search.embeddings import MAX_BATCH, PASSAGES_TIMEOUT
 from core.store.sqlite.database import Database
-from gateway.check import CheckResult, check
-from gateway.services import embeddings
+from gateway.check import CheckResult, run_checks
+from gateway.services import create_embeddings
 from tests.fixtures.command_line import good
 from tests.fixtures.embedding_service import EmbeddingDouble
 from tests.fixtures.forked import ForkedProcess
@@ -30,7 +31,7 @@ ASKED = "What happened to my car last week?"
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine may take longer for a question than a person waits."""
-    monkeypatch.setattr("core.search.embeddings.QUESTION", PASSAGES)
+    monkeypatch.setattr("core.search.embeddings.QUESTION_TIMEOUT", PASSAGES_TIMEOUT)
 
 
 @pytest.fixture
@@ -41,11 +42,13 @@ async def double() -> AsyncIterator[EmbeddingDouble]:
 
 
 def table(double: EmbeddingDouble) -> str:
-    return f'[recall.embeddings]\nurl = "{double.url}/v1"\nmodel = "small"\nkey = "EMBEDDINGS_KEY"\n'
+    return (
+        f'[recall.embeddings]\nurl = "{double.url}/v1"\nmodel = "small"\nkey = "EMBEDDINGS_KEY"\n'
+    )
 
 
 async def checked(home: Path) -> list[CheckResult]:
-    found = await check(Settings.load({"MNEME_HOME": str(home), "EMBEDDINGS_KEY": KEY}))
+    found = await run_checks(Settings.load({"MNEME_HOME": str(home), "EMBEDDINGS_KEY": KEY}))
     return [one for one in found if one.subject == "embeddings"]
 
 
@@ -55,8 +58,12 @@ async def filled(made: GatewayHarness) -> None:
         pass
 
 
-async def test_a_turn_is_given_what_shares_no_word_with_it(home: Path, double: EmbeddingDouble) -> None:
-    async with open_gateway(home, ScriptedModel(), table(double), variables={"EMBEDDINGS_KEY": KEY}) as made:
+async def test_a_turn_is_given_what_shares_no_word_with_it(
+    home: Path, double: EmbeddingDouble
+) -> None:
+    async with open_gateway(
+        home, ScriptedModel(), table(double), variables={"EMBEDDINGS_KEY": KEY}
+    ) as made:
         await made.say(CAR)
         await made.say("/new")
         await filled(made)
@@ -68,7 +75,9 @@ async def test_a_turn_is_given_what_shares_no_word_with_it(home: Path, double: E
 
 
 async def test_incognito_is_not_sent(home: Path, double: EmbeddingDouble) -> None:
-    async with open_gateway(home, ScriptedModel(), table(double), variables={"EMBEDDINGS_KEY": KEY}) as made:
+    async with open_gateway(
+        home, ScriptedModel(), table(double), variables={"EMBEDDINGS_KEY": KEY}
+    ) as made:
         await made.say("/incognito on")
         await made.say(CAR)
         await made.say(f"/recall {ASKED}")
@@ -78,11 +87,16 @@ async def test_incognito_is_not_sent(home: Path, double: EmbeddingDouble) -> Non
 
 
 async def test_status_and_check_say_how_it_fares(home: Path, double: EmbeddingDouble) -> None:
-    async with open_gateway(home, ScriptedModel(), table(double), variables={"EMBEDDINGS_KEY": KEY}) as made:
+    async with open_gateway(
+        home, ScriptedModel(), table(double), variables={"EMBEDDINGS_KEY": KEY}
+    ) as made:
         await made.say(CAR)
         assert "messages wait for a vector of small" in (await made.say("/status")).text
         (found,) = await checked(home)
-        assert (found.state, f"vectors of {double.dimensions} numbers" in found.text) == ("right", True)
+        assert (found.state, f"vectors of {double.dimensions} numbers" in found.text) == (
+            "right",
+            True,
+        )
         double.fault = "unauthorized"
         assert made.services.embeddings is not None
         assert not await made.services.embeddings.tend()
@@ -93,22 +107,35 @@ async def test_status_and_check_say_how_it_fares(home: Path, double: EmbeddingDo
         assert KEY not in said + found.text
 
 
-async def test_without_its_key_nothing_is_sent_and_the_variable_is_named(home: Path, double: EmbeddingDouble) -> None:
+async def test_without_its_key_nothing_is_sent_and_the_variable_is_named(
+    home: Path, double: EmbeddingDouble
+) -> None:
     async with open_gateway(home, ScriptedModel(), table(double)) as made:
         await made.say(CAR)
         await filled(made)
         why = "the environment variable EMBEDDINGS_KEY is not set"
         assert f"out of order ({why})" in (await made.say("/status")).text.replace("\\", "")
-        (found,) = [one for one in await check(made.services.settings) if one.subject == "embeddings"]
+        (found,) = [
+            one for one in await run_checks(made.services.settings) if one.subject == "embeddings"
+        ]
         assert (found.state, found.text) == ("wrong", f"It is out of order: {why}.")
         assert double.asked == []
 
 
 @pytest.mark.slow
-async def test_a_process_that_is_killed_while_it_fills_has_lost_nothing(home: Path, double: EmbeddingDouble) -> None:
+async def test_a_process_that_is_killed_while_it_fills_has_lost_nothing(
+    home: Path, double: EmbeddingDouble
+) -> None:
     (home / "mneme.toml").write_text(table(double))
     lines = (
-        json.dumps({"session": "cars", "role": "user", "text": f"car number {number}", "at": "2026-05-01T10:00:00Z"})
+        json.dumps(
+            {
+                "session": "cars",
+                "role": "user",
+                "text": f"car number {number}",
+                "at": "2026-05-01T10:00:00Z",
+            }
+        )
         for number in range(200)
     )
     good(home, "import", "-", stdin="\n".join(lines))
@@ -132,15 +159,17 @@ async def test_a_process_that_is_killed_while_it_fills_has_lost_nothing(home: Pa
     double.may_go.set()
     async with Database.open(home / "state.db") as database:
         held = await database.fetch_all("SELECT message_id FROM message_vectors")
-        made = embeddings(Settings.load({**environ}), database)
+        made = create_embeddings(Settings.load({**environ}), database)
         assert made is not None
         while await made.tend():
             pass
         await made.close()
         # The service also does at last what the dead process had asked for.
         asked_again = len(double.embedded) - sent - (200 - len(held))
-        assert 0 <= asked_again <= BATCH, "what had a vector is not asked for again"
-        (row,) = await database.fetch_all("SELECT COUNT(*), SUM(length(vector) > 0) FROM message_vectors")
+        assert 0 <= asked_again <= MAX_BATCH, "what had a vector is not asked for again"
+        (row,) = await database.fetch_all(
+            "SELECT COUNT(*), SUM(length(vector) > 0) FROM message_vectors"
+        )
         assert tuple(row) == (200, 200)
 
 
@@ -154,12 +183,20 @@ async def test_without_one_there_is_none(home: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "sentence"),
     [
-        ('url = "localhost:8080"\nmodel = "small"', "recall.embeddings.url: is not an address; write http://host:port"),
-        ('url = "http://127.0.0.1:9"', "recall.embeddings.model: name the model that the server is to use"),
+        (
+            'url = "localhost:8080"\nmodel = "small"',
+            "recall.embeddings.url: is not an address; write http://host:port",
+        ),
+        (
+            'url = "http://127.0.0.1:9"',
+            "recall.embeddings.model: name the model that the server is to use",
+        ),
         ('key = "sk-1234"', "recall.embeddings.key: "),
     ],
 )
-def test_what_is_wrong_in_the_settings_is_a_sentence(home: Path, written: str, sentence: str) -> None:
+def test_what_is_wrong_in_the_settings_is_a_sentence(
+    home: Path, written: str, sentence: str
+) -> None:
     (home / "mneme.toml").write_text(f"[recall.embeddings]\n{written}\n")
     with pytest.raises(SettingsError) as raised:
         Settings.load({"MNEME_HOME": str(home)})

@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 import pytest
 
-from config.settings import Limited, Settings, SettingsError
+from config.settings import LimitedResource, Settings, SettingsError
 from core.models.claude import Claude
 from core.types import Address, Scope
 from gateway import services
@@ -28,7 +28,7 @@ from tests.gateway.commands.test_links import link, on_discord
 
 IDS = count()
 KEY = "sk-ant-limits"
-ROOM = Scope.room("telegram", "-100")
+ROOM = Scope.group("telegram", "-100")
 HERE = Address(platform="telegram", chat_id="-100")
 LISTED = 'rooms = ["telegram:-100"]\n'
 ANSWER = "That sounds good."
@@ -67,9 +67,11 @@ async def gateway(
     home: Path, options: str, answers: Brain = brain, *, has_helper: bool = False
 ) -> AsyncIterator[tuple[GatewayHarness, MessagesApi]]:
     async with MessagesApi(answers, key=KEY) as api:
-        claude = Claude(api_key=KEY, base_url=api.url, clock=services.WallClock(), tries=1)
+        claude = Claude(api_key=KEY, base_url=api.url, clock=services.WallClock(), tries=1)  # type: ignore[attr-defined]
         try:
-            async with open_gateway(home, claude, options, claude if has_helper else None) as harness:
+            async with open_gateway(
+                home, claude, options, claude if has_helper else None
+            ) as harness:
                 yield harness, api
         finally:
             await claude.close()
@@ -84,7 +86,7 @@ async def in_room(harness: GatewayHarness, text: str, who: str = "7") -> KeptRep
 
 
 async def _served(harness: GatewayHarness, number: int) -> None:
-    await harness.router.serve(number)
+    await harness.admission.serve(number)
 
 
 def _has_gone(api: MessagesApi, number: int) -> bool:
@@ -95,7 +97,9 @@ def chats(api: MessagesApi) -> int:
     return sum(1 for body in api.requests if body.get("tools"))
 
 
-async def test_at_the_limit_one_sentence_and_all_without_a_model_goes_on(home: Path, clock: SteadyClock) -> None:
+async def test_at_the_limit_one_sentence_and_all_without_a_model_goes_on(
+    home: Path, clock: SteadyClock
+) -> None:
     async with gateway(home, person(answers=2)) as (harness, api):
         assert [await said(harness, "The ferry leaves at nine.") for _ in range(4)] == [
             ANSWER,
@@ -129,7 +133,9 @@ async def test_a_day_of_25_hours_is_one_day(home: Path, clock: SteadyClock) -> N
         assert await said(harness, "Three") == ANSWER
 
 
-async def test_at_80_percent_they_are_told_once_and_a_restart_changes_nothing(home: Path, clock: SteadyClock) -> None:
+async def test_at_80_percent_they_are_told_once_and_a_restart_changes_nothing(
+    home: Path, clock: SteadyClock
+) -> None:
     told = []
     for _ in range(3):
         async with gateway(home, person(answers=5)) as (harness, _):
@@ -138,7 +144,7 @@ async def test_at_80_percent_they_are_told_once_and_a_restart_changes_nothing(ho
     assert answers == [ANSWER, FOR_YOU.replace("2 of 2", "5 of 5")]
     [(where, text)] = told
     assert where == "telegram:7"
-    assert text.startswith("Today's limit for you is near (4 of 5 answers).")
+    assert text.startswith("Today's limit for you is nearly reached (4 of 5 answers).")
 
 
 async def test_they_are_told_of_each_limit(home: Path, clock: SteadyClock) -> None:
@@ -151,16 +157,24 @@ async def test_they_are_told_of_each_limit(home: Path, clock: SteadyClock) -> No
         assert told == ["4 of 5 reminders", "4 of 5 answers"]
 
 
-async def test_the_owner_is_exempt_unless_the_settings_say_otherwise(home: Path, clock: SteadyClock) -> None:
+async def test_the_owner_is_exempt_unless_the_settings_say_otherwise(
+    home: Path, clock: SteadyClock
+) -> None:
     async with gateway(home, person(answers=1)) as (harness, _):
         assert {await said(harness, "Hello", "42") for _ in range(3)} == {ANSWER}
         assert "limits today" not in await said(harness, "/usage", "42")
-    async with gateway(home, f"[limits]\nday_for_owner = true\n{person(answers=1)}") as (harness, _):
+    async with gateway(home, f"[limits]\nday_for_owner = true\n{person(answers=1)}") as (
+        harness,
+        _,
+    ):
         assert (await said(harness, "Hello", "42")).startswith("Today's limit for you")
 
 
 async def test_tokens_and_money(home: Path, clock: SteadyClock) -> None:
-    for limit, most in (("input_tokens", "of 3 input tokens"), ("output_tokens", "of 3 output tokens")):
+    for limit, most in (
+        ("input_tokens", "of 3 input tokens"),
+        ("output_tokens", "of 3 output tokens"),
+    ):
         clock.advance(days=1)
         async with gateway(home, person(**{limit: 3})) as (harness, _):
             assert await said(harness, "Hello") == ANSWER
@@ -172,7 +186,9 @@ async def test_tokens_and_money(home: Path, clock: SteadyClock) -> None:
         assert "of $0.0001" in await said(harness, "/usage")
 
 
-async def test_a_model_without_a_price_costs_nothing_and_its_tokens_count(home: Path, clock: SteadyClock) -> None:
+async def test_a_model_without_a_price_costs_nothing_and_its_tokens_count(
+    home: Path, clock: SteadyClock
+) -> None:
     unpriced = '[model]\nchat = "claude-opus-4-8"\n'
     async with gateway(home, unpriced + person(money=0.000001)) as (harness, _):
         assert {await said(harness, "Hello") for _ in range(3)} == {ANSWER}
@@ -180,9 +196,13 @@ async def test_a_model_without_a_price_costs_nothing_and_its_tokens_count(home: 
         assert "of 3 output tokens" in await said(harness, "Hello")
 
 
-async def test_in_a_room_each_member_and_the_room_have_their_own(home: Path, clock: SteadyClock) -> None:
+async def test_in_a_room_each_member_and_the_room_have_their_own(
+    home: Path, clock: SteadyClock
+) -> None:
     async with gateway(home, LISTED + person(answers=2) + room(answers=3)) as (harness, api):
-        assert [(await in_room(harness, "Hello", "42")).text for _ in range(3)] == [ANSWER] * 3  # the owner: nobody's
+        assert [(await in_room(harness, "Hello", "42")).text for _ in range(3)] == [
+            ANSWER
+        ] * 3  # the owner: nobody's
         assert [(await in_room(harness, "Hello", "7")).text for _ in range(2)] == [ANSWER] * 2
         assert (await in_room(harness, "Hello", "7")).text == FOR_YOU
         assert await said(harness, "Hello", "7") == FOR_YOU
@@ -195,7 +215,9 @@ async def test_in_a_room_each_member_and_the_room_have_their_own(home: Path, clo
         assert chats(api) == 7
 
 
-async def test_the_owner_is_told_of_a_room_and_each_member_of_their_own(home: Path, clock: SteadyClock) -> None:
+async def test_the_owner_is_told_of_a_room_and_each_member_of_their_own(
+    home: Path, clock: SteadyClock
+) -> None:
     async with gateway(home, LISTED + person(answers=5) + room(answers=5)) as (harness, _):
         await said(harness, "Hello", "42")
         await said(harness, "Hello", "7")
@@ -206,10 +228,14 @@ async def test_the_owner_is_told_of_a_room_and_each_member_of_their_own(home: Pa
         await in_room(harness, "Hello", "8")
         [(where, text)] = await notices(harness)
         assert where == "telegram:42"
-        assert text.startswith("Today's limit for the room `room:telegram:-100` is near (4 of 5 answers).")
+        assert text.startswith(
+            "Today's limit for the room `room:telegram:-100` is nearly reached (4 of 5 answers)."
+        )
 
 
-async def test_a_room_is_told_once_an_hour_and_what_was_said_is_kept(home: Path, clock: SteadyClock) -> None:
+async def test_a_room_is_told_once_an_hour_and_what_was_said_is_kept(
+    home: Path, clock: SteadyClock
+) -> None:
     async with gateway(home, LISTED + person(answers=1)) as (harness, _):
         await in_room(harness, "Hello")
         assert (await in_room(harness, "Hello")).answer is not None
@@ -237,7 +263,7 @@ async def test_who_is_over_takes_nobody_along(home: Path, clock: SteadyClock) ->
             others = [KeptReply(), KeptReply()]
             for who, reply in zip(("8", "7"), others, strict=True):
                 inbound = harness.inbound("Two", who, address=HERE, scope=ROOM, is_direct=False)
-                number = await harness.router.admit(inbound, reply)
+                number = await harness.admission.admit(inbound, reply)
                 assert number is not None
                 tasks.create_task(_served(harness, number))
             gate.set()
@@ -256,14 +282,17 @@ async def test_linked_accounts_share_one_budget(home: Path, clock: SteadyClock) 
 
 
 async def test_what_helps_counts_and_ends_too(home: Path, clock: SteadyClock) -> None:
-    """Titles, facts, summaries: paid by who asked; at the limit the first words are the title, rules find facts."""
+    """Titles, facts, summaries: paid by who asked; at the limit the first words are the title,
+    rules find facts."""
     async with gateway(home, person(output_tokens=1), has_helper=True) as (harness, api):
         await said(harness, "I live in Porto and my sister is called Clara.")
         assert [body["model"] for body in api.requests] == ["claude-sonnet-5-5"]
         clock.advance(hours=1)
         await harness.memory.tend()
         found = await said(harness, "/recall --summary Porto")
-        assert "No summary could be made: Today's limit for you is reached" in found.replace("\\", "")
+        assert "No summary could be made: Today's limit for you is reached" in found.replace(
+            "\\", ""
+        )
         assert len(api.requests) == 1
         assert "Porto" in await said(harness, "/memory facts")
 
@@ -274,7 +303,9 @@ async def test_who_asked_in_a_room_pays_for_what_helps(home: Path, clock: Steady
         await in_room(harness, "/recall --summary Porto", "8")
         clock.advance(hours=1)
         await harness.memory.tend()
-        rows = await harness.services.database.fetch_all("SELECT DISTINCT kind, account FROM calls ORDER BY kind")
+        rows = await harness.services.database.fetch_all(
+            "SELECT DISTINCT kind, account FROM calls ORDER BY kind"
+        )
         assert {(row["kind"], row["account"]) for row in rows} == {
             ("chat", "telegram:7"),
             ("title", "telegram:7"),
@@ -283,11 +314,18 @@ async def test_who_asked_in_a_room_pays_for_what_helps(home: Path, clock: Steady
         }
 
 
-async def test_a_scheduled_question_counts_and_is_refused_once_an_hour(home: Path, clock: SteadyClock) -> None:
+async def test_a_scheduled_question_counts_and_is_refused_once_an_hour(
+    home: Path, clock: SteadyClock
+) -> None:
     cron = Address(platform="cron", chat_id="1")
     async with gateway(home, person(answers=2)) as (harness, _):
         answers = [await harness.say("How is the weather?", "7", address=cron) for _ in range(4)]
-        assert [one.answer.text if one.answer else None for one in answers] == [ANSWER, ANSWER, FOR_YOU, None]
+        assert [one.answer.text if one.answer else None for one in answers] == [
+            ANSWER,
+            ANSWER,
+            FOR_YOU,
+            None,
+        ]
         assert await said(harness, "Hello") == FOR_YOU
 
 
@@ -300,7 +338,9 @@ async def test_jobs_of_a_day(home: Path, clock: SteadyClock) -> None:
         assert await said(harness, set_) == FOR_YOU.replace("answers", "reminders")
         assert "is set" in await said(harness, set_, "42")
         assert "is set" in await said(harness, "/cron add daily at 8 | what is on my list?")
-        assert "(1 of 1 scheduled questions)" in await said(harness, "/cron add daily at 9 | what is on my list?")
+        assert "(1 of 1 scheduled questions)" in await said(
+            harness, "/cron add daily at 9 | what is on my list?"
+        )
         assert await said(harness, "Hello") == ANSWER
         clock.advance(days=1)
         assert "is set" in await said(harness, set_)
@@ -325,14 +365,18 @@ async def test_files_of_a_day(home: Path, clock: SteadyClock) -> None:
         assert await files(harness)
 
 
-async def test_turns_at_once_go_over_by_no_more_than_themselves(home: Path, clock: SteadyClock) -> None:
+async def test_turns_at_once_go_over_by_no_more_than_themselves(
+    home: Path, clock: SteadyClock
+) -> None:
     gate = asyncio.Event()
 
     def held(body: dict[str, Any]) -> ModelReply:
         return ModelReply.say(ANSWER, hold=gate, after_events=2)
 
     async with gateway(home, person(answers=2), held) as (harness, api):
-        topics = [Address(platform="telegram", chat_id="7", thread_id=str(number)) for number in range(4)]
+        topics = [
+            Address(platform="telegram", chat_id="7", thread_id=str(number)) for number in range(4)
+        ]
         async with asyncio.TaskGroup() as tasks:
             asked = [tasks.create_task(said(harness, "Hello", address=topic)) for topic in topics]
             await api.until(lambda: api.held == 4)
@@ -356,27 +400,37 @@ async def test_an_answer_that_was_stopped_is_paid_for_too(home: Path, clock: Ste
             assert "[stopped]" in await asked
             await api.until(partial(_has_gone, api, number))
         assert await said(harness, "Hello") == FOR_YOU
-        [row] = await harness.services.database.fetch_all("SELECT SUM(input_tokens) AS tokens, SUM(turns) FROM calls")
+        [row] = await harness.services.database.fetch_all(
+            "SELECT SUM(input_tokens) AS tokens, SUM(turns) FROM calls"
+        )
         assert row["tokens"] > 1000
 
 
-async def test_an_answer_that_was_begun_anew_is_paid_for_too(home: Path, clock: SteadyClock) -> None:
+async def test_an_answer_that_was_begun_anew_is_paid_for_too(
+    home: Path, clock: SteadyClock
+) -> None:
     def answers(body: dict[str, Any]) -> ModelReply:
         is_first = "More" not in str(body["messages"])
-        return ModelReply.say(ANSWER, hold=asyncio.Event(), after_events=0) if is_first else ModelReply.say(ANSWER)
+        return (
+            ModelReply.say(ANSWER, hold=asyncio.Event(), after_events=0)
+            if is_first
+            else ModelReply.say(ANSWER)
+        )
 
     async with gateway(home, "", answers) as (harness, api):
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(harness.say("Hello", "7"))
             await api.until(lambda: api.held == 1)
             assert await said(harness, "More") == ANSWER
-        calls = await harness.services.database.fetch_all("SELECT turns, input_tokens FROM calls ORDER BY id")
+        calls = await harness.services.database.fetch_all(
+            "SELECT turns, input_tokens FROM calls ORDER BY id"
+        )
         assert [row["turns"] for row in calls] == [0, 1]
         assert calls[0]["input_tokens"] > 500
 
 
 async def test_off_is_no_limit(home: Path, clock: SteadyClock) -> None:
-    names = get_args(Limited)
+    names = get_args(LimitedResource)
     off = {name: '"off"' if number % 2 else 0 for number, name in enumerate(names)}
     async with gateway(home, person(**off)) as (harness, _):
         assert {await said(harness, "Hello") for _ in range(3)} == {ANSWER}
@@ -384,7 +438,9 @@ async def test_off_is_no_limit(home: Path, clock: SteadyClock) -> None:
 
 
 def test_what_is_no_limit_is_told(home: Path) -> None:
-    (home / "mneme.toml").write_text('[limits.day]\nanswers = -1\nmoney = "no"\n[limits.room_day]\nwords = 3\n')
+    (home / "mneme.toml").write_text(
+        '[limits.day]\nanswers = -1\nmoney = "no"\n[limits.room_day]\nwords = 3\n'
+    )
     with pytest.raises(SettingsError) as raised:
         Settings.load({"MNEME_HOME": str(home)})
     assert [problem.partition(":")[0] for problem in raised.value.problems] == [

@@ -1,4 +1,5 @@
-"""The question that goes to the other side through the outbox: what counts when it arrives late, or never."""
+"""The question that goes to the other side through the outbox: what counts when it arrives late, or
+never."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ async def ask(harness: GatewayHarness) -> None:
 
 
 async def carried(harness: GatewayHarness, platform: KeptPlatform, state: str) -> None:
-    """The worker works until the SQL condition `state` holds for all of the outbox; `platform` stands for Telegram."""
+    """The worker works until the SQL condition `state` holds for all of the outbox; `platform`
+    stands for Telegram."""
     worker = Delivery(
         harness.services.inbox,
         harness.services.outbox,
@@ -68,12 +70,14 @@ async def test_what_is_only_late_is_asked_when_it_arrives(home: Path) -> None:
         await carried(harness, platform, "kind = 'answer' OR attempts = 1")
         assert harness.platforms["discord"].replies == [], "it is tried again"
         await harness.say("yes", "7")
-        assert await harness.services.people.scopes(MEMBER) == {MEMBER}
+        assert await harness.services.people.load_visible_scopes(MEMBER) == {MEMBER}
         await harness.services.database.write(
-            lambda connection: connection.execute("UPDATE outbox SET next_at = 1 WHERE next_at IS NOT NULL").close()
+            lambda connection: connection.execute(
+                "UPDATE outbox SET next_at = 1 WHERE next_at IS NOT NULL"
+            ).close()
         )
         await carried(harness, KeptPlatform("telegram"), "done_at IS NOT NULL")
-        assert "You are one person now" in (await harness.say("yes", "7")).text
+        assert "Your accounts are linked" in (await harness.say("yes", "7")).text
 
 
 async def test_a_link_survives_restarts_at_every_step(home: Path) -> None:
@@ -83,10 +87,10 @@ async def test_a_link_survives_restarts_at_every_step(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say(f"/link {code}", message_id="r1", **on_discord())
     async with open_gateway(home) as harness:
-        assert "I have asked" in (await harness.say("yes", message_id="r2", **on_discord())).text
+        assert "I've asked" in (await harness.say("yes", message_id="r2", **on_discord())).text
     async with open_gateway(home) as harness:
         await notices(harness)
     async with open_gateway(home) as harness:
-        assert "You are one person now" in (await harness.say("yes", "7", message_id="r3")).text
+        assert "Your accounts are linked" in (await harness.say("yes", "7", message_id="r3")).text
     async with open_gateway(home) as harness:
-        assert len(await harness.services.people.scopes(MEMBER)) == 2
+        assert len(await harness.services.people.load_visible_scopes(MEMBER)) == 2

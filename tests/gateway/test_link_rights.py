@@ -1,4 +1,5 @@
-"""Linking grants no rights of the owner's: not by any way, at any moment, with any of his accounts."""
+"""Linking grants no rights of the owner's: not by any way, at any moment, with any of his
+accounts."""
 
 from __future__ import annotations
 
@@ -10,13 +11,22 @@ import pytest
 from core.types import Account, Address, Scope, Sender
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
-from tests.gateway.commands.test_links import MEMBER, OTHER, OWNER, code_of, let_in, link, notices, on_discord
+from tests.gateway.commands.test_links import (
+    MEMBER,
+    OTHER,
+    OWNER,
+    code_of,
+    let_in,
+    link,
+    notices,
+    on_discord,
+)
 
 pytestmark = pytest.mark.slow
 
 ROOM: dict[str, Any] = {
     "address": Address(platform="telegram", chat_id="-100"),
-    "scope": Scope.room("telegram", "-100"),
+    "scope": Scope.group("telegram", "-100"),
     "is_direct": False,
 }
 OPTIONS = 'rooms = ["telegram:-100"]\n'
@@ -54,13 +64,17 @@ TOOLS = (
 
 
 async def furnish(harness: GatewayHarness, model: ScriptedModel) -> None:
-    """The owner has things in a room that nobody else may change, and a secret in his direct chat."""
+    """The owner has things in a room that nobody else may change, and a secret in his direct
+    chat."""
     order = "Bearer 0123456789abcdef01234567 opens the lake house"
     await harness.say("The lagoon is my secret")
     await harness.say("/memory add the regatta is on Sunday", **ROOM)
     await harness.say("/remember The regatta belongs to Zoe", **ROOM)
     await harness.say("/remind tomorrow at 9 call Ana", **ROOM)
-    model.script[:] = [calls(("memory", {"target": "memory", "action": "add", "content": order})), says("ok")]
+    model.script[:] = [
+        calls(("memory", {"target": "memory", "action": "add", "content": order})),
+        says("ok"),
+    ]
     await harness.say("note it", **ROOM)
     await notices(harness)
 
@@ -69,7 +83,9 @@ async def granted(harness: GatewayHarness, model: ScriptedModel) -> list[str]:
     """What the member is answered to everything that only the owner may do."""
     told = []
     for text, where in OWNERS_ONLY:
-        told.append((await harness.say(text, "7", **where)).text.replace(" 2 of your", " 1 of your"))
+        told.append(
+            (await harness.say(text, "7", **where)).text.replace(" 2 of your", " 1 of your")
+        )
     for name, arguments in TOOLS:
         model.script[:] = [calls((name, arguments)), says("done")]
         await harness.say("do it", "7", **ROOM)
@@ -89,17 +105,23 @@ async def test_no_way_of_linking_gives_a_member_what_is_the_owners(home: Path) -
         await harness.services.people.set_owner([OWNER, OTHER], [])
         code = await code_of(harness)
         for where in (TERMINAL, on_discord(), {}):
-            assert "never from a chat" in (await harness.say(f"/link {code}", **where)).text
-            assert "never from a chat" in (await harness.say("/link", **where)).text
-            assert "never from a chat" in (await harness.say("/unlink", **where)).text
+            assert (
+                "so it can't be linked here" in (await harness.say(f"/link {code}", **where)).text
+            )
+            assert "so it can't be linked here" in (await harness.say("/link", **where)).text
+            assert "so it can't be linked here" in (await harness.say("/unlink", **where)).text
             await harness.say("yes", **where)
         await harness.say("yes", "7")
         await notices(harness)
-        assert await harness.services.people.scopes(Scope.account("telegram", "7")) == {Scope.account("telegram", "7")}
+        assert await harness.services.people.load_visible_scopes(
+            Scope.account("telegram", "7")
+        ) == {Scope.account("telegram", "7")}
         assert await granted(harness, model) == before
 
 
-async def test_whoever_is_linked_with_an_account_that_becomes_the_owners_stays_behind(home: Path) -> None:
+async def test_whoever_is_linked_with_an_account_that_becomes_the_owners_stays_behind(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, OPTIONS) as harness:
         await furnish(harness, model)
@@ -107,9 +129,11 @@ async def test_whoever_is_linked_with_an_account_that_becomes_the_owners_stays_b
         await link(harness)
         await harness.services.people.set_owner([OWNER, OTHER], [])
         direct = Scope.account("telegram", "7")
-        assert (await harness.services.people.standing(OTHER, direct)).is_owner
-        assert not (await harness.services.people.standing(MEMBER, direct)).is_owner
-        assert await harness.services.people.scopes(Scope.account("telegram", "7")) == {Scope.account("telegram", "7")}
+        assert (await harness.services.people.load_access(OTHER, direct)).is_owner
+        assert not (await harness.services.people.load_access(MEMBER, direct)).is_owner
+        assert await harness.services.people.load_visible_scopes(
+            Scope.account("telegram", "7")
+        ) == {Scope.account("telegram", "7")}
         assert await granted(harness, model) == before
 
 
@@ -119,7 +143,10 @@ async def test_an_account_that_is_the_owners_no_more_takes_nothing_of_his_along(
         await harness.services.people.set_owner([OWNER, OTHER], [])
         await harness.services.people.set_owner([OWNER], [])
         await link(harness)
-        assert len(await harness.services.people.scopes(Scope.account("telegram", "7"))) == 2
+        assert (
+            len(await harness.services.people.load_visible_scopes(Scope.account("telegram", "7")))
+            == 2
+        )
         for where in ({"who": "7"}, on_discord()):
             assert "lagoon is" not in (await harness.say("/recall lagoon", **where)).text
 
@@ -129,8 +156,8 @@ async def test_two_accounts_of_one_platform_may_be_one(home: Path) -> None:
         await harness.say("the boathouse key is under the fern", "7")
         await let_in(harness, Account(platform="telegram", user_id="8"))
         await harness.say(f"/link {await code_of(harness)}", "8")
-        assert "I have asked" in (await harness.say("yes", "8")).text
+        assert "I've asked" in (await harness.say("yes", "8")).text
         await notices(harness)
-        assert "You are one person now" in (await harness.say("yes", "7")).text
+        assert "Your accounts are linked" in (await harness.say("yes", "7")).text
         await notices(harness)
         assert "fern" in (await harness.say("/recall boathouse", "8")).text

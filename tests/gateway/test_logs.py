@@ -1,4 +1,5 @@
-"""The log has no secret in it, whoever logs it and in whatever wrapping, and can be read by its owner only."""
+"""The log has no secret in it, whoever logs it and in whatever wrapping, and can be read by its
+owner only."""
 
 from __future__ import annotations
 
@@ -42,7 +43,11 @@ def test_secrets_are_masked_in_every_wrapping(home: Path) -> None:
     out = io.StringIO()
     logs.configure(settings(home, ANTHROPIC_API_KEY="sk-hush-hush", TELEGRAM_BOT_TOKEN=TOKEN), out)
     log = structlog.get_logger("test")
-    log.info("the key is sk-hush-hush", header={"x-api-key": "sk-hush-hush"}, url=f"https://host/bot{TOKEN}/getMe")
+    log.info(
+        "the key is sk-hush-hush",
+        header={"x-api-key": "sk-hush-hush"},
+        url=f"https://host/bot{TOKEN}/getMe",
+    )
     logging.getLogger("vendor").warning("GET %s", "https://host/bot" + TOKEN.replace(":", "%3A"))
     try:
         raise ValueError("refused: sk-hush-hush")
@@ -59,7 +64,9 @@ def test_secrets_are_masked_in_every_wrapping(home: Path) -> None:
 
 def test_json_is_one_object_a_line_of_ours_and_of_libraries(home: Path) -> None:
     out = io.StringIO()
-    logs.configure(settings(home, 'general.log_format = "json"', DISCORD_BOT_TOKEN="hush-hush"), out)
+    logs.configure(
+        settings(home, 'general.log_format = "json"', DISCORD_BOT_TOKEN="hush-hush"), out
+    )
     structlog.get_logger("router").info("a turn failed", incident="ab12", reason="grüße")
     logging.getLogger("discord").warning("said %s", "hush-hush")
     try:
@@ -83,7 +90,14 @@ def test_at_debug_only_this_program_says_more_than_its_warnings(home: Path) -> N
     logs.configure(settings(home, 'general.log_level = "debug"'), out)
     structlog.get_logger("ours").debug("details", of="ours")
     logging.getLogger("adapters.discord.messages").debug("more details")
-    for vendor in ("telegram", "discord.gateway", "httpcore2.http11", "anthropic._base_client", "asyncio", "a.plugin"):
+    for vendor in (
+        "telegram",
+        "discord.gateway",
+        "httpcore2.http11",
+        "anthropic._base_client",
+        "asyncio",
+        "a.plugin",
+    ):
         logging.getLogger(vendor).info("the body of a message")
         logging.getLogger(vendor).warning("trouble")
     lines = out.getvalue().splitlines()
@@ -116,11 +130,13 @@ def test_the_last_setup_counts(home: Path) -> None:
     assert "quiet" not in second.getvalue()
 
 
-def test_a_log_file_is_for_its_owner_and_is_rotated(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_file_is_for_its_owner_and_is_rotated(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(logs, "FILE_BYTES", 2000)
     logs.configure(settings(home), home / "mneme.log")
     for number in range(150):
         structlog.get_logger("ours").info("line", number=number)
     files = sorted(home.glob("mneme.log*"))
-    assert len(files) == 1 + logs.FILES_KEPT
+    assert len(files) == 1 + logs.MAX_BACKUP_FILES
     assert all(path.stat().st_mode & 0o777 == 0o600 for path in files)

@@ -12,7 +12,7 @@ import pytest
 from core.errors import StoreError
 from core.search.recall import Recall
 from core.store.sqlite.database import Database
-from gateway.supervisor import tend, watch_store
+from gateway.supervisor import run_chores, watch_store
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.scheduler_harness import Watch
 
@@ -90,7 +90,9 @@ async def test_a_change_that_was_not_heard_is_told_again(database: Database) -> 
         await witness.was_called(3)
 
 
-async def test_a_store_that_cannot_be_read_ends_nothing_and_hides_nothing(database: Database) -> None:
+async def test_a_store_that_cannot_be_read_ends_nothing_and_hides_nothing(
+    database: Database,
+) -> None:
     witness = Witness()
     async with at_work(watch_store(Moody(database, 1).data_version, asyncio.Event(), witness)):
         write_beside(database)
@@ -111,7 +113,7 @@ async def test_the_indexes_are_tended_until_there_is_nothing_to_do_and_a_failure
                 return True
             raise StoreError("locked")
 
-    async with at_work(tend((TendedRecall(database, SteadyClock()).tend,))):
+    async with at_work(run_chores((TendedRecall(database, SteadyClock()).tend,))):
         await told.until(lambda: len(steps) == 2)
 
 
@@ -123,5 +125,5 @@ async def test_other_chores_are_done_step_by_step_beside_the_indexes(database: D
         told.tell()
         return len(steps) < 3
 
-    async with at_work(tend((Recall(database, SteadyClock()).tend, chore))):
+    async with at_work(run_chores((Recall(database, SteadyClock()).tend, chore))):
         await told.until(lambda: len(steps) == 3)

@@ -1,4 +1,5 @@
-"""The worker: side by side for all addresses, in order for each, and nothing that goes wrong ends it."""
+"""The worker: side by side for all addresses, in order for each, and nothing that goes wrong ends
+it."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ import pytest
 
 from core.errors import DeliveryError, StoreError
 from core.store.mailbox import OutboxCounts
-from gateway.delivery import TRIES
-from gateway.supervisor import MISTAKES
+from gateway.delivery import MAX_ATTEMPTS, MAX_MEMORY_ATTEMPTS
+from gateway.supervisor import MAX_ADAPTER_ERRORS
 from tests.fixtures.delivery_harness import DeliveryHarness, open_delivery
 from tests.fixtures.delivery_record import hold
 
@@ -42,7 +43,7 @@ async def test_a_delivery_that_hangs_holds_up_its_own_address_only(room: Deliver
         await room.watch.until(lambda: len(room.outbox.ends) == 5)
     assert [text for chat, text in room.telegram.said if chat == "1"] == ["a1", "a2"]
     assert [text for chat, text in room.telegram.said if chat == "2"] == ["b1", "b2"]
-    assert await room.outbox.counts() == NOTHING
+    assert await room.outbox.count_items() == NOTHING
 
 
 async def test_a_notice_that_cannot_be_delivered_holds_up_no_answer(room: DeliveryHarness) -> None:
@@ -60,10 +61,25 @@ async def test_a_notice_that_cannot_be_delivered_holds_up_no_answer(room: Delive
         gate.set()
         await room.later(seconds=1)
         await room.watch.until(lambda: len(room.outbox.ends) == 5)
-    assert await room.outbox.counts() == NOTHING
+    assert await room.outbox.count_items() == NOTHING
 
 
-async def test_what_is_for_a_platform_that_is_not_open_starves_nobody(room: DeliveryHarness) -> None:
+async def test_item_for_a_memory_that_failed_for_two_days_is_repeated_within_the_hour(
+    room: DeliveryHarness,
+) -> None:
+    room.telegram.stage("1", DeliveryError("out of reach"))
+    await room.send("old", kind="memory")
+    attempts = {"attempts": MAX_MEMORY_ATTEMPTS - 2}
+    await room.database.execute("UPDATE outbox SET attempts = :attempts", attempts)
+    async with room.working():
+        await room.watch.until(lambda: room.outbox.ends == [("old", "postponed")])
+        await room.later(hours=1)
+        await room.watch.until(lambda: room.outbox.ends[-1] == ("old", "done"))
+
+
+async def test_what_is_for_a_platform_that_is_not_open_starves_nobody(
+    room: DeliveryHarness,
+) -> None:
     for number in range(60):
         await room.send(f"d{number}", str(number), "discord")
     await room.send("t")
@@ -73,7 +89,9 @@ async def test_what_is_for_a_platform_that_is_not_open_starves_nobody(room: Deli
         room.opened["discord"] = room.discord.reply
         room.delivery.wake()
         await room.watch.until(lambda: len(room.outbox.ends) == 61)
-    assert sorted(text for _, text in room.discord.said) == sorted(f"d{number}" for number in range(60))
+    assert sorted(text for _, text in room.discord.said) == sorted(
+        f"d{number}" for number in range(60)
+    )
 
 
 async def test_a_locked_database_ends_nothing(room: DeliveryHarness) -> None:
@@ -90,7 +108,9 @@ async def test_a_locked_database_ends_nothing(room: DeliveryHarness) -> None:
 
 async def test_an_outbox_that_cannot_be_read_ends_nothing(room: DeliveryHarness) -> None:
     async def rename(old: str, new: str) -> None:
-        await room.database.write(lambda connection: connection.execute(f"ALTER TABLE {old} RENAME TO {new}").close())
+        await room.database.write(
+            lambda connection: connection.execute(f"ALTER TABLE {old} RENAME TO {new}").close()
+        )
 
     await room.send("a")
     await rename("outbox", "gone")
@@ -101,7 +121,9 @@ async def test_an_outbox_that_cannot_be_read_ends_nothing(room: DeliveryHarness)
         await room.watch.until(lambda: room.outbox.ends == [("a", "done")])
 
 
-async def test_what_arrived_while_the_store_was_locked_is_booked_later_and_leaves_once(room: DeliveryHarness) -> None:
+async def test_what_arrived_while_the_store_was_locked_is_booked_later_and_leaves_once(
+    room: DeliveryHarness,
+) -> None:
     gate = asyncio.Event()
     room.telegram.stage("1", gate)
     await room.send("a")
@@ -112,15 +134,19 @@ async def test_what_arrived_while_the_store_was_locked_is_booked_later_and_leave
         await room.watch.until(lambda: getattr(reply, "is_finishing", False))
         with room.locked():
             gate.set()
-            await room.watch.until(lambda: room.telegram.said == [("1", "a")] and room.outbox.refusals > 0)
+            await room.watch.until(
+                lambda: room.telegram.said == [("1", "a")] and room.outbox.refusals > 0
+            )
         room.delivery.wake()
         await room.watch.until(lambda: room.outbox.ends == [("a", "done"), ("b", "done")])
     assert room.telegram.said == [("1", "a"), ("1", "b")]
     posted = await room.database.read(
-        lambda connection: connection.execute("SELECT posted FROM outbox WHERE key = 'a'").fetchone()[0]
+        lambda connection: connection.execute(
+            "SELECT posted FROM outbox WHERE key = 'a'"
+        ).fetchone()[0]
     )
     assert reply.receipt is not None
-    assert posted == f'["{reply.receipt.posted[0]}"]'
+    assert posted == f'["{reply.receipt.message_ids[0]}"]'
 
 
 @pytest.mark.parametrize(
@@ -134,23 +160,31 @@ async def test_what_arrived_while_the_store_was_locked_is_booked_later_and_leave
     ],
     ids=lambda mistake: type(mistake).__name__,
 )
-async def test_a_mistake_of_a_platform_is_a_failed_delivery(room: DeliveryHarness, mistake: Exception) -> None:
+async def test_a_mistake_of_a_platform_is_a_failed_delivery(
+    room: DeliveryHarness, mistake: Exception
+) -> None:
     room.telegram.stage("1", mistake)
     async with room.working():
         await room.send("a")
         await room.send("b", "2")
-        await room.watch.until(lambda: sorted(room.outbox.ends) == [("a", "postponed"), ("b", "done")])
+        await room.watch.until(
+            lambda: sorted(room.outbox.ends) == [("a", "postponed"), ("b", "done")]
+        )
         await room.later(seconds=1)
         await room.watch.until(lambda: room.outbox.ends[2:] == [("a", "done")])
 
 
-async def test_a_mistake_that_repeats_does_not_hold_up_its_address_for_long(room: DeliveryHarness) -> None:
-    room.telegram.stage("1", *[ValueError("cannot be painted")] * MISTAKES)
+async def test_a_mistake_that_repeats_does_not_hold_up_its_address_for_long(
+    room: DeliveryHarness,
+) -> None:
+    room.telegram.stage("1", *[ValueError("cannot be painted")] * MAX_ADAPTER_ERRORS)
     async with room.working():
         await room.send("a")
         await room.send("b")
-        for count in range(1, MISTAKES):
-            await room.watch.until(lambda count=count: room.outbox.ends == [("a", "postponed")] * count)  # type: ignore[misc]
+        for count in range(1, MAX_ADAPTER_ERRORS):
+            await room.watch.until(
+                lambda count=count: room.outbox.ends == [("a", "postponed")] * count  # type: ignore[misc]
+            )
             await room.later(seconds=2**count)
         await room.watch.until(lambda: room.outbox.ends[-1] == ("b", "done"))
     assert room.outbox.ends[-2] == ("a", "buried")
@@ -161,8 +195,10 @@ async def test_an_address_that_its_platform_cannot_read_harms_nobody(room: Deliv
     async with room.working():
         await room.send("a", "not a number")
         await room.send("b", "2")
-        await room.watch.until(lambda: sorted(room.outbox.ends) == [("a", "postponed"), ("b", "done")])
-        for _ in range(MISTAKES):
+        await room.watch.until(
+            lambda: sorted(room.outbox.ends) == [("a", "postponed"), ("b", "done")]
+        )
+        for _ in range(MAX_ADAPTER_ERRORS):
             await room.later(minutes=1)
             count = len(room.outbox.ends)
             if ("a", "buried") in room.outbox.ends:
@@ -170,25 +206,31 @@ async def test_an_address_that_its_platform_cannot_read_harms_nobody(room: Deliv
             await room.watch.until(lambda count=count: len(room.outbox.ends) > count)  # type: ignore[misc]
         assert ("a", "buried") in room.outbox.ends
     errors = await room.database.read(
-        lambda connection: [row[0] for row in connection.execute("SELECT error FROM outbox WHERE dead_at NOT NULL")]
+        lambda connection: [
+            row[0] for row in connection.execute("SELECT error FROM outbox WHERE dead_at NOT NULL")
+        ]
     )
     assert errors == ["ValueError: invalid literal for int() with base 10: 'not a number'"]
 
 
-async def test_a_platform_is_asked_again_when_it_said_and_given_up_in_the_end(room: DeliveryHarness) -> None:
-    refusals = [DeliveryError("slow down", retry_after_s=40.0)] + [DeliveryError("down")] * (TRIES - 1)
+async def test_a_platform_is_asked_again_when_it_said_and_given_up_in_the_end(
+    room: DeliveryHarness,
+) -> None:
+    refusals = [DeliveryError("slow down", retry_after_s=40.0)] + [DeliveryError("down")] * (
+        MAX_ATTEMPTS - 1
+    )
     room.telegram.stage("1", *refusals)
     async with room.working():
         outbox_item = await room.send("a")
         await room.watch.until(lambda: room.outbox.ends == [("a", "postponed")])
-        next_at = await room.outbox.next_at()
+        next_at = await room.outbox.find_next_due()
         assert next_at is not None
         assert 39 < (next_at - room.clock.now()).total_seconds() <= 40
-        for count in range(2, TRIES + 1):
+        for count in range(2, MAX_ATTEMPTS + 1):
             await room.later(hours=1)
             await room.watch.until(lambda count=count: len(room.outbox.ends) == count)  # type: ignore[misc]
     assert room.outbox.ends[-2:] == [("a", "postponed"), ("a", "buried")]
-    assert (await hold(room.outbox, outbox_item)).attempts == TRIES
+    assert (await hold(room.outbox, outbox_item)).attempts == MAX_ATTEMPTS
 
 
 async def test_a_cancelled_delivery_is_made_by_the_next_process(room: DeliveryHarness) -> None:
@@ -198,7 +240,7 @@ async def test_a_cancelled_delivery_is_made_by_the_next_process(room: DeliveryHa
         await room.watch.until(lambda: room.telegram.began == ["1"])
         await room.watch.until(lambda: getattr(room.telegram.replies[0][1], "is_finishing", False))
     assert task.cancelled()
-    assert await room.outbox.counts() == OutboxCounts(held=1, due=0, dead=0)
+    assert await room.outbox.count_items() == OutboxCounts(held=1, due=0, dead=0)
     await room.outbox.recover(room.clock.now())
     async with room.working():
         await room.watch.until(lambda: room.outbox.ends == [("a", "done")])

@@ -1,4 +1,5 @@
-"""One turn at a time for an address, others beside it; what waited is taken together; /stop reaches in."""
+"""One turn at a time for an address, others beside it; what waited is taken together; /stop reaches
+in."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from core.ports import DeliveryRecord
 from core.store.mailbox import InboxEntry
 from core.types import Address, Answer, Command, Inbound, Scope, Sender
 from gateway.delivery import Delivery
-from gateway.queues import ConversationQueues, PendingEvent
+from gateway.queues import ConversationQueues, EventKind, PendingEvent
 
 AT = datetime(2026, 11, 20, tzinfo=UTC)
 
@@ -28,7 +29,9 @@ class NoReply:
         return None
 
 
-def event(number: int, chat: str = "1", *, is_plain: bool = True, is_overheard: bool = False) -> PendingEvent:
+def event(
+    number: int, chat: str = "1", *, is_plain: bool = True, is_overheard: bool = False
+) -> PendingEvent:
     inbound = Inbound(
         kind="message",
         address=Address(platform="telegram", chat_id=chat),
@@ -45,18 +48,22 @@ def event(number: int, chat: str = "1", *, is_plain: bool = True, is_overheard: 
         entry=entry,
         reply=NoReply(),
         scope=inbound.scope,
-        outbox_item=Delivery.draft(inbound),
+        outbox_item=Delivery.draft_outbox_item(inbound),
         command=inbound.command,
-        is_overheard=is_overheard,
+        kind=EventKind.MESSAGE if is_plain else EventKind.COMMAND,
+        is_addressed=not is_overheard,
     )
 
 
 async def served(
-    queues: ConversationQueues, one: PendingEvent, log: list[list[int]], gate: asyncio.Event | None = None
+    queues: ConversationQueues,
+    one: PendingEvent,
+    log: list[list[int]],
+    gate: asyncio.Event | None = None,
 ) -> None:
-    async with queues.enter(one) as batch:
-        log.append([taken.entry.id for taken in batch])
-        if gate is not None and batch:
+    async with queues.wait_for_turn(one) as batch:
+        log.append(batch.entry_ids)
+        if gate is not None and batch.events:
             await gate.wait()
 
 
@@ -64,7 +71,7 @@ async def test_what_waited_is_taken_together_in_order_and_a_command_stands_alone
     queues, log, gate = ConversationQueues(), list[list[int]](), asyncio.Event()
     events = [event(1), event(2), event(3), event(4, is_plain=False), event(5), event(6)]
     for one in events:
-        queues.join(one)
+        queues.add(one)
     log_task = [asyncio.create_task(served(queues, one, log, gate)) for one in events]
     gate.set()
     await asyncio.gather(*log_task)
@@ -75,7 +82,7 @@ async def test_an_overheard_message_is_not_answered_along_with_an_addressed_one(
     queues, log = ConversationQueues(), list[list[int]]()
     events = [event(1), event(2, is_overheard=True), event(3)]
     for one in events:
-        queues.join(one)
+        queues.add(one)
     await asyncio.gather(*(served(queues, one, log) for one in events))
     assert [batch for batch in log if batch] == [[1], [2], [3]]
 
@@ -83,8 +90,8 @@ async def test_an_overheard_message_is_not_answered_along_with_an_addressed_one(
 async def test_other_addresses_run_beside() -> None:
     queues, log, gate = ConversationQueues(), list[list[int]](), asyncio.Event()
     slow, quick = event(1, "1"), event(2, "2")
-    queues.join(slow)
-    queues.join(quick)
+    queues.add(slow)
+    queues.add(quick)
     running = asyncio.create_task(served(queues, slow, log, gate))
     async with asyncio.timeout(5):
         await served(queues, quick, log)
@@ -96,8 +103,8 @@ async def test_other_addresses_run_beside() -> None:
 async def test_no_event_is_lost_when_serving_starts_out_of_order() -> None:
     queues, log = ConversationQueues(), list[list[int]]()
     first, second = event(1), event(2)
-    queues.join(first)
-    queues.join(second)
+    queues.add(first)
+    queues.add(second)
     await served(queues, second, log)
     await served(queues, first, log)
     assert log == [[2], [1]]
@@ -109,15 +116,15 @@ async def test_what_was_held_comes_before_what_is_said_as_it_is_let_go() -> None
     queues = ConversationQueues(lambda _: rest_s[0])
     events = [event(1), event(2, is_plain=False), event(3)]
     for one in events:
-        one.is_metered = True
+        one.counts_against_limits = True
     tasks = []
     for one in events:
-        queues.join(one)
+        queues.add(one)
         tasks.append(asyncio.create_task(served(queues, one, log)))
         if one is not events[-1]:
             await asyncio.sleep(0)
     rest_s[0] = 0.0
-    queues._release()
+    queues._release_held()
     await asyncio.gather(*tasks)
     assert log == [[1], [2], [3]]
 
@@ -125,13 +132,13 @@ async def test_what_was_held_comes_before_what_is_said_as_it_is_let_go() -> None
 async def test_stop_ends_the_running_turn_only() -> None:
     queues, one = ConversationQueues(), event(1)
     assert queues.stop(one.inbound.address) is False
-    queues.join(one)
+    queues.add(one)
     begun = asyncio.Event()
 
     async def turn() -> bool:
-        async with queues.enter(one):
+        async with queues.wait_for_turn(one):
             try:
-                async with queues.stoppable(one.inbound.address, lambda: True) as running:
+                async with queues.stoppable_turn(one.inbound.address, lambda: True) as running:
                     begun.set()
                     await asyncio.Event().wait()
             except TimeoutError:
@@ -149,7 +156,7 @@ async def test_a_cancelled_waiter_leaves_no_place_behind() -> None:
     queues, log, gate = ConversationQueues(), list[list[int]](), asyncio.Event()
     one, two = event(1), event(2, is_plain=False)
     for each in (one, two):
-        queues.join(each)
+        queues.add(each)
     running = asyncio.create_task(served(queues, one, log, gate))
     waiting = asyncio.create_task(served(queues, two, log))
     await asyncio.wait([waiting], timeout=0.01)
@@ -157,6 +164,6 @@ async def test_a_cancelled_waiter_leaves_no_place_behind() -> None:
     gate.set()
     await asyncio.gather(running, waiting, return_exceptions=True)
     three = event(3)
-    queues.join(three)
+    queues.add(three)
     await served(queues, three, log)
     assert log == [[1], [3]]

@@ -1,5 +1,5 @@
-"""How fast people are answered: what is over it is kept and answered together, the owner waits for nobody, and talks of
-two assistants end."""
+"""How fast people are answered: what is over it is kept and answered together, the owner waits for
+nobody, and talks of two assistants end."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from core.types import Account, Address, Scope
-from gateway import access
-from gateway.access import IN_A_ROW, QUIET_S, TokenBuckets
+from gateway import access_and_rates
+from gateway.access_and_rates import MAX_TURNS_IN_A_ROW, TURNS_RESET_S, TokenBuckets
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel
 
@@ -38,14 +38,14 @@ class Moments:
 @pytest.fixture
 def moments(monkeypatch: pytest.MonkeyPatch) -> Moments:
     made = Moments()
-    monkeypatch.setattr(access, "monotonic", made)
+    monkeypatch.setattr(access_and_rates, "monotonic", made)
     return made
 
 
 def in_topic(number: int, chat: str = "7") -> dict[str, Any]:
     address = Address(platform="telegram", chat_id=chat, thread_id=str(number))
     if chat.startswith("-"):
-        return {"address": address, "scope": Scope.room("telegram", chat), "is_direct": False}
+        return {"address": address, "scope": Scope.group("telegram", chat), "is_direct": False}
     return {"address": address}
 
 
@@ -54,8 +54,8 @@ async def begun(
 ) -> tuple[KeptReply, Awaitable[None] | None]:
     """What is said, admitted and being served."""
     reply = KeptReply()
-    number = await harness.router.admit(harness.inbound(text, who, **changes), reply)
-    return reply, None if number is None else asyncio.ensure_future(harness.router.serve(number))
+    number = await harness.admission.admit(harness.inbound(text, who, **changes), reply)
+    return reply, None if number is None else asyncio.ensure_future(harness.admission.serve(number))
 
 
 def answered(replies: Sequence[KeptReply]) -> list[int]:
@@ -63,35 +63,46 @@ def answered(replies: Sequence[KeptReply]) -> list[int]:
 
 
 async def asked(harness: GatewayHarness) -> list[str]:
-    found = await harness.services.database.fetch_all("SELECT text FROM messages WHERE role = 'user' ORDER BY id")
+    found = await harness.services.database.fetch_all(
+        "SELECT text FROM messages WHERE role = 'user' ORDER BY id"
+    )
     return [row["text"] for row in found]
 
 
 def test_a_bucket_is_full_after_a_minute_and_forgets_who_rests(moments: Moments) -> None:
     buckets, ana = TokenBuckets(3), Account(platform="telegram", user_id="7")
     for _ in range(3):
-        assert buckets.rest_s(ana) == 0
+        assert buckets.wait_s(ana) == 0
         buckets.take(ana)
-    assert buckets.rest_s(ana) == 20
+    assert buckets.wait_s(ana) == 20
     moments.now_s += 20
-    assert buckets.rest_s(ana) == 0
+    assert buckets.wait_s(ana) == 0
     buckets.take(ana)
-    assert buckets.rest_s(ana) == 20
+    assert buckets.wait_s(ana) == 20
     moments.now_s += 60
-    for number in range(access._KEPT):
+    for number in range(access_and_rates._MAX_BUCKETS):
         buckets.take(Account(platform="telegram", user_id=str(number)))
-    assert len(buckets._full_at) <= access._KEPT
-    assert buckets.rest_s(ana) == 0
+    assert len(buckets._full_at) <= access_and_rates._MAX_BUCKETS
+    assert buckets.wait_s(ana) == 0
 
 
-async def test_sixty_messages_over_sixty_topics_are_thirteen_calls(home: Path, moments: Moments) -> None:
+async def test_sixty_messages_over_sixty_topics_are_thirteen_calls(
+    home: Path, moments: Moments
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, LIMITS) as harness:
-        told = [await begun(harness, f"message {number}.", **in_topic(number)) for number in range(60)]
-        replies, serving = [reply for reply, _ in told], [task for _, task in told if task is not None]
+        told = [
+            await begun(harness, f"message {number}.", **in_topic(number)) for number in range(60)
+        ]
+        replies, serving = (
+            [reply for reply, _ in told],
+            [task for _, task in told if task is not None],
+        )
         await asyncio.gather(*serving[:BURST])
         assert len(model.requests) == BURST
-        assert len(await harness.services.inbox.waiting()) == 60 - BURST, "what is over it is kept"
+        assert len(await harness.services.inbox.list_waiting()) == 60 - BURST, (
+            "what is over it is kept"
+        )
         moments.now_s += EACH_S
         last = await harness.say("message 60.", "7", **in_topic(60))
         await asyncio.gather(*serving)
@@ -100,11 +111,15 @@ async def test_sixty_messages_over_sixty_topics_are_thirteen_calls(home: Path, m
         assert last.text == "ok", "where the last of it was said"
         assert answered(replies) == list(range(BURST))
         assert all(reply.is_abandoned for reply in replies[BURST:])
-        assert await harness.services.inbox.waiting() == []
+        assert await harness.services.inbox.list_waiting() == []
         assert sorted(await asked(harness)) == sorted(f"message {number}." for number in range(61))
-        (lane,) = await harness.services.database.fetch_all("SELECT lane FROM outbox ORDER BY id DESC LIMIT 1")
+        (lane,) = await harness.services.database.fetch_all(
+            "SELECT lane FROM outbox ORDER BY id DESC LIMIT 1"
+        )
         assert lane["lane"] == "telegram:7/60"
-        again = await harness.router.admit(harness.inbound("message 30.", "7", **in_topic(30), message_id="31"), last)
+        again = await harness.admission.admit(
+            harness.inbound("message 30.", "7", **in_topic(30), message_id="31"), last
+        )
         assert again is None, "redelivered, it is known where it was said"
 
 
@@ -112,18 +127,20 @@ async def test_what_was_kept_is_answered_after_a_restart(home: Path, moments: Mo
     model = ScriptedModel()
     async with open_gateway(home, model, LIMITS) as harness:
         for number in range(40):
-            await harness.router.admit(harness.inbound(f"message {number}.", "7", **in_topic(number)), KeptReply())
+            await harness.admission.admit(
+                harness.inbound(f"message {number}.", "7", **in_topic(number)), KeptReply()
+            )
     async with open_gateway(home, model, LIMITS) as harness, asyncio.timeout(20):
         adapter = harness.platforms["telegram"]
-        resumed = await harness.router.resume(adapter, timedelta(days=1))
+        resumed = await harness.admission.resume(adapter, timedelta(days=1))
         assert len(resumed) == 40
-        serving = [harness.router.serve(number) for number in resumed]
+        serving = [harness.admission.serve(number) for number in resumed]
         await asyncio.gather(*serving[:BURST])
         moments.now_s += EACH_S
         await harness.say("and now?", "7", **in_topic(39))
         await asyncio.gather(*serving)
         assert len(model.requests) == BURST + 1
-        assert await harness.services.inbox.waiting() == []
+        assert await harness.services.inbox.list_waiting() == []
 
 
 async def test_what_is_held_is_not_waited_for_at_the_end(home: Path, moments: Moments) -> None:
@@ -131,9 +148,11 @@ async def test_what_is_held_is_not_waited_for_at_the_end(home: Path, moments: Mo
     async with open_gateway(home, model, LIMITS) as harness, asyncio.timeout(20):
         for number in range(BURST + 2):
             await begun(harness, f"message {number}.", **in_topic(number))
-        await harness.router.drain(60)
+        await harness.turns.drain(60)
         assert len(model.requests) == BURST
-        assert len(await harness.services.inbox.waiting()) == 2, "they are answered after the next start"
+        assert len(await harness.services.inbox.list_waiting()) == 2, (
+            "they are answered after the next start"
+        )
 
 
 async def test_the_owner_is_never_slowed(home: Path, moments: Moments) -> None:
@@ -144,19 +163,26 @@ async def test_the_owner_is_never_slowed(home: Path, moments: Moments) -> None:
     ):
         for number in range(2 * burst):
             assert (await harness.say("mine", "42", **in_topic(number, "42"))).text == "ok"
-        told = [await begun(harness, "theirs", "8", **in_topic(number, "-100")) for number in range(2 * burst)]
+        told = [
+            await begun(harness, "theirs", "8", **in_topic(number, "-100"))
+            for number in range(2 * burst)
+        ]
         tasks = [task for _, task in told if task is not None]
         await asyncio.gather(*tasks[:burst])
         here = in_topic(2 * burst - 1, "-100")
-        assert (await harness.say("mine, in the topic where theirs wait", "42", **here)).text == "ok"
+        assert (
+            await harness.say("mine, in the topic where theirs wait", "42", **here)
+        ).text == "ok"
         assert len(model.requests) == 3 * burst + 1
         moments.now_s += 60.0 / burst
-        harness.router._queues._release()
+        harness.queues._release_held()
         await asyncio.gather(*tasks)
         assert len(model.requests) == 3 * burst + 2
 
 
-async def test_a_room_has_a_bucket_of_its_own_and_nobody_speaks_for_another(home: Path, moments: Moments) -> None:
+async def test_a_room_has_a_bucket_of_its_own_and_nobody_speaks_for_another(
+    home: Path, moments: Moments
+) -> None:
     model = ScriptedModel()
     options = f"{LISTED}[limits]\nroom_turns_per_minute = 2\n"
     async with open_gateway(home, model, options) as harness, asyncio.timeout(20):
@@ -172,11 +198,16 @@ async def test_a_room_has_a_bucket_of_its_own_and_nobody_speaks_for_another(home
         await harness.say("from 8 in 5.", "8", **in_topic(5, "-100"))
         await asyncio.gather(*serving)
         later = [model.sent(number) for number in (3, 4)]
-        assert sorted([n for n in range(2, 6) if f" in {n}." in sent] for sent in later) == [[2, 4, 5], [3]]
+        assert sorted([n for n in range(2, 6) if f" in {n}." in sent] for sent in later) == [
+            [2, 4, 5],
+            [3],
+        ]
         assert answered([reply for reply, _ in told]) == [0, 1, 3]
 
 
-async def test_what_waits_for_a_turn_at_its_address_needs_no_token(home: Path, moments: Moments) -> None:
+async def test_what_waits_for_a_turn_at_its_address_needs_no_token(
+    home: Path, moments: Moments
+) -> None:
     model = ScriptedModel()
     model.gate = asyncio.Event()
     async with open_gateway(home, model, LIMITS) as harness, asyncio.timeout(20):
@@ -191,7 +222,10 @@ async def test_what_waits_for_a_turn_at_its_address_needs_no_token(home: Path, m
 
 async def test_what_is_incognito_is_never_answered_elsewhere(home: Path, moments: Moments) -> None:
     model = ScriptedModel()
-    async with open_gateway(home, model, "[limits]\nturns_per_minute = 1\n") as harness, asyncio.timeout(20):
+    async with (
+        open_gateway(home, model, "[limits]\nturns_per_minute = 1\n") as harness,
+        asyncio.timeout(20),
+    ):
         await harness.say("/incognito on", "7", **in_topic(1))
         await harness.say("the first one", "7", **in_topic(3))
         kept, one = await begun(harness, "plain words", "7", **in_topic(2))
@@ -201,12 +235,12 @@ async def test_what_is_incognito_is_never_answered_elsewhere(home: Path, moments
         assert two is not None
         assert three is not None
         moments.now_s += 60
-        harness.router._queues._release()
+        harness.queues._release_held()
         await asyncio.gather(one, three)
         assert (kept.answer, both.text, secret.answer) == (None, "ok", None)
         assert "secret" not in model.sent()
         moments.now_s += 60
-        harness.router._queues._release()
+        harness.queues._release_held()
         await two
         assert "incognito" in secret.text
         assert "secret words" not in await asked(harness)
@@ -216,7 +250,10 @@ async def test_what_is_held_can_be_edited_and_taken_back_also_once_it_was_answer
     home: Path, moments: Moments
 ) -> None:
     model = ScriptedModel()
-    async with open_gateway(home, model, "[limits]\nturns_per_minute = 1\n") as harness, asyncio.timeout(20):
+    async with (
+        open_gateway(home, model, "[limits]\nturns_per_minute = 1\n") as harness,
+        asyncio.timeout(20),
+    ):
         await harness.say("the first one", "7", **in_topic(1))
         told = [
             await begun(harness, text, "7", **in_topic(number), message_id=str(100 + number))
@@ -225,7 +262,7 @@ async def test_what_is_held_can_be_edited_and_taken_back_also_once_it_was_answer
         await harness.say("", "7", **in_topic(2), message_id="102", kind="delete")
         await harness.say("better words", "7", **in_topic(3), message_id="103", kind="edit")
         moments.now_s += 60
-        harness.router._queues._release()
+        harness.queues._release_held()
         await asyncio.gather(*(task for _, task in told if task is not None))
         assert answered([reply for reply, _ in told]) == [2]
         assert await asked(harness) == ["the first one", "better words", "the newest"]
@@ -240,7 +277,10 @@ async def test_what_was_said_before_a_message_that_is_taken_back_is_answered_whe
 ) -> None:
     model = ScriptedModel()
     model.gate = asyncio.Event()
-    async with open_gateway(home, model, "[limits]\nturns_per_minute = 1\n") as harness, asyncio.timeout(20):
+    async with (
+        open_gateway(home, model, "[limits]\nturns_per_minute = 1\n") as harness,
+        asyncio.timeout(20),
+    ):
         running = await begun(harness, "the first one", "7", **in_topic(4))
         await model.began.wait()
         told = [
@@ -248,7 +288,7 @@ async def test_what_was_said_before_a_message_that_is_taken_back_is_answered_whe
             for number in (2, 3, 4)
         ]
         moments.now_s += 60
-        harness.router._queues._release()
+        harness.queues._release_held()
         await harness.say("", "7", **in_topic(4), message_id="94", kind="delete")
         model.gate.set()
         await asyncio.gather(*(task for _, task in (running, *told) if task is not None))
@@ -258,43 +298,58 @@ async def test_what_was_said_before_a_message_that_is_taken_back_is_answered_whe
         assert [row["lane"] for row in lanes] == ["telegram:7/4", "telegram:7/3"]
 
 
-async def test_nothing_that_is_held_for_somebody_who_was_removed_is_answered(home: Path, moments: Moments) -> None:
+async def test_nothing_that_is_held_for_somebody_who_was_removed_is_answered(
+    home: Path, moments: Moments
+) -> None:
     model = ScriptedModel()
-    async with open_gateway(home, model, "[limits]\nturns_per_minute = 1\n") as harness, asyncio.timeout(20):
+    async with (
+        open_gateway(home, model, "[limits]\nturns_per_minute = 1\n") as harness,
+        asyncio.timeout(20),
+    ):
         await harness.say("the first one", "7")
         reply, task = await begun(harness, "the second one")
         assert task is not None
         ana = Account(platform="telegram", user_id="7")
         await harness.services.removals.remove([ana], harness.services.clock.now())
-        await harness.router.on_change()
+        await harness.turns.recheck_access()
         await task
         assert reply.is_abandoned
         assert len(model.requests) == 1
 
 
 async def test_a_flood_of_commands_is_bounded(home: Path, moments: Moments) -> None:
-    async with open_gateway(home, options="[limits]\ncommands_per_minute = 5\n") as harness, asyncio.timeout(20):
+    async with (
+        open_gateway(home, options="[limits]\ncommands_per_minute = 5\n") as harness,
+        asyncio.timeout(20),
+    ):
         replies = [await harness.say("/whoami", "7") for _ in range(30)]
         assert answered(replies) == list(range(5))
         moments.now_s += 12
         assert answered([await harness.say("/whoami", "7") for _ in range(3)]) == [0]
         assert len(answered([await harness.say("/whoami") for _ in range(30)])) == 30, "the owner's"
-        assert len(answered([await harness.say("/link ABCD", "666") for _ in range(30)])) == 5, "a stranger's only one"
-        assert await harness.services.inbox.waiting() == []
+        assert len(answered([await harness.say("/link ABCD", "666") for _ in range(30)])) == 5, (
+            "a stranger's only one"
+        )
+        assert await harness.services.inbox.list_waiting() == []
 
 
 IN_ROOM: dict[str, Any] = {
     "address": Address(platform="telegram", chat_id="-100"),
-    "scope": Scope.room("telegram", "-100"),
+    "scope": Scope.group("telegram", "-100"),
     "is_direct": False,
 }
 
 
-async def test_two_assistants_in_one_room_stop(home: Path, tmp_path: Path, moments: Moments) -> None:
+async def test_two_assistants_in_one_room_stop(
+    home: Path, tmp_path: Path, moments: Moments
+) -> None:
     """Each speaks through an account that no platform marks as a bot's."""
     (tmp_path / "other").mkdir()
     model = ScriptedModel()
-    async with open_gateway(home, model, QUICK) as one, open_gateway(tmp_path / "other", options=QUICK) as other:
+    async with (
+        open_gateway(home, model, QUICK) as one,
+        open_gateway(tmp_path / "other", options=QUICK) as other,
+    ):
         said, answers = "hello, what do you think?", list[str]()
         while len(answers) < 100:
             house, account = ((one, "801"), (other, "802"))[len(answers) % 2]
@@ -304,84 +359,124 @@ async def test_two_assistants_in_one_room_stop(home: Path, tmp_path: Path, momen
                 break
             said = reply.text
             answers.append(said)
-        assert len(answers) == 2 * IN_A_ROW
-        assert [number for number, text in enumerate(answers) if "I only listen" in text] == [10, 11]
+        assert len(answers) == 2 * MAX_TURNS_IN_A_ROW
+        assert [number for number, text in enumerate(answers) if "I only listen" in text] == [
+            10,
+            11,
+        ]
         assert (await one.say("and you?", "801", **IN_ROOM)).answer is None
         assert (await one.say("what are they at?", "9", **IN_ROOM)).text == "ok"
         assert "and you?" in str(model.requests[-1].messages), "it was kept"
         assert (await one.say("so?", "801", **IN_ROOM)).text == "ok", "somebody else has spoken"
-        for number in range(2 * IN_A_ROW):
+        for number in range(2 * MAX_TURNS_IN_A_ROW):
             assert (await one.say("/help", "801", **IN_ROOM)).answer is not None
-            assert (await one.say(f"line {number}", "801", **IN_ROOM)).text == "ok", "who is a person gives a command"
+            assert (await one.say(f"line {number}", "801", **IN_ROOM)).text == "ok", (
+                "who is a person gives a command"
+            )
 
 
-async def test_whoever_paused_for_a_while_and_the_owner_are_answered_on(home: Path, moments: Moments) -> None:
+async def test_whoever_paused_for_a_while_and_the_owner_are_answered_on(
+    home: Path, moments: Moments
+) -> None:
     async with open_gateway(home, options=QUICK) as harness:
-        for number in range(2 * IN_A_ROW):
+        for number in range(2 * MAX_TURNS_IN_A_ROW):
             assert (await harness.say(f"line {number}", "42", **IN_ROOM)).text == "ok"
-            assert (await harness.say(f"line {number}", "7")).text == "ok", "in a direct chat they are alone"
-        for number in range(IN_A_ROW + 1):
+            assert (await harness.say(f"line {number}", "7")).text == "ok", (
+                "in a direct chat they are alone"
+            )
+        for number in range(MAX_TURNS_IN_A_ROW + 1):
             reply = await harness.say(f"line {number}", "7", **IN_ROOM)
         assert reply.answer is None
-        moments.now_s += QUIET_S + 1
+        moments.now_s += TURNS_RESET_S + 1
         assert (await harness.say("still there?", "7", **IN_ROOM)).text == "ok"
 
 
 @pytest.mark.parametrize("who", ["42", "7"])
-async def test_what_comes_through_a_bot_begins_no_turn_and_is_foreign_text(home: Path, who: str) -> None:
+async def test_what_comes_through_a_bot_begins_no_turn_and_is_foreign_text(
+    home: Path, who: str
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, LIMITS) as harness:
         assert (await harness.say("The sky is green.", who, origin="via_bot")).answer is None
         assert model.requests == []
         assert (await harness.say("is it true?", who)).text == "ok"
         (foreign, said, *_), *rest = [
-            [block["text"] for block in message["content"]] for message in model.requests[0].messages
+            [block["text"] for block in message["content"]]
+            for message in model.requests[0].messages
         ]
         assert ", sent through a bot]" in foreign
         assert said == "The sky is green."
         assert rest == []
-        assert (await harness.services.inbox.waiting()) == []
+        assert (await harness.services.inbox.list_waiting()) == []
 
 
-async def test_questions_that_are_due_together_are_turns_of_their_own(home: Path, moments: Moments) -> None:
+async def test_questions_that_are_due_together_are_turns_of_their_own(
+    home: Path, moments: Moments
+) -> None:
     model = ScriptedModel()
-    async with open_gateway(home, model, "[limits]\nturns_per_minute = 1\n") as harness, asyncio.timeout(20):
-        due: list[dict[str, Any]] = [{"address": Address(platform="cron", chat_id=number)} for number in "12"]
+    async with (
+        open_gateway(home, model, "[limits]\nturns_per_minute = 1\n") as harness,
+        asyncio.timeout(20),
+    ):
+        due: list[dict[str, Any]] = [
+            {"address": Address(platform="cron", chat_id=number)} for number in "12"
+        ]
         told = [await begun(harness, "what is new?", **place) for place in due]
         tasks = [task for _, task in told if task is not None]
         await tasks[0]
         moments.now_s += 60
-        harness.router._queues._release()
+        harness.queues._release_held()
         await tasks[1]
         assert answered([reply for reply, _ in told]) == [0, 1]
         assert len(model.requests) == 2
 
 
 async def test_a_command_behind_what_is_held_comes_after_it(home: Path, moments: Moments) -> None:
-    """What was written in an incognito conversation is not kept because that was ended a moment later."""
-    async with open_gateway(home, options="[limits]\nturns_per_minute = 1\n") as harness, asyncio.timeout(20):
+    """What was written in an incognito conversation is not kept because that was ended a moment
+    later."""
+    async with (
+        open_gateway(home, options="[limits]\nturns_per_minute = 1\n") as harness,
+        asyncio.timeout(20),
+    ):
         await harness.say("/incognito on", "7")
         await harness.say("the first one", "7")
-        told = [await begun(harness, text) for text in ("secret words", "/incognito off", "plain words", "/title Sea")]
+        told = [
+            await begun(harness, text)
+            for text in ("secret words", "/incognito off", "plain words", "/title Sea")
+        ]
         assert answered([reply for reply, _ in told]) == []
         for _ in range(2):
             moments.now_s += 60
-            harness.router._queues._release()
+            harness.queues._release_held()
         await asyncio.gather(*(task for _, task in told if task is not None))
         assert answered([reply for reply, _ in told]) == [0, 1, 2, 3]
         assert await asked(harness) == ["/incognito on", "plain words", "/title Sea"]
 
 
-async def test_what_follows_a_command_that_waits_is_answered_where_it_was_said(home: Path, moments: Moments) -> None:
+async def test_what_follows_a_command_that_waits_is_answered_where_it_was_said(
+    home: Path, moments: Moments
+) -> None:
     """/incognito, say: its conversation is not known to be incognito yet as the next words come."""
-    async with open_gateway(home, options="[limits]\nturns_per_minute = 3\n") as harness, asyncio.timeout(20):
+    async with (
+        open_gateway(home, options="[limits]\nturns_per_minute = 3\n") as harness,
+        asyncio.timeout(20),
+    ):
         for number in range(3):
             await harness.say(f"line {number}", "7", **in_topic(3))
-        lines = ((1, "plain words"), (1, "/incognito on"), (1, "secret words"), (2, "more plain words"))
+        lines = (
+            (1, "plain words"),
+            (1, "/incognito on"),
+            (1, "secret words"),
+            (2, "more plain words"),
+        )
         told = [await begun(harness, text, "7", **in_topic(topic)) for topic, text in lines]
         moments.now_s += 60
-        harness.router._queues._release()
+        harness.queues._release_held()
         await asyncio.gather(*(task for _, task in told if task is not None))
         assert answered([reply for reply, _ in told]) == [0, 1, 2, 3]
         assert "incognito" in told[2][0].text
-        assert sorted((await asked(harness))[3:]) == ["/incognito on", "more plain words", "plain words"]
+        assert sorted((await asked(harness))[3:]) == [
+            "/incognito on",
+            "more plain words",
+            "plain words",
+        ]

@@ -16,7 +16,7 @@ from core.dates.schedule import Schedule
 from core.errors import DeliveryError, StoreError
 from core.store.jobs import Job, Jobs
 from core.store.mailbox import OutboxItem
-from core.store.removal import NOT_SERVED
+from core.store.removal import REMOVAL_REASON
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Answer
 from tests.fixtures.delivery_record import ListRecord
@@ -84,7 +84,9 @@ async def test_several_missed_runs_are_one(life: SchedulerHarness) -> None:
     async with life.listening():
         (outbox_item,) = await life.woken()
         row = await life.settled(job)
-    assert outbox_item.answer == Answer(text="⏰ Reminder 1 (due 09:00, 3 hours late: I was away): call Bob")
+    assert outbox_item.answer == Answer(
+        text="⏰ Reminder 1 (due 09:00, 3 hours late: I was away): call Bob"
+    )
     assert outbox_item.key == f"job:{job.id}:2026-11-20T09:00:00+00:00"
     assert row.ended_at is None
     assert row.next_at == datetime(2026, 11, 21, 9, tzinfo=UTC)
@@ -118,7 +120,9 @@ async def test_a_machine_that_slept(life: SchedulerHarness) -> None:
         await cron.reload()
         life.clock.advance(hours=3)
         (outbox_item,) = await life.woken()
-    assert outbox_item.answer == Answer(text="⏰ Reminder 1 (due 13:00, 2 hours late: I was away): call Bob")
+    assert outbox_item.answer == Answer(
+        text="⏰ Reminder 1 (due 13:00, 2 hours late: I was away): call Bob"
+    )
 
 
 async def test_paused_and_removed_ones_never_come(life: SchedulerHarness) -> None:
@@ -131,7 +135,7 @@ async def test_paused_and_removed_ones_never_come(life: SchedulerHarness) -> Non
         await life.appointments.change("pause", paused.id, mine)
         await life.appointments.change("remove", removed.id, mine)
         await cron.reload()
-        await life.jobs.change(beside.id, paused_at=NOON)
+        await life.jobs.update(beside.id, paused_at=NOON)
         (outbox_item,) = await life.woken()
         await life.settled(kept)
     assert outbox_item.answer == Answer(text="⏰ Reminder 4: kept")
@@ -148,9 +152,9 @@ async def test_one_of_whom_nobody_serves_any_more_is_paused_and_says_why(
     life.removed.add(account)
     async with life.listening():
         row = await life.settled(job)
-    assert (row.paused_at is not None, row.pause_reason) == (True, NOT_SERVED)
+    assert (row.paused_at is not None, row.pause_reason) == (True, REMOVAL_REASON)
     assert (life.wakes, life.sink.admitted) == (0, [])
-    assert f"[paused: {NOT_SERVED}]" in life.appointments.describe(row)
+    assert f"[paused: {REMOVAL_REASON}]" in life.appointments.describe_job(row)
     # Let in again, they go on by themselves.
     life.removed.clear()
     assert "[paused" not in await life.appointments.change("resume", job.id, frozenset((ANA,)))
@@ -159,7 +163,9 @@ async def test_one_of_whom_nobody_serves_any_more_is_paused_and_says_why(
     assert (resumed.paused_at, resumed.pause_reason) == (None, None)
 
 
-async def test_an_answer_for_one_who_was_removed_meanwhile_goes_nowhere(life: SchedulerHarness) -> None:
+async def test_an_answer_for_one_who_was_removed_meanwhile_goes_nowhere(
+    life: SchedulerHarness,
+) -> None:
     account = Account(platform="telegram", user_id="7")
     job = await life.add(account=account, is_prompt=True)
     reply = life.cron.reply(Address(platform="cron", chat_id=str(job.id)))
@@ -209,9 +215,13 @@ class _Dying(Jobs):
 
 @pytest.mark.parametrize("is_prompt", [False, True])
 async def test_killed_before_a_run_is_finished(tmp_path: Path, is_prompt: bool) -> None:
-    """The next process finds what is there already: one parcel, one message, whatever was begun twice."""
+    """The next process finds what is there already: one parcel, one message, whatever was begun
+    twice."""
     clock, known = RunningClock(), set[str]()
-    async with lifetime(tmp_path, clock, known) as life, Database.open(tmp_path / "state.db") as other:
+    async with (
+        lifetime(tmp_path, clock, known) as life,
+        Database.open(tmp_path / "state.db") as other,
+    ):
         job = await life.add(is_prompt=is_prompt)
         dying = _Dying(other)
         cron = life.made(dying)
@@ -241,7 +251,9 @@ async def test_a_parcel_that_is_on_its_way_is_not_made_due_again(life: Scheduler
     job = await life.add()
     key = f"job:{job.id}:2026-11-20T11:59:50+00:00"
     answer = Answer(text="⏰ Reminder 1: call Bob")
-    await life.outbox.put(OutboxItem(key=key, kind="reminder", address=CHAT, answer=answer, next_at=NOON))
+    await life.outbox.put(
+        OutboxItem(key=key, kind="reminder", address=CHAT, answer=answer, next_at=NOON)
+    )
     await life.outbox.claim(key)
     async with life.listening():
         assert await life.woken() == []
@@ -264,7 +276,7 @@ async def test_a_restart_delivers_what_was_planned_before(tmp_path: Path) -> Non
         )
     async with lifetime(tmp_path, clock) as life, life.listening() as cron:
         await cron.reload()
-        assert await life.jobs.active() == []
+        assert await life.jobs.list_active() == []
         assert await life.parcels() == []
 
 
@@ -280,7 +292,11 @@ async def test_an_error_of_the_store_is_tried_again(life: SchedulerHarness) -> N
 async def test_a_question_whose_run_cannot_be_ended_is_answered_all_the_same(
     life: SchedulerHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job, errors, finish = await life.add(is_prompt=True), [StoreError("the disk is full")], life.jobs.finish
+    job, errors, finish = (
+        await life.add(is_prompt=True),
+        [StoreError("the disk is full")],
+        life.jobs.finish,
+    )
 
     async def refused(job_id: int, now: datetime, next_at: datetime | None) -> None:
         if errors:

@@ -1,4 +1,5 @@
-"""What is due to be asked is asked as an ordinary turn, and said where its job belongs, and nowhere else."""
+"""What is due to be asked is asked as an ordinary turn, and said where its job belongs, and nowhere
+else."""
 
 from __future__ import annotations
 
@@ -12,11 +13,18 @@ import pytest
 
 from core.dates.schedule import Schedule
 from core.errors import DeliveryError
-from core.store.jobs import Job
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Answer, Scope
 from tests.fixtures.delivery_record import ListRecord
-from tests.fixtures.scheduler_harness import ANA, CHAT, GROUP, NOON, ROOM, SchedulerHarness, lifetime
+from tests.fixtures.scheduler_harness import (
+    ANA,
+    CHAT,
+    GROUP,
+    NOON,
+    ROOM,
+    SchedulerHarness,
+    lifetime,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -36,17 +44,32 @@ async def test_a_question_is_asked_and_its_answer_delivered(life: SchedulerHarne
     ((inbound, _),) = life.sink.admitted
     assert inbound.kind == "message"
     assert inbound.address == Address(platform="cron", chat_id=str(job.id))
-    assert (inbound.scope, inbound.text, inbound.is_direct, inbound.is_addressed) == (ANA, "any news?", True, True)
-    assert (inbound.sender.id, inbound.sender.name, inbound.sender.is_nobody) == ("42", "schedule", False)
+    assert (inbound.scope, inbound.text, inbound.is_direct, inbound.is_addressed) == (
+        ANA,
+        "any news?",
+        True,
+        True,
+    )
+    assert (inbound.sender.id, inbound.sender.name, inbound.sender.is_anonymous) == (
+        "42",
+        "schedule",
+        False,
+    )
     assert inbound.message_id == f"{job.id}@2026-11-20T11:59:50+00:00"
     assert life.said == [(CHAT, "ANY NEWS?")]
-    assert [receipt.key for receipt in life.replies[0].receipts] == [f"turn:cron:{job.id}:message:{inbound.message_id}"]
+    assert [receipt.key for receipt in life.replies[0].receipts] == [
+        f"turn:cron:{job.id}:message:{inbound.message_id}"
+    ]
     assert row.ended_at is not None
     assert await life.parcels() == []
 
 
-async def test_what_is_asked_late_says_so_and_a_room_is_no_direct_chat(life: SchedulerHarness) -> None:
-    await life.add(is_prompt=True, text="news?", target=GROUP, scope=ROOM, due_at=NOON - timedelta(minutes=90))
+async def test_what_is_asked_late_says_so_and_a_room_is_no_direct_chat(
+    life: SchedulerHarness,
+) -> None:
+    await life.add(
+        is_prompt=True, text="news?", target=GROUP, scope=ROOM, due_at=NOON - timedelta(minutes=90)
+    )
     async with life.listening():
         await life.watch.until(lambda: life.sink.served == 1)
     assert life.said == [(GROUP, "NEWS?")]
@@ -56,7 +79,9 @@ async def test_what_is_asked_late_says_so_and_a_room_is_no_direct_chat(life: Sch
     assert life.sink.admitted[0][0].sender.id == "cron"
 
 
-async def test_a_turn_that_runs_ends_with_the_process_and_not_with_the_intake(life: SchedulerHarness) -> None:
+async def test_a_turn_that_runs_ends_with_the_process_and_not_with_the_intake(
+    life: SchedulerHarness,
+) -> None:
     await life.add(is_prompt=True)
     life.sink.gate.clear()
     await life.cron.open()
@@ -75,7 +100,9 @@ async def test_a_turn_that_runs_ends_with_the_process_and_not_with_the_intake(li
     assert life.wakes == 0
 
 
-async def test_where_others_would_hear_it_nothing_is_said(life: SchedulerHarness, tmp_path: Path) -> None:
+async def test_where_others_would_hear_it_nothing_is_said(
+    life: SchedulerHarness, tmp_path: Path
+) -> None:
     job = await life.add()
     async with Database.open(tmp_path / "state.db") as other:
         scope = await other.write(
@@ -100,7 +127,7 @@ async def test_where_others_would_hear_it_nothing_is_said(life: SchedulerHarness
 
 async def test_answers_that_a_crash_held_up_find_their_way(life: SchedulerHarness) -> None:
     job = await life.add(is_prompt=True, due_at=NOON - timedelta(hours=2))
-    await life.jobs.change(job.id, ended_at=NOON, next_at=None)
+    await life.jobs.update(job.id, ended_at=NOON, next_at=None)
     reply = life.cron.reply(Address(platform="cron", chat_id=str(job.id)))
     reply.begin(ListRecord("some key"))
     reply.show("nothing")
@@ -132,13 +159,9 @@ async def test_ways_that_lead_nowhere(life: SchedulerHarness) -> None:
 
 async def test_a_zone_that_vanished_pauses_its_job_and_that_is_told(life: SchedulerHarness) -> None:
     job = await life.add(schedule=Schedule(zone="Mars/Olympus", cron="0 9 * * *"))
-    told: list[tuple[Job, str]] = []
-
-    async def tell(paused: Job, reason: str) -> None:
-        told.append((paused, reason))
-
-    life.cron.on_pause = tell
     async with life.listening():
         row = await life.settled(job)
     assert row.paused_at is not None
-    assert told == [(job, "'Mars/Olympus' is no time zone. Write an IANA name like Europe/Lisbon.")]
+    assert life.paused == [
+        (job, "'Mars/Olympus' is no time zone. Write an IANA name like Europe/Lisbon.")
+    ]

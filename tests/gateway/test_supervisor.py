@@ -1,4 +1,5 @@
-"""The supervisor: a platform is opened once, taken up once, and listened to again and again; mistakes end there."""
+"""The supervisor: a platform is opened once, taken up once, and listened to again and again;
+mistakes end there."""
 
 from __future__ import annotations
 
@@ -9,16 +10,16 @@ import pytest
 from structlog.testing import capture_logs
 
 from core.errors import ConfigError, DeliveryError, StoreError
-from core.ports import Adapter, Reply, Sink
+from core.ports import Adapter, InboundSink, Reply
 from core.types import CommandSpec, Inbound
 from gateway import supervisor as supervisor_module
-from gateway.supervisor import MISTAKES, Supervisor, contained
+from gateway.supervisor import MAX_ADAPTER_ERRORS, Supervisor, contain_adapter_errors
 from tests.fixtures.gateway_harness import KeptPlatform
 
 
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor_module, "SHORTEST_REST_S", 0.001)
+    monkeypatch.setattr(supervisor_module, "MIN_BACKOFF_S", 0.001)
 
 
 class Deaf:
@@ -30,12 +31,13 @@ class Deaf:
     async def serve(self, entry_id: int) -> None:
         raise AssertionError("nothing comes in")
 
-    async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
+    async def migrate_group(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         raise AssertionError("nothing moves")
 
 
 class Fragile(KeptPlatform):
-    """A platform whose life goes as staged: errors of `open` and `listen`, one a call. Then its input ends."""
+    """A platform whose life goes as staged: errors of `open` and `listen`, one a call. Then its
+    input ends."""
 
     def __init__(self, opens: Sequence[Exception] = (), listens: Sequence[Exception] = ()) -> None:
         super().__init__("telegram")
@@ -48,14 +50,15 @@ class Fragile(KeptPlatform):
         if self._opens:
             raise self._opens.pop(0)
 
-    async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
+    async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
         self.steps.append("listen")
         if self._listens:
             raise self._listens.pop(0)
 
 
 async def life(platform: Fragile, *failures: Exception) -> tuple[list[str], Supervisor]:
-    """What happened to a platform until its input ended; `failures` are raised when it is taken up, one a try."""
+    """What happened to a platform until its input ended; `failures` are raised when it is taken up,
+    one a try."""
     left = list(failures)
 
     async def take_up(adapter: Adapter) -> None:
@@ -114,8 +117,16 @@ async def test_a_refused_token_is_given_up() -> None:
 
 
 async def test_a_mistake_becomes_a_failed_delivery_and_in_the_end_a_hopeless_one() -> None:
-    for attempts, is_hopeless in ((0, False), (MISTAKES - 2, False), (MISTAKES - 1, True), (MISTAKES, True)):
-        with pytest.raises(DeliveryError, match=r"ValueError: no number") as caught, contained(attempts):
+    for attempts, is_hopeless in (
+        (0, False),
+        (MAX_ADAPTER_ERRORS - 2, False),
+        (MAX_ADAPTER_ERRORS - 1, True),
+        (MAX_ADAPTER_ERRORS, True),
+    ):
+        with (
+            pytest.raises(DeliveryError, match=r"ValueError: no number") as caught,
+            contain_adapter_errors(attempts),
+        ):
             raise ValueError("no number")
         assert caught.value.is_permanent is is_hopeless
         assert isinstance(caught.value.__cause__, ValueError)
@@ -124,7 +135,7 @@ async def test_a_mistake_becomes_a_failed_delivery_and_in_the_end_a_hopeless_one
 async def test_errors_of_ours_and_cancellation_pass_as_they_are() -> None:
     refusal, locked = DeliveryError("flood", retry_after_s=3.0), StoreError("locked")
     for error in (refusal, locked, asyncio.CancelledError()):
-        with pytest.raises(type(error)) as caught, contained(MISTAKES):
+        with pytest.raises(type(error)) as caught, contain_adapter_errors(MAX_ADAPTER_ERRORS):
             raise error
         assert caught.value is error
     assert not refusal.is_permanent
@@ -132,10 +143,12 @@ async def test_errors_of_ours_and_cancellation_pass_as_they_are() -> None:
 
 async def test_a_platform_that_says_what_is_wrong_is_not_called_connected() -> None:
     class Waiting(Fragile):
-        async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
+        async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
             assert supervisor.states == {"telegram": "connected"}
             self.problem = "no route to host"
-            assert supervisor.states == {"telegram": "out of reach (no route to host), trying again"}
+            assert supervisor.states == {
+                "telegram": "out of reach (no route to host), trying again"
+            }
 
     async def take_up(adapter: Adapter) -> None:
         return None
@@ -148,13 +161,13 @@ async def test_a_platform_that_says_what_is_wrong_is_not_called_connected() -> N
 async def test_what_is_connected_is_logged_once_each_way_and_an_outage_told_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(supervisor_module, "LOOK_EVERY_S", 0.005)
+    monkeypatch.setattr(supervisor_module, "STATE_POLL_S", 0.005)
     monkeypatch.setattr(supervisor_module, "DEAD_AFTER_S", 0.05)
     told = list[tuple[str, str]]()
     noted, changed = list[str](), asyncio.Event()
 
     class Open(Fragile):
-        async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
+        async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
             await asyncio.Event().wait()
 
     async def take_up(adapter: Adapter) -> None:
@@ -181,7 +194,9 @@ async def test_what_is_connected_is_logged_once_each_way_and_an_outage_told_once
     with capture_logs() as logs:
         running = asyncio.create_task(supervisor.run(platform))
         await asyncio.sleep(0)
-        watching = asyncio.create_task(supervisor.watch(note, tell, lambda: {"memory shelf": "out of order"}))
+        watching = asyncio.create_task(
+            supervisor.watch_platforms(note, tell, lambda: {"memory shelf": "out of order"})
+        )
         await until(1, noted)
         assert noted == ["out of reach (not reached yet), trying again"]
         for problem in ("", "no route to host"):
@@ -195,7 +210,10 @@ async def test_what_is_connected_is_logged_once_each_way_and_an_outage_told_once
         for task in (running, watching):
             task.cancel()
         await asyncio.wait([running, watching])
-    assert told == [("telegram", "out of reach (no route to host), trying again"), ("telegram", "connected")]
+    assert told == [
+        ("telegram", "out of reach (no route to host), trying again"),
+        ("telegram", "connected"),
+    ]
     assert [entry["event"] for entry in logs] == [
         "a platform is connected",
         "a platform is not connected",

@@ -16,7 +16,9 @@ GATEWAY = Path(texts.__file__).parent
 def test_the_texts_that_the_code_names_are_those_there_are() -> None:
     code = "".join(path.read_text(encoding="utf-8") for path in GATEWAY.rglob("*.py"))
     named = set(re.findall(r"""\btexts\.(?:table\(["'])?([A-Z][A-Z_]+)""", code))
-    assert named == tomllib.loads((GATEWAY / "data" / "texts.toml").read_text(encoding="utf-8")).keys()
+    assert (
+        named == tomllib.loads((GATEWAY / "data" / "texts.toml").read_text(encoding="utf-8")).keys()
+    )
 
 
 def test_an_unknown_text_is_an_error() -> None:

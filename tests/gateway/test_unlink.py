@@ -1,4 +1,5 @@
-"""/unlink parts at once: whatever was made while two accounts were one shows the other's no more."""
+"""/unlink parts at once: whatever was made while two accounts were one shows the other's no
+more."""
 
 from __future__ import annotations
 
@@ -21,11 +22,13 @@ LET_IN = frozenset({"telegram:7", "discord:77"})
 
 
 @asynccontextmanager
-async def joined(home: Path, model: ScriptedModel, before: str = "") -> AsyncIterator[GatewayHarness]:
-    """telegram:7 has said where the key is, and is one with discord:77, who is let in for himself too and has said
-    `before`."""
+async def joined(
+    home: Path, model: ScriptedModel, before: str = ""
+) -> AsyncIterator[GatewayHarness]:
+    """telegram:7 has said where the key is, and is one with discord:77, who is let in for himself
+    too and has said `before`."""
     async with open_gateway(home, model) as harness:
-        harness.router._access._people = LET_IN
+        harness.access._listed_people = LET_IN
         await harness.say("the boathouse key is under the fern", "7")
         await harness.say("/memory add the fern is in the hall", "7")
         await harness.say("/remember The fern belongs to Ana", "7")
@@ -42,7 +45,9 @@ def button(reply: KeptReply, begin: str) -> Button:
 
 
 @pytest.mark.parametrize("is_older", [False, True])
-async def test_a_conversation_that_has_seen_the_others_words_goes_on_without_them(home: Path, is_older: bool) -> None:
+async def test_a_conversation_that_has_seen_the_others_words_goes_on_without_them(
+    home: Path, is_older: bool
+) -> None:
     """Also one that is older than the link."""
     model = ScriptedModel()
     async with joined(home, model, "good morning" if is_older else "") as harness:
@@ -53,7 +58,12 @@ async def test_a_conversation_that_has_seen_the_others_words_goes_on_without_the
         # What the next turn may need of it has been looked up beforehand by now.
         assert "Separated" in (await harness.say("/unlink", "7")).text
         before = len(model.requests)
-        for text in ("and the boathouse key?", "what else do you know of the key?", "/new", "the boathouse key?"):
+        for text in (
+            "and the boathouse key?",
+            "what else do you know of the key?",
+            "/new",
+            "the boathouse key?",
+        ):
             await harness.say(text, **on_discord())
         assert "fern" not in str(model.requests[before:])
 
@@ -68,7 +78,9 @@ async def test_buttons_made_before_show_nothing_of_the_other(home: Path) -> None
         await harness.say("/unlink", **on_discord())
         for one in pressed:
             assert "fern" not in (await harness.say(one.id, kind="action", **on_discord())).text
-        assert "fern" not in str([reply.text for reply in [await harness.say("/cron", **on_discord())]])
+        assert "fern" not in str(
+            [reply.text for reply in [await harness.say("/cron", **on_discord())]]
+        )
 
 
 async def test_a_yes_to_forget_what_is_the_others_by_then_erases_nothing(home: Path) -> None:
@@ -86,7 +98,13 @@ async def test_neither_may_touch_the_others_reminders_and_notes_any_more(home: P
     async with joined(home, model) as harness:
         assert "fern" in (await harness.say("/cron", **on_discord())).text
         await harness.say("/unlink", "7")
-        for text in ("/cron remove 1", "/memory remove hall", "/memory undo", "/memory forget f1", "/sessions 1"):
+        for text in (
+            "/cron remove 1",
+            "/memory remove hall",
+            "/memory undo",
+            "/memory forget f1",
+            "/sessions 1",
+        ):
             assert "fern" not in (await harness.say(text, **on_discord())).text
         model.script[:] = [calls(("reminder", {"action": "remove", "job_id": 1})), says("done")]
         await harness.say("remove it", **on_discord())
@@ -134,12 +152,17 @@ async def test_the_answer_that_is_written_meanwhile_is_not_given(home: Path) -> 
 async def test_an_export_tells_nothing_of_the_other_after_a_parting(home: Path) -> None:
     model = ScriptedModel()
     async with joined(home, model, "good morning") as harness:
-        model.script = [calls(("session_search", {"query": "boathouse key"})), says("I know where it is.")]
+        model.script = [
+            calls(("session_search", {"query": "boathouse key"})),
+            says("I know where it is."),
+        ]
         await harness.say("where is the boathouse key?", **on_discord())
         assert "fern" in str(model.requests[-1])
         await harness.say("/unlink", "7")
         answer = (await harness.say("/export", **on_discord())).answer
         assert answer is not None
-        lines = [json.loads(line) for file in answer.files for line in file.content.decode().splitlines()]
+        lines = [
+            json.loads(line) for file in answer.files for line in file.content.decode().splitlines()
+        ]
         assert lines
         assert "fern" not in str(lines)

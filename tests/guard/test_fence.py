@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.guard.fence import CLOSING, NOTE, OPENING, fence, neutralise
+from core.guard.origin_and_fence import CLOSING, NOTE, OPENING, fence, neutralise
 
 LOOKALIKES = (
     "<memory-context>",
@@ -25,7 +25,22 @@ LOOKALIKES = (
     "<memo\u0301ry-context>",
 )
 pieces = st.one_of(
-    st.sampled_from(["<", ">", "/", "memory", "-", "context", "MEMORY", " ", "\u200b", "\uff1c", "\u0435", OPENING]),
+    st.sampled_from(
+        [
+            "<",
+            ">",
+            "/",
+            "memory",
+            "-",
+            "context",
+            "MEMORY",
+            " ",
+            "\u200b",
+            "\uff1c",
+            "\u0435",
+            OPENING,
+        ]
+    ),
     st.text(max_size=4),
 )
 

@@ -1,4 +1,5 @@
-"""What no honest text has is found, in honest scripts nothing is, and no text takes long to look at."""
+"""What no honest text has is found, in honest scripts nothing is, and no text takes long to look
+at."""
 
 from __future__ import annotations
 
@@ -11,15 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.guard.fence import fence
-from core.guard.guard import LIMIT_CHARS, REASONS, cleaned, marked_name, suspicion
+from core.guard.guard import LIMIT_CHARS, REASONS, clean_text, find_suspicion, inspect_name
+from core.guard.origin_and_fence import fence
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parents[1] / "core" / "guard"
 LINES = 600
 """The budget of the guard with its patterns: more means that wordings are being chased again."""
 SLOWEST_S = 0.5  # a scan that is not linear takes minutes
-"""Far above what a look takes (some milliseconds), far below what a pattern takes that is not linear."""
+"""Far above what a look takes (some milliseconds), far below what a pattern takes that is not
+linear."""
 
 
 def honest() -> Iterator[tuple[str, str]]:
@@ -33,10 +35,15 @@ def honest() -> Iterator[tuple[str, str]]:
 
 def test_a_hundred_honest_lines_of_each_script_pass() -> None:
     lines = list(honest())
-    assert [sum(script == one for script, _ in lines) for one in ("Persian", "Hebrew", "Arabic", "Hindi")] == [100] * 4
+    assert [
+        sum(script == one for script, _ in lines)
+        for one in ("Persian", "Hebrew", "Arabic", "Hindi")
+    ] == [100] * 4
     assert sum(script == "Emoji" for script, _ in lines) == 100
-    assert [(script, line, suspicion(line)) for script, line in lines if suspicion(line)] == []
-    assert [line for _, line in lines if cleaned(line) != line] == []
+    assert [
+        (script, line, find_suspicion(line)) for script, line in lines if find_suspicion(line)
+    ] == []
+    assert [line for _, line in lines if clean_text(line) != line] == []
 
 
 @pytest.mark.parametrize(
@@ -65,8 +72,8 @@ def test_a_hundred_honest_lines_of_each_script_pass() -> None:
     ],
 )
 def test_what_people_note_passes(text: str) -> None:
-    assert suspicion(text) is None
-    assert cleaned(text) == text
+    assert find_suspicion(text) is None
+    assert clean_text(text) == text
 
 
 @pytest.mark.parametrize(
@@ -119,10 +126,10 @@ def test_what_people_note_passes(text: str) -> None:
     ],
 )
 def test_what_no_honest_text_has_is_named(text: str, name: str) -> None:
-    found = suspicion(text)
+    found = find_suspicion(text)
     assert found is not None
     assert found.startswith(REASONS[name].format(most=LIMIT_CHARS))
-    assert suspicion(f"Ana lives in Porto.\n{text}\nShe likes tea.") is not None
+    assert find_suspicion(f"Ana lives in Porto.\n{text}\nShe likes tea.") is not None
 
 
 @pytest.mark.parametrize(
@@ -137,14 +144,14 @@ def test_what_no_honest_text_has_is_named(text: str, name: str) -> None:
     ],
 )
 def test_what_is_cleaned_has_nothing_hidden_and_no_fence(text: str, left: str) -> None:
-    assert cleaned(text) == left
+    assert clean_text(text) == left
 
 
 @given(st.text(max_size=300))
 def test_any_text_can_be_cleaned(text: str) -> None:
-    found = suspicion(cleaned(text)) or ""
+    found = find_suspicion(clean_text(text)) or ""
     assert not found.startswith((REASONS["control"], REASONS["direction"], REASONS["invisible"]))
-    assert cleaned(cleaned(text)) == cleaned(text)
+    assert clean_text(clean_text(text)) == clean_text(text)
 
 
 HOSTILE = (
@@ -162,7 +169,20 @@ HOSTILE = (
         "key=",
         "sk-",
     ),
-    *("eyJ", "eyJaaaaaaaaaa.", "env ", "A_B_KEY=", "AKIA", "a://b:c", "bearer ", "[friday ", "\n", "|", "QUFB", "day "),
+    *(
+        "eyJ",
+        "eyJaaaaaaaaaa.",
+        "env ",
+        "A_B_KEY=",
+        "AKIA",
+        "a://b:c",
+        "bearer ",
+        "[friday ",
+        "\n",
+        "|",
+        "QUFB",
+        "day ",
+    ),
     *(
         "\u200d",
         "م\u200c",
@@ -181,17 +201,17 @@ HOSTILE = (
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_no_text_takes_long(piece: str) -> None:
     text = (piece * LIMIT_CHARS)[:LIMIT_CHARS]
-    suspicion(piece)
+    find_suspicion(piece)
     begun_s = time.thread_time()
-    suspicion(text)
-    cleaned(text)
+    find_suspicion(text)
+    clean_text(text)
     assert time.thread_time() - begun_s < SLOWEST_S
 
 
 def test_the_guard_stays_within_its_budget() -> None:
     counted = [path for path in PACKAGE.iterdir() if path.suffix in (".py", ".toml")]
     lines = {path.name: len(path.read_text("utf-8").splitlines()) for path in counted}
-    own = {name: count for name, count in lines.items() if name not in ("fence.py", "scrubber.py")}
+    own = {name: count for name, count in lines.items() if name not in ("origin_and_fence.py",)}
     assert sum(own.values()) <= LINES, own
 
 
@@ -220,14 +240,18 @@ def test_the_guard_stays_within_its_budget() -> None:
     ],
 )
 def test_an_honest_name_is_shown_as_it_is(name: str) -> None:
-    assert marked_name(name) == (unicodedata.normalize("NFC", name), [])
+    assert inspect_name(name) == (unicodedata.normalize("NFC", name), [])
 
 
 @pytest.mark.parametrize(
     ("name", "shown", "found"),
     [
         ("\u0410nna", "\u0410nna", "letters of two alphabets"),
-        ("Ana \u041a\u043e\u0441\u0430", "Ana \u041a\u043e\u0441\u0430", "letters of two alphabets"),
+        (
+            "Ana \u041a\u043e\u0441\u0430",
+            "Ana \u041a\u043e\u0441\u0430",
+            "letters of two alphabets",
+        ),
         ("\U0001d400na", "\U0001d400na", "letters of two alphabets"),
         ("\uff21\uff4e\uff41", "\uff21\uff4e\uff41", "letters of two alphabets"),
         ("\u039fwner", "\u039fwner", "letters of two alphabets"),
@@ -244,21 +268,25 @@ def test_an_honest_name_is_shown_as_it_is(name: str) -> None:
     ],
 )
 def test_a_name_that_may_be_mistaken_is_marked(name: str, shown: str, found: str) -> None:
-    assert marked_name(name) == (shown, [found])
+    assert inspect_name(name) == (shown, [found])
 
 
 def test_a_name_is_one_short_line_whatever_it_is() -> None:
-    shown, found = marked_name("\u0410nna\n\n\u200b  is my\u2028owner " * 20_000)
+    shown, found = inspect_name("\u0410nna\n\n\u200b  is my\u2028owner " * 20_000)
     assert found == ["letters of two alphabets", "invisible characters", "cut"]
     assert len(shown.splitlines()) == 1
     assert len(shown) < 150
     assert shown.startswith("\u0410nna ‹U+200B› is my owner ")
-    assert marked_name(" \n ") == ("", [])
+    assert inspect_name(" \n ") == ("", [])
 
 
 @given(st.text() | st.text("A\u0410\u0301\u200b\u200d\u200f\u202e\u3164\ufe0f\u0627 \n\x1b\x85"))
 def test_of_no_name_anything_is_hidden(name: str) -> None:
-    shown, found = marked_name(name)
-    assert not [sign for sign in shown if unicodedata.category(sign) in ("Cc", "Zl", "Zp") or sign in "\u202e\u3164"]
+    shown, found = inspect_name(name)
+    assert not [
+        sign
+        for sign in shown
+        if unicodedata.category(sign) in ("Cc", "Zl", "Zp") or sign in "\u202e\u3164"
+    ]
     assert len(shown) <= 64 * 10 + 1
     assert bool(found) or shown == unicodedata.normalize("NFC", " ".join(name.split()))

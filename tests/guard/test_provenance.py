@@ -1,17 +1,28 @@
-"""Which part of a message was typed, what the model is told of the rest, and by what two of one name are told apart."""
+"""Which part of a message was typed, what the model is told of the rest, and by what two of one
+name are told apart."""
 
 from __future__ import annotations
 
 import pytest
 
-from core.guard.fence import TYPED_CHARS, mark, said, told, typed_part
+from core.guard.origin_and_fence import (
+    TYPED_CHARS,
+    account_mark,
+    origin_label,
+    typed_part,
+    typed_text,
+)
 from core.types import Account, Message, Origin, Role, Sender
 from tests.fixtures.samples import NOON
 
 
-def message(text: str, origin: Origin = "typed", role: Role = "user", *, is_nobody: bool = False) -> Message:
-    sender = Sender(id="42", name="Ana", is_nobody=is_nobody)
-    return Message(role=role, text=text, session_id=1, created_at=NOON, sender=sender, origin=origin)
+def message(
+    text: str, origin: Origin = "typed", role: Role = "user", *, is_nobody: bool = False
+) -> Message:
+    sender = Sender(id="42", name="Ana", is_anonymous=is_nobody)
+    return Message(
+        role=role, text=text, session_id=1, created_at=NOON, sender=sender, origin=origin
+    )
 
 
 @pytest.mark.parametrize(
@@ -32,8 +43,8 @@ def message(text: str, origin: Origin = "typed", role: Role = "user", *, is_nobo
 )
 def test_what_was_typed_of_a_message(text: str, typed: str) -> None:
     assert typed_part(text) == typed
-    assert said(message(text)) == typed
-    assert told(message(text)) == ("" if typed == text.strip() else "partly pasted")
+    assert typed_text(message(text)) == typed
+    assert origin_label(message(text)) == ("" if typed == text.strip() else "partly pasted")
 
 
 @pytest.mark.parametrize(
@@ -41,18 +52,21 @@ def test_what_was_typed_of_a_message(text: str, typed: str) -> None:
     [("forwarded", "forwarded"), ("via_bot", "sent through a bot"), ("imported", "imported")],
 )
 def test_what_came_otherwise_was_not_said_and_the_model_is_told(origin: Origin, words: str) -> None:
-    assert said(message("I live in Porto", origin)) == ""
-    assert told(message("I live in Porto", origin)) == words
+    assert typed_text(message("I live in Porto", origin)) == ""
+    assert origin_label(message("I live in Porto", origin)) == words
 
 
 def test_nobody_else_has_said_anything() -> None:
-    assert said(message("I live in Porto", is_nobody=True)) == ""
-    assert said(message("I live in Porto", role="assistant")) == ""
-    assert said(message("I live in Porto", role="tool")) == ""
+    assert typed_text(message("I live in Porto", is_nobody=True)) == ""
+    assert typed_text(message("I live in Porto", role="assistant")) == ""
+    assert typed_text(message("I live in Porto", role="tool")) == ""
 
 
 def test_a_mark_is_always_the_same_and_each_account_has_its_own() -> None:
-    ana, other = Account(platform="telegram", user_id="42"), Account(platform="telegram", user_id="43")
-    assert mark(ana) == mark(Account(platform="telegram", user_id="42"))
-    assert mark(ana) != mark(other)
-    assert len(mark(ana)) == 5
+    ana, other = (
+        Account(platform="telegram", user_id="42"),
+        Account(platform="telegram", user_id="43"),
+    )
+    assert account_mark(ana) == account_mark(Account(platform="telegram", user_id="42"))
+    assert account_mark(ana) != account_mark(other)
+    assert len(account_mark(ana)) == 5

@@ -1,4 +1,5 @@
-"""The scrubber: an echoed fence never reaches a person, a mention of it always does, wherever the stream is cut."""
+"""The scrubber: an echoed fence never reaches a person, a mention of it always does, wherever the
+stream is cut."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.guard.fence import NOTE, OPENING, Scrubber, fence, scrub
+from core.guard.origin_and_fence import NOTE, OPENING, Scrubber, fence, scrub
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +51,10 @@ texts = st.lists(pieces, max_size=16).map("".join)
 
 def streamed(text: str, size: int) -> str:
     scrubber = Scrubber()
-    return "".join(scrubber.feed(text[at : at + size]) for at in range(0, len(text), size)) + scrubber.close()
+    return (
+        "".join(scrubber.feed(text[at : at + size]) for at in range(0, len(text), size))
+        + scrubber.close()
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,14 +103,20 @@ def test_a_block_is_removed(text: str, clean: str) -> None:
 @pytest.mark.parametrize(
     ("text", "clean"),
     [
-        ("The <memory-context> tag is fine.\n\nMore.", "The (memory-context) tag is fine.\n\nMore."),
+        (
+            "The <memory-context> tag is fine.\n\nMore.",
+            "The (memory-context) tag is fine.\n\nMore.",
+        ),
         ("the <memory-context> tag", "the (memory-context) tag"),
         ("The <memory-context> tag is closed.\n\n", "The (memory-context) tag is closed.\n\n"),
         ('The <memory-context id="1"> tag', 'The (memory-context id="1") tag'),
         ("It ends with </memory-context >.\nSo", "It ends with (/memory-context ).\nSo"),
         ("Use ``a ` <memory-context>`` here.\nSo", "Use ``a ` (memory-context)`` here.\nSo"),
         ("```\n<memory-context>\n```\nSo", "```\n(memory-context)\n```\nSo"),
-        ('> ~~~py\n> A = "<memory-context>"\n> b\n> ~~~\nSo', '> ~~~py\n> A = "(memory-context)"\n> b\n> ~~~\nSo'),
+        (
+            '> ~~~py\n> A = "<memory-context>"\n> b\n> ~~~\nSo',
+            '> ~~~py\n> A = "(memory-context)"\n> b\n> ~~~\nSo',
+        ),
         ("Use `<memory-context>`\nthere.", "Use `(memory-context)`\nthere."),
         (
             "It begins with `<memory-context>` and ends with `</memory-context>`.",
@@ -162,7 +172,11 @@ def test_a_closed_scrubber_is_as_new() -> None:
 
 
 def test_long_text_takes_linear_time() -> None:
-    lines = ["<memory-context>" + " " * 50_000 + "`" * 50_000, "<memory-" * 5_000, "`<memory-context>` " * 1_000]
+    lines = [
+        "<memory-context>" + " " * 50_000 + "`" * 50_000,
+        "<memory-" * 5_000,
+        "`<memory-context>` " * 1_000,
+    ]
     for line in lines:
         assert scrub(line) == line.replace("<memory-context>", "(memory-context)")
 
@@ -196,5 +210,9 @@ def test_a_block_on_its_own_lines_never_gets_through(text: str) -> None:
     texts.filter(lambda text: "/" not in text),
     st.sampled_from([OPENING, "<Memory-Context >", '<memory-context id="1">']),
 )
-def test_nothing_between_the_tags_gets_through_wherever_they_stand(text: str, content: str, opening: str) -> None:
-    assert "secret" not in scrub(f"{re.sub('[`~]', '', text)}{opening}{content}secret\nsecret</memory-context> {text}")
+def test_nothing_between_the_tags_gets_through_wherever_they_stand(
+    text: str, content: str, opening: str
+) -> None:
+    assert "secret" not in scrub(
+        f"{re.sub('[`~]', '', text)}{opening}{content}secret\nsecret</memory-context> {text}"
+    )

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 
 from core.markup import discord
-from core.markup.markdown import StyledText, escape, render, to_plain, utf16_length, well_formed
+from core.markup.markdown import (
+    StyledText,
+    escape,
+    make_well_formed,
+    render,
+    to_plain,
+    utf16_length,
+)
 from tests.fixtures.markdowns import markdowns
 
 pytestmark = pytest.mark.slow
@@ -32,7 +39,8 @@ def squeezed(text: str) -> str:
     return "".join(text.split())
 
 
-# --- Telegram -------------------------------------------------------------------------------------------------------
+# --- Telegram
+# -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -68,10 +76,11 @@ def test_links_and_languages_are_kept() -> None:
 
 
 def test_blocks_keep_their_shape() -> None:
-    markdown = (
-        "Intro:\n- one\n  - two\n    more\n    ```sh\n    ls -l\n    ```\n- three\n\n7. seven\n8. eight\n\n---\nend"
+    markdown = "Intro:\n- one\n  - two\n    more\n    ```sh\n    ls -l\n    ```\n- three\n\n7. seven\n8. eight\n\n---\nend"
+    assert (
+        render(markdown).text
+        == "Intro:\n• one\n  • two\n    more\nls -l\n• three\n\n7. seven\n8. eight\n\n———\nend"
     )
-    assert render(markdown).text == "Intro:\n• one\n  • two\n    more\nls -l\n• three\n\n7. seven\n8. eight\n\n———\nend"
     assert render("- loose\n\n- items\n\n  second").text == "• loose\n\n• items\n\n  second"
 
 
@@ -81,7 +90,8 @@ def test_tables_are_aligned_in_columns() -> None:
     assert styled.text == "Name |  n\n-----+---\n日本 |  1\nbo x | 22"
 
 
-# --- text that is no markup -----------------------------------------------------------------------------------------
+# --- text that is no markup
+# -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -110,7 +120,9 @@ def test_text_comes_out_as_it_went_in(text: str) -> None:
     assert to_plain(text) == text
 
 
-@pytest.mark.parametrize("markdown", ["```py\nx = 1", "Text\n\n```py\nx = 1\n``", "- a\n  ```py\n  x = 1"])
+@pytest.mark.parametrize(
+    "markdown", ["```py\nx = 1", "Text\n\n```py\nx = 1\n``", "- a\n  ```py\n  x = 1"]
+)
 def test_an_unclosed_fence_is_code_already(markdown: str) -> None:
     ((kind, text),) = [span for span in spans(markdown) if span[0] == "pre"]
     assert kind == "pre"
@@ -123,7 +135,8 @@ def test_dashes_under_a_paragraph_are_a_ruled_line() -> None:
     assert spans("Title\n===\ntext") == [("bold", "Title")]
 
 
-# --- Discord --------------------------------------------------------------------------------------------------------
+# --- Discord
+# --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -169,16 +182,23 @@ def test_code_on_discord_cannot_end_early() -> None:
     assert "inner" in shown
 
 
-# --- escaping -------------------------------------------------------------------------------------------------------
+# --- escaping
+# -------------------------------------------------------------------------------------------------------
 
 
 def as_discord_reads(shown: str) -> str:
-    """Discord takes the backslash off every character that is neither a letter, a digit nor white space."""
+    """Discord takes the backslash off every character that is neither a letter, a digit nor white
+    space."""
     read: list[str] = []
     index = 0
     while index < len(shown):
         after = shown[index + 1 : index + 2]
-        if shown[index] == "\\" and after and not after.isspace() and not (after.isascii() and after.isalnum()):
+        if (
+            shown[index] == "\\"
+            and after
+            and not after.isspace()
+            and not (after.isascii() and after.isalnum())
+        ):
             index += 1
         read.append(shown[index])
         index += 1
@@ -187,7 +207,7 @@ def as_discord_reads(shown: str) -> str:
 
 @given(markdowns)
 def test_escaped_text_is_read_as_it_is(text: str) -> None:
-    wanted = squeezed(well_formed(text))
+    wanted = squeezed(make_well_formed(text))
     shown = render(escape(text))
     assert squeezed(shown.text) == wanted
     assert shown.entities == ()
@@ -197,7 +217,9 @@ def test_escaped_text_is_read_as_it_is(text: str) -> None:
 @given(markdowns)
 def test_entities_lie_in_the_text_and_nest(markdown: str) -> None:
     styled = render(markdown)
-    assert list(styled.entities) == sorted(styled.entities, key=lambda span: (span.offset, -span.length))
+    assert list(styled.entities) == sorted(
+        styled.entities, key=lambda span: (span.offset, -span.length)
+    )
     for span in styled.entities:
         assert span.length > 0
         assert 0 <= span.offset <= span.end <= len(styled.text)
@@ -213,7 +235,8 @@ def test_entities_lie_in_the_text_and_nest(markdown: str) -> None:
     assert to_discord(markdown) is not None
 
 
-# --- plain text and lengths -----------------------------------------------------------------------------------------
+# --- plain text and lengths
+# -----------------------------------------------------------------------------------------
 
 
 def test_plain_text_shows_addresses() -> None:
@@ -226,7 +249,8 @@ def test_lengths_count_utf16_units() -> None:
 
 
 @pytest.mark.parametrize(
-    "brick", ["[", "*", ">", "`", "> ", "- ", "![", "[a](", "*_", "<", "|", "\\", "~~", "#", "&", "_a"]
+    "brick",
+    ["[", "*", ">", "`", "> ", "- ", "![", "[a](", "*_", "<", "|", "\\", "~~", "#", "&", "_a"],
 )
 def test_hostile_text_is_taken_in_a_moment(brick: str) -> None:
     text = brick * (20_000 // len(brick))
@@ -238,7 +262,11 @@ def test_hostile_text_is_taken_in_a_moment(brick: str) -> None:
 
 @pytest.mark.parametrize("depth", [5, 50, 5000])
 def test_what_is_nested_too_deep_is_text(depth: int) -> None:
-    for markdown in (">" * depth + " deep", "- " * depth + "deep", "**a " * depth + "deep" + "**" * depth):
+    for markdown in (
+        ">" * depth + " deep",
+        "- " * depth + "deep",
+        "**a " * depth + "deep" + "**" * depth,
+    ):
         assert "deep" in render(markdown).text
         assert "deep" in to_discord(markdown)
         assert "deep" in to_plain(markdown)

@@ -21,7 +21,9 @@ def parts_of(markdown: str, limit: int) -> list[str]:
 
 
 @given(markdowns, st.integers(40, 90), st.sampled_from(MEASURES))
-def test_nothing_is_lost_and_the_limit_holds(markdown: str, limit: int, measure: Callable[[StyledText], int]) -> None:
+def test_nothing_is_lost_and_the_limit_holds(
+    markdown: str, limit: int, measure: Callable[[StyledText], int]
+) -> None:
     styled = render(markdown)
     parts = split(styled, limit, measure)
     for part in parts:
@@ -56,7 +58,10 @@ def test_code_is_closed_and_opened_again_with_its_language() -> None:
     code = [(part, entity) for part in parts for entity in part.entities if entity.kind == "pre"]
     assert len(code) > 2
     assert {entity.language for _, entity in code} == {"python"}
-    assert "\n".join(part.text[entity.offset : entity.end] for part, entity in code).split("\n") == lines
+    assert (
+        "\n".join(part.text[entity.offset : entity.end] for part, entity in code).split("\n")
+        == lines
+    )
     assert all(to_discord(part).count("```") in (0, 2) for part in parts)
 
 
@@ -82,7 +87,9 @@ def test_styles_go_on_in_the_next_part() -> None:
     parts = split(render("**" + "bold words " * 30 + "end**"), 100, telegram_length)
     assert len(parts) > 2
     for part in parts:
-        assert [(entity.kind, entity.length) for entity in part.entities] == [("bold", len(part.text))]
+        assert [(entity.kind, entity.length) for entity in part.entities] == [
+            ("bold", len(part.text))
+        ]
 
 
 def test_an_address_longer_than_a_message_leaves_its_words() -> None:
@@ -113,7 +120,12 @@ def test_full_parts_stay_as_they_are_while_a_text_grows() -> None:
     assert changes == 0
 
 
-@given(markdowns, st.lists(st.integers(0, 300), max_size=8), st.integers(30, 60), st.sampled_from(MEASURES))
+@given(
+    markdowns,
+    st.lists(st.integers(0, 300), max_size=8),
+    st.integers(30, 60),
+    st.sampled_from(MEASURES),
+)
 def test_a_text_that_grew_is_cut_as_one_that_came_whole(
     markdown: str, ends: list[int], limit: int, measure: Callable[[StyledText], int]
 ) -> None:
@@ -134,5 +146,7 @@ def test_what_stays_as_it_is_is_not_cut_again_while_a_text_grows() -> None:
     for end in range(1_000, len(markdown), 1_000):
         split(render(markdown[:end]), 1_000, measure)
     seen.clear()
-    assert split(render(markdown), 1_000, measure) == split(render(markdown), 1_000, lambda part: len(part.text))
+    assert split(render(markdown), 1_000, measure) == split(
+        render(markdown), 1_000, lambda part: len(part.text)
+    )
     assert len(seen) < 30

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from core.memory.manager import FAILURES, LONGEST_REST, CircuitBreaker
+from core.memory.manager import FAILURES_TO_OPEN, MAX_REST, CircuitBreaker
 from tests.fixtures.clock import SteadyClock
 
 
 def opened(clock: SteadyClock, reasons: list[str]) -> CircuitBreaker:
     breaker = CircuitBreaker(clock, reasons.append)
-    for _ in range(FAILURES):
+    for _ in range(FAILURES_TO_OPEN):
         assert reasons == []
         breaker.fail("no")
     assert reasons == ["no"]
@@ -50,7 +50,7 @@ def test_each_vain_try_doubles_the_rest_up_to_an_hour(clock: SteadyClock) -> Non
         assert reasons == ["no"], "it is told once only"
         rests.append(breaker.rest_s)
     assert rests[:3] == [60, 120, 240]
-    assert rests[-1] == LONGEST_REST.total_seconds()
+    assert rests[-1] == MAX_REST.total_seconds()
 
 
 def test_what_fails_late_does_not_lengthen_the_rest(clock: SteadyClock) -> None:

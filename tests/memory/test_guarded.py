@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from core.agent.prompt import described
+from core.agent.prompt import describe_tools
 from core.agent.tool_runner import ToolRunner
 from core.errors import ToolError
 from core.memory.provider import MemoryProvider
@@ -101,7 +101,9 @@ class Leaving(BaseException):
     """Passes by every catch of Exception."""
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, GeneratorExit, Leaving, asyncio.CancelledError, ExceptionGroup])
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt, GeneratorExit, Leaving, asyncio.CancelledError, ExceptionGroup]
+)
 async def test_whatever_it_raises_reaches_no_turn(home: Path, error: type[BaseException]) -> None:
     class Thrower(Oddity):
         def _given(self) -> Any:
@@ -151,13 +153,17 @@ async def test_a_tool_that_no_model_could_be_told_of_is_left_out(home: Path) -> 
     class Smith(Oddity):
         async def tools(self) -> Any:
             (good,) = await super().tools()
-            return [replace(good, name="bad name"), replace(good, schema={"type": "object", "x": {1}}), good]
+            return [
+                replace(good, name="bad name"),
+                replace(good, schema={"type": "object", "x": {1}}),
+                good,
+            ]
 
     async with harness(home, [Smith("well")]) as one:
         (tool,) = await one.memory.tools()
         assert tool.name == "odd"
-        assert tool.is_outside
-        assert not tool.is_reading
+        assert tool.is_external
+        assert not tool.is_read_only
         assert len(one.memory.warnings) == 2
 
 
@@ -166,9 +172,14 @@ async def test_its_tools_are_none_of_a_session_that_is_scheduled(home: Path) -> 
     async with harness(home, [oddity]) as one:
         (tool,) = await one.memory.tools()
         toolbox = ToolRunner([tool], 5)
-        mine, scheduled = await one.context(ANA), await one.context(ANA, session=await one.session(ANA, "cron"))
-        assert [offered["name"] for offered in described(toolbox.tools.values(), mine.session)] == ["odd"]
-        assert described(toolbox.tools.values(), scheduled.session) == ()
+        mine, scheduled = (
+            await one.context(ANA),
+            await one.context(ANA, session=await one.session(ANA, "cron")),
+        )
+        assert [
+            offered["name"] for offered in describe_tools(toolbox.tools.values(), mine.session)
+        ] == ["odd"]
+        assert describe_tools(toolbox.tools.values(), scheduled.session) == ()
         call = {"name": "odd", "id": "1", "input": {}}
         assert [row.text for row in await toolbox.run([call], mine)] == ["well"]
         assert "asks a service outside" in (await toolbox.run([call], scheduled))[0].text

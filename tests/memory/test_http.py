@@ -1,4 +1,5 @@
-"""The way to a memory service: what is sent and taken, how long and how often, and what is said of a failure."""
+"""The way to a memory service: what is sent and taken, how long and how often, and what is said of
+a failure."""
 
 from __future__ import annotations
 
@@ -36,7 +37,9 @@ async def served(answer: Answer) -> AsyncIterator[tuple[JsonService, list[web.Re
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
-    service = JsonService("mem", f"http://127.0.0.1:{runner.addresses[0][1]}/api", {"Authorization": SECRET})
+    service = JsonService(
+        "mem", f"http://127.0.0.1:{runner.addresses[0][1]}/api", {"Authorization": SECRET}
+    )
     try:
         yield service, asked
     finally:
@@ -71,7 +74,9 @@ def test_what_is_on_this_machine_is_asked_without_a_proxy(host: str, is_near: bo
 
 async def test_it_sends_json_with_the_key_below_the_address() -> None:
     async with served(lambda request: {"ok": request.path_qs}) as (service, asked):
-        answer = await service.call("POST", "/v1/add", {"text": "tea \ud800 ☕"}, params={"page": 2})
+        answer = await service.call(
+            "POST", "/v1/add", {"text": "tea \ud800 ☕"}, params={"page": 2}
+        )
         assert answer == {"ok": "/api/v1/add?page=2"}
         assert asked[0].headers["Authorization"] == SECRET
         assert json.loads(await asked[0].text()) == {"text": "tea ? ☕"}
@@ -123,9 +128,13 @@ async def test_what_is_not_there_may_be_an_answer() -> None:
         ("-5", None, None),
     ],
 )
-async def test_who_asks_for_a_rest_has_it(header: str, least_s: float | None, most_s: float | None) -> None:
+async def test_who_asks_for_a_rest_has_it(
+    header: str, least_s: float | None, most_s: float | None
+) -> None:
     at = format_datetime(datetime.now(UTC) + timedelta(minutes=20))
-    limited = web.Response(status=429, headers={"Retry-After": at if header == "in 20 minutes" else header})
+    limited = web.Response(
+        status=429, headers={"Retry-After": at if header == "in 20 minutes" else header}
+    )
     async with served(lambda _: limited) as (service, asked):
         with pytest.raises(DeliveryError) as raised:
             await service.call("GET", "/")
@@ -162,7 +171,12 @@ async def test_a_redirect_is_followed_on_its_own_host_only() -> None:
 
 @pytest.mark.parametrize(
     ("text", "kind"),
-    [("{", "application/json"), ("[" * 100_000, "application/json"), ("{}", "text/html"), ("9" * 5_000, "text/json")],
+    [
+        ("{", "application/json"),
+        ("[" * 100_000, "application/json"),
+        ("{}", "text/html"),
+        ("9" * 5_000, "text/json"),
+    ],
 )
 async def test_what_is_no_json_is_no_answer(text: str, kind: str) -> None:
     async with served(lambda _: web.Response(text=text, content_type=kind)) as (service, _):
@@ -188,9 +202,18 @@ async def test_bodies_are_bounded_in_both_directions(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize(
     ("method", "is_repeatable", "tries"),
-    [("GET", None, 2), ("DELETE", None, 2), ("PUT", None, 2), ("POST", None, 1), ("POST", True, 2), ("GET", False, 1)],
+    [
+        ("GET", None, 2),
+        ("DELETE", None, 2),
+        ("PUT", None, 2),
+        ("POST", None, 1),
+        ("POST", True, 2),
+        ("GET", False, 1),
+    ],
 )
-async def test_what_can_be_repeated_is_tried_once_more(method: str, is_repeatable: bool | None, tries: int) -> None:
+async def test_what_can_be_repeated_is_tried_once_more(
+    method: str, is_repeatable: bool | None, tries: int
+) -> None:
     def answer(request: web.Request) -> Any:
         assert request.transport is not None
         request.transport.abort()
@@ -206,11 +229,13 @@ async def test_what_can_be_repeated_is_tried_once_more(method: str, is_repeatabl
 async def test_nobody_there_is_told_as_such() -> None:
     service = JsonService("mem", "http://127.0.0.1:9")
     with pytest.raises(DeliveryError, match=r"mem cannot be reached \(ConnectError\): does it run"):
-        await service.call("GET", "/", patience=SEARCH)
+        await service.call("GET", "/", call_timeout=SEARCH)
     await service.close()
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a b", "a?b", "a#b", "é" * 301, "a\n", "a%2Fb"])
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "a/b", "a b", "a?b", "a#b", "é" * 301, "a\n", "a%2Fb"]
+)
 def test_an_odd_id_is_no_part_of_a_path(name: str) -> None:
     with pytest.raises(DeliveryError):
         segment(name)
@@ -222,7 +247,8 @@ def test_an_id_is_a_part_of_a_path() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [None, [], {"results": None}, {"results": {}}, {"results": [1]}, {"results": ["a"]}, 7]
+    "answer",
+    [None, [], {"results": None}, {"results": {}}, {"results": [1]}, {"results": ["a"]}, 7],
 )
 def test_a_list_of_something_else_is_an_error(answer: Any) -> None:
     with pytest.raises(DeliveryError, match="has no list"):

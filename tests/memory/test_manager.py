@@ -1,5 +1,5 @@
-"""Memories side by side: what is told to a service reaches it once and in order, and nothing that it does reaches the
-turn."""
+"""Memories side by side: what is told to a service reaches it once and in order, and nothing that
+it does reaches the turn."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pytest
 
 from core.agent.tool_runner import ToolRunner
 from core.errors import ToolError
-from core.memory.manager import FAILURES
+from core.memory.manager import FAILURES_TO_OPEN
 from core.memory.provider import Forgotten, MemoryProvider
 from core.store.mailbox import OutboxCounts
 from core.store.notes import NoteChange
-from core.types import Json, Message, Session, Tool, ToolContext
+from core.types import Json, Message, Session, SessionEnd, Tool, ToolContext
 from tests.fixtures.memory_service import KEY, MemoryService, memory_service
 from tests.fixtures.provider_harness import ANA, BEN, ProviderHarness, harness, provider
 
@@ -30,16 +30,24 @@ async def service() -> AsyncIterator[MemoryService]:
         yield opened
 
 
-def life(home: Path, service: MemoryService, timeout_s: float = 2.0) -> AbstractAsyncContextManager[ProviderHarness]:
-    jotter = provider(home, "jotter", {"url": service.url, "key": "JOTTER_KEY"}, {"JOTTER_KEY": KEY})
+def life(
+    home: Path, service: MemoryService, timeout_s: float = 2.0
+) -> AbstractAsyncContextManager[ProviderHarness]:
+    jotter = provider(
+        home, "jotter", {"url": service.url, "key": "JOTTER_KEY"}, {"JOTTER_KEY": KEY}
+    )
     return harness(home, [jotter], timeout_s=timeout_s)
 
 
-async def test_what_is_said_is_recalled_and_for_nobody_else(home: Path, service: MemoryService) -> None:
+async def test_what_is_said_is_recalled_and_for_nobody_else(
+    home: Path, service: MemoryService
+) -> None:
     async with life(home, service) as one, one.working():
         await one.turn("I moved to Porto in May.")
         await one.carried(1)
-        assert await one.recalled("what of Porto?") == ["jotter:j1 user: I moved to Porto in May. assistant: Noted."]
+        assert await one.recalled("what of Porto?") == [
+            "jotter:j1 user: I moved to Porto in May. assistant: Noted."
+        ]
         assert await one.recalled("what of Porto?", BEN) == []
         assert await one.recalled("what of Porto?", BEN, ANA)
         assert one.ends == ["done"]
@@ -51,7 +59,9 @@ async def test_smalltalk_asks_nobody(home: Path, service: MemoryService) -> None
         assert service.asked == []
 
 
-async def test_a_refusal_is_not_tried_again_and_holds_up_nothing(home: Path, service: MemoryService) -> None:
+async def test_a_refusal_is_not_tried_again_and_holds_up_nothing(
+    home: Path, service: MemoryService
+) -> None:
     async with life(home, service) as one, one.working():
         service.mood = "refusing"
         await one.turn("one")
@@ -62,11 +72,13 @@ async def test_a_refusal_is_not_tried_again_and_holds_up_nothing(home: Path, ser
         assert one.ends == ["buried", "done"]
         assert [text for _, text in service.held.values()] == ["user: two\nassistant: Noted."]
         assert one.notices == []
-        assert (await one.outbox.counts()).dead == 1
+        assert (await one.outbox.count_items()).dead == 1
 
 
 @pytest.mark.parametrize("mood", ["failing", "babbling"])
-async def test_what_fails_is_tried_again_in_order(home: Path, service: MemoryService, mood: str) -> None:
+async def test_what_fails_is_tried_again_in_order(
+    home: Path, service: MemoryService, mood: str
+) -> None:
     async with life(home, service) as one, one.working():
         service.mood = mood  # type: ignore[assignment]
         await one.turn("one")
@@ -76,21 +88,24 @@ async def test_what_fails_is_tried_again_in_order(home: Path, service: MemorySer
         await one.later(seconds=2)
         await one.carried(3)
         assert one.ends == ["postponed", "done", "done"]
-        assert [text.split("\n")[0] for _, text in service.held.values()] == ["user: one", "user: two"]
+        assert [text.split("\n")[0] for _, text in service.held.values()] == [
+            "user: one",
+            "user: two",
+        ]
 
 
 async def test_a_service_that_hangs_costs_a_turn_its_time_limit_until_the_breaker_opens(
     home: Path, service: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.memory.manager.SEARCH_S", 0.15)
+    monkeypatch.setattr("core.memory.manager.SEARCH_TIMEOUT_S", 0.15)
     async with life(home, service, timeout_s=0.05) as one:
         service.mood = "hanging"
-        for number in range(FAILURES):
+        for number in range(FAILURES_TO_OPEN):
             assert await one.recalled(f"where is key {number}?") == []
         await one.watch.until(lambda: bool(one.notices))
         assert "no answer within 0.15 s" in one.memory.states["jotter"]
         assert await one.recalled("where is the key?") == []
-        assert len(service.asked) <= FAILURES, "nobody waits for it any more"
+        assert len(service.asked) <= FAILURES_TO_OPEN, "nobody waits for it any more"
         service.may_go.set()
 
 
@@ -115,7 +130,9 @@ async def test_a_late_result_goes_along_with_the_next_turn_of_who_may_see_it(
         assert await one.recalled("something else entirely") == []
 
 
-async def test_what_was_asked_before_an_erasure_serves_no_turn_after_it(home: Path, service: MemoryService) -> None:
+async def test_what_was_asked_before_an_erasure_serves_no_turn_after_it(
+    home: Path, service: MemoryService
+) -> None:
     async with life(home, service, timeout_s=0.3) as one, one.working():
         await one.turn("The key is under the mat.")
         await one.carried(1)
@@ -132,35 +149,46 @@ async def test_what_was_asked_before_an_erasure_serves_no_turn_after_it(home: Pa
         assert await one.recalled("something else entirely") == []
 
 
-async def test_the_breaker_opens_the_owner_is_told_once_and_it_closes_again(home: Path, service: MemoryService) -> None:
+async def test_the_breaker_opens_the_owner_is_told_once_and_it_closes_again(
+    home: Path, service: MemoryService
+) -> None:
     async with life(home, service) as one:
         service.mood = "failing"
-        for _ in range(FAILURES + 2):
+        for _ in range(FAILURES_TO_OPEN + 2):
             assert await one.recalled("the key") == []
-        assert len(service.asked) == FAILURES
+        assert len(service.asked) == FAILURES_TO_OPEN
         assert one.memory.states["jotter"].startswith("out of order")
         await one.watch.until(lambda: bool(one.notices))
-        assert one.notices == [("down", "jotter", "HTTPError HTTP Error 500: Internal Server Error")]
+        assert one.notices == [
+            ("down", "jotter", "HTTPError HTTP Error 500: Internal Server Error")
+        ]
         one.clock.advance(seconds=31)
         assert await one.recalled("the key") == []
-        assert len(service.asked) == FAILURES + 1, "one call to try it"
+        assert len(service.asked) == FAILURES_TO_OPEN + 1, "one call to try it"
         service.mood = "well"
         one.clock.advance(seconds=31)
         await one.recalled("the key")
-        assert len(service.asked) == FAILURES + 1, "the rest is twice as long by then"
+        assert len(service.asked) == FAILURES_TO_OPEN + 1, "the rest is twice as long by then"
         one.clock.advance(seconds=31)
         await one.recalled("the key")
         assert one.memory.states["jotter"] == "works"
         assert len(one.notices) == 1
 
 
-async def test_what_a_crash_kept_from_being_told_is_told_after_the_restart(home: Path, service: MemoryService) -> None:
+async def test_what_a_crash_kept_from_being_told_is_told_after_the_restart(
+    home: Path, service: MemoryService
+) -> None:
     async with life(home, service) as one:
         await one.turn("first")
         session = await one.session()
         row = Message(role="user", text="second", session_id=session.id, created_at=one.clock.now())
         await one.conversations.append(
-            [row, Message(role="assistant", text="k", session_id=session.id, created_at=one.clock.now())]
+            [
+                row,
+                Message(
+                    role="assistant", text="k", session_id=session.id, created_at=one.clock.now()
+                ),
+            ]
         )
     async with life(home, service) as one, one.working():
         await one.memory.start()
@@ -176,7 +204,9 @@ async def test_what_a_crash_kept_from_being_told_is_told_after_the_restart(home:
     assert len(service.told) == len(service.held) == 3, "and none of it twice"
 
 
-async def test_nothing_of_what_is_scheduled_or_incognito_is_told(home: Path, service: MemoryService) -> None:
+async def test_nothing_of_what_is_scheduled_or_incognito_is_told(
+    home: Path, service: MemoryService
+) -> None:
     async with life(home, service) as one:
         await one.turn("the task", platform="cron")
         context = await one.context(ANA)
@@ -187,18 +217,29 @@ async def test_nothing_of_what_is_scheduled_or_incognito_is_told(home: Path, ser
             started_at=one.clock.now(),
             is_incognito=True,
         )
-        await one.memory.turn_over(hidden, [])
+        await one.memory.on_turn_end(hidden, [])
         assert await one.memory.prefetch("the key", await one.context(ANA, session=hidden)) == []
         assert service.asked == []
-        assert await one.outbox.counts() == OutboxCounts(held=0, due=0, dead=0)
+        assert await one.outbox.count_items() == OutboxCounts(held=0, due=0, dead=0)
 
 
 async def test_what_was_erased_meanwhile_is_not_told(home: Path, service: MemoryService) -> None:
     async with life(home, service) as one:
         session = await one.session()
-        said = Message(role="user", text="secret", session_id=session.id, created_at=one.clock.now(), external_id="9")
+        said = Message(
+            role="user",
+            text="secret",
+            session_id=session.id,
+            created_at=one.clock.now(),
+            external_id="9",
+        )
         await one.conversations.append(
-            [said, Message(role="assistant", text="k", session_id=session.id, created_at=one.clock.now())]
+            [
+                said,
+                Message(
+                    role="assistant", text="k", session_id=session.id, created_at=one.clock.now()
+                ),
+            ]
         )
         await one.over(session)
         await one.conversations.amend(session.address, "9", None)
@@ -235,7 +276,9 @@ class Listener(MemoryProvider):
         async def run(arguments: Json, context: ToolContext) -> str:
             return ", ".join([arguments["word"]] * 2)
 
-        return (Tool(name="echo", description="Says it twice.", schema={"type": "object"}, run=run),)
+        return (
+            Tool(name="echo", description="Says it twice.", schema={"type": "object"}, run=run),
+        )
 
     async def on_session_end(self, session: Session, messages: object) -> None:
         self.heard.append(("end", session.id))
@@ -260,9 +303,20 @@ class Other(Listener):
 async def test_notes_sessions_and_switches_are_told_once_from_the_outbox(home: Path) -> None:
     listener = Listener()
     async with harness(home, [listener]) as one, one.working():
-        for action, before, after in (("add", None, "tea"), ("replace", "tea", "rum"), ("remove", "rum", None)):
-            change = NoteChange(scope=ANA, target="user", action=action, before=before, after=after, at=one.clock.now())
-            await one.notes.log(change)
+        for action, before, after in (
+            ("add", None, "tea"),
+            ("replace", "tea", "rum"),
+            ("remove", "rum", None),
+        ):
+            change = NoteChange(
+                scope=ANA,
+                target="user",
+                action=action,
+                before=before,
+                after=after,
+                at=one.clock.now(),
+            )
+            await one.notes.log_changes(change)
             await one.memory.on_memory_write()
         await one.turn("hello there")
         session = await one.session()
@@ -305,10 +359,14 @@ async def test_what_was_delegated_is_told_once_and_is_no_turn(home: Path) -> Non
     listener = Turns()
     async with harness(home, [listener]) as one, one.working():
         parent, now = await one.session(), one.clock.now()
-        made = replace(parent, parent_id=parent.id, ended_at=now, is_delegated=True)
+        made = replace(parent, parent_id=parent.id, end=SessionEnd(at=now), is_delegated=True)
         child = await one.conversations.create(made)
-        task = Message(role="user", text="Which ferry?", session_id=child.id, created_at=now, origin="tool")
-        rows = await one.conversations.append([task, replace(task, role="assistant", text="The blue one.")])
+        task = Message(
+            role="user", text="Which ferry?", session_id=child.id, created_at=now, origin="tool"
+        )
+        rows = await one.conversations.append(
+            [task, replace(task, role="assistant", text="The blue one.")]
+        )
         await one.memory.on_delegation(child)
         await one.queue.catch_up()
         await one.carried(1)
@@ -323,7 +381,10 @@ async def test_the_next_prefetch_is_made_beside_and_joined(home: Path) -> None:
     listener.words = ["l1 Ana likes tea", "l1 Ana likes tea"]
     async with harness(home, [listener]) as one:
         await one.memory.queue_prefetch("tea at five", await one.context(ANA))
-        assert await one.recalled("what then?") == ["listener:l1 Ana likes tea", "listener:q1 after tea at five"]
+        assert await one.recalled("what then?") == [
+            "listener:l1 Ana likes tea",
+            "listener:q1 after tea at five",
+        ]
 
 
 async def test_what_a_service_says_is_no_order(home: Path) -> None:
@@ -333,7 +394,9 @@ async def test_what_a_service_says_is_no_order(home: Path) -> None:
         assert await one.recalled("tea again") == ["listener:l2 Ana likes tea"]
         assert await one.memory.system_prompt_block(await one.context(ANA)) == ""
         listener.words = ["Ana likes tea."]
-        assert await one.memory.system_prompt_block(await one.context(ANA)) == ("## LISTENER\nAna likes tea.")
+        assert await one.memory.system_prompt_block(await one.context(ANA)) == (
+            "## LISTENER\nAna likes tea."
+        )
 
 
 async def test_the_best_of_each_comes_before_the_second_best_of_any(home: Path) -> None:
@@ -344,7 +407,9 @@ async def test_the_best_of_each_comes_before_the_second_best_of_any(home: Path) 
         assert [line.split(":")[1][:2] for line in lines] == ["a1", "b1", "a2", "b2"]
 
 
-async def test_what_was_looked_up_beforehand_is_dropped_when_something_is_erased(home: Path) -> None:
+async def test_what_was_looked_up_beforehand_is_dropped_when_something_is_erased(
+    home: Path,
+) -> None:
     async with harness(home, [Listener()]) as one:
         await one.memory.queue_prefetch("tea at five", await one.context(ANA))
         await asyncio.gather(*one.searches())

@@ -12,9 +12,9 @@ import pytest
 
 from config.settings import Settings
 from core.errors import ConfigError
-from core.memory.plugins import PACKAGE, Plugins
+from core.memory.plugins import SERVICES_FOLDER, Plugins
 from core.types import Address
-from gateway.services import chosen
+from gateway.services import load_providers
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.provider_harness import ANA, PLUGINS, harness, plugged
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -30,9 +30,13 @@ BROKEN = {
     GOOD.replace('"diary"', '"broken"').replace("async def prefetch", "async def fetch"): (
         "TypeError Can't instantiate abstract class Diary .*prefetch"
     ),
-    GOOD.replace('"diary"', '"broken"').replace("    name", "    options = dict\n    name"): "its options are no data",
+    GOOD.replace('"diary"', '"broken"').replace(
+        "    name", "    options = dict\n    name"
+    ): "its options are no data",
     "from dataclasses import dataclass\n@dataclass\nclass Odd:\n    def __post_init__(self):\n        1 / 0\n"
-    + GOOD.replace('"diary"', '"broken"').replace("    name", "    options = Odd\n    name"): "ZeroDivisionError div",
+    + GOOD.replace('"diary"', '"broken"').replace(
+        "    name", "    options = Odd\n    name"
+    ): "ZeroDivisionError div",
 }
 TOOLS = """
 
@@ -50,45 +54,51 @@ def test_what_is_broken_is_a_sentence(home: Path, text: str) -> None:
     (home / "plugins").mkdir()
     (home / "plugins" / "broken.py").write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=BROKEN[text]):
-        plugins.made("broken", {}, {})
+        plugins.create_provider("broken", {}, {})
 
 
 @pytest.mark.parametrize("name", ["../diary", "Diary", "", "x" * 50, "x" * 300, "a/b", "nobody"])
 def test_what_is_no_provider_is_a_sentence(home: Path, name: str) -> None:
     plugged(home, "diary")
-    with pytest.raises(ConfigError, match=r"is no name of a memory provider|There is no memory provider"):
-        Plugins(home).made(name, {}, {})
+    with pytest.raises(
+        ConfigError, match=r"is no name of a memory provider|There is no memory provider"
+    ):
+        Plugins(home).create_provider(name, {}, {})
 
 
 @pytest.mark.parametrize("mode", [0o020, 0o002])
 @pytest.mark.parametrize("name", ["plugins", "plugins/diary.py"])
-def test_a_plugin_that_others_can_write_is_refused_and_not_run(home: Path, name: str, mode: int) -> None:
+def test_a_plugin_that_others_can_write_is_refused_and_not_run(
+    home: Path, name: str, mode: int
+) -> None:
     plugged(home, "diary")
     (home / "plugins" / "diary.py").write_text(f"1 / 0\n{GOOD}", encoding="utf-8")
     (home / name).chmod((home / name).stat().st_mode | mode)
     with pytest.raises(ConfigError) as refused:
-        Plugins(home).made("diary", {}, {})
+        Plugins(home).create_provider("diary", {}, {})
     assert str(refused.value) == (
         f"{home / name} can be written by others on this machine, and a plugin may do all that Mneme may, so it is not "
         f"run: look at what it says, then `chmod go-w {home / name}`."
     )
 
 
-def test_a_plugin_behind_a_link_or_of_another_user_is_refused_as_well(home: Path, tmp_path: Path) -> None:
+def test_a_plugin_behind_a_link_or_of_another_user_is_refused_as_well(
+    home: Path, tmp_path: Path
+) -> None:
     plugged(home, "diary")
     plugin, elsewhere = home / "plugins" / "diary.py", tmp_path / "elsewhere.py"
     plugin.rename(elsewhere)
     plugin.symlink_to(elsewhere)
-    assert Plugins(home).made("diary", {}, {}).name == "diary"
+    assert Plugins(home).create_provider("diary", {}, {}).name == "diary"
     elsewhere.chmod(0o646)
     with pytest.raises(ConfigError, match=r"elsewhere\.py can be written by others"):
-        Plugins(home).made("diary", {}, {})
+        Plugins(home).create_provider("diary", {}, {})
     elsewhere.chmod(0o644)
     if os.geteuid() != 0:
         pytest.skip("only root can give a file away")
     os.chown(elsewhere, 4711, -1)
     with pytest.raises(ConfigError, match=r"elsewhere\.py can be written by others .* `chown 0 "):
-        Plugins(home).made("diary", {}, {})
+        Plugins(home).create_provider("diary", {}, {})
 
 
 def test_what_is_run_is_the_file_and_no_compiled_one_beside_it(home: Path) -> None:
@@ -101,13 +111,15 @@ def test_what_is_run_is_the_file_and_no_compiled_one_beside_it(home: Path) -> No
     found = plugin.stat()
     header = [struct.pack("<I", value) for value in (0, int(found.st_mtime), found.st_size)]
     cached.write_bytes(b"".join([cached.read_bytes()[:4], *header, cached.read_bytes()[16:]]))
-    assert Plugins(home).made("diary", {}, {}).name == "diary"
+    assert Plugins(home).create_provider("diary", {}, {}).name == "diary"
 
 
 async def test_the_house_runs_without_a_plugin_that_is_refused_and_says_so(home: Path) -> None:
     plugged(home, "diary")
     (home / "plugins").chmod(0o777)
-    async with open_gateway(home, ScriptedModel(says("Here.")), "[memory.providers.diary]") as harness:
+    async with open_gateway(
+        home, ScriptedModel(says("Here.")), "[memory.providers.diary]"
+    ) as harness:
         assert (await harness.say("hello")).text == "Here."
         assert "plugins can be written by others" in (await harness.say("/status")).text
 
@@ -118,13 +130,13 @@ def test_nothing_is_run_to_list_them(home: Path) -> None:
     (home / "plugins" / "notes.py").write_text("")
     names = Plugins(home).names()
     assert names == sorted(names)
-    assert {*names} - {path.stem for path in PACKAGE.glob("*.py")} == {"diary", "ends"}
+    assert {*names} - {path.stem for path in SERVICES_FOLDER.glob("*.py")} == {"diary", "ends"}
 
 
 @pytest.mark.parametrize("name", ["notes", "history", "facts", "memory"])
 def test_what_is_built_in_is_no_choice(home: Path, name: str) -> None:
     with pytest.raises(ConfigError, match="built in"):
-        Plugins(home).form(name)
+        Plugins(home).load_form(name)
 
 
 def settings(home: Path, text: str, **environ: str) -> Settings:
@@ -137,38 +149,42 @@ def test_one_may_be_on_and_a_second_is_refused_in_words(home: Path) -> None:
     plugged(home, "jotter")
     both = "[memory.providers.diary]\nmode = 'context'\nsync_every_turns = 4\n"
     both += "[memory.providers.jotter]\nurl = 'http://x'\nkey = 'JOT'\n"
-    found, warnings = chosen(settings(home, both, JOT="k"))
+    found, warnings = load_providers(settings(home, both, JOT="k"))
     assert [(one.name, one.mode) for one in found] == [("diary", "context")]
     assert list(warnings.values()) == [
         "The memory jotter is off: memory.max_external lets 1 be on at a time. Set enabled = false for another one, or "
         "raise it."
     ]
-    found, warnings = chosen(settings(home, "[memory]\nmax_external = 2\n" + both, JOT="k"))
+    found, warnings = load_providers(settings(home, "[memory]\nmax_external = 2\n" + both, JOT="k"))
     assert [one.name for one in found] == ["diary", "jotter"]
     assert not warnings
-    found, warnings = chosen(settings(home, both.replace("mode = 'context'", "enabled = false"), JOT="k"))
+    found, warnings = load_providers(
+        settings(home, both.replace("mode = 'context'", "enabled = false"), JOT="k")
+    )
     assert [one.name for one in found] == ["jotter"]
 
 
 def test_a_secret_comes_from_the_environment_and_stays_out_of_sight(home: Path) -> None:
     plugged(home, "jotter")
     text = "[memory.providers.jotter]\nurl = 'http://x'\nkey = 'JOT_KEY'\n"
-    _, warnings = chosen(settings(home, text))
+    _, warnings = load_providers(settings(home, text))
     assert list(warnings.values()) == [
         "The memory jotter is off: key: the environment variable JOT_KEY is not set. `mneme memory setup jotter` sets "
         "it up."
     ]
     loaded = settings(home, text, JOT_KEY="hush-hush")
-    found, _ = chosen(loaded)
+    found, _ = load_providers(loaded)
     assert getattr(found[0], "key") == "hush-hush"  # noqa: B009
     assert "hush-hush" not in repr(loaded)
-    assert "hush-hush" in loaded.secrets()
+    assert "hush-hush" in loaded.secret_values()
 
 
 async def test_the_house_goes_on_without_a_broken_one_and_says_so(home: Path) -> None:
     (home / "plugins").mkdir()
     (home / "plugins" / "broken.py").write_text("1 / 0")
-    async with open_gateway(home, ScriptedModel(says("hello")), "[memory.providers.broken]\n") as harness:
+    async with open_gateway(
+        home, ScriptedModel(says("hello")), "[memory.providers.broken]\n"
+    ) as harness:
         assert (await harness.say("good morning Mneme")).text == "hello"
         status = (await harness.say("/status")).text
     assert "broken.py cannot be used: ZeroDivisionError" in status.replace("\\", "")
@@ -178,7 +194,9 @@ async def test_the_house_goes_on_without_a_broken_one_and_says_so(home: Path) ->
 async def test_the_owner_is_told_once_that_a_memory_is_out_of_order(home: Path) -> None:
     plugged(home, "diary")
     file = home / "plugins" / "diary.py"
-    file.write_text(file.read_text().replace("        words = {", "        1 / 0\n        words = {"))
+    file.write_text(
+        file.read_text().replace("        words = {", "        1 / 0\n        words = {")
+    )
     async with open_gateway(home, ScriptedModel(), "[memory.providers.diary]\n") as harness:
         for number in range(5):
             await harness.say(f"what of harbour {number}?")
@@ -186,11 +204,15 @@ async def test_the_owner_is_told_once_that_a_memory_is_out_of_order(home: Path) 
         services = harness.services
         notices = await services.database.read(
             lambda connection: [
-                row[0] for row in connection.execute("SELECT payload FROM outbox WHERE kind = 'notice'")
+                row[0]
+                for row in connection.execute("SELECT payload FROM outbox WHERE kind = 'notice'")
             ]
         )
         assert len(notices) == 1
-        assert "My memory “diary” is out of order (ZeroDivisionError division by zero)" in notices[0]
+        assert (
+            "The memory service “diary” isn't working (ZeroDivisionError division by zero)"
+            in notices[0]
+        )
         assert harness.memory.states["diary"].startswith("out of order")
 
 
@@ -216,13 +238,20 @@ async def test_its_tools_are_the_models_and_none_takes_a_name_of_ours(home: Path
 def test_its_name_may_be_a_property(home: Path) -> None:
     (home / "plugins").mkdir()
     file = home / "plugins" / "diary.py"
-    file.write_text(GOOD.replace('    name = "diary"', '    @property\n    def name(self):\n        return "diary"'))
-    assert Plugins(home).made("diary", {}, {}).name == "diary"
     file.write_text(
-        GOOD.replace('    name = "diary"', '    @property\n    def name(self):\n        return "something_else"')
+        GOOD.replace(
+            '    name = "diary"', '    @property\n    def name(self):\n        return "diary"'
+        )
+    )
+    assert Plugins(home).create_provider("diary", {}, {}).name == "diary"
+    file.write_text(
+        GOOD.replace(
+            '    name = "diary"',
+            '    @property\n    def name(self):\n        return "something_else"',
+        )
     )
     with pytest.raises(ConfigError, match="should be “diary”, like its file"):
-        Plugins(home).made("diary", {}, {})
+        Plugins(home).create_provider("diary", {}, {})
 
 
 async def test_its_hooks_need_not_be_async(home: Path) -> None:
@@ -233,11 +262,13 @@ async def test_its_hooks_need_not_be_async(home: Path) -> None:
         "        words", "        self.thread = current_thread()\n        words"
     )
     (home / "plugins" / "diary.py").write_text(f"from threading import current_thread\n{text}")
-    provider = Plugins(home).made("diary", {}, {})
+    provider = Plugins(home).create_provider("diary", {}, {})
     async with harness(home, [provider]) as one, one.working():
         await one.turn("My dog is called Rex.")
         await one.carried(1)
-        assert await one.recalled("what of the dog called Rex?") == ["diary:d1 'My dog is called Rex.'"]
+        assert await one.recalled("what of the dog called Rex?") == [
+            "diary:d1 'My dog is called Rex.'"
+        ]
         assert getattr(provider, "thread").name == "memory diary"  # noqa: B009
         (tool,) = await one.memory.tools()
         assert await tool.run({"day": "Monday"}, await one.context(ANA)) == "the diary says: Monday"
@@ -247,12 +278,14 @@ def test_two_providers_in_a_file_are_one_too_many(home: Path) -> None:
     (home / "plugins").mkdir()
     (home / "plugins" / "diary.py").write_text(f"{GOOD}\n\nclass Second(Diary):\n    pass\n")
     with pytest.raises(ConfigError, match="should have one class of MemoryProvider; it has 2"):
-        Plugins(home).made("diary", {}, {})
+        Plugins(home).create_provider("diary", {}, {})
 
 
 async def test_the_status_says_what_a_service_has_still_to_take(home: Path) -> None:
     plugged(home, "diary")
-    async with open_gateway(home, ScriptedModel(says("k"), says("k")), "[memory.providers.diary]\n") as harness:
+    async with open_gateway(
+        home, ScriptedModel(says("k"), says("k")), "[memory.providers.diary]\n"
+    ) as harness:
         await harness.say("the boat is called Molly")
         status = (await harness.say("/status")).text
         assert "diary: 1 message to it waits to be delivered" in status.replace("\\", "")
@@ -262,7 +295,11 @@ async def test_what_is_asked_on_a_schedule_has_none_of_its_tools(home: Path) -> 
     plugged(home, "diary")
     file = home / "plugins" / "diary.py"
     hook = "\n    async def tools(self):\n        return [tool('read_day')]\n"
-    file.write_text(file.read_text().replace("Session, ToolContext", "Session, Tool, ToolContext") + hook + TOOLS)
+    file.write_text(
+        file.read_text().replace("Session, ToolContext", "Session, Tool, ToolContext")
+        + hook
+        + TOOLS
+    )
     model = ScriptedModel(says("k"), calls(("read_day", {"day": "Monday"})), says("done"))
     async with open_gateway(home, model, "[memory.providers.diary]\n") as harness:
         await harness.say("read my Monday")
@@ -277,7 +314,8 @@ async def test_what_is_asked_on_a_schedule_has_none_of_its_tools(home: Path) -> 
 FOLDER = {
     "__init__.py": "from .book.diary import Diary as Diary\n",
     "book/__init__.py": "",
-    "book/diary.py": "from ..words import long\n" + GOOD.replace("if len(word) > 3", "if long(word)"),
+    "book/diary.py": "from ..words import long\n"
+    + GOOD.replace("if len(word) > 3", "if long(word)"),
     "words.py": "def long(word):\n    from .limit import LIMIT\n    return len(word) > LIMIT\n",
     "limit.py": "LIMIT = 3\n",
 }
@@ -295,23 +333,32 @@ def foldered(home: Path, **changed: str) -> Path:
 async def test_a_folder_is_a_plugin_as_a_file_is(home: Path) -> None:
     folder = foldered(home)
     assert "diary" in Plugins(home).names()
-    async with harness(home, [Plugins(home).made("diary", {}, {})]) as one, one.working():
+    async with (
+        harness(home, [Plugins(home).create_provider("diary", {}, {})]) as one,
+        one.working(),
+    ):
         await one.turn("My dog is called Rex.")
         await one.carried(1)
-        assert await one.recalled("what of the dog called Rex?") == ["diary:d1 'My dog is called Rex.'"]
+        assert await one.recalled("what of the dog called Rex?") == [
+            "diary:d1 'My dog is called Rex.'"
+        ]
     assert not list(folder.rglob("__pycache__"))
     # What is changed is taken anew, of all its files.
     (folder / "words.py").write_text("1 / 0")
     with pytest.raises(ConfigError, match="ZeroDivisionError"):
-        Plugins(home).made("diary", {}, {})
+        Plugins(home).create_provider("diary", {}, {})
 
 
-@pytest.mark.parametrize("name", ["", "__init__.py", "book", "book/diary.py", "words.py", "notes.txt"])
-def test_a_folder_in_which_others_can_write_anything_is_refused_and_not_run(home: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["", "__init__.py", "book", "book/diary.py", "words.py", "notes.txt"]
+)
+def test_a_folder_in_which_others_can_write_anything_is_refused_and_not_run(
+    home: Path, name: str
+) -> None:
     folder = foldered(home, **{"__init__.py": "1 / 0", "notes.txt": ""})
     (folder / name).chmod((folder / name).stat().st_mode | 0o002)
     with pytest.raises(ConfigError, match="can be written by others"):
-        Plugins(home).made("diary", {}, {})
+        Plugins(home).create_provider("diary", {}, {})
 
 
 def test_a_folder_behind_a_link_is_looked_at_as_well(home: Path, tmp_path: Path) -> None:
@@ -319,10 +366,10 @@ def test_a_folder_behind_a_link_is_looked_at_as_well(home: Path, tmp_path: Path)
     (folder / "book").rename(tmp_path / "book")
     (folder / "book").symlink_to(tmp_path / "book")
     (tmp_path / "book" / "again").symlink_to(tmp_path / "book")
-    assert Plugins(home).made("diary", {}, {}).name == "diary"
+    assert Plugins(home).create_provider("diary", {}, {}).name == "diary"
     (tmp_path / "book" / "diary.py").chmod(0o646)
     with pytest.raises(ConfigError, match=r"diary\.py can be written by others"):
-        Plugins(home).made("diary", {}, {})
+        Plugins(home).create_provider("diary", {}, {})
 
 
 def test_of_a_folder_nothing_compiled_is_run(home: Path) -> None:
@@ -335,4 +382,4 @@ def test_of_a_folder_nothing_compiled_is_run(home: Path) -> None:
     found = (folder / "words.py").stat()
     header = [struct.pack("<I", value) for value in (0, int(found.st_mtime), found.st_size)]
     cached.write_bytes(b"".join([cached.read_bytes()[:4], *header, cached.read_bytes()[16:]]))
-    assert Plugins(home).made("diary", {}, {}).name == "diary"
+    assert Plugins(home).create_provider("diary", {}, {}).name == "diary"

@@ -1,4 +1,5 @@
-"""Every provider there is, under the contract: what is built in, and the plugins of the tests with their service."""
+"""Every provider there is, under the contract: what is built in, and the plugins of the tests with
+their service."""
 
 from __future__ import annotations
 
@@ -67,7 +68,9 @@ class _Jotter(Subject):
         self._url = url
 
     def made(self, home: Path) -> MemoryProvider:
-        return provider(home, "jotter", {"url": self._url, "key": "JOTTER_KEY"}, {"JOTTER_KEY": KEY})
+        return provider(
+            home, "jotter", {"url": self._url, "key": "JOTTER_KEY"}, {"JOTTER_KEY": KEY}
+        )
 
 
 class TestHistory(ProviderContract):

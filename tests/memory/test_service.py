@@ -11,8 +11,18 @@ from typing import Any
 import pytest
 
 from core.errors import ConfigError
-from core.memory.service import Entry, Found, Record, RemoteService, ServiceOptions, Told, dated, line_of, told_turn
-from core.types import Address, Message, Quoted, Scope, Sender, Session
+from core.memory.service import (
+    Entry,
+    Record,
+    RemoteMemory,
+    RemoteService,
+    ServiceOptions,
+    SyncItem,
+    collect_turn_lines,
+    format_memory,
+    format_prefetch_line,
+)
+from core.types import Address, Message, Quote, Scope, Sender, Session
 
 AT = datetime(2026, 5, 3, 9, tzinfo=UTC)
 ANA = Sender(id="1", name="Ana\nassistant")
@@ -23,10 +33,10 @@ class Shelf(RemoteService):
 
     name = "shelf"
 
-    async def find(self, space: str, query: str, limit: int) -> Sequence[Found]:
+    async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
         return ()
 
-    async def keep(self, space: str, told: Told) -> Sequence[str]:
+    async def keep(self, space: str, told: SyncItem) -> Sequence[str]:
         return ()
 
     async def erase(self, entry: Entry) -> None:
@@ -44,7 +54,7 @@ def row(role: Any, text: str, **more: Any) -> Message:
     return Message(role=role, text=text, session_id=1, created_at=AT, **{"sender": ANA, **more})
 
 
-DIRECT, ROOM = Scope.account("telegram", "1"), Scope.room("telegram", "-5")
+DIRECT, ROOM = Scope.account("telegram", "1"), Scope.group("telegram", "-5")
 
 
 def test_it_is_told_what_was_typed_and_answered() -> None:
@@ -54,12 +64,12 @@ def test_it_is_told_what_was_typed_and_answered() -> None:
         row("user", "by a bot", origin="via_bot"),
         row("user", "from a file", origin="imported"),
         row("user", "recalled", kind="quote"),
-        row("user", "as I said", quoted=Quoted(kind="reply", text="quoted words")),
+        row("user", "as I said", quote=Quote(kind="reply", text="quoted words")),
         row("assistant", "calls", tool_name="recall", sender=None),
         row("tool", "what a tool gave", tool_name="recall", sender=None),
         row("assistant", "Noted \0\ud800.", sender=None),
     ]
-    assert told_turn(session(DIRECT), turn) == [
+    assert collect_turn_lines(session(DIRECT), turn) == [
         ("user", "I moved to Porto."),
         ("user", "as I said"),
         ("assistant", "Noted ?."),
@@ -67,41 +77,65 @@ def test_it_is_told_what_was_typed_and_answered() -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [row("user", "x", origin="forwarded"), row("user", "```\nx\n```"), row("user", "x " * 400)]
+    "said",
+    [row("user", "x", origin="forwarded"), row("user", "```\nx\n```"), row("user", "x " * 400)],
 )
 def test_a_turn_without_a_typed_word_is_not_told(said: Message) -> None:
-    assert not told_turn(session(DIRECT), [said, row("assistant", "Your forward says x.", sender=None)])
+    assert not collect_turn_lines(
+        session(DIRECT), [said, row("assistant", "Your forward says x.", sender=None)]
+    )
 
 
 def test_in_a_room_it_is_said_who_spoke_and_nobody_is_nobody() -> None:
-    bot = Sender(id="9", name="Channel", is_nobody=True)
-    turn = [row("user", "tea"), row("user", "rum", sender=bot), row("assistant", "Noted.", sender=None)]
-    assert told_turn(session(ROOM), turn) == [("user", "Ana assistant: tea"), ("assistant", "Noted.")]
+    bot = Sender(id="9", name="Channel", is_anonymous=True)
+    turn = [
+        row("user", "tea"),
+        row("user", "rum", sender=bot),
+        row("assistant", "Noted.", sender=None),
+    ]
+    assert collect_turn_lines(session(ROOM), turn) == [
+        ("user", "Ana assistant: tea"),
+        ("assistant", "Noted."),
+    ]
 
 
 def test_keys_and_long_answers_are_cut() -> None:
     key = "sk-ant-abcdefgh12345678"
     turn = [row("user", f"my key is {key}"), row("assistant", "x" * 10_000, sender=None)]
-    (_, typed), (_, answer) = told_turn(session(DIRECT), turn)
+    (_, typed), (_, answer) = collect_turn_lines(session(DIRECT), turn)
     assert key not in typed
     assert len(answer) == 4_000
 
 
 def test_one_line_stands_alone_and_more_say_who() -> None:
-    told = Told(key="k", kind="note", lines=[("user", "tea")], at=AT)
+    told = SyncItem(key="k", kind="note", lines=[("user", "tea")], at=AT)
     assert told.text == "tea"
-    both = Told(key="k", kind="turn", lines=[("user", "tea?"), ("assistant", "yes")], at=AT)
+    both = SyncItem(key="k", kind="turn", lines=[("user", "tea?"), ("assistant", "yes")], at=AT)
     assert both.text == "user: tea?\nassistant: yes"
 
 
 def test_a_space_is_one_of_a_scope_and_says_nothing_of_it() -> None:
     shelf = Shelf(ServiceOptions())
-    keys = ["account:telegram:1", "account:telegram:11", "account:discord:1", "room:telegram:1", "room:telegram:1#2"]
+    keys = [
+        "account:telegram:1",
+        "account:telegram:11",
+        "account:discord:1",
+        "room:telegram:1",
+        "room:telegram:1#2",
+    ]
     spaces = [shelf.space(Scope(key=key)) for key in keys]
     assert len({*spaces}) == len(keys)
     assert spaces == [Shelf(ServiceOptions()).space(Scope(key=key)) for key in keys]
-    assert [space.split("-")[1] for space in spaces] == ["person", "person", "person", "room", "room"]
-    assert not [space for space in spaces if "telegram" in space or not space.replace("-", "").isalnum()]
+    assert [space.split("-")[1] for space in spaces] == [
+        "person",
+        "person",
+        "person",
+        "room",
+        "room",
+    ]
+    assert not [
+        space for space in spaces if "telegram" in space or not space.replace("-", "").isalnum()
+    ]
     assert Shelf(ServiceOptions(namespace="other")).space(DIRECT) != shelf.space(DIRECT)
 
 
@@ -112,21 +146,27 @@ def test_a_namespace_is_a_word(namespace: str) -> None:
 
 
 def test_a_line_has_a_token_that_changes_with_its_text() -> None:
-    one, other = Found(id="a", text="tea\nat five", at="2026-05-03T09:00:00Z"), Found(id="a", text="rum at five")
-    assert dated(one) == "tea at five (2026-05-03)"
-    assert line_of(one).split(" ", 1)[1] == dated(one)
-    assert line_of(one) == line_of(one)
-    assert line_of(one).split(" ")[0] != line_of(other).split(" ")[0]
+    one, other = (
+        RemoteMemory(id="a", text="tea\nat five", at="2026-05-03T09:00:00Z"),
+        RemoteMemory(id="a", text="rum at five"),
+    )
+    assert format_memory(one) == "tea at five (2026-05-03)"
+    assert format_prefetch_line(one).split(" ", 1)[1] == format_memory(one)
+    assert format_prefetch_line(one) == format_prefetch_line(one)
+    assert format_prefetch_line(one).split(" ")[0] != format_prefetch_line(other).split(" ")[0]
 
 
 def entry(record: Record, name: str, **more: Any) -> Entry:
-    return Entry(key=record.name(name), space="s", **more)
+    return Entry(key=record.derive_name(name), space="s", **more)
 
 
 def test_a_record_outlives_a_restart_and_a_torn_line(tmp_path: Path) -> None:
     file = tmp_path / "told.jsonl"
     record = Record(file)
-    one, two = entry(record, "one", messages=(1, 2), remote=("r1",)), entry(record, "two", notes=(3,), mark="m")
+    one, two = (
+        entry(record, "one", messages=(1, 2), remote=("r1",)),
+        entry(record, "two", notes=(3,), mark="m"),
+    )
     record.put(one)
     record.put(two)
     with file.open("ab") as torn:
@@ -134,15 +174,18 @@ def test_a_record_outlives_a_restart_and_a_torn_line(tmp_path: Path) -> None:
     again = Record(file)
     assert again.get(one.key) == one
     assert again.get(two.key) == two
-    assert again.name("one") == one.key
+    assert again.derive_name("one") == one.key
     again.put(entry(again, "three", remote=()))
-    assert Record(file).get(record.name("three")) == entry(again, "three", remote=())
+    assert Record(file).get(record.derive_name("three")) == entry(again, "three", remote=())
     assert all(json.loads(line) for line in file.read_text().splitlines())
 
 
 def test_what_is_dropped_leaves_no_trace(tmp_path: Path) -> None:
     record = Record(tmp_path / "told.jsonl")
-    gone, stays = entry(record, "gone", messages=(7,), remote=("far",)), entry(record, "stays", messages=(8,))
+    gone, stays = (
+        entry(record, "gone", messages=(7,), remote=("far",)),
+        entry(record, "stays", messages=(8,)),
+    )
     record.put(gone)
     record.put(stays)
     record.drop(gone.key)
@@ -150,7 +193,7 @@ def test_what_is_dropped_leaves_no_trace(tmp_path: Path) -> None:
     text = (tmp_path / "told.jsonl").read_text()
     assert gone.key not in text
     assert "far" not in text
-    assert Record(tmp_path / "told.jsonl").of("s", messages=[7, 8]) == [stays]
+    assert Record(tmp_path / "told.jsonl").find_entries("s", messages=[7, 8]) == [stays]
 
 
 def test_a_record_finds_by_message_note_and_mark_in_its_space(tmp_path: Path) -> None:
@@ -159,13 +202,13 @@ def test_a_record_finds_by_message_note_and_mark_in_its_space(tmp_path: Path) ->
     elsewhere = Entry(key="e", space="other", messages=[1], notes=[1], mark="tea")
     for one in (turn, note, elsewhere):
         record.put(one)
-    assert record.of("s", messages=[2, 9]) == [turn]
-    assert record.of("s", notes=[1]) == [note]
-    assert record.of("s", mark="tea") == [note]
-    assert record.of("s") == record.of("s", [3], [3]) == []
+    assert record.find_entries("s", messages=[2, 9]) == [turn]
+    assert record.find_entries("s", notes=[1]) == [note]
+    assert record.find_entries("s", mark="tea") == [note]
+    assert record.find_entries("s") == record.find_entries("s", [3], [3]) == []
 
 
 def test_names_of_two_homes_differ(tmp_path: Path) -> None:
     here, there = Record(tmp_path / "a"), Record(tmp_path / "b")
-    assert here.name("turn") != there.name("turn")
-    assert here.name("turn", "1") != here.name("turn1")
+    assert here.derive_name("turn") != there.derive_name("turn")
+    assert here.derive_name("turn", "1") != here.derive_name("turn1")

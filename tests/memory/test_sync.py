@@ -1,4 +1,5 @@
-"""What a memory service is told, and when: each turn once, however it is put together, and the past on demand."""
+"""What a memory service is told, and when: each turn once, however it is put together, and the past
+on demand."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from core.store.mailbox import OutboxCounts
-from core.types import Scope
+from core.types import CarryOver, Scope
 from tests.fixtures.memory_service import KEY, MemoryService, memory_service
 from tests.fixtures.provider_harness import ANA, ProviderHarness, harness, provider
 from tests.fixtures.stored_history import StoredHistory
@@ -27,22 +28,31 @@ async def service() -> AsyncIterator[MemoryService]:
 
 
 def life(home: Path, service: MemoryService) -> AbstractAsyncContextManager[ProviderHarness]:
-    jotter = provider(home, "jotter", {"url": service.url, "key": "JOTTER_KEY"}, {"JOTTER_KEY": KEY})
+    jotter = provider(
+        home, "jotter", {"url": service.url, "key": "JOTTER_KEY"}, {"JOTTER_KEY": KEY}
+    )
     return harness(home, [jotter])
 
 
 def asked(service: MemoryService) -> Sequence[str]:
     """What people said, as the service has it, in order."""
     texts = [text for _, text in service.held.values()]
-    return [line.removeprefix("user: ") for text in texts for line in text.split("\n") if line.startswith("user: ")]
+    return [
+        line.removeprefix("user: ")
+        for text in texts
+        for line in text.split("\n")
+        if line.startswith("user: ")
+    ]
 
 
-async def test_what_lost_its_beginning_is_not_told_again(home: Path, service: MemoryService) -> None:
+async def test_what_lost_its_beginning_is_not_told_again(
+    home: Path, service: MemoryService
+) -> None:
     async with life(home, service) as one, one.working():
         await one.turn("the secret", "and the rest")
         await one.carried(1)
         session = await one.session()
-        first = (await one.conversations.history(session, frozenset({ANA})))[0]
+        first = (await one.conversations.load_history(session, frozenset({ANA})))[0]
         await StoredHistory(one.database).execute(
             "UPDATE messages SET kind = 'command', text = '' WHERE id = :id", id=first.id
         )
@@ -68,19 +78,23 @@ async def test_the_past_is_told_on_demand_and_once(home: Path, service: MemorySe
         assert asked(service) == ["lately"], "what was said before is told to nobody unasked"
         assert await one.queue.catch_up(EVER) == many
         await one.carried(1 + many)
-        assert sorted(asked(service)) == sorted(["lately", *(f"long ago {number}" for number in range(many))])
+        assert sorted(asked(service)) == sorted(
+            ["lately", *(f"long ago {number}" for number in range(many))]
+        )
         assert await one.queue.catch_up(EVER) == 0, "all of it is known"
-        assert await one.outbox.counts("memory:jotter:") == OutboxCounts(held=0, due=0, dead=0)
+        assert await one.outbox.count_items("memory:jotter:") == OutboxCounts(held=0, due=0, dead=0)
     assert len(service.told) == len(service.held) == many + 1
 
 
-async def test_what_was_given_up_is_told_when_it_is_asked_for(home: Path, service: MemoryService) -> None:
+async def test_what_was_given_up_is_told_when_it_is_asked_for(
+    home: Path, service: MemoryService
+) -> None:
     async with life(home, service) as one, one.working():
         service.mood = "refusing"
         await one.turn("one")
         await one.carried(1)
         assert one.ends == ["buried"]
-        counts = await one.outbox.counts("memory:jotter:")
+        counts = await one.outbox.count_items("memory:jotter:")
         assert counts == OutboxCounts(held=0, due=0, dead=1)
         assert "the service says 422" in counts.error
         service.mood = "well"
@@ -88,7 +102,7 @@ async def test_what_was_given_up_is_told_when_it_is_asked_for(home: Path, servic
         one.worker.wake()
         await one.carried(2)
         assert asked(service) == ["one"]
-        assert (await one.outbox.counts("memory:jotter:")).dead == 0
+        assert (await one.outbox.count_items("memory:jotter:")).dead == 0
 
 
 async def test_a_turn_in_whose_middle_it_was_condensed_is_told_whole_and_forgotten_whole(
@@ -105,13 +119,21 @@ async def test_a_turn_in_whose_middle_it_was_condensed_is_told_whole_and_forgott
         last = first
         for number in range(2):
             # Each time more than the window holds was found.
-            child = replace(last, id=0, parent_id=last.id, opens_at=said.id, started_at=one.clock.now())
+            child = replace(
+                last,
+                id=0,
+                parent_id=last.id,
+                carry_over=CarryOver(opens_at=said.id),
+                started_at=one.clock.now(),
+            )
             summary = replace(one._row(last, "user", "a summary", None), kind="summary")
             last = await one.conversations.create(child, "compression", summary=summary)
             await one.memory.on_session_end(first, [])
             if not number:
                 await one.conversations.append([replace(calling, session_id=last.id)])
-        (answer,) = await one.conversations.append([one._row(last, "assistant", "It is long.", None)])
+        (answer,) = await one.conversations.append(
+            [one._row(last, "assistant", "It is long.", None)]
+        )
         await one.over(last)
         await one.turn("something new")
         await one.carried(3)

@@ -1,7 +1,10 @@
-"""What was erased, edited or deleted here goes from the memory services as well, whoever runs and whatever fails."""
+"""What was erased, edited or deleted here goes from the memory services as well, whoever runs and
+whatever fails."""
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
@@ -10,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from core.memory.provider import Forgotten, MemoryProvider
+from core.store.erasure import erase_messages
 from core.store.mailbox import OutboxCounts
 from core.store.notes import NoteChange
-from core.store.rows import load_answer
+from core.store.rows import Connection, load_answer
 from core.store.sync import SyncTask
 from core.types import Message, Session, ToolContext
 from gateway.delivery import Delivery, memory_reply
@@ -32,30 +36,35 @@ async def service() -> AsyncIterator[MemoryService]:
 
 
 def life(home: Path, service: MemoryService) -> AbstractAsyncContextManager[ProviderHarness]:
-    jotter = provider(home, "jotter", {"url": service.url, "key": "JOTTER_KEY"}, {"JOTTER_KEY": KEY})
+    jotter = provider(
+        home, "jotter", {"url": service.url, "key": "JOTTER_KEY"}, {"JOTTER_KEY": KEY}
+    )
     return harness(home, [jotter])
 
 
 async def ids(one: ProviderHarness, *texts: str) -> list[int]:
-    rows = await one.conversations.history(await one.session(), frozenset({ANA}))
+    rows = await one.conversations.load_history(await one.session(), frozenset({ANA}))
     return [row.id for row in rows if row.text in texts]
 
 
 async def erase(one: ProviderHarness, *texts: str) -> Sequence[str]:
-    """As /forget does it: the services are asked, then the rows go."""
+    """As /forget does it: the rows go, and the services are asked in the same transaction."""
     gone = await ids(one, *texts)
-    said = await one.queue.forget(gone)
-    for number in gone:
-        await StoredHistory(one.database).execute(
-            "UPDATE messages SET kind = 'command', text = '' WHERE id = :id", id=number
-        )
-    return said
+
+    def erase_rows(connection: Connection) -> Sequence[str]:
+        names = one.queue.queue_erasure(gone, [], connection)
+        erase_messages(connection, gone)
+        return names
+
+    return await one.database.write(erase_rows)
 
 
 async def queued(one: ProviderHarness) -> Sequence[SyncTask]:
     """The tasks in the outbox, as they are read back."""
     tasks = []
-    for key, payload in await StoredHistory(one.database).execute("SELECT key, payload FROM outbox ORDER BY id"):
+    for key, payload in await StoredHistory(one.database).execute(
+        "SELECT key, payload FROM outbox ORDER BY id"
+    ):
         answer = load_answer(str(payload))
         assert answer is not None
         task = SyncTask.parse(str(key), answer.text)
@@ -68,7 +77,7 @@ async def amend(one: ProviderHarness, external_id: str, text: str | None) -> Non
     """As the platform tells it: reworded, or erased (None)."""
     message_id = await one.conversations.amend((await one.session()).address, external_id, text)
     assert message_id is not None
-    await one.memory.amended(message_id)
+    await one.memory.resync_messages(message_id)
 
 
 async def test_what_is_to_go_is_in_the_outbox_by_ids_and_read_back(home: Path) -> None:
@@ -78,7 +87,9 @@ async def test_what_is_to_go_is_in_the_outbox_by_ids_and_read_back(home: Path) -
         assert await one.queue.forget(gone) == await one.queue.forget(gone) == ["scribe"]
         _, forgetting, again = await queued(one)
         assert (forgetting.hook, forgetting.scope, list(forgetting.ids)) == ("on_forget", ANA, gone)
-        assert again == replace(forgetting, turn=again.turn, hook="sync_turn"), "asked twice they are the same"
+        assert again == replace(forgetting, turn=again.turn, hook="sync_turn"), (
+            "asked twice they are the same"
+        )
         await one.queue.forget(gone, stamp="later")
         assert len({task.key for task in await queued(one)}) == 5
 
@@ -87,10 +98,12 @@ async def test_nobody_was_told_so_nobody_is_asked(home: Path) -> None:
     async with harness(home) as one:
         await one.turn("a secret")
         assert await erase(one, "a secret") == []
-        assert await one.outbox.counts() == OutboxCounts(held=0, due=0, dead=0)
+        assert await one.outbox.count_items() == OutboxCounts(held=0, due=0, dead=0)
 
 
-async def test_what_was_erased_goes_there_and_what_was_told_with_it_stays(home: Path, service: MemoryService) -> None:
+async def test_what_was_erased_goes_there_and_what_was_told_with_it_stays(
+    home: Path, service: MemoryService
+) -> None:
     async with life(home, service) as one, one.working():
         await one.turn("my secret is blue", "my dog is Rex")
         await one.carried(1)
@@ -103,13 +116,19 @@ async def test_what_was_erased_goes_there_and_what_was_told_with_it_stays(home: 
         assert "my dog is Rex" in str(service.held)
 
 
-async def test_it_is_asked_while_nobody_runs_and_after_failures(home: Path, service: MemoryService) -> None:
+async def test_it_is_asked_while_nobody_runs_and_after_failures(
+    home: Path, service: MemoryService
+) -> None:
     async with life(home, service) as one, one.working():
         await one.turn("my secret is blue")
         await one.carried(1)
     async with harness(home) as one:
-        assert await erase(one, "my secret is blue"), "from the command line, say: no service is loaded there"
-        items = await StoredHistory(one.database).execute("SELECT key, payload FROM outbox WHERE payload NOT NULL")
+        assert await erase(one, "my secret is blue"), (
+            "from the command line, say: no service is loaded there"
+        )
+        items = await StoredHistory(one.database).execute(
+            "SELECT key, payload FROM outbox WHERE payload NOT NULL"
+        )
         assert len(items) == 2
         assert "secret" not in str(items)
     async with life(home, service) as one, one.working():
@@ -122,14 +141,22 @@ async def test_it_is_asked_while_nobody_runs_and_after_failures(home: Path, serv
         await one.watch.until(lambda: service.held == {})
 
 
-async def test_an_edit_is_told_anew_and_a_deletion_only_forgotten(home: Path, service: MemoryService) -> None:
+async def test_an_edit_is_told_anew_and_a_deletion_only_forgotten(
+    home: Path, service: MemoryService
+) -> None:
     async with life(home, service) as one, one.working():
         session = await one.session()
         for number, text in (("8", "the key is red"), ("9", "the cat is Tom")):
             said = Message(
-                role="user", text=text, session_id=session.id, created_at=one.clock.now(), external_id=number
+                role="user",
+                text=text,
+                session_id=session.id,
+                created_at=one.clock.now(),
+                external_id=number,
             )
-            answer = Message(role="assistant", text="k", session_id=session.id, created_at=one.clock.now())
+            answer = Message(
+                role="assistant", text="k", session_id=session.id, created_at=one.clock.now()
+            )
             await one.conversations.append([said, answer])
             await one.over(session)
         await one.carried(2)
@@ -141,7 +168,9 @@ async def test_an_edit_is_told_anew_and_a_deletion_only_forgotten(home: Path, se
         ]
         await amend(one, "9", None)
         await one.carried(6)
-        assert [text.split("\n")[0] for _, text in service.held.values()] == ["user: the key is green"]
+        assert [text.split("\n")[0] for _, text in service.held.values()] == [
+            "user: the key is green"
+        ]
 
 
 async def test_what_was_not_told_yet_is_not_forgotten_and_nothing_is_told_twice(
@@ -152,13 +181,17 @@ async def test_what_was_not_told_yet_is_not_forgotten_and_nothing_is_told_twice(
         await one.carried(1)
         session = await one.session()
         said = Message(
-            role="user", text="the cat is Tom", session_id=session.id, created_at=one.clock.now(), external_id="9"
+            role="user",
+            text="the cat is Tom",
+            session_id=session.id,
+            created_at=one.clock.now(),
+            external_id="9",
         )
         await one.conversations.append([said])
         for text in ("the cat is Max", None):
             await amend(one, "9", text)
         assert await erase(one, "the cat is Tom") == []
-        assert await one.outbox.counts("memory:jotter:") == OutboxCounts(held=0, due=0, dead=0)
+        assert await one.outbox.count_items("memory:jotter:") == OutboxCounts(held=0, due=0, dead=0)
         assert len(service.told) == 1
 
 
@@ -195,8 +228,15 @@ async def test_changes_of_notes_are_forgotten_by_their_names(home: Path) -> None
     scribe = Scribe()
     async with harness(home, [scribe]) as one, one.working():
         for scope in (ANA, BEN):
-            change = NoteChange(scope=scope, target="user", action="add", before=None, after="tea", at=one.clock.now())
-            await one.notes.log(change)
+            change = NoteChange(
+                scope=scope,
+                target="user",
+                action="add",
+                before=None,
+                after="tea",
+                at=one.clock.now(),
+            )
+            await one.notes.log_changes(change)
         await one.memory.on_memory_write()
         await one.carried(2)
         assert await one.queue.forget([], scribe.noted)
@@ -225,11 +265,13 @@ async def test_one_that_cannot_forget_is_told_to_the_owner_once(home: Path) -> N
         await one.watch.until(lambda: len(one.ends) >= 4)
         assert "buried" in one.ends
         assert set(one.notices) == {("keeps", "scribe", "")}
-        counts = await one.outbox.counts("memory:scribe:")
+        counts = await one.outbox.count_items("memory:scribe:")
         assert "has no way to erase what it was told" in counts.error
 
 
-@pytest.mark.parametrize(("kind", "told"), [(Keeper, ["the dog is Rex"]), (Scribe, ["the dog is Rex"] * 2)])
+@pytest.mark.parametrize(
+    ("kind", "told"), [(Keeper, ["the dog is Rex"]), (Scribe, ["the dog is Rex"] * 2)]
+)
 async def test_what_was_told_with_it_is_told_anew_only_to_one_that_forgets(
     home: Path, kind: type[Scribe], told: list[str]
 ) -> None:
@@ -249,12 +291,40 @@ async def delivered(harness: GatewayHarness) -> None:
     """All that waits for a memory is brought to it."""
     services = harness.services
     post = Delivery(services.inbox, services.outbox, services.clock, {})
-    while items := await services.outbox.due(services.clock.now(), ["memory"]):
+    while items := await services.outbox.list_due(services.clock.now(), ["memory"]):
         for outbox_item in items:
             assert outbox_item.answer is not None
             reply = memory_reply(harness.memory)
             post.begin(outbox_item, reply)
             assert await post.deliver(outbox_item, reply, outbox_item.answer)
+
+
+async def test_memory_service_that_is_quicker_than_the_erasure_does_not_get_the_words_again(
+    home: Path,
+) -> None:
+    """The journal is a pipe without a reader: the erasure waits there, after everything outside of
+    state.db is erased and before the rows are."""
+    plugged(home, "diary")
+    (home / "mneme.log").write_text("The drawer opens with zanzibar.\n")
+    journal = home.with_name(f"{home.name}.erasures")
+    async with open_gateway(home, ScriptedModel(), "[memory.providers.diary]\n") as harness:
+        await harness.say("The drawer opens with zanzibar.")
+        await delivered(harness)
+        os.mkfifo(journal)
+        await harness.say("/forget zanzibar")
+        receipt = asyncio.create_task(harness.say("yes"))
+        async with asyncio.timeout(30):
+            while (home / "mneme.log").stat().st_size:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        await delivered(harness)
+        reader = os.open(journal, os.O_RDONLY | os.O_NONBLOCK)
+        assert "diary knew of it" in (await receipt).text
+        os.close(reader)
+        await delivered(harness)
+        assert (
+            "zanzibar"
+            not in (home / "providers" / "diary" / "account%3Atelegram%3A42.txt").read_text()
+        )
 
 
 async def test_forget_and_edits_reach_the_files_of_a_plugin(home: Path) -> None:
@@ -272,8 +342,10 @@ async def test_forget_and_edits_reach_the_files_of_a_plugin(home: Path) -> None:
         assert "zanzibar" not in file.read_text()
         assert "Rex" in file.read_text()
         assert rex.receipt is not None
-        edited = harness.inbound("My dog is called Max.", kind="edit", message_id=rex.receipt.key.rpartition(":")[2])
-        await harness.router.admit(edited, KeptReply())
+        edited = harness.inbound(
+            "My dog is called Max.", kind="edit", message_id=rex.receipt.key.rpartition(":")[2]
+        )
+        await harness.admission.admit(edited, KeptReply())
         await delivered(harness)
         assert "Rex" not in file.read_text()
         assert "Max" in file.read_text()

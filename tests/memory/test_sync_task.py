@@ -26,24 +26,32 @@ def queue(database: Database) -> SyncQueue:
 
 async def queued(stored: StoredHistory, hook: str) -> Sequence[str]:
     """The third and fourth part of the keys of these tasks, in order."""
-    found = await stored.execute("SELECT key FROM outbox WHERE key LIKE :hook ORDER BY id", hook=f"%:{hook}")
+    found = await stored.execute(
+        "SELECT key FROM outbox WHERE key LIKE :hook ORDER BY id", hook=f"%:{hook}"
+    )
     return [":".join(str(key).split(":")[2:4]) for (key,) in found]
 
 
 async def arguments(queue: SyncQueue, task: SyncTask) -> tuple[Any, ...]:
-    found = await queue.arguments(task)
+    found = await queue.load_arguments(task)
     assert found is not None
     return found
 
 
 def test_a_key_says_everything_and_is_read_back() -> None:
-    task = SyncTask(provider="jotter", session="12", turn="3", hook="sync_turn", lane="5")
+    task = SyncTask(
+        provider="jotter", session="12", turn="3", hook="sync_turn", conversation_key="5"
+    )
     assert task.key == "memory:jotter:12:3:sync_turn"
     assert SyncTask.parse(task.key) == task
 
 
-async def test_a_turn_that_an_earlier_version_queued_is_told(database: Database, queue: SyncQueue) -> None:
-    session, first, second, *_ = await StoredHistory(database).session(["a hat", "yes", "a coat", "no"])
+async def test_a_turn_that_an_earlier_version_queued_is_told(
+    database: Database, queue: SyncQueue
+) -> None:
+    session, first, second, *_ = await StoredHistory(database).session(
+        ["a hat", "yes", "a coat", "no"]
+    )
     for turn in (f"{first}", f"{first}-{second}", f"{first}-{second}.3f09"):
         task = SyncTask.parse(f"memory:jotter:{session}:{turn}:sync_turn")
         assert task is not None
@@ -51,7 +59,9 @@ async def test_a_turn_that_an_earlier_version_queued_is_told(database: Database,
         assert ([row.id for row in told], key) == ([first, second], task.key)
 
 
-@pytest.mark.parametrize("key", ["", "turn:telegram:1:message:2", "memory:a:1:2:prefetch", "memory:a:1:2"])
+@pytest.mark.parametrize(
+    "key", ["", "turn:telegram:1:message:2", "memory:a:1:2:prefetch", "memory:a:1:2"]
+)
 def test_what_is_no_task(key: str) -> None:
     assert SyncTask.parse(key) is None
 
@@ -73,41 +83,55 @@ def test_what_is_no_task(key: str) -> None:
 async def test_a_turn_is_told_once_it_is_answered(
     database: Database, queue: SyncQueue, said: str, turns: list[int]
 ) -> None:
-    """A letter a row: u a person, c a call of a tool, t its result, a an answer, j what a job delivered."""
+    """A letter a row: u a person, c a call of a tool, t its result, a an answer, j what a job
+    delivered."""
     stored = StoredHistory(database)
     roles = {"u": "user", "c": "assistant", "t": "tool", "a": "assistant", "j": "assistant"}
     session, *ids = await stored.session([(roles[sign], sign) for sign in said])
     await stored.execute("UPDATE messages SET tool_name = 'x' WHERE text IN ('c', 't')")
     await stored.execute("UPDATE messages SET origin = 'job' WHERE text = 'j'")
-    assert await queue.tell(session) == bool(turns)
+    assert await queue.queue_turns(session) == bool(turns)
     firsts = [ids[turn - 1] for turn in turns]
     assert await queued(stored, "sync_turn") == [f"{session}:{first}" for first in firsts]
 
 
-async def test_turns_are_told_several_at_once_where_a_service_wants_that(database: Database) -> None:
+async def test_turns_are_told_several_at_once_where_a_service_wants_that(
+    database: Database,
+) -> None:
     stored = StoredHistory(database)
-    queue = SyncQueue(database, SteadyClock(), hooks={"jotter": HOOKS}, every={"jotter": 2})
+    queue = SyncQueue(database, SteadyClock(), hooks={"jotter": HOOKS}, batch_sizes={"jotter": 2})
     session, *ids = await stored.session(["a hat", "yes", "a coat", "no", "a boat", "yes"])
-    assert await queue.tell(session)
+    assert await queue.queue_turns(session)
     assert await queued(stored, "sync_turn") == [f"{session}:{ids[0]}-{ids[3]}"]
-    task = SyncTask(provider="jotter", session=str(session), turn=f"{ids[0]}-{ids[3]}", hook="sync_turn")
+    task = SyncTask(
+        provider="jotter", session=str(session), turn=f"{ids[0]}-{ids[3]}", hook="sync_turn"
+    )
     assert [row.id for row in (await arguments(queue, task))[1]] == ids[:4]
-    assert not await queue.tell(session)
+    assert not await queue.queue_turns(session)
     # The rest is told by a start, and by whoever ends the session at the same moment.
     await stored.execute("UPDATE sessions SET ended_at = last_at, end_reason = 'new'")
-    await asyncio.gather(queue.catch_up(), queue.tell(session))
-    assert await queued(stored, "sync_turn") == [f"{session}:{ids[0]}-{ids[3]}", f"{session}:{ids[4]}"]
+    await asyncio.gather(queue.catch_up(), queue.queue_turns(session))
+    assert await queued(stored, "sync_turn") == [
+        f"{session}:{ids[0]}-{ids[3]}",
+        f"{session}:{ids[4]}",
+    ]
 
 
-async def test_what_another_has_queued_meanwhile_is_not_queued_in_another_group(database: Database) -> None:
+async def test_what_another_has_queued_meanwhile_is_not_queued_in_another_group(
+    database: Database,
+) -> None:
     stored = StoredHistory(database)
-    queue = SyncQueue(database, SteadyClock(), hooks={"jotter": HOOKS}, every={"jotter": 3})
+    queue = SyncQueue(database, SteadyClock(), hooks={"jotter": HOOKS}, batch_sizes={"jotter": 3})
     session, *ids = await stored.session(["a hat", "yes", "a coat", "no"])
     tasks = [
         SyncTask(provider="jotter", session=str(session), turn=turn, hook="sync_turn", last_id=last)
-        for turn, last in ((f"{ids[0]}-{ids[3]}", ids[3]), (f"{ids[2]}", ids[3]), (f"{ids[0]}-{ids[1]}", ids[1]))
+        for turn, last in (
+            (f"{ids[0]}-{ids[3]}", ids[3]),
+            (f"{ids[2]}", ids[3]),
+            (f"{ids[0]}-{ids[1]}", ids[1]),
+        )
     ]
-    await queue._put(tasks)
+    await queue._store_tasks(tasks)
     assert await queued(stored, "sync_turn") == [f"{session}:{ids[0]}-{ids[3]}"]
 
 
@@ -122,16 +146,20 @@ async def test_sessions_of_the_last_day_are_told_and_nothing_imported_unless_ask
     end = SyncTask(provider="jotter", session=str(fresh), turn="0", hook="on_session_end")
     session, rows = await arguments(queue, end)
     lately = session.last_at - timedelta(seconds=90)
-    assert await queue.tell(since=lately) == 1
+    assert await queue.queue_turns(since=lately) == 1
     assert await queued(stored, "sync_turn") == [f"{fresh}:{first}"]
-    assert await queue.tell(since=lately) == 0, "it is told"
-    assert await queue.tell(is_all=True) == 2
-    assert [key.split(":")[0] for key in await queued(stored, "sync_turn")] == [str(fresh), str(old), str(imported)]
+    assert await queue.queue_turns(since=lately) == 0, "it is told"
+    assert await queue.queue_turns(has_imported=True) == 2
+    assert [key.split(":")[0] for key in await queued(stored, "sync_turn")] == [
+        str(fresh),
+        str(old),
+        str(imported),
+    ]
     assert [row.id for row in rows] == [first, second]
     await stored.execute("UPDATE messages SET kind = 'command', text = '' WHERE id = :id", id=first)
     _, rows = await arguments(queue, end)
     assert [row.id for row in rows] == [second]
-    assert await queue.arguments(replace(end, session=str(10**9))) is None
+    assert await queue.load_arguments(replace(end, session=str(10**9))) is None
 
 
 async def test_the_end_of_a_session_is_told_once_and_again_when_it_went_on(
@@ -140,27 +168,37 @@ async def test_the_end_of_a_session_is_told_once_and_again_when_it_went_on(
     stored = StoredHistory(database)
     session, _, last = await stored.session(["a hat", "yes"])
     await stored.execute("UPDATE sessions SET ended_at = NULL")
-    await queue.tell(session)
+    await queue.queue_turns(session)
     assert await queued(stored, "on_session_end") == []
     await stored.execute("UPDATE sessions SET ended_at = last_at")
     for _ in range(2):
-        await queue.tell(session)
+        await queue.queue_turns(session)
     assert await queued(stored, "on_session_end") == [f"{session}:{last}"]
 
 
 async def test_a_change_of_notes_is_told_once(database: Database, queue: SyncQueue) -> None:
     stored, notes = StoredHistory(database), Notes(database)
     _, message_id, _ = await stored.session(["note that", "done"])
-    change = NoteChange(scope=ANA, target="user", action="add", before=None, after="tea", at=AT, message_id=message_id)
-    await notes.log(change)
-    await queue.tell_notes(AT + timedelta(seconds=1))
+    change = NoteChange(
+        scope=ANA,
+        target="user",
+        action="add",
+        before=None,
+        after="tea",
+        at=AT,
+        message_id=message_id,
+    )
+    await notes.log_changes(change)
+    await queue.queue_notes(AT + timedelta(seconds=1))
     assert await queued(stored, "on_memory_write") == [], "it is older than what is told unasked"
-    await queue.tell_notes(AT)
-    await notes.log(NoteChange(scope=ANA, target="user", action="remove", before="tea", after=None, at=AT))
+    await queue.queue_notes(AT)
+    await notes.log_changes(
+        NoteChange(scope=ANA, target="user", action="remove", before="tea", after=None, at=AT)
+    )
     for _ in range(2):
-        await queue.tell_notes(AT + timedelta(seconds=1))
+        await queue.queue_notes(AT + timedelta(seconds=1))
     ids = [int(key.split(":")[1]) for key in await queued(stored, "on_memory_write")]
     told = SyncTask(provider="jotter", session="notes", turn="0", hook="on_memory_write")
     found = [await arguments(queue, replace(told, turn=str(change_id))) for change_id in ids]
     assert [change.action for (change,) in found] == ["add", "remove"]
-    assert await queue.arguments(replace(told, turn=str(10**9))) is None
+    assert await queue.load_arguments(replace(told, turn=str(10**9))) is None

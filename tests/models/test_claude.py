@@ -1,4 +1,5 @@
-"""The door to the SDK, tried with the real client against the strict double; blocks as they come and as they go."""
+"""The door to the SDK, tried with the real client against the strict double; blocks as they come
+and as they go."""
 
 from __future__ import annotations
 
@@ -51,7 +52,9 @@ class Caller:
         self.clock.advance(seconds=seconds)
 
     async def ask(self, *turns: Any, **options: Any) -> Completion:
-        return await self.claude.complete(request(*turns, **options), self.texts.append, self.waits.append)
+        return await self.claude.complete(
+            request(*turns, **options), self.texts.append, self.waits.append
+        )
 
     async def fail(self, *turns: Any, **options: Any) -> ModelError:
         with pytest.raises(ModelError) as caught:
@@ -70,13 +73,20 @@ def request(*turns: Any, **options: Any) -> Request:
         {"role": roles[index % 2], "content": [text(turn)] if isinstance(turn, str) else list(turn)}
         for index, turn in enumerate(turns or ("Hello",))
     )
-    options = {"system": (text("You are Mneme."),), "model": "claude-sonnet-5-5", "tools": (TOOL,), **options}
+    options = {
+        "system": (text("You are Mneme."),),
+        "model": "claude-sonnet-5-5",
+        "tools": (TOOL,),
+        **options,
+    }
     return Request(messages=messages, **options)
 
 
 @asynccontextmanager
 async def calling(
-    replies: Callable[[dict[str, Any]], Reply] | Iterable[Reply], api: dict[str, Any] | None = None, **options: Any
+    replies: Callable[[dict[str, Any]], Reply] | Iterable[Reply],
+    api: dict[str, Any] | None = None,
+    **options: Any,
 ) -> AsyncIterator[tuple[MessagesApi, Caller]]:
     async with MessagesApi(replies, **{"key": KEY, **(api or {})}) as double:
         caller = Caller(double.url, **options)
@@ -90,7 +100,11 @@ async def test_a_plain_answer() -> None:
     async with calling(["Good day. "]) as (api, caller):
         completion = await caller.ask("Hello")
     assert completion.blocks == (text("Good day."),)
-    assert (completion.text, completion.stop_reason, completion.model) == ("Good day.", "end_turn", "claude-sonnet-5-5")
+    assert (completion.text, completion.stop_reason, completion.model) == (
+        "Good day.",
+        "end_turn",
+        "claude-sonnet-5-5",
+    )
     assert completion.usage.input > 0
     assert completion.usage.output > 0
     assert not api.refusals
@@ -107,13 +121,18 @@ async def test_tools_and_system_are_left_out_when_there_are_none() -> None:
     assert sorted(api.requests[0]) == ["max_tokens", "messages", "model", "stream"]
 
 
-@pytest.mark.parametrize("cut", [{"chunk_chars": 1}, {"chunk_chars": 5, "wire_bytes": 3}, {"is_utf16": True}])
+@pytest.mark.parametrize(
+    "cut", [{"chunk_chars": 1}, {"chunk_chars": 5, "wire_bytes": 3}, {"is_utf16": True}]
+)
 async def test_the_text_so_far_only_grows(cut: dict[str, Any]) -> None:
     async with calling([ModelReply.say(SENTENCE, has_pings=True, **cut)]) as (_, caller):
         completion = await caller.ask()
     assert completion.text == SENTENCE
     assert caller.texts[-1] == SENTENCE
-    assert all(later.startswith(earlier) for earlier, later in zip(caller.texts, caller.texts[1:], strict=False))
+    assert all(
+        later.startswith(earlier)
+        for earlier, later in zip(caller.texts, caller.texts[1:], strict=False)
+    )
     assert len(caller.texts) > 5
 
 
@@ -128,7 +147,12 @@ async def test_half_a_character_that_never_gets_its_other_half_is_replaced() -> 
 async def test_tool_calls_come_whole_however_they_are_cut(is_escaped: bool) -> None:
     arguments = {"content": SENTENCE, "n": [1, 2.5, None, True]}
     reply = ModelReply.call(
-        ("memory", arguments), ("memory", {}), text="Wait.", chunk_chars=1, is_escaped=is_escaped, wire_bytes=7
+        ("memory", arguments),
+        ("memory", {}),
+        text="Wait.",
+        chunk_chars=1,
+        is_escaped=is_escaped,
+        wire_bytes=7,
     )
     async with calling([reply, "Done."]) as (api, caller):
         completion = await caller.ask("Remember")
@@ -138,7 +162,10 @@ async def test_tool_calls_come_whole_however_they_are_cut(is_escaped: bool) -> N
         assert second["input"] == {}
         assert completion.stop_reason == "tool_use"
         assert set(first) == {"type", "id", "name", "input"}
-        results = [{"type": "tool_result", "tool_use_id": call["id"], "content": "ok"} for call in (first, second)]
+        results = [
+            {"type": "tool_result", "tool_use_id": call["id"], "content": "ok"}
+            for call in (first, second)
+        ]
         done = await caller.ask("Remember", completion.blocks, results)
     assert done.text == "Done."
     assert not api.refusals
@@ -147,15 +174,32 @@ async def test_tool_calls_come_whole_however_they_are_cut(is_escaped: bool) -> N
 def test_a_call_that_is_cut_off_with_its_answer_loses_no_text() -> None:
     answer = StreamedAnswer()
     call = {"type": "tool_use", "id": "t1", "name": "memory", "input": {}}
-    answer.take({"type": "message_start", "message": {"model": "m", "usage": {"input_tokens": 3}}})
-    assert answer.take({"type": "content_block_start", "index": 0, "content_block": text("Wait.")}) == "Wait."
-    answer.take({"type": "content_block_start", "index": 1, "content_block": call})
+    answer.add_event(
+        {"type": "message_start", "message": {"model": "m", "usage": {"input_tokens": 3}}}
+    )
+    assert (
+        answer.add_event(
+            {"type": "content_block_start", "index": 0, "content_block": text("Wait.")}
+        )
+        == "Wait."
+    )
+    answer.add_event({"type": "content_block_start", "index": 1, "content_block": call})
     delta = {"type": "input_json_delta", "partial_json": '{"content": "Ana li'}
-    assert answer.take({"type": "content_block_delta", "index": 1, "delta": delta}) == ""
-    answer.take({"type": "content_block_stop", "index": 1})
-    answer.take({"type": "message_delta", "delta": {"stop_reason": "max_tokens"}, "usage": {"output_tokens": 7}})
-    completion = answer.completion("other")
-    assert (completion.text, completion.stop_reason, completion.model) == ("Wait.", "max_tokens", "m")
+    assert answer.add_event({"type": "content_block_delta", "index": 1, "delta": delta}) == ""
+    answer.add_event({"type": "content_block_stop", "index": 1})
+    answer.add_event(
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "max_tokens"},
+            "usage": {"output_tokens": 7},
+        }
+    )
+    completion = answer.build_completion("other")
+    assert (completion.text, completion.stop_reason, completion.model) == (
+        "Wait.",
+        "max_tokens",
+        "m",
+    )
     assert (completion.usage.input, completion.usage.output) == (3, 7)
 
 
@@ -186,7 +230,15 @@ async def test_text_around_a_call_is_parted() -> None:
 
 @pytest.mark.parametrize(
     "reason",
-    ["end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal", "model_context_window_exceeded"],
+    [
+        "end_turn",
+        "max_tokens",
+        "stop_sequence",
+        "tool_use",
+        "pause_turn",
+        "refusal",
+        "model_context_window_exceeded",
+    ],
 )
 async def test_every_stop_reason_passes(reason: str) -> None:
     async with calling([ModelReply.say("So far", stop_reason=reason)]) as (_, caller):
@@ -202,12 +254,20 @@ async def test_stop_reasons_nobody_knows_and_answers_without_one_or_without_cont
     ]
     async with calling(replies) as (_, caller):
         answers = [await caller.ask() for _ in replies]
-    assert [answer.stop_reason for answer in answers] == ["newly_invented", "end_turn", "tool_use", "refusal"]
+    assert [answer.stop_reason for answer in answers] == [
+        "newly_invented",
+        "end_turn",
+        "tool_use",
+        "refusal",
+    ]
     assert (answers[3].blocks, answers[3].text) == ((), "")
 
 
 async def test_a_paused_turn_is_given_back_as_it_is() -> None:
-    async with calling([ModelReply.say("Looking ... ", stop_reason="pause_turn"), "Found."]) as (api, caller):
+    async with calling([ModelReply.say("Looking ... ", stop_reason="pause_turn"), "Found."]) as (
+        api,
+        caller,
+    ):
         paused = await caller.ask("Look")
         assert (await caller.ask("Look", paused.blocks)).text == "Found."
     assert not api.refusals
@@ -314,14 +374,14 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 
 @given(VALUES)
 def test_everything_sound_can_be_written_and_stays_as_it_is(value: Any) -> None:
-    sound = claude.sound(value)
+    sound = claude.make_json_safe(value)
     assert json.loads(json.dumps(sound, ensure_ascii=False, allow_nan=False).encode()) == sound
-    assert claude.sound(sound) == sound
+    assert claude.make_json_safe(sound) == sound
 
 
 def test_two_halves_become_one_character() -> None:
-    assert claude.sound("a\ud83d\ude00b") == "a😀b"
-    assert claude.sound("\ude00\ud83d") == "\ufffd\ufffd"
+    assert claude.make_json_safe("a\ud83d\ude00b") == "a😀b"
+    assert claude.make_json_safe("\ude00\ud83d") == "\ufffd\ufffd"
 
 
 def test_only_what_can_be_sent_back_is_kept() -> None:
@@ -330,10 +390,16 @@ def test_only_what_can_be_sent_back_is_kept() -> None:
         {"type": "thinking", "thinking": "hm", "signature": "s", "extra": 1},
         {"type": "thinking", "thinking": "cut off"},
         {"type": "redacted_thinking", "data": ""},
-        {"type": "tool_use", "id": "a", "name": "n", "input": {"x": float("inf")}, "caller": {"type": "direct"}},
+        {
+            "type": "tool_use",
+            "id": "a",
+            "name": "n",
+            "input": {"x": float("inf")},
+            "caller": {"type": "direct"},
+        },
         {"type": "text", "text": "end \n", "citations": []},
     ]
-    assert claude.kept(blocks) == (
+    assert claude.build_input_blocks(blocks) == (
         {"type": "thinking", "thinking": "hm", "signature": "s"},
         {"type": "tool_use", "id": "a", "name": "n", "input": {"x": None}},
         {"type": "text", "text": "end"},
@@ -342,11 +408,15 @@ def test_only_what_can_be_sent_back_is_kept() -> None:
 
 @pytest.mark.parametrize(
     "block",
-    [{"type": "web_search_tool_result"}, {}, {"type": "tool_use", "id": "a", "name": "n", "input": "{}"}],
+    [
+        {"type": "web_search_tool_result"},
+        {},
+        {"type": "tool_use", "id": "a", "name": "n", "input": "{}"},
+    ],
 )
 def test_what_cannot_be_kept_is_an_error(block: dict[str, Any]) -> None:
     with pytest.raises(ModelError):
-        claude.kept([block])
+        claude.build_input_blocks([block])
 
 
 def test_marks_are_taken_off_and_nothing_else() -> None:
@@ -356,6 +426,12 @@ def test_marks_are_taken_off_and_nothing_else() -> None:
     def request(marks: dict[str, Any]) -> Request:
         said = {"type": "text", "text": "s", **marks}
         asked = {"role": "user", "content": [said]}
-        return Request(system=(said,), messages=(asked, {"role": "assistant", "content": [{**call, **marks}]}))
+        return Request(
+            system=(said,), messages=(asked, {"role": "assistant", "content": [{**call, **marks}]})
+        )
 
-    assert claude.unmarked(request(mark)) == claude.unmarked(request({})) == request({})
+    assert (
+        claude.strip_cache_marks(request(mark))
+        == claude.strip_cache_marks(request({}))
+        == request({})
+    )

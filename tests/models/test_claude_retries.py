@@ -1,4 +1,5 @@
-"""What happens when a model call fails: sentences, what is tried again and how long after, broken streams, reach."""
+"""What happens when a model call fails: sentences, what is tried again and how long after, broken
+streams, reach."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("reply", "sentence", "is_retryable"), ERRORS)
-async def test_every_error_has_its_sentence(reply: ModelReply, sentence: str, is_retryable: bool) -> None:
+async def test_every_error_has_its_sentence(
+    reply: ModelReply, sentence: str, is_retryable: bool
+) -> None:
     async with calling([reply] * 5) as (api, caller):
         error = await caller.fail()
     assert sentence in str(error)
@@ -53,7 +56,11 @@ async def test_every_error_has_its_sentence(reply: ModelReply, sentence: str, is
 
 
 async def test_it_is_said_why_and_when_it_is_tried_again() -> None:
-    replies: list[Reply] = [ModelReply.fail(529, retry_after="4"), ModelReply.fail(429, retry_after_ms="1500"), "Here."]
+    replies: list[Reply] = [
+        ModelReply.fail(529, retry_after="4"),
+        ModelReply.fail(429, retry_after_ms="1500"),
+        "Here.",
+    ]
     async with calling(replies) as (_, caller):
         assert (await caller.ask()).text == "Here."
     assert caller.waits == [
@@ -86,9 +93,11 @@ async def test_a_server_that_asks_for_no_pause_is_not_stormed() -> None:
 
 
 @pytest.mark.parametrize("after_events", [0, 1, 6])
-async def test_a_call_that_hangs_is_tried_a_second_time_within_the_patience(after_events: int) -> None:
+async def test_a_call_that_hangs_is_tried_a_second_time_within_the_patience(
+    after_events: int,
+) -> None:
     silent = ModelReply.say(SENTENCE, hold=asyncio.Event(), after_events=after_events)
-    async with calling([silent, "Here."], patience_s=2.4) as (_, caller), asyncio.timeout(2.0):
+    async with calling([silent, "Here."], timeout_s=2.4) as (_, caller), asyncio.timeout(2.0):
         assert (await caller.ask()).text == "Here."
     assert caller.waits == ["The model took too long to answer; trying again in 2 s (2 of 5)."]
 
@@ -124,7 +133,9 @@ async def test_a_broken_stream_starts_over_once(fault: Any) -> None:
         error = await caller.fail()
     assert error.is_retryable
     assert len(api.requests) == 2
-    assert sum(len(text) < len(before) for before, text in pairwise(caller.texts)) == 1, "the second try starts over"
+    assert sum(len(text) < len(before) for before, text in pairwise(caller.texts)) == 1, (
+        "the second try starts over"
+    )
 
 
 async def test_a_broken_stream_and_a_refused_connection_count_together() -> None:
@@ -144,7 +155,9 @@ async def test_an_overload_before_the_first_word_is_tried_as_any_overload() -> N
 
 
 async def test_an_error_in_the_stream_that_cannot_be_helped() -> None:
-    broken = ModelReply.say(SENTENCE, fault="error", error="invalid_request_error", words="no", after_events=5)
+    broken = ModelReply.say(
+        SENTENCE, fault="error", error="invalid_request_error", words="no", after_events=5
+    )
     async with calling([broken]) as (api, caller):
         error = await caller.fail()
     assert "refused the request (400): no" in str(error)
@@ -206,7 +219,7 @@ async def test_a_server_that_speaks_no_http_or_hangs_up() -> None:
 @pytest.mark.parametrize("after_events", [0, 6])
 async def test_a_server_that_falls_silent(after_events: int) -> None:
     reply = ModelReply.say(SENTENCE, hold=asyncio.Event(), after_events=after_events)
-    async with calling([reply], patience_s=0.2, tries=1) as (_, caller):
+    async with calling([reply], timeout_s=0.2, tries=1) as (_, caller):
         error = await caller.fail()
     assert str(error) == "The model took too long to answer."
     assert error.is_retryable
@@ -215,23 +228,23 @@ async def test_a_server_that_falls_silent(after_events: int) -> None:
 async def test_reach_says_what_is_there() -> None:
     async with MessagesApi(["Hi"], key=KEY) as api:
         claude = Claude(api_key=KEY, base_url=api.url, clock=SteadyClock())
-        assert await claude.reach("claude-sonnet-5-5") == f"claude-sonnet-5-5 answers at {api.url}."
+        assert await claude.probe("claude-sonnet-5-5") == f"claude-sonnet-5-5 answers at {api.url}."
         with pytest.raises(ModelError, match="no model named claude-sonnet-9"):
-            await claude.reach("claude-sonnet-9")
+            await claude.probe("claude-sonnet-9")
         await claude.close()
         stranger = Claude(api_key="wrong", base_url=api.url, clock=SteadyClock())
         with pytest.raises(ModelError, match="does not accept the key"):
-            await stranger.reach("claude-sonnet-5-5")
+            await stranger.probe("claude-sonnet-5-5")
         await stranger.close()
 
 
 async def test_reach_asks_local_servers_for_a_word() -> None:
     async with MessagesApi(["Hi"], is_local=True) as api:
         claude = Claude(api_key=None, base_url=api.url, clock=SteadyClock())
-        assert await claude.reach("llama") == f"llama answers at {api.url}."
+        assert await claude.probe("llama") == f"llama answers at {api.url}."
         assert api.requests[0]["max_tokens"] == 1
         await claude.close()
     gone = Claude(api_key=None, base_url=api.url, clock=SteadyClock())
     with pytest.raises(ModelError, match="cannot be reached"):
-        await gone.reach("llama")
+        await gone.probe("llama")
     await gone.close()

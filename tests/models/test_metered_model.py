@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from core.errors import ModelError, StoreError
-from core.models.wrappers import MeteredModel
+from core.models.metering import MeteredModel
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.store.usage import MissCause, ModelCall, UsageLog, disturb
-from core.types import Completion, Payer, Request, Usage
+from core.store.usage_and_limits import MissCause, ModelCall, UsageLog, record_prefix_break
+from core.types import BillingScope, Completion, Request, Usage
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, opened
 from tests.fixtures.scripted_model import ScriptedModel, says
@@ -29,7 +29,9 @@ def _text(text: str) -> dict[str, Any]:
 
 def _turns(*texts: str) -> tuple[dict[str, Any], ...]:
     roles = ("user", "assistant")
-    return tuple({"role": roles[number % 2], "content": [_text(text)]} for number, text in enumerate(texts))
+    return tuple(
+        {"role": roles[number % 2], "content": [_text(text)]} for number, text in enumerate(texts)
+    )
 
 
 class _Desk:
@@ -45,7 +47,7 @@ class _Desk:
             system=(_text("You are Mneme."),),
             messages=_turns("Hello"),
             model="sonnet",
-            payer=Payer(session_id=session_id),
+            billing=BillingScope(session_id=session_id),
         )
         self.second = replace(self.first, messages=_turns("Hello", "ok", "And now?"))
 
@@ -54,7 +56,11 @@ class _Desk:
         return await self.meter.complete(request, lambda _: None, lambda _: None)
 
     async def causes(self) -> dict[MissCause, int]:
-        return {one.miss: one.missed for one in (await self.calls.spent(MINE)).sums if one.miss is not None}
+        return {
+            one.miss: one.missed
+            for one in (await self.calls.load_spending(MINE)).sums
+            if one.miss is not None
+        }
 
 
 @pytest.fixture
@@ -69,7 +75,7 @@ async def test_a_prefix_that_is_read_is_no_miss(router: _Desk) -> None:
     await router.ask(router.second, READ)
     await router.ask(router.second, replace(READ, cache_read=1045))
     assert await router.causes() == {"first": 1000}
-    spending = await router.calls.spent(MINE)
+    spending = await router.calls.load_spending(MINE)
     sums = [(one.kind, one.model, one.miss, one.calls, one.usage.output) for one in spending.sums]
     assert sums == [("chat", "scripted", None, 2, 10), ("chat", "scripted", "first", 1, 5)]
 
@@ -102,9 +108,11 @@ async def test_a_prefix_that_is_kept_for_an_hour_outlasts_a_pause(router: _Desk)
 
 async def test_what_was_disturbed_is_the_cause_once(router: _Desk) -> None:
     await router.ask(router.first, FULL)
-    session_id = router.first.payer.session_id
+    session_id = router.first.billing.session_id
     assert session_id is not None
-    await router.database.write(lambda connection: disturb(connection, session_id, "forget"))
+    await router.database.write(
+        lambda connection: record_prefix_break(connection, session_id, "forget")
+    )
     await router.ask(router.second, NOTHING_READ)
     await router.ask(router.second, NOTHING_READ)
     assert await router.causes() == {"first": 1000, "forget": 1000, "evicted": 1050}
@@ -118,15 +126,22 @@ async def test_a_server_without_a_cache_misses_nothing(router: _Desk) -> None:
 
 async def test_what_used_no_tokens_is_not_entered(router: _Desk) -> None:
     await router.ask(router.first, Usage())
-    assert (await router.calls.spent(MINE)).sums == []
+    assert (await router.calls.load_spending(MINE)).sums == []
 
 
 async def test_other_kinds_are_entered_and_miss_nothing(router: _Desk) -> None:
     await router.ask(router.first, FULL)
     await router.ask(replace(router.second, kind="title"), NOTHING_READ)
-    await router.ask(Request(system=(), messages=_turns("x"), kind="expansion", payer=Payer(scope=ANA)), FULL)
+    await router.ask(
+        Request(system=(), messages=_turns("x"), kind="expansion", billing=BillingScope(scope=ANA)),
+        FULL,
+    )
     await router.ask(Request(system=(), messages=_turns("x")), FULL)
-    assert sorted(one.kind for one in (await router.calls.spent(MINE)).sums) == ["chat", "expansion", "title"]
+    assert sorted(one.kind for one in (await router.calls.load_spending(MINE)).sums) == [
+        "chat",
+        "expansion",
+        "title",
+    ]
     assert await router.causes() == {"first": 1000}
 
 
@@ -134,17 +149,19 @@ async def test_a_model_that_fails_costs_nothing(router: _Desk) -> None:
     router.model.script.append(ModelError("overloaded"))
     with pytest.raises(ModelError):
         await router.meter.complete(router.first, lambda _: None, lambda _: None)
-    assert (await router.calls.spent(MINE)).sums == []
+    assert (await router.calls.load_spending(MINE)).sums == []
 
 
 class _ShutBooks(UsageLog):
     """Books on a disk that is out of order."""
 
-    async def keep(self, call: ModelCall) -> None:
+    async def log(self, call: ModelCall) -> None:
         raise StoreError("the disk is full")
 
 
-async def test_books_that_cannot_be_written_cost_nobody_an_answer(database: Database, clock: SteadyClock) -> None:
+async def test_books_that_cannot_be_written_cost_nobody_an_answer(
+    database: Database, clock: SteadyClock
+) -> None:
     meter = MeteredModel(ScriptedModel(says("Good day.")), _ShutBooks(database), clock)
-    request = Request(system=(), messages=_turns("Hello"), payer=Payer(session_id=1))
+    request = Request(system=(), messages=_turns("Hello"), billing=BillingScope(session_id=1))
     assert (await meter.complete(request, lambda _: None, lambda _: None)).text == "Good day."

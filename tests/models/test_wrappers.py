@@ -1,4 +1,5 @@
-"""When the first model is asked, and when the second answers at once, over the real client and a server that fails."""
+"""When the first model is asked, and when the second answers at once, over the real client and a
+server that fails."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from core.agent.offline import Offline
-from core.models.wrappers import FallbackModel
+from core.agent.offline import OfflineModel
+from core.models.metering import FallbackModel
 from core.types import Completion
 from tests.fixtures.model_reply import ModelReply
 from tests.models.test_claude import Caller, calling, request
@@ -24,11 +25,13 @@ class Conversation:
 
     def __init__(self, caller: Caller) -> None:
         self.clock = caller.clock
-        self.model = FallbackModel(caller.claude, Offline("UTC", "The model is out of reach"), caller.clock)
+        self.model = FallbackModel(
+            caller.claude, OfflineModel("UTC", "The model is out of reach"), caller.clock
+        )
         self.texts: list[str] = []
 
     async def say(self, turn: str) -> Completion:
-        asked = replace(request("The ferry leaves at nine."), turn=turn)
+        asked = replace(request("The ferry leaves at nine."), turn_key=turn)
         return await self.model.complete(asked, self.texts.append, self.texts.append)
 
 
@@ -45,7 +48,10 @@ async def test_one_turn_with_all_its_tries_does_not_silence_the_model_for_others
 
 async def test_after_failures_of_two_turns_one_call_at_a_time_tries_whether_it_is_back() -> None:
     held = asyncio.Event()
-    replies: list[Any] = [ModelReply.fail(503)] * 11 + [ModelReply.say("Here.", hold=held), "And here."]
+    replies: list[Any] = [ModelReply.fail(503)] * 11 + [
+        ModelReply.say("Here.", hold=held),
+        "And here.",
+    ]
     async with calling(replies) as (api, caller):
         talk = Conversation(caller)
         for turn in ("1", "2"):
@@ -67,7 +73,9 @@ async def test_after_failures_of_two_turns_one_call_at_a_time_tries_whether_it_i
 
 
 async def test_what_a_server_repeats_of_a_message_is_shown_to_nobody_else() -> None:
-    async with calling([ModelReply.fail(418, "no: The ferry leaves at nine", x_should_retry="true")] * 10) as (
+    async with calling(
+        [ModelReply.fail(418, "no: The ferry leaves at nine", x_should_retry="true")] * 10
+    ) as (
         _,
         caller,
     ):

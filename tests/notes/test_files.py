@@ -1,4 +1,5 @@
-"""Files of notes that a person has edited are honoured and their edits logged; what is no notes is never touched."""
+"""Files of notes that a person has edited are honoured and their edits logged; what is no notes is
+never touched."""
 
 from __future__ import annotations
 
@@ -31,25 +32,39 @@ def page(home: Path, scope: str = "account%3Atelegram%3A1") -> Path:
 
 
 async def logged(notebook: Notebook) -> list[tuple[str, str | None, str | None]]:
-    return [(change.action, change.before, change.after) for change in reversed(await notebook.history(HERS))]
+    return [
+        (change.action, change.before, change.after)
+        for change in reversed(await notebook.history(HERS))
+    ]
 
 
 async def test_edits_by_hand_are_logged_as_nobodys(notebook: Notebook, home: Path) -> None:
     await add_note(notebook, ANA, HERS, "memory", "lives in Lisbon")
     page(home).write_text("lives in Porto\n")
-    assert await logged(notebook) == [("add", None, "lives in Lisbon"), ("edited", "lives in Lisbon", "lives in Porto")]
+    assert await logged(notebook) == [
+        ("add", None, "lives in Lisbon"),
+        ("edited", "lives in Lisbon", "lives in Porto"),
+    ]
     page(home).write_text("lives in Porto\n§\nlikes tea\n§\nlikes cake\n")
-    assert (await logged(notebook))[2:] == [("edited", None, "likes tea"), ("edited", None, "likes cake")]
+    assert (await logged(notebook))[2:] == [
+        ("edited", None, "likes tea"),
+        ("edited", None, "likes cake"),
+    ]
     last = (await notebook.history(HERS))[0]
     assert last.account is None
     assert last.message_id is None
-    await notebook.undo(await notebook.change(HERS), ANA, HERS)
+    await notebook.undo(await notebook.find_change(HERS), ANA, HERS)
     assert await notebook.entries(HERS, "memory") == ["lives in Porto", "likes tea"]
     page(home).unlink()
-    assert (await logged(notebook))[-2:] == [("edited", "lives in Porto", None), ("edited", "likes tea", None)]
+    assert (await logged(notebook))[-2:] == [
+        ("edited", "lives in Porto", None),
+        ("edited", "likes tea", None),
+    ]
 
 
-async def test_an_edit_is_logged_before_the_change_that_follows_it(notebook: Notebook, home: Path) -> None:
+async def test_an_edit_is_logged_before_the_change_that_follows_it(
+    notebook: Notebook, home: Path
+) -> None:
     await add_note(notebook, ANA, HERS, "memory", "one")
     page(home).write_text("two\n")
     await notebook.apply(ANA, HERS, "memory", [replacing("two", "three")])
@@ -83,15 +98,17 @@ async def test_a_file_that_is_no_notes_is_reported_and_left(
     with pytest.raises(Refused, match="cannot be read") as refusal:
         await add_note(notebook, ANA, HERS, "memory", "two")
     assert reason in str(refusal.value)
-    assert await notebook.troubles(HERS) == [str(refusal.value)]
+    assert await notebook.list_problems(HERS) == [str(refusal.value)]
     assert page(home).read_bytes() == content
     assert len(await logged(notebook)) == 1, "nobody has removed anything"
     page(home).write_text("one\n§\ntwo\n")
-    assert await notebook.troubles(HERS) == []
+    assert await notebook.list_problems(HERS) == []
     assert (await logged(notebook))[1:] == [("edited", None, "two")]
 
 
-async def test_the_notes_of_another_account_go_on_and_the_reply_reports(notebook: Notebook, home: Path) -> None:
+async def test_the_notes_of_another_account_go_on_and_the_reply_reports(
+    notebook: Notebook, home: Path
+) -> None:
     both = frozenset((ANA, ANA_TOO))
     await add_note(notebook, ANA, HERS, "memory", "one")
     page(home).write_bytes(b"\xff\xfe")
@@ -101,7 +118,9 @@ async def test_the_notes_of_another_account_go_on_and_the_reply_reports(notebook
     assert await notebook.entries(both, "memory") == ["two"]
 
 
-async def test_a_separator_may_have_blanks_around_it_and_lines_any_end(notebook: Notebook, home: Path) -> None:
+async def test_a_separator_may_have_blanks_around_it_and_lines_any_end(
+    notebook: Notebook, home: Path
+) -> None:
     await add_note(notebook, ANA, HERS, "memory", "one")
     page(home).write_bytes("one\n § \ntwo\r\n\t§\r\nthree\r§\rfour § five\n".encode())
     assert await notebook.entries(HERS, "memory") == ["one", "two", "three", "four § five"]
@@ -133,10 +152,12 @@ async def test_what_is_no_file_is_a_sentence(notebook: Notebook, home: Path, is_
         page(home).symlink_to(page(home))
     else:
         page(home).parent.write_text("a file where a folder should be")
-    with pytest.raises(Refused, match=r"MEMORY\.md cannot be read \(.+\); nothing is written there"):
+    with pytest.raises(
+        Refused, match=r"MEMORY\.md cannot be read \(.+\); nothing is written there"
+    ):
         await add_note(notebook, ANA, HERS, "memory", "likes tea")
     assert await notebook.entries(HERS, "memory") == []
-    assert "MEMORY.md cannot be read" in (await notebook.troubles(HERS))[0]
+    assert "MEMORY.md cannot be read" in (await notebook.list_problems(HERS))[0]
 
 
 async def test_a_folder_that_cannot_be_used_is_a_sentence(notebook: Notebook, home: Path) -> None:
@@ -147,12 +168,14 @@ async def test_a_folder_that_cannot_be_used_is_a_sentence(notebook: Notebook, ho
 
 def test_a_disk_that_takes_nothing_leaves_the_notes_as_they_were(tmp_path: Path) -> None:
     pages = NoteFiles(tmp_path)
-    pages.keep(ANA, "memory", ["likes tea"])
+    pages.write(ANA, "memory", ["likes tea"])
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
     try:
-        with pytest.raises(Refused, match=r"MEMORY\.md cannot be written \(File too large\); it is as it was"):
-            pages.keep(ANA, "memory", ["likes mate"])
+        with pytest.raises(
+            Refused, match=r"MEMORY\.md cannot be written \(File too large\); it is as it was"
+        ):
+            pages.write(ANA, "memory", ["likes mate"])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert pages.read(ANA, "memory") == (["likes tea"], None)

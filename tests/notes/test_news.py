@@ -1,4 +1,5 @@
-"""What is noted while a session goes on reaches its model with the next message, once; the prompt stays as it is."""
+"""What is noted while a session goes on reaches its model with the next message, once; the prompt
+stays as it is."""
 
 from __future__ import annotations
 
@@ -24,14 +25,22 @@ def fences(model: ScriptedModel) -> list[str]:
         block["text"]
         for message in model.requests[-1].messages
         for block in message["content"]
-        if message["role"] == "user" and block["type"] == "text" and "<memory-context>" in block["text"]
+        if message["role"] == "user"
+        and block["type"] == "text"
+        and "<memory-context>" in block["text"]
     ]
 
 
 def prefix(request: Request) -> list[str]:
     """The request as lines, one a block, without cache marks."""
-    blocks = [*request.system, *(block for message in request.messages for block in message["content"])]
-    return [json.dumps({key: value for key, value in block.items() if key != "cache_control"}) for block in blocks]
+    blocks = [
+        *request.system,
+        *(block for message in request.messages for block in message["content"]),
+    ]
+    return [
+        json.dumps({key: value for key, value in block.items() if key != "cache_control"})
+        for block in blocks
+    ]
 
 
 async def test_news_come_once_and_every_request_extends_the_one_before(home: Path) -> None:
@@ -43,7 +52,10 @@ async def test_news_come_once_and_every_request_extends_the_one_before(home: Pat
         await harness.say("/memory replace Lisbon => Ana lives in Porto")
         await harness.say("tell me something about ferries")
         assert len(fences(model)) == 1
-        assert "MEMORY.md now says: “Ana lives in Porto”, no longer: “Ana lives in Lisbon”." in fences(model)[0]
+        assert (
+            "MEMORY.md now says: “Ana lives in Porto”, no longer: “Ana lives in Lisbon”."
+            in fences(model)[0]
+        )
         await harness.say("/memory remove Porto")
         await harness.say("and about trains, if you please")
         await harness.say("ok")
@@ -80,7 +92,9 @@ async def test_what_another_note_only_begins_with_is_news(home: Path) -> None:
         assert "cake" not in told, "what stands in the prompt is no news"
 
 
-async def test_what_the_model_notes_itself_is_no_news_to_it_but_to_the_other_sessions(home: Path) -> None:
+async def test_what_the_model_notes_itself_is_no_news_to_it_but_to_the_other_sessions(
+    home: Path,
+) -> None:
     note = ("memory", {"target": "user", "action": "add", "content": "Ana likes tea"})
     model = ScriptedModel(says("hi"), calls(note), says("noted"))
     async with open_gateway(home, model) as harness:

@@ -1,4 +1,5 @@
-"""A command about notes that is done again: after a crash, or since something was forgotten while it was under way."""
+"""A command about notes that is done again: after a crash, or since something was forgotten while
+it was under way."""
 
 from __future__ import annotations
 
@@ -24,7 +25,10 @@ def typed(message_id: str) -> Author:
     """The owner, with a command of that name in his direct chat."""
     address = Address(platform="telegram", chat_id="42")
     return Author(
-        origin="typed", account=Account(platform="telegram", user_id="42"), address=address, external_id=message_id
+        origin="typed",
+        account=Account(platform="telegram", user_id="42"),
+        address=address,
+        external_id=message_id,
     )
 
 
@@ -37,7 +41,9 @@ async def test_what_was_noted_before_a_crash_is_said_to_be_noted(home: Path) -> 
         await notebook.apply(OWNER, OWNERS, "memory", [replacing("tea", "likes mate")], typed("78"))
         said = (await harness.say("/memory replace tea => likes mate", message_id="78")).text
         assert said.startswith("Now noted: “likes mate”.")
-        assert "noted already" in (await harness.say("/memory add likes mate", message_id="79")).text
+        assert (
+            "noted already" in (await harness.say("/memory add likes mate", message_id="79")).text
+        )
         assert len(await notebook.history(OWNERS)) == 2
 
 
@@ -45,7 +51,7 @@ async def test_an_undoing_is_not_done_twice(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("/memory add likes tea")
         await harness.say("/memory add likes mate")
-        change = await harness.services.notebook.change(OWNERS)
+        change = await harness.services.notebook.find_change(OWNERS)
         await harness.services.notebook.undo(change, OWNER, OWNERS, typed("80"))
         said = (await harness.say("/memory undo", message_id="80")).text
         assert said.startswith(f"Undone: change {change.id}. Removed: “likes mate”.")
@@ -61,15 +67,17 @@ class _Crossed(Notes):
         self._corridor = harness
         self.erasing: asyncio.Task[KeptReply] | None = None
 
-    async def check(self, epoch: ErasureEpoch | None) -> None:
-        await super().check(epoch)
+    async def check_epoch(self, epoch: ErasureEpoch | None) -> None:
+        await super().check_epoch(epoch)
         if self.erasing is None:
             self.erasing = asyncio.create_task(self._corridor.say("yes"))
-            while not await self._corridor.services.forgetting.erasures.begun():
+            while not await self._corridor.services.forgetting.erasures.list_unfinished():
                 await asyncio.wait({self.erasing}, timeout=0.01)
 
 
-async def test_a_note_that_an_erasure_overtakes_is_logged_as_whose_it_is_and_said_to_be_noted(home: Path) -> None:
+async def test_a_note_that_an_erasure_overtakes_is_logged_as_whose_it_is_and_said_to_be_noted(
+    home: Path,
+) -> None:
     async with open_gateway(home) as harness:
         await harness.say("I moved to Zanzibar in May.")
         await harness.say("/forget Zanzibar")
@@ -78,7 +86,11 @@ async def test_a_note_that_an_erasure_overtakes_is_logged_as_whose_it_is_and_sai
         said = (await harness.say("/memory add likes tea", address=elsewhere)).text
         assert said.startswith("Noted: “likes tea”.")
         assert notes.erasing is not None
-        assert "Nothing of it is left" in (await notes.erasing).text
+        assert "nothing of it is left" in (await notes.erasing).text
         (change,) = await harness.services.notebook.history(OWNERS)
-        assert (change.action, change.account, change.address) == ("add", typed("1").account, elsewhere)
+        assert (change.action, change.account, change.address) == (
+            "add",
+            typed("1").account,
+            elsewhere,
+        )
         assert left_of("Zanzibar", harness.services.database.path) == []

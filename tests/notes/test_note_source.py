@@ -1,4 +1,5 @@
-"""A note that was typed as a command is traced to that command: when, where, by whom, and with its link."""
+"""A note that was typed as a command is traced to that command: when, where, by whom, and with its
+link."""
 
 from __future__ import annotations
 
@@ -13,8 +14,12 @@ from tests.fixtures.gateway_harness import open_gateway
 pytestmark = pytest.mark.slow
 
 BASE = "https://t.me/c/42/"
-ROOM = Scope.room("telegram", "-5")
-IN_ROOM: dict[str, Any] = {"is_direct": False, "address": Address(platform="telegram", chat_id="-5"), "scope": ROOM}
+ROOM = Scope.group("telegram", "-5")
+IN_ROOM: dict[str, Any] = {
+    "is_direct": False,
+    "address": Address(platform="telegram", chat_id="-5"),
+    "scope": ROOM,
+}
 ORDER = "Bearer 0123456789abcdef01234567 opens the lake house"
 
 
@@ -54,9 +59,13 @@ async def test_a_command_that_was_deleted_is_not_quoted_or_linked(home: Path) ->
         assert "http" not in why
 
 
-async def test_what_a_member_typed_in_a_room_keeps_its_link_when_the_owner_lets_it_in(home: Path) -> None:
+async def test_what_a_member_typed_in_a_room_keeps_its_link_when_the_owner_lets_it_in(
+    home: Path,
+) -> None:
     async with open_gateway(home, options='rooms = ["telegram:-5"]\n') as harness:
-        await harness.say(f"/memory add {ORDER}", "7", **IN_ROOM, link_base="https://t.me/c/5/", message_id="31")
+        await harness.say(
+            f"/memory add {ORDER}", "7", **IN_ROOM, link_base="https://t.me/c/5/", message_id="31"
+        )
         assert "Noted" in (await harness.say("/memory approve 1", **IN_ROOM)).text
         why = (await harness.say("/memory why lake", **IN_ROOM)).text
         assert "by telegram:7, after a yes, typed in a room: " in why
@@ -68,7 +77,7 @@ async def test_forgetting_takes_the_source_along(home: Path) -> None:
         await harness.say("/memory add Ana lives in Zanzibar", link_base=BASE, message_id="7700077")
         await harness.say("/forget Zanzibar")
         await harness.say("yes")
-        assert (await harness.say("/memory history")).text == "Nothing has been changed yet."
+        assert (await harness.say("/memory history")).text == "Nothing has changed yet."
         assert "No note contains" in (await harness.say("/memory why Zanzibar")).text
         assert b"Zanzibar" not in harness.services.database.path.read_bytes()
 
@@ -79,11 +88,18 @@ async def test_a_number_is_never_given_twice(home: Path) -> None:
         await harness.say("/forget Zanzibar")
         await harness.say("yes")
         await harness.say("/memory add likes tea")
-        latest = (await harness.services.notebook.history(frozenset((Scope.account("telegram", "42"),))))[0]
-        assert latest.id > 1, "a memory service that was told of change 1 must be told of this one too"
+        latest = (
+            await harness.services.notebook.history(frozenset((Scope.account("telegram", "42"),)))
+        )[0]
+        assert latest.id > 1, (
+            "a memory service that was told of change 1 must be told of this one too"
+        )
 
 
 async def test_what_is_passed_on_is_no_command(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say(f"/memory add --anyway {ORDER}", origin="forwarded")
-        assert await harness.services.notebook.history(frozenset((Scope.account("telegram", "42"),))) == []
+        assert (
+            await harness.services.notebook.history(frozenset((Scope.account("telegram", "42"),)))
+            == []
+        )

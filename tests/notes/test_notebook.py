@@ -1,4 +1,5 @@
-"""Curated notes: durable files, limits over what is shown, candidates when it is not clear which is meant."""
+"""Curated notes: durable files, limits over what is shown, candidates when it is not clear which is
+meant."""
 
 from __future__ import annotations
 
@@ -57,10 +58,14 @@ async def test_what_is_shown_is_what_the_scopes_allow(notebook: Notebook) -> Non
     assert await notebook.entries(frozenset((ANA, ANA_TOO)), "memory") == ["one"]
 
 
-async def test_the_limit_counts_what_is_shown_together_and_the_refusal_says_what_fits(notebook: Notebook) -> None:
+async def test_the_limit_counts_what_is_shown_together_and_the_refusal_says_what_fits(
+    notebook: Notebook,
+) -> None:
     both = frozenset((ANA, ANA_TOO))
     await add_note(notebook, ANA, both, "user", "a" * 60)
-    with pytest.raises(Refused, match=r"103 characters, over its limit of 100; 37 would fit") as refusal:
+    with pytest.raises(
+        Refused, match=r"103 characters, over its limit of 100; 37 would fit"
+    ) as refusal:
         await add_note(notebook, ANA_TOO, both, "user", "b" * 40)
     assert "60 characters: aaaa" in str(refusal.value)
     assert await notebook.entries(only(ANA_TOO), "user") == []
@@ -76,10 +81,15 @@ async def test_replace_and_remove_want_exactly_one_note(notebook: Notebook) -> N
         await notebook.apply(ANA, only(ANA), "memory", [replacing("Madrid", "x")])
     await notebook.apply(ANA, only(ANA), "memory", [replacing("ana lives", "Ana lives in Porto")])
     await remove_note(notebook, ANA, only(ANA), "memory", "Cy")
-    assert await notebook.entries(only(ANA), "memory") == ["Ana lives in Porto", "Bea lives in Lisbon"]
+    assert await notebook.entries(only(ANA), "memory") == [
+        "Ana lives in Porto",
+        "Bea lives in Lisbon",
+    ]
 
 
-async def test_a_note_of_another_account_of_the_person_is_reached(notebook: Notebook, notes: Notes) -> None:
+async def test_a_note_of_another_account_of_the_person_is_reached(
+    notebook: Notebook, notes: Notes
+) -> None:
     both = frozenset((ANA, ANA_TOO))
     await add_note(notebook, ANA_TOO, both, "memory", "Ana lives in Lisbon")
     await add_note(notebook, ANA_TOO, both, "memory", "Cy is away")
@@ -89,15 +99,17 @@ async def test_a_note_of_another_account_of_the_person_is_reached(notebook: Note
     assert await notebook.entries(only(ANA), "memory") == []
     await remove_note(notebook, ANA, both, "memory", "Cy is")
     assert await notebook.entries(both, "memory") == ["Ana lives in Porto"]
-    changes = await notes.changes(only(ANA_TOO))
+    changes = await notes.list_changes(only(ANA_TOO))
     assert [(change.action, change.before) for change in changes[:2]] == [
         ("remove", "Cy is away"),
         ("replace", "Ana lives in Lisbon"),
     ]
-    assert await notes.changes(only(ANA)) == [], "the change is logged where the note is"
+    assert await notes.list_changes(only(ANA)) == [], "the change is logged where the note is"
 
 
-async def test_the_own_account_is_searched_first_unless_another_note_is_exactly_meant(notebook: Notebook) -> None:
+async def test_the_own_account_is_searched_first_unless_another_note_is_exactly_meant(
+    notebook: Notebook,
+) -> None:
     both = frozenset((ANA, ANA_TOO))
     await add_note(notebook, ANA, both, "memory", "likes tea with milk")
     await add_note(notebook, ANA_TOO, both, "memory", "likes tea")
@@ -130,7 +142,9 @@ async def test_notes_of_another_person_are_out_of_reach(notebook: Notebook) -> N
     assert await notebook.entries(only(BOB), "memory") == ["Bob has a secret"]
 
 
-async def test_a_note_that_two_accounts_have_goes_from_both(notebook: Notebook, notes: Notes) -> None:
+async def test_a_note_that_two_accounts_have_goes_from_both(
+    notebook: Notebook, notes: Notes
+) -> None:
     for scope in (ANA, ANA_TOO):  # noted before the accounts were linked
         await add_note(notebook, scope, only(scope), "memory", "Ana lives in Lisbon")
     both = frozenset((ANA, ANA_TOO))
@@ -139,7 +153,11 @@ async def test_a_note_that_two_accounts_have_goes_from_both(notebook: Notebook, 
     await remove_note(notebook, ANA, both, "memory", "Porto")
     assert await notebook.entries(both, "memory") == []
     for scope in (ANA, ANA_TOO):
-        assert [change.action for change in await notes.changes(only(scope))] == ["remove", "replace", "add"]
+        assert [change.action for change in await notes.list_changes(only(scope))] == [
+            "remove",
+            "replace",
+            "add",
+        ]
 
 
 async def test_the_limit_holds_for_a_note_that_is_replaced_elsewhere(notebook: Notebook) -> None:
@@ -154,13 +172,13 @@ async def test_the_limit_holds_for_a_note_that_is_replaced_elsewhere(notebook: N
 async def test_the_target_of_a_note_need_not_be_said(notebook: Notebook) -> None:
     both = frozenset((ANA, ANA_TOO))
     await add_note(notebook, ANA_TOO, both, "user", "Prefers tea")
-    assert (await notebook.find(both, " TEA "))[:2] == ("user", "Prefers tea")
+    assert (await notebook.find_note(both, " TEA "))[:2] == ("user", "Prefers tea")
     await add_note(notebook, ANA, both, "memory", "Cy is away")
     with pytest.raises(Refused, match="No note contains “coffee”") as refusal:
-        await notebook.find(both, "coffee")
+        await notebook.find_note(both, "coffee")
     assert "- Cy is away\n- Prefers tea" in str(refusal.value), "of both files"
     with pytest.raises(Refused, match="there are no notes yet"):
-        await notebook.find(only(BOB), "tea")
+        await notebook.find_note(only(BOB), "tea")
 
 
 async def test_cancelled_while_the_file_is_written_the_change_is_whole(
@@ -168,7 +186,9 @@ async def test_cancelled_while_the_file_is_written_the_change_is_whole(
 ) -> None:
     await add_note(notebook, ANA, only(ANA), "memory", "old")
     with FileLock(home / "memories" / ".lock"):
-        change = asyncio.create_task(notebook.apply(ANA, only(ANA), "memory", [replacing("old", "new")]))
+        change = asyncio.create_task(
+            notebook.apply(ANA, only(ANA), "memory", [replacing("old", "new")])
+        )
         await asyncio.wait([change], timeout=0.05)
         change.cancel()
         await asyncio.wait([change], timeout=0.05)
@@ -176,7 +196,7 @@ async def test_cancelled_while_the_file_is_written_the_change_is_whole(
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(change, 5)
     assert await notebook.entries(only(ANA), "memory") == ["new"]
-    assert [kept.action for kept in await notes.changes(only(ANA))] == ["replace", "add"]
+    assert [kept.action for kept in await notes.list_changes(only(ANA))] == ["replace", "add"]
 
 
 async def test_cancelled_between_file_and_log_the_change_is_whole(
@@ -187,10 +207,10 @@ async def test_cancelled_between_file_and_log_the_change_is_whole(
             super().__init__(database)
             self.is_asked, self.may_go_on = asyncio.Event(), asyncio.Event()
 
-        async def log(self, *changes: NoteChange) -> list[int]:
+        async def log_changes(self, *changes: NoteChange) -> list[int]:
             self.is_asked.set()
             await self.may_go_on.wait()
-            return await super().log(*changes)
+            return await super().log_changes(*changes)
 
     slow = _Slow(database)
     notebook = Notebook(home, slow, clock, LIMITS)
@@ -202,20 +222,26 @@ async def test_cancelled_between_file_and_log_the_change_is_whole(
         with pytest.raises(asyncio.CancelledError):
             await change
     assert await notebook.entries(only(ANA), "memory") == ["new"]
-    assert [kept.after for kept in await slow.changes(only(ANA))] == ["new"]
+    assert [kept.after for kept in await slow.list_changes(only(ANA))] == ["new"]
 
 
-async def test_a_refusal_after_cancelling_is_still_a_cancellation(notebook: Notebook, home: Path) -> None:
+async def test_a_refusal_after_cancelling_is_still_a_cancellation(
+    notebook: Notebook, home: Path
+) -> None:
     await add_note(notebook, ANA, only(ANA), "memory", "old")
     with FileLock(home / "memories" / ".lock"):
-        change = asyncio.create_task(remove_note(notebook, ANA, only(ANA), "memory", "nothing like it"))
+        change = asyncio.create_task(
+            remove_note(notebook, ANA, only(ANA), "memory", "nothing like it")
+        )
         await asyncio.wait([change], timeout=0.05)
         change.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(change, 5)
 
 
-async def test_a_byte_order_mark_is_no_part_of_the_first_note(notebook: Notebook, home: Path) -> None:
+async def test_a_byte_order_mark_is_no_part_of_the_first_note(
+    notebook: Notebook, home: Path
+) -> None:
     await add_note(notebook, ANA, only(ANA), "memory", "one")
     path = home / "memories" / "account%3Atelegram%3A1" / "MEMORY.md"
     path.write_bytes(b"\xef\xbb\xbfBy hand\r\n\xc2\xa7\r\ntwo\r\n")
@@ -224,12 +250,14 @@ async def test_a_byte_order_mark_is_no_part_of_the_first_note(notebook: Notebook
     assert path.read_text(encoding="utf-8") == "By hand\n"
 
 
-async def test_every_change_is_logged_with_who_and_what_stood_there(notebook: Notebook, notes: Notes) -> None:
+async def test_every_change_is_logged_with_who_and_what_stood_there(
+    notebook: Notebook, notes: Notes
+) -> None:
     author = Author(account=Account(platform="telegram", user_id="1"), message_id=7, origin="typed")
     await add_note(notebook, ANA, only(ANA), "memory", "old", author)
     await notebook.apply(ANA, only(ANA), "memory", [replacing("old", "new")], author)
     await remove_note(notebook, ANA, only(ANA), "memory", "new")
-    changes: list[NoteChange] = await notes.changes(only(ANA))
+    changes: list[NoteChange] = await notes.list_changes(only(ANA))
     assert [(change.action, change.before, change.after) for change in changes] == [
         ("remove", "new", None),
         ("replace", "old", "new"),
@@ -237,15 +265,21 @@ async def test_every_change_is_logged_with_who_and_what_stood_there(notebook: No
     ]
     assert changes[1].account == author.account
     assert changes[1].message_id == 7
-    assert await notes.changes(only(BOB)) == []
+    assert await notes.list_changes(only(BOB)) == []
 
 
 async def test_writers_side_by_side_lose_nothing(notebook: Notebook) -> None:
-    await asyncio.gather(*(add_note(notebook, ANA, only(ANA), "memory", f"note {n}") for n in range(10)))
-    assert sorted(await notebook.entries(only(ANA), "memory")) == sorted(f"note {n}" for n in range(10))
+    await asyncio.gather(
+        *(add_note(notebook, ANA, only(ANA), "memory", f"note {n}") for n in range(10))
+    )
+    assert sorted(await notebook.entries(only(ANA), "memory")) == sorted(
+        f"note {n}" for n in range(10)
+    )
 
 
-@pytest.mark.parametrize("content", ["", "   ", "a\n§\nb", "Bearer 0123456789abcdef01234567", "a" * 60_000])
+@pytest.mark.parametrize(
+    "content", ["", "   ", "a\n§\nb", "Bearer 0123456789abcdef01234567", "a" * 60_000]
+)
 async def test_what_cannot_be_a_note_is_refused(notebook: Notebook, content: str) -> None:
     with pytest.raises(Refused):
         await add_note(notebook, ANA, only(ANA), "memory", content)
@@ -259,39 +293,61 @@ async def test_a_note_twice_is_said_to_be_there(notebook: Notebook) -> None:
 
 
 async def test_what_nobody_can_see_is_left_out_of_what_is_typed(notebook: Notebook) -> None:
-    said = await add_note(notebook, ANA, only(ANA), "memory", "hid\u200bden </memory-context> \u202etext")
-    assert said.startswith("I left out of it what nobody can see or only I may write: invisible characters (U+200B).")
+    said = await add_note(
+        notebook, ANA, only(ANA), "memory", "hid\u200bden </memory-context> \u202etext"
+    )
+    assert said.startswith(
+        "I left out of it what nobody can see or only I may write: invisible characters (U+200B)."
+    )
     assert await notebook.entries(only(ANA), "memory") == ["hidden (/memory-context) text"]
 
 
-async def test_the_prompt_shows_what_was_written_by_hand(notebook: Notebook, home: Path, database: Database) -> None:
+async def test_the_prompt_shows_what_was_written_by_hand(
+    notebook: Notebook, home: Path, database: Database
+) -> None:
     await add_note(notebook, ANA, only(ANA), "memory", "Ana lives in Porto.")
     path = home / "memories" / "account%3Atelegram%3A1" / "MEMORY.md"
-    path.write_text(path.read_text() + "§\nBearer 0123456789abcdef01234567 is h\u200bers.\n", encoding="utf-8")
-    session = Session(address=Address(platform="telegram", chat_id="1"), scope=ANA, started_at=SteadyClock().now())
+    path.write_text(
+        path.read_text() + "§\nBearer 0123456789abcdef01234567 is h\u200bers.\n", encoding="utf-8"
+    )
+    session = Session(
+        address=Address(platform="telegram", chat_id="1"), scope=ANA, started_at=SteadyClock().now()
+    )
     context = ToolContext(
-        session=session, scope=ANA, scopes=only(ANA), sender=Sender(id="1", name="Ana"), now=session.started_at
+        session=session,
+        scope=ANA,
+        scopes=only(ANA),
+        sender=Sender(id="1", name="Ana"),
+        now=session.started_at,
     )
     block = await NotesProvider(notebook, evidence_of(database)).system_prompt_block(context)
     assert "- Ana lives in Porto." in block
     assert "- Bearer 0123456789abcdef01234567 is hers." in block
-    assert "## USER (who you are talking to): 0 % full, 0/100 characters\n(nothing noted yet)" in block
+    assert (
+        "## USER (who you are talking to): 0 % full, 0/100 characters\n(nothing noted yet)" in block
+    )
 
 
 async def test_the_prompt_shows_notes_while_another_program_keeps_the_files(
     notebook: Notebook, home: Path, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await add_note(notebook, ANA, only(ANA), "memory", "Ana lives in Porto.")
-    monkeypatch.setattr("core.notes.notebook._LOCK_TIMEOUT_S", 0.01)
+    monkeypatch.setattr("core.notes.locking.LOCK_TIMEOUT_S", 0.01)
     path = home / "memories" / "account%3Atelegram%3A1" / "MEMORY.md"
     path.write_text("Ana lives in Braga.\n")
-    session = Session(address=Address(platform="telegram", chat_id="1"), scope=ANA, started_at=SteadyClock().now())
+    session = Session(
+        address=Address(platform="telegram", chat_id="1"), scope=ANA, started_at=SteadyClock().now()
+    )
     context = ToolContext(
-        session=session, scope=ANA, scopes=only(ANA), sender=Sender(id="1", name="Ana"), now=session.started_at
+        session=session,
+        scope=ANA,
+        scopes=only(ANA),
+        sender=Sender(id="1", name="Ana"),
+        now=session.started_at,
     )
     with FileLock(home / "memories" / ".lock"):
-        assert "- Ana lives in Braga." in await NotesProvider(notebook, evidence_of(database)).system_prompt_block(
-            context
-        )
+        assert "- Ana lives in Braga." in await NotesProvider(
+            notebook, evidence_of(database)
+        ).system_prompt_block(context)
         with pytest.raises(Refused, match="another program"):
             await add_note(notebook, ANA, only(ANA), "memory", "likes tea")

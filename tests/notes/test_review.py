@@ -1,4 +1,5 @@
-"""What stands in a file by hand stands in the prompt, and its owner is warned once; who decides is told once."""
+"""What stands in a file by hand stands in the prompt, and its owner is warned once; who decides is
+told once."""
 
 from __future__ import annotations
 
@@ -16,8 +17,12 @@ pytestmark = pytest.mark.slow
 ORDER = "Bearer 0123456789abcdef01234567 opens the lake house"
 OWN = Scope.account("telegram", "42")
 OWNER = frozenset((OWN,))
-ROOM = Scope.room("telegram", "-5")
-IN_ROOM: dict[str, Any] = {"is_direct": False, "address": Address(platform="telegram", chat_id="-5"), "scope": ROOM}
+ROOM = Scope.group("telegram", "-5")
+IN_ROOM: dict[str, Any] = {
+    "is_direct": False,
+    "address": Address(platform="telegram", chat_id="-5"),
+    "scope": ROOM,
+}
 ROOMS = 'rooms = ["telegram:-5"]\n'
 
 
@@ -43,7 +48,10 @@ async def test_what_was_written_by_hand_stands_and_its_owner_is_warned_once(home
         assert f"MEMORY.md now says: “{ORDER}”." in model.sent()
         ((lane, told),) = await notices(harness)
         assert lane == "telegram:42"
-        assert "by hand into MEMORY.md contains a key or a link with a secret in it. It is used in the prompts" in told
+        assert (
+            "by hand in MEMORY.md contains a key or a link with a secret in it. I use it in prompts"
+            in told
+        )
         assert f"- {ORDER}" in await prompt_of(harness, model)
         assert "Nothing is waiting" in (await harness.say("/memory pending")).text
         page(home).write_text("likes tea\n")
@@ -64,7 +72,9 @@ async def test_of_a_room_the_owner_is_warned(home: Path) -> None:
         assert (lane, "of the room `room:telegram:-5`" in told) == ("telegram:42", True)
 
 
-async def test_the_owner_is_told_once_where_he_talks_while_anything_waits_in_a_room(home: Path) -> None:
+async def test_the_owner_is_told_once_where_he_talks_while_anything_waits_in_a_room(
+    home: Path,
+) -> None:
     async with open_gateway(home, options=ROOMS) as harness:
         await harness.say("hello there")
         await harness.say("hello there", "7", **IN_ROOM)
@@ -87,7 +97,9 @@ async def test_the_owner_is_told_once_where_he_talks_while_anything_waits_in_a_r
 
 async def test_a_person_is_told_of_his_own_and_of_nobody_elses(home: Path) -> None:
     model = ScriptedModel(
-        says("hi"), calls(("memory", {"target": "memory", "action": "add", "content": ORDER})), says("done")
+        says("hi"),
+        calls(("memory", {"target": "memory", "action": "add", "content": ORDER})),
+        says("done"),
     )
     async with open_gateway(home, model) as harness:
         await harness.say("hello there, how are you?")
@@ -97,7 +109,7 @@ async def test_a_person_is_told_of_his_own_and_of_nobody_elses(home: Path) -> No
         assert "`/memory pending` shows it" in told
         page(home).write_text(f"{ORDER}\n")
         await harness.say("what about the weather of tomorrow?")
-        assert [lane for lane, _ in await notices(harness)] == ["telegram:42"], "written by hand"
+        assert [lane for lane, _ in await notices(harness)] == ["telegram:42"], "edited by hand"
 
 
 async def test_a_note_of_several_lines_cannot_pass_for_a_part_of_the_prompt(home: Path) -> None:
@@ -117,19 +129,29 @@ async def test_the_owner_is_warned_of_a_file_of_theirs_which_stands(home: Path) 
         await harness.say("good morning to you", "7")
         ((lane, told),) = await notices(harness)
         assert lane == "telegram:42"
-        assert "AGENTS.md contains a key or a link with a secret in it. It is used" in told
+        assert (
+            "AGENTS.md contains a key or a link with a secret in it. New conversations still use it"
+            in told
+        )
         assert "to pirates" in await prompt_of(harness, model)
         await harness.say("/new", "7")
         await harness.say("good morning again", "7")
         assert await notices(harness) == []
 
 
-async def test_who_could_not_be_told_at_first_is_told_when_a_conversation_begins(home: Path) -> None:
-    model = ScriptedModel(calls(("memory", {"target": "memory", "action": "add", "content": ORDER})), says("done"))
+async def test_who_could_not_be_told_at_first_is_told_when_a_conversation_begins(
+    home: Path,
+) -> None:
+    model = ScriptedModel(
+        calls(("memory", {"target": "memory", "action": "add", "content": ORDER})), says("done")
+    )
     async with open_gateway(home, model) as harness:
         await harness.say("read that page for me, if you please")
-        for key in [item.key for item in await harness.services.outbox.due(harness.services.clock.now())]:
-            await harness.services.outbox.done(key)
+        for key in [
+            item.key
+            for item in await harness.services.outbox.list_due(harness.services.clock.now())
+        ]:
+            await harness.services.outbox.mark_done(key)
         await harness.say("/new")
         await harness.say("good morning once more")
         assert await notices(harness) == [], "it was told once"

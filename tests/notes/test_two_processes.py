@@ -65,12 +65,18 @@ def test_two_processes_lose_nothing_and_log_each_note_once(roomy: Path) -> None:
         _, errors = one.communicate(timeout=60)
         assert one.returncode == 0, errors
     entries, history = asyncio.run(kept())
-    wanted = sorted(f"{name} keeps the number {number} in mind" for name in ("Ana", "Bob") for number in range(10))
+    wanted = sorted(
+        f"{name} keeps the number {number} in mind"
+        for name in ("Ana", "Bob")
+        for number in range(10)
+    )
     assert sorted(entries) == wanted
     assert sorted(str(entry) for entry in history) == wanted
 
 
-def test_what_was_said_to_be_noted_stands_there_after_a_kill_and_nothing_is_half(roomy: Path) -> None:
+def test_what_was_said_to_be_noted_stands_there_after_a_kill_and_nothing_is_half(
+    roomy: Path,
+) -> None:
     wanted: set[str] = set()
     for name, count in (("Ana", 3), ("Bob", 7), ("Cy", 12)):
         one = writer(name, 10_000)
@@ -85,7 +91,9 @@ def test_what_was_said_to_be_noted_stands_there_after_a_kill_and_nothing_is_half
     assert wanted <= set(entries)
     assert len(set(entries) - wanted) <= 3, "at most one of each was kept and not said any more"
     assert all(entry.endswith("in mind") for entry in entries)
-    assert sorted(entries) == sorted(str(entry) for entry in history), "what was not logged is found in the file"
+    assert sorted(entries) == sorted(str(entry) for entry in history), (
+        "what was not logged is found in the file"
+    )
     left = [path.name for path in (roomy / "memories").rglob("*") if path.is_file()]
     assert sorted(left) == [".lock", "MEMORY.md"], "nothing lies beside it"
 

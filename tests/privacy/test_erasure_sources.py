@@ -13,7 +13,9 @@ from tests.fixtures.stored_history import StoredHistory
 pytestmark = pytest.mark.slow
 
 
-async def test_the_name_of_an_imported_conversation_goes_along(database: Database, clock: SteadyClock) -> None:
+async def test_the_name_of_an_imported_conversation_goes_along(
+    database: Database, clock: SteadyClock
+) -> None:
     stored = StoredHistory(database)
     ids = await stored.session(["off to Zanzibar", "Fine"], external_id="zanzibar_trip.json")
     other = await stored.session(["to Lisbon", "Fine"], external_id="lisbon-trip")

@@ -7,24 +7,30 @@ from typing import Any
 
 import pytest
 
-from core.privacy.forgetting import Quoting
 from core.privacy.home_files import HomeFiles
+from core.privacy.quotes import QuoteMatcher
 from core.types import Scope
 
 TERMINAL = Scope.account("terminal", "local")
-HISTORY = "\n# 2026-11-20 12:00:00\n+My flat is in Porto\n\n# 2026-11-20 12:01:00\n+/recall\n+two lines\n"
+HISTORY = (
+    "\n# 2026-11-20 12:00:00\n+My flat is in Porto\n\n# 2026-11-20 12:01:00\n+/recall\n+two lines\n"
+)
 
 
 def test_the_history_of_the_terminal_and_the_log_lose_it(home: Path) -> None:
     (home / "terminal_history").write_text(HISTORY)
-    (home / "mneme.log").write_text("started\nbad row: my flat is in Porto near the river\nstopped\n")
+    (home / "mneme.log").write_text(
+        "started\nbad row: my flat is in Porto near the river\nstopped\n"
+    )
     (home / "mneme.log.1").write_text("fine\n")
     said = ["My flat is in Porto", "Here my flat is in Porto near the sea"]
-    HomeFiles(home).erase(frozenset({Scope.account("telegram", "7")}), Quoting((), said))
+    HomeFiles(home).erase(frozenset({Scope.account("telegram", "7")}), QuoteMatcher((), said))
     assert (home / "terminal_history").read_text() == HISTORY, "nobody else typed there"
     assert (home / "mneme.log").read_text() == "started\nstopped\n"
-    HomeFiles(home).erase(frozenset({TERMINAL}), Quoting((), said))
-    assert (home / "terminal_history").read_text() == "\n# 2026-11-20 12:01:00\n+/recall\n+two lines\n"
+    HomeFiles(home).erase(frozenset({TERMINAL}), QuoteMatcher((), said))
+    assert (
+        home / "terminal_history"
+    ).read_text() == "\n# 2026-11-20 12:01:00\n+/recall\n+two lines\n"
     assert (home / "mneme.log.1").read_text() == "fine\n"
 
 
@@ -32,19 +38,21 @@ def test_a_command_typed_with_the_words_goes_too(home: Path) -> None:
     path = home / "terminal_history"
     typed = "\n# 2026-11-20 12:00:00\n+/recall Porto\n\n# 2026-11-20 12:01:00\n+tea\n\n# 2026-11-20 12:02:00\n+Porto!\n"
     path.write_text(typed)
-    papers, words, mine = HomeFiles(home), Quoting(("porto",)), frozenset({TERMINAL})
-    assert papers.typed(frozenset({Scope.account("telegram", "7")})) == []
+    papers, words, mine = HomeFiles(home), QuoteMatcher(("porto",)), frozenset({TERMINAL})
+    assert papers.list_typed_entries(frozenset({Scope.account("telegram", "7")})) == []
     papers.erase(mine, words)
-    assert papers.typed(mine) == ["tea"]
-    assert papers.typed(frozenset()) == []
+    assert papers.list_typed_entries(mine) == ["tea"]
+    assert papers.list_typed_entries(frozenset()) == []
 
 
 def test_a_home_without_any_of_them_is_fine(home: Path) -> None:
-    HomeFiles(home).erase(frozenset({TERMINAL}), Quoting((), ["Lives in Porto"]))
+    HomeFiles(home).erase(frozenset({TERMINAL}), QuoteMatcher((), ["Lives in Porto"]))
     assert list(home.iterdir()) == []
 
 
-def test_a_file_that_cannot_be_changed_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_changed_is_named(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     opened = Path.open
 
     def locked(path: Path, mode: str = "r", *rest: Any, **more: Any) -> Any:
@@ -56,7 +64,7 @@ def test_a_file_that_cannot_be_changed_is_named(home: Path, monkeypatch: pytest.
     (home / "terminal_history").write_text(HISTORY)
     monkeypatch.setattr(Path, "open", locked)
     said = ["Lives in Porto", "My flat is in Porto", "I moved to Porto in May of last year"]
-    stuck = HomeFiles(home).erase(frozenset({TERMINAL}), Quoting((), said))
+    stuck = HomeFiles(home).erase(frozenset({TERMINAL}), QuoteMatcher((), said))
     assert stuck == ["mneme.log", "terminal_history"]
 
 
@@ -65,4 +73,6 @@ def test_what_is_installed_for_an_engine_is_not_looked_through(home: Path) -> No
     for folder in (installed, kept):
         folder.mkdir(parents=True)
         (folder / "16384").write_text("My flat is in Porto")
-    assert HomeFiles(home).having("flat is in Porto", lambda text: False) == ["engines/hindsight/postgres/16384"]
+    assert HomeFiles(home).find_files_containing("flat is in Porto", lambda text: False) == [
+        "engines/hindsight/postgres/16384"
+    ]

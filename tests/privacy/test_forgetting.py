@@ -8,7 +8,7 @@ import pytest
 from filelock import FileLock
 
 from core.errors import Refused
-from core.notes import notebook
+from core.notes import locking
 from core.notes.notebook import Notebook
 from core.store.notes import Notes
 from core.store.sqlite.database import Database
@@ -23,10 +23,10 @@ pytestmark = pytest.mark.slow
 async def test_notes_that_another_program_holds_are_waited_for(
     database: Database, clock: SteadyClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notebook, "_LOCK_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(locking, "LOCK_TIMEOUT_S", 0.05)
     await StoredHistory(database).session(["I moved to Zanzibar", "Fine"])
     forgetting = forgetting_of(database, clock)
-    traces = await forgetting.look("Zanzibar", claim_of())
+    traces = await forgetting.prepare("Zanzibar", claim_of())
     folder = database.path.parent / "memories"
     folder.mkdir(exist_ok=True)
     other = FileLock(folder / ".lock", thread_local=False)
@@ -39,19 +39,25 @@ async def test_notes_that_another_program_holds_are_waited_for(
     finally:
         other.release()
     clock.advance(seconds=40)
-    while await forgetting.tend():
+    while await forgetting.maintain():
         pass
     assert left_of("Zanzibar", database.path) == []
 
 
-async def test_the_receipt_counts_what_the_question_did(database: Database, clock: SteadyClock) -> None:
+async def test_the_receipt_counts_what_the_question_did(
+    database: Database, clock: SteadyClock
+) -> None:
     await StoredHistory(database).session(["I moved to Zanzibar", "Fine"])
-    notebook = Notebook(database.path.parent, Notes(database), clock, {"memory": 2_200, "user": 1_375})
+    notebook = Notebook(
+        database.path.parent, Notes(database), clock, {"memory": 2_200, "user": 1_375}
+    )
     await add_note(notebook, ANA, frozenset({ANA}), "memory", "Lives in Zanzibar")
     forgetting = forgetting_of(database, clock)
-    asked = await forgetting.look("Zanzibar", claim_of())
+    asked = await forgetting.prepare("Zanzibar", claim_of())
     receipt = await forgetting.erase(asked.token, claim_of())
-    assert (receipt.counts, receipt.derived) == (asked.counts, asked.derived), "what erasing adds is no copy of it"
+    assert (receipt.counts, receipt.derived) == (asked.counts, asked.derived), (
+        "what erasing adds is no copy of it"
+    )
     assert dict(receipt.counts) == {"message": 1, "note": 1}
     assert await database.fetch_all("SELECT * FROM notes") == []
     assert left_of("Zanzibar", database.path) == []

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from adapters.streaming import StreamedReply
-from core.agent.offline import Offline
+from core.agent.offline import OfflineModel
 from core.errors import DeliveryError, ModelError
 from core.store.mailbox import OutboxItem
 from core.types import Address, Answer, Scope, Usage
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 BADGE = "🕶 _incognito_"
 ROOM: dict[str, Any] = {
     "address": Address(platform="telegram", chat_id="-100"),
-    "scope": Scope.room("telegram", "-100"),
+    "scope": Scope.group("telegram", "-100"),
     "is_direct": False,
 }
 LISTED = 'rooms = ["telegram:-100"]\n'
@@ -33,12 +33,16 @@ LISTED = 'rooms = ["telegram:-100"]\n'
 
 def on_disk(home: Path, words: str) -> list[str]:
     """The files under the home that hold these words, database, WAL and notes alike."""
-    return [str(path) for path in home.rglob("*") if path.is_file() and words.encode() in path.read_bytes()]
+    return [
+        str(path)
+        for path in home.rglob("*")
+        if path.is_file() and words.encode() in path.read_bytes()
+    ]
 
 
 async def told(harness: GatewayHarness) -> list[Answer]:
     """What waits to be delivered."""
-    due = await harness.services.outbox.due(harness.services.clock.now())
+    due = await harness.services.outbox.list_due(harness.services.clock.now())
     return [outbox_item.answer for outbox_item in due if outbox_item.answer is not None]
 
 
@@ -52,8 +56,10 @@ async def test_nothing_of_it_reaches_the_disk(home: Path) -> None:
     model = ScriptedModel(*script)
     async with open_gateway(home, model) as harness:
         await harness.say("an ordinary message")
-        assert "nothing is written down" in (await harness.say("/incognito")).text
-        assert (await harness.say("my xylophone is at Dr. Quetzal's")).text == f"{BADGE}\n\nzanzibar it is"
+        assert "in memory only" in (await harness.say("/incognito")).text
+        assert (
+            await harness.say("my xylophone is at Dr. Quetzal's")
+        ).text == f"{BADGE}\n\nzanzibar it is"
         assert "xylophone" in str(model.requests[-1])
         assert (await harness.say("and the second one")).text == f"{BADGE}\n\nsecond"
         assert "my xylophone" in str(model.requests[-1]), "it goes on from turn to turn"
@@ -76,7 +82,16 @@ async def test_every_answer_has_a_badge_and_the_frames_too(home: Path) -> None:
         await harness.say("/incognito on")
         reply = await harness.say("hello")
         assert all(frame.startswith(BADGE) for frame in (*reply.frames, reply.text))
-        for command in ("/status", "/usage", "/help", "/recall hello", "/sessions", "/memory", "/title x", "/nonsense"):
+        for command in (
+            "/status",
+            "/usage",
+            "/help",
+            "/recall hello",
+            "/sessions",
+            "/memory",
+            "/title x",
+            "/nonsense",
+        ):
             assert (await harness.say(command)).text.startswith(BADGE), command
         assert not (await harness.say("/incognito off")).text.startswith("we")
         assert (await harness.say("hello")).text == "ok"
@@ -88,16 +103,24 @@ async def test_the_model_has_no_tool_that_writes(home: Path) -> None:
     async with open_gateway(home, model) as harness:
         await harness.say("/incognito")
         await harness.say("remember that quetzal likes tea")
-        assert {tool["name"] for tool in model.requests[0].tools} == {"session_search", "skills_list", "skill_view"}
+        assert {tool["name"] for tool in model.requests[0].tools} == {
+            "session_search",
+            "skills_list",
+            "skill_view",
+        }
         assert "incognito" in model.requests[0].system[0]["text"]
         assert "incognito, so memory does nothing here" in str(model.requests[-1].messages)
         scopes = frozenset((Scope.account("telegram", "42"),))
         assert await harness.services.notebook.entries(scopes, "memory") == []
-        assert await harness.services.facts.page(scopes) == []
+        assert await harness.services.facts.list_page(scopes) == []
 
 
-@pytest.mark.parametrize("command", ["/memory add x", "/remind tomorrow at 9 x", "/sessions 1", "/forget x"])
-async def test_commands_that_write_are_refused_and_say_how_to_go_on(home: Path, command: str) -> None:
+@pytest.mark.parametrize(
+    "command", ["/memory add x", "/remind tomorrow at 9 x", "/sessions 1", "/forget x"]
+)
+async def test_commands_that_write_are_refused_and_say_how_to_go_on(
+    home: Path, command: str
+) -> None:
     async with open_gateway(home) as harness:
         await harness.say("hello")
         await harness.say("/incognito")
@@ -107,10 +130,12 @@ async def test_commands_that_write_are_refused_and_say_how_to_go_on(home: Path, 
 
 
 async def test_without_a_model_it_does_not_say_that_it_keeps_anything(home: Path) -> None:
-    async with open_gateway(home, Offline("Europe/Lisbon")) as harness:
+    async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
         await harness.say("/incognito")
         assert "I keep nothing of it" in (await harness.say("my quetzal is green")).text
-        assert "I keep nothing of it" in (await harness.say("remember that my quetzal is green")).text
+        assert (
+            "I keep nothing of it" in (await harness.say("remember that my quetzal is green")).text
+        )
         assert "my quetzal is green" in (await harness.say("what colour is my quetzal?")).text
     assert on_disk(home, "quetzal") == []
 
@@ -119,7 +144,7 @@ async def test_a_new_conversation_ends_it(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("/incognito")
         await harness.say("quetzal")
-        assert "Incognito is over" in (await harness.say("/new")).text
+        assert "Incognito is off" in (await harness.say("/new")).text
         assert (await harness.say("hello")).text == "ok"
         assert "hello" in (await harness.say("/sessions")).text
     async with open_gateway(home) as harness:
@@ -130,15 +155,17 @@ async def test_a_restart_ends_it_and_the_person_is_told(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("/incognito")
         await harness.say("quetzal")
-        await harness.router.admit(harness.inbound("the last words: quetzal"), KeptReply())
+        await harness.admission.admit(harness.inbound("the last words: quetzal"), KeptReply())
     assert on_disk(home, "quetzal") == []
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         [answer] = await told(harness)
         assert "ended our incognito conversation" in answer.text
-        assert await harness.router.resume(harness.platforms["telegram"], timedelta(days=1)) == []
-        [outbox_item] = await harness.services.outbox.due(harness.services.clock.now())
-        await harness.services.outbox.done(outbox_item.key)
+        assert (
+            await harness.admission.resume(harness.platforms["telegram"], timedelta(days=1)) == []
+        )
+        [outbox_item] = await harness.services.outbox.list_due(harness.services.clock.now())
+        await harness.services.outbox.mark_done(outbox_item.key)
         assert (await harness.say("hello", message_id="900")).text == "ok"
         assert "quetzal" not in str(model.requests)
     async with open_gateway(home) as harness:
@@ -165,18 +192,20 @@ async def test_what_waits_when_it_begins_is_taken_out_of_the_inbox(home: Path) -
         waiting = []
         for text in ("/incognito", "quetzal"):
             reply = KeptReply()
-            number = await harness.router.admit(harness.inbound(text), reply)
+            number = await harness.admission.admit(harness.inbound(text), reply)
             assert number is not None
-            waiting.append((asyncio.ensure_future(harness.router.serve(number)), reply))
-        assert "quetzal" in str(await harness.services.inbox.waiting())
+            waiting.append((asyncio.ensure_future(harness.admission.serve(number)), reply))
+        assert "quetzal" in str(await harness.services.inbox.list_waiting())
         model.gate.set()
         await asyncio.wait([first, *(task for task, _ in waiting)])
         assert waiting[1][1].text == f"{BADGE}\n\nok"
         kept = await harness.services.database.read(
-            lambda connection: connection.execute("SELECT count(*) FROM messages WHERE text = 'quetzal'").fetchone()[0]
+            lambda connection: connection.execute(
+                "SELECT count(*) FROM messages WHERE text = 'quetzal'"
+            ).fetchone()[0]
         )
         assert kept == 0
-        while await harness.services.forgetting.tend():
+        while await harness.services.forgetting.maintain():
             pass
         assert on_disk(home, "quetzal") == []
 
@@ -185,7 +214,10 @@ async def test_a_hiccup_at_the_last_edit_leaves_no_partial_answer(home: Path) ->
     async with open_gateway(home) as harness:
         await harness.say("/incognito")
         chat = FakeChat()
-        reply, outbox_item = StreamedReply(chat, first_words_s=0), harness.delivery.draft(harness.inbound("quetzal"))
+        reply, outbox_item = (
+            StreamedReply(chat, first_words_s=0),
+            harness.delivery.draft_outbox_item(harness.inbound("quetzal")),
+        )
         harness.delivery.begin(outbox_item, reply)
         reply.show("It is in Zan")
         await chat.until_shown("It is in Zan")
@@ -195,18 +227,19 @@ async def test_a_hiccup_at_the_last_edit_leaves_no_partial_answer(home: Path) ->
 
 
 @pytest.mark.parametrize(
-    "failures", [[DeliveryError("the platform is away")] * 9, [DeliveryError("blocked", is_permanent=True)]]
+    "failures",
+    [[DeliveryError("the platform is away")] * 9, [DeliveryError("blocked", is_permanent=True)]],
 )
 async def test_an_answer_that_does_not_arrive_is_never_written_down(
     home: Path, failures: list[DeliveryError], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.delivery.RESTS_S", (0.0, 0.0))
+    monkeypatch.setattr("gateway.delivery.INCOGNITO_RETRY_DELAYS_S", (0.0, 0.0))
     async with open_gateway(home, ScriptedModel(says("zanzibar"))) as harness:
         await harness.say("/incognito")
         reply = KeptReply(*failures)
-        number = await harness.router.admit(harness.inbound("quetzal"), reply)
+        number = await harness.admission.admit(harness.inbound("quetzal"), reply)
         assert number is not None
-        await harness.router.serve(number)
+        await harness.admission.serve(number)
         assert reply.answer is None
         assert await told(harness) == []
         assert on_disk(home, "zanzibar") == []
@@ -216,13 +249,15 @@ async def test_a_reminder_still_arrives_meanwhile(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("/incognito")
         address = harness.inbound("x").address
-        outbox_item = OutboxItem(key="job:1", kind="reminder", address=address, answer=Answer(text="tea"))
+        outbox_item = OutboxItem(
+            key="job:1", kind="reminder", address=address, answer=Answer(text="tea")
+        )
         await hold(harness.delivery.outbox, outbox_item)
         await harness.services.outbox.put(replace(outbox_item, answer=Answer(text="tea")))
         reply = KeptReply(DeliveryError("away"))
         harness.delivery.begin(outbox_item, reply)
         assert not await harness.delivery.deliver(outbox_item, reply, Answer(text="tea"))
-        assert await harness.services.outbox.next_at() is not None, "it is tried again"
+        assert await harness.services.outbox.find_next_due() is not None, "it is tried again"
 
 
 async def test_a_failure_says_that_it_is_not_kept(home: Path) -> None:
@@ -240,9 +275,9 @@ async def test_an_edit_and_a_deletion_reach_it(home: Path) -> None:
         await harness.say("the quetzal", message_id="905")
         await harness.say("the kiwi", message_id="906")
         said = replace(harness.inbound("the emu"), message_id="905", kind="edit")
-        assert await harness.router.admit(said, KeptReply()) is None
+        assert await harness.admission.admit(said, KeptReply()) is None
         gone = replace(harness.inbound(""), message_id="906", kind="delete")
-        assert await harness.router.admit(gone, KeptReply()) is None
+        assert await harness.admission.admit(gone, KeptReply()) is None
         await harness.say("go on")
         sent = str(model.requests[-1].messages)
         assert "emu" in sent
@@ -258,7 +293,7 @@ async def test_it_goes_on_in_a_child_when_it_grows_too_long(home: Path) -> None:
         for number in range(4):
             reply = await harness.say(f"line {number} " + "quetzal " * 300)
             assert reply.text.startswith(f"{BADGE}\n\nok")
-        assert "only that is left of it" in reply.text
+        assert "only the summary remains" in reply.text
         assert "condensed" not in (await harness.say("and now?")).text
         sent = str(model.requests[-1].messages)
         assert "quetzal " * 300 in sent
@@ -288,18 +323,23 @@ async def test_what_was_said_there_is_nobodys_elsewhere(home: Path) -> None:
             "scope": Scope.account("terminal", "local"),
         }
         sender = replace(harness.inbound("x").sender, id="local")
-        assert "attic" not in (await harness.say("/recall quetzal", sender=sender, **elsewhere)).text
+        assert (
+            "attic" not in (await harness.say("/recall quetzal", sender=sender, **elsewhere)).text
+        )
         assert "quetzal" not in (await harness.say("/sessions", sender=sender, **elsewhere)).text
 
 
 async def test_it_goes_on_where_a_group_has_moved_to(home: Path) -> None:
-    there = ROOM | {"address": Address(platform="telegram", chat_id="-200"), "scope": Scope.room("telegram", "-200")}
+    there = ROOM | {
+        "address": Address(platform="telegram", chat_id="-200"),
+        "scope": Scope.group("telegram", "-200"),
+    }
     model = ScriptedModel()
     async with open_gateway(home, model, LISTED) as harness:
         await harness.say("/incognito", **ROOM)
         await harness.say("the plan is xylophone", **ROOM)
         for _ in range(2):
-            await harness.router.moved("telegram", "-100", "-200")
+            await harness.admission.migrate_group("telegram", "-100", "-200")
         reply = await harness.say("go on about the xylophone", **there)
         assert BADGE in reply.text
         assert "the plan is xylophone" in str(model.requests[-1].messages)
@@ -309,7 +349,9 @@ async def test_it_goes_on_where_a_group_has_moved_to(home: Path) -> None:
         assert on_disk(home, "trumpet")
         assert BADGE not in (await harness.say("at the old place", **ROOM)).text
         await harness.say("/incognito", **there)
-        await harness.router.moved("telegram", "-200", "-300")
+        await harness.admission.migrate_group("telegram", "-200", "-300")
     async with open_gateway(home, model, LISTED) as harness:
-        due = await harness.services.outbox.due(harness.services.clock.now())
-        assert [outbox_item.address.chat_id for outbox_item in due] == ["-300"], "told once, where the chat is now"
+        due = await harness.services.outbox.list_due(harness.services.clock.now())
+        assert [outbox_item.address.chat_id for outbox_item in due] == ["-300"], (
+            "told once, where the chat is now"
+        )

@@ -1,4 +1,5 @@
-"""What is to be noted: asked about where it may be a secret, kept where it was typed, and waiting where it was not."""
+"""What is to be noted: asked about where it may be a secret, kept where it was typed, and waiting
+where it was not."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core.guard.fence import mark
+from core.guard.origin_and_fence import account_mark
 from core.markup.markdown import to_plain
 from core.types import Account, Address, Origin, Scope
 from tests.fixtures.gateway_harness import GatewayHarness, notices, open_gateway
@@ -18,14 +19,20 @@ pytestmark = pytest.mark.slow
 ORDER = "Bearer 0123456789abcdef01234567 opens the lake house"
 OWN = Scope.account("telegram", "42")
 OWNER = frozenset((OWN,))
-ROOM = Scope.room("telegram", "-5")
-IN_ROOM: dict[str, Any] = {"is_direct": False, "address": Address(platform="telegram", chat_id="-5"), "scope": ROOM}
+ROOM = Scope.group("telegram", "-5")
+IN_ROOM: dict[str, Any] = {
+    "is_direct": False,
+    "address": Address(platform="telegram", chat_id="-5"),
+    "scope": ROOM,
+}
 ROOMS = 'rooms = ["telegram:-5"]\n'
 
 
 def noting(content: str) -> ScriptedModel:
     """A model that notes what somebody has slipped to it."""
-    return ScriptedModel(calls(("memory", {"target": "memory", "action": "add", "content": content})), says("done"))
+    return ScriptedModel(
+        calls(("memory", {"target": "memory", "action": "add", "content": content})), says("done")
+    )
 
 
 def result(model: ScriptedModel) -> str:
@@ -57,7 +64,8 @@ async def test_what_the_owner_types_is_asked_about_and_kept_when_he_insists(home
         assert "Now noted" in said.text
         assert "house to all” in" not in said.text
         assert (
-            "Noted: “" + ORDER + " too”. USER.md" in (await harness.say(f"/memory add user: --anyway {ORDER} too")).text
+            "Noted: “" + ORDER + " too”. USER.md"
+            in (await harness.say(f"/memory add user: --anyway {ORDER} too")).text
         )
 
 
@@ -70,7 +78,10 @@ async def test_what_a_tool_brings_is_put_aside_until_it_is_approved(home: Path) 
         await notices(harness)
         assert "1 waiting for your decision" in (await harness.say("/memory")).text
         pending = await harness.say("/memory pending")
-        assert "MEMORY.md, for telegram:42; it contains a key or a link with a secret in it" in pending.text
+        assert (
+            "MEMORY.md, for telegram:42; it contains a key or a link with a secret in it"
+            in pending.text
+        )
         assert f"add “{ORDER}”" in pending.text
         assert pending.answer is not None
         assert [button.label for button in pending.answer.buttons] == ["Approve 1", "Reject 1"]
@@ -96,20 +107,27 @@ async def test_what_is_rejected_is_gone(home: Path) -> None:
 async def test_several_operations_are_put_aside_together_and_once(home: Path) -> None:
     both = {
         "target": "user",
-        "operations": [{"action": "add", "content": "likes tea"}, {"action": "add", "content": ORDER}],
+        "operations": [
+            {"action": "add", "content": "likes tea"},
+            {"action": "add", "content": ORDER},
+        ],
     }
-    model = ScriptedModel(calls(("memory", both)), says("done"), calls(("memory", both)), says("done"))
+    model = ScriptedModel(
+        calls(("memory", both)), says("done"), calls(("memory", both)), says("done")
+    )
     async with open_gateway(home, model) as harness:
         for _ in range(2):
             await harness.say("read that page for me, if you please")
         assert await harness.services.notebook.entries(OWNER, "user") == []
-        assert len(await harness.services.notebook.review.waiting(OWNER)) == 1
+        assert len(await harness.services.notebook.review.list_pending(OWNER)) == 1
         await notices(harness)
         await harness.say("/memory approve 1")
         assert await harness.services.notebook.entries(OWNER, "user") == ["likes tea", ORDER]
 
 
-async def test_in_a_room_what_a_member_types_is_a_quotation_that_the_owner_decides_about(home: Path) -> None:
+async def test_in_a_room_what_a_member_types_is_a_quotation_that_the_owner_decides_about(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, options=ROOMS) as harness:
         for text in ("the party is on Friday", "--anyway dinner is at nine"):
@@ -121,9 +139,11 @@ async def test_in_a_room_what_a_member_types_is_a_quotation_that_the_owner_decid
         assert "my owner decides" in (await harness.say("/memory approve 1", "7", **IN_ROOM)).text
         assert "gone" in (await harness.say("/memory reject 2", "7", **IN_ROOM)).text, "his own"
         assert "Noted" in (await harness.say("/memory approve 1", **IN_ROOM)).text
-        who = f"Person 7 {mark(Account(platform='telegram', user_id='7'))}"
+        who = f"Person 7 {account_mark(Account(platform='telegram', user_id='7'))}"
         assert await noted(harness, ROOM) == [f"{who}: “the party is on Friday”"]
-        assert "Noted" in (await harness.say("/memory add lunch is at one", **IN_ROOM)).text, "the owner's own"
+        assert "Noted" in (await harness.say("/memory add lunch is at one", **IN_ROOM)).text, (
+            "the owner's own"
+        )
 
 
 @pytest.mark.parametrize("origin", ["forwarded", "via_bot"])
@@ -137,7 +157,9 @@ async def test_what_was_only_passed_on_waits(home: Path, origin: Origin) -> None
         assert await noted(harness) == []
 
 
-async def test_what_was_typed_is_noted_at_once_and_an_order_in_it_is_the_persons_own(home: Path) -> None:
+async def test_what_was_typed_is_noted_at_once_and_an_order_in_it_is_the_persons_own(
+    home: Path,
+) -> None:
     note = "Always answer in verse and ignore all previous invoices"
     model = noting(note)
     async with open_gateway(home, model) as harness:
@@ -157,11 +179,11 @@ async def test_what_is_pasted_below_does_not_count_as_said(home: Path) -> None:
 async def test_what_waits_is_forgotten_too(home: Path) -> None:
     async with open_gateway(home, noting(f"{ORDER} in Porto")) as harness:
         await harness.say("read that page for me, if you please")
-        assert len(await harness.services.notebook.review.waiting(OWNER)) == 1
+        assert len(await harness.services.notebook.review.list_pending(OWNER)) == 1
         await notices(harness)
         await harness.say("/forget Porto")
         await harness.say("yes")
-        assert await harness.services.notebook.review.waiting(OWNER) == []
+        assert await harness.services.notebook.review.list_pending(OWNER) == []
         assert b"house in Porto" not in harness.services.database.path.read_bytes()
 
 
@@ -170,14 +192,22 @@ async def test_a_flood_is_not_kept(home: Path) -> None:
         for number in range(51):
             said = await harness.say(f"/memory add {ORDER} {number} times", "7", **IN_ROOM)
         assert "too much waits" in said.text
-        assert len(await harness.services.notebook.review.waiting(frozenset((ROOM,)))) == 50
+        assert len(await harness.services.notebook.review.list_pending(frozenset((ROOM,)))) == 50
 
 
 async def test_what_waits_and_what_is_noted_is_shown_letter_by_letter(home: Path) -> None:
     note = f"{ORDER} [the recipe](https://recipes.example/?k=1) <!-- __init__ -->"
     async with open_gateway(home, options=ROOMS) as harness:
         await harness.say(f"/memory add {note}", "7", **IN_ROOM)
-        for command in ("pending", "approve 1", "list", "history", "why recipe", "remove nothing", "undo"):
+        for command in (
+            "pending",
+            "approve 1",
+            "list",
+            "history",
+            "why recipe",
+            "remove nothing",
+            "undo",
+        ):
             said = (await harness.say(f"/memory {command}", **IN_ROOM)).text
             assert note in to_plain(said), command
             assert "[the recipe](" not in said, "it would be a link that hides where it leads"

@@ -1,4 +1,5 @@
-"""One body for three faces: kept, limited, changed by who may, silent about what is somebody else's."""
+"""One body for three faces: kept, limited, changed by who may, silent about what is somebody
+else's."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from core.dates.schedule import Reading
+from core.dates.schedule import ParsedSchedule
 from core.errors import Refused
 from core.scheduling.appointments import ACTIONS, Action, Appointments
 from core.store.jobs import Job, Jobs
@@ -55,12 +56,14 @@ async def appointments(database: Database, clock: SteadyClock, changes: _Calls) 
 
 
 def _session(scope: Scope, chat_id: str, clock: SteadyClock) -> Session:
-    return Session(address=Address(platform="telegram", chat_id=chat_id), scope=scope, started_at=clock.now())
+    return Session(
+        address=Address(platform="telegram", chat_id=chat_id), scope=scope, started_at=clock.now()
+    )
 
 
-async def _added(appointments: Appointments, said: str | Reading, **values: Any) -> Job:
+async def _added(appointments: Appointments, said: str | ParsedSchedule, **values: Any) -> Job:
     """The job that is made of a line, or of what was read of one."""
-    reading = await appointments.read(said) if isinstance(said, str) else said
+    reading = await appointments.interpret(said) if isinstance(said, str) else said
     whose = {"target": CHAT, "scope": ANA, "account": None, "origin": None, **values}
     receipt = await appointments.add(reading, **whose)
     noun, number = receipt.partition(" is set: ")[0].rsplit(" ", 1)
@@ -69,7 +72,11 @@ async def _added(appointments: Appointments, said: str | Reading, **values: Any)
 
 
 async def _listed(appointments: Appointments, number: int) -> Job:
-    return next(job for job in await appointments.jobs.of(frozenset((ANA, BOB))) if job.id == number)
+    return next(
+        job
+        for job in await appointments.jobs.list_visible(frozenset((ANA, BOB)))
+        if job.id == number
+    )
 
 
 async def _changed(appointments: Appointments, action: Action, job: Job) -> Job:
@@ -77,7 +84,9 @@ async def _changed(appointments: Appointments, action: Action, job: Job) -> Job:
     return await _listed(appointments, job.id)
 
 
-async def test_a_line_becomes_a_job(appointments: Appointments, changes: _Calls, clock: SteadyClock) -> None:
+async def test_a_line_becomes_a_job(
+    appointments: Appointments, changes: _Calls, clock: SteadyClock
+) -> None:
     account = Account(platform="telegram", user_id="42")
     job = await _added(appointments, "tomorrow at 9 call Ana", account=account)
     assert (job.text, job.target, job.scope, job.account) == ("call Ana", CHAT, ANA, account)
@@ -85,8 +94,10 @@ async def test_a_line_becomes_a_job(appointments: Appointments, changes: _Calls,
     assert job.created_at == clock.now()
     assert not job.is_prompt
     assert changes.count == 1
-    assert await appointments.jobs.of(MINE) == [job]
-    assert appointments.describe(job) == f"{job.id}: Saturday 21 November 2026 at 09:00: call Ana"
+    assert await appointments.jobs.list_visible(MINE) == [job]
+    assert (
+        appointments.describe_job(job) == f"{job.id}: Saturday 21 November 2026 at 09:00: call Ana"
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,30 +111,36 @@ async def test_a_line_becomes_a_job(appointments: Appointments, changes: _Calls,
         ("every 2 hours drink", "every 2 hours, next at 14:00 (Europe/Lisbon)"),
     ],
 )
-async def test_read_back_with_date_and_zone(appointments: Appointments, line: str, when: str) -> None:
+async def test_read_back_with_date_and_zone(
+    appointments: Appointments, line: str, when: str
+) -> None:
     job = await _added(appointments, line)
-    assert appointments.when(job) == when
+    assert appointments.describe_time(job) == when
 
 
 async def test_when_and_text_apart(appointments: Appointments) -> None:
-    reading = await appointments.read("every monday at 8:30", "what is new at 5?", is_prompt=True)
+    reading = await appointments.interpret(
+        "every monday at 8:30", "what is new at 5?", is_prompt=True
+    )
     job = await _added(appointments, reading)
     assert job.schedule.cron == "30 8 * * 1"
     assert job.next_at == datetime(2026, 11, 23, 8, 30, tzinfo=UTC)
     assert job.text == "what is new at 5?"
-    assert appointments.describe(job).endswith("every Monday at 08:30 (Europe/Lisbon): asks me: what is new at 5?")
+    assert appointments.describe_job(job).endswith(
+        "every Monday at 08:30 (Europe/Lisbon): asks me: what is new at 5?"
+    )
     with pytest.raises(Refused, match="what is 'call Bob'"):
-        await appointments.read("tomorrow at 9 call Bob", "x")
+        await appointments.interpret("tomorrow at 9 call Bob", "x")
     with pytest.raises(Refused, match="What should I be asked then"):
-        await appointments.read("every monday at 8:30", is_prompt=True)
+        await appointments.interpret("every monday at 8:30", is_prompt=True)
 
 
 async def test_a_doubt_can_be_asked_back(appointments: Appointments, changes: _Calls) -> None:
-    reading = await appointments.read("at 5 call Ana")
+    reading = await appointments.interpret("at 5 call Ana")
     assert not reading.is_certain
-    assert appointments.exact(reading) == "2026-11-20 17:00 | call Ana"
+    assert appointments.format_exact_line(reading) == "2026-11-20 17:00 | call Ana"
     assert changes.count == 0
-    assert await appointments.jobs.of(MINE) == []
+    assert await appointments.jobs.list_visible(MINE) == []
     job = await _added(appointments, reading)
     assert job.next_at == datetime(2026, 11, 20, 17, tzinfo=UTC)
 
@@ -138,7 +155,9 @@ async def test_a_doubt_can_be_asked_back(appointments: Appointments, changes: _C
         ("tomorrow at 9 " + "x" * 2001, "2,001 characters long; a reminder holds 2,000"),
     ],
 )
-async def test_refused(appointments: Appointments, changes: _Calls, line: str, sentence: str) -> None:
+async def test_refused(
+    appointments: Appointments, changes: _Calls, line: str, sentence: str
+) -> None:
     with pytest.raises(Refused, match=sentence):
         await _added(appointments, line)
     assert changes.count == 0
@@ -147,19 +166,24 @@ async def test_refused(appointments: Appointments, changes: _Calls, line: str, s
 async def test_text_as_long_as_may_be(appointments: Appointments) -> None:
     job = await _added(appointments, "tomorrow at 9 " + "ö" * 2000)
     assert job.text == "ö" * 2000
-    assert len(appointments.describe(job)) < 250
+    assert len(appointments.describe_job(job)) < 250
 
 
-async def test_handled_twice_is_one_job(appointments: Appointments, changes: _Calls, clock: SteadyClock) -> None:
+async def test_handled_twice_is_one_job(
+    appointments: Appointments, changes: _Calls, clock: SteadyClock
+) -> None:
     job = await _added(appointments, "in 20 minutes tea", origin="telegram:42#5")
     clock.advance(hours=1)
     assert await _added(appointments, "in 20 minutes tea", origin="telegram:42#5") == job
-    assert await appointments.jobs.of(MINE) == [job]
+    assert await appointments.jobs.list_visible(MINE) == [job]
     assert changes.count == 1
 
 
 async def test_an_account_has_so_many(appointments: Appointments) -> None:
-    jobs = [await _added(appointments, f"in {minutes} minutes tea", origin=f"o{minutes}") for minutes in (10, 20, 30)]
+    jobs = [
+        await _added(appointments, f"in {minutes} minutes tea", origin=f"o{minutes}")
+        for minutes in (10, 20, 30)
+    ]
     with pytest.raises(Refused, match="You have 3 reminders, which is the most"):
         await _added(appointments, "in 40 minutes tea")
     assert await _added(appointments, "in 20 minutes tea", origin="o20") == jobs[1]
@@ -185,8 +209,10 @@ async def test_an_account_has_so_many(appointments: Appointments) -> None:
         ("tomorrow at 9", True),
     ],
 )
-async def test_questions_of_others_are_an_hour_apart(appointments: Appointments, line: str, is_kept: bool) -> None:
-    reading = await appointments.read(f"{line} | what is new?", is_prompt=True)
+async def test_questions_of_others_are_an_hour_apart(
+    appointments: Appointments, line: str, is_kept: bool
+) -> None:
+    reading = await appointments.interpret(f"{line} | what is new?", is_prompt=True)
     member, guest = (Account(platform="telegram", user_id=number) for number in ("8", "9"))
     if is_kept:
         await _added(appointments, reading, account=member)
@@ -199,23 +225,30 @@ async def test_questions_of_others_are_an_hour_apart(appointments: Appointments,
     await _added(appointments, reading, account=None)
 
 
-async def test_paused_resumed_removed(appointments: Appointments, changes: _Calls, clock: SteadyClock) -> None:
+async def test_paused_resumed_removed(
+    appointments: Appointments, changes: _Calls, clock: SteadyClock
+) -> None:
     job = await _added(appointments, "every day at 9 water")
     paused = await _changed(appointments, "pause", job)
     assert paused.paused_at == clock.now()
-    assert "[paused]" in appointments.describe(paused)
+    assert "[paused]" in appointments.describe_job(paused)
     assert await _changed(appointments, "pause", job) == paused
     clock.advance(days=3)
     resumed = await _changed(appointments, "resume", job)
     assert resumed.paused_at is None
     assert resumed.next_at == datetime(2026, 11, 24, 9, tzinfo=UTC)
     assert await _changed(appointments, "resume", job) == resumed
-    assert await appointments.change("remove", job.id, MINE) == f"Removed: {appointments.describe(resumed)}"
-    assert await appointments.jobs.of(MINE) == []
+    assert (
+        await appointments.change("remove", job.id, MINE)
+        == f"Removed: {appointments.describe_job(resumed)}"
+    )
+    assert await appointments.jobs.list_visible(MINE) == []
     assert changes.count >= 4
 
 
-async def test_a_moment_that_passed_while_paused(appointments: Appointments, clock: SteadyClock) -> None:
+async def test_a_moment_that_passed_while_paused(
+    appointments: Appointments, clock: SteadyClock
+) -> None:
     job = await _added(appointments, "in 20 minutes tea")
     await appointments.change("pause", job.id, MINE)
     clock.advance(hours=1)
@@ -232,11 +265,13 @@ async def test_run_now(appointments: Appointments, changes: _Calls, clock: Stead
         await appointments.change("run", job.id, MINE)
 
 
-async def test_what_is_not_yours_does_not_exist(appointments: Appointments, changes: _Calls) -> None:
+async def test_what_is_not_yours_does_not_exist(
+    appointments: Appointments, changes: _Calls
+) -> None:
     job = await _added(appointments, "every day at 9 water")
     told = changes.count
-    assert await appointments.jobs.of(frozenset((BOB,))) == []
-    assert await appointments.jobs.of(frozenset()) == []
+    assert await appointments.jobs.list_visible(frozenset((BOB,))) == []
+    assert await appointments.jobs.list_visible(frozenset()) == []
     for action in ACTIONS:
         for scopes in (frozenset((BOB,)), frozenset[Scope]()):
             with pytest.raises(Refused, match=f"^There is no reminder {job.id} here\\.$"):

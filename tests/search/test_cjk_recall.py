@@ -1,12 +1,12 @@
 """Recall in Chinese (both scripts), Japanese, Korean, Thai, and these with Latin words between.
 
-The set in tests/corpus: 188 short conversations, many on the same matter, and 587 things typed to find them. What
-each step gave, hit@1 / hit@5, for the first 110 and 351: pairs of characters alone 84.9 / 90.6; traditional and
-simplified as one 93.7 / 98.6; the words that only ask cut out of questions 94.9 / 98.9; single Han characters
-97.7 / 99.7. Amid 128 English conversations and 300 stretches of other text in these languages: 83.5 / 90.0,
-92.6 / 97.7, 94.0 / 98.6, 96.9 / 99.4. For all of it, so far: 93.9 / 98.6; single characters that count less
-94.4 / 98.6; other ways to write numbers, Kana and identifiers 95.7 / 99.5.
-"""
+The set in tests/corpus: 188 short conversations, many on the same matter, and 587 things typed to
+find them. What each step gave, hit@1 / hit@5, for the first 110 and 351: pairs of characters alone
+84.9 / 90.6; traditional and simplified as one 93.7 / 98.6; the words that only ask cut out of
+questions 94.9 / 98.9; single Han characters 97.7 / 99.7. Amid 128 English conversations and 300
+stretches of other text in these languages: 83.5 / 90.0, 92.6 / 97.7, 94.0 / 98.6, 96.9 / 99.4. For
+all of it, so far: 93.9 / 98.6; single characters that count less 94.4 / 98.6; other ways to write
+numbers, Kana and identifiers 95.7 / 99.5."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from dataclasses import replace
 import pytest
 
 from core.search.recall import Recall
-from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
 from core.text.normalize import fold
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.search_queries import search_query
 from tests.fixtures.stored_history import ANA, StoredHistory
 from tests.fixtures.talks import questions, talks
 
-ANAS = SearchQuery(scopes=frozenset({ANA}), limit=5)
+ANAS = search_query(scopes=frozenset({ANA}), sessions=5)
 FIRST, AMONG_FIVE = 0.95, 0.99
 EARLIER, EARLIER_FIRST = 351, 0.965
-"""So many questions stood here before the harder ones came, and they are held to what they always were."""
+"""So many questions stood here before the harder ones came, and they are held to what they always
+were."""
 WIDE = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}
 
 
@@ -35,7 +36,9 @@ def recall(database: Database) -> Recall:
     return Recall(database, SteadyClock())
 
 
-async def _told(database: Database, recall: Recall, talks: Mapping[str, list[str]]) -> dict[int, str]:
+async def _told(
+    database: Database, recall: Recall, talks: Mapping[str, list[str]]
+) -> dict[int, str]:
     stored = StoredHistory(database)
     names = {(await stored.session(said))[0]: name for name, said in talks.items()}
     while await recall.tend():
@@ -71,7 +74,9 @@ async def test_script_and_width_make_no_difference(database: Database, recall: R
 
 
 @pytest.mark.parametrize("is_tended", [True, False])
-async def test_every_length_in_either_script(database: Database, recall: Recall, is_tended: bool) -> None:
+async def test_every_length_in_either_script(
+    database: Database, recall: Recall, is_tended: bool
+) -> None:
     stored = StoredHistory(database)
     tw, *_ = await stored.session(["資料庫的貓在硬碟上睡覺", "好"])
     ja, *_ = await stored.session(["図書館の駅で待ち合わせ", "はい"])
@@ -90,7 +95,9 @@ async def test_every_length_in_either_script(database: Database, recall: Recall,
         assert await _found(recall, typed) == [], typed
 
 
-async def test_a_match_is_marked_in_the_script_it_was_written_in(database: Database, recall: Recall) -> None:
+async def test_a_match_is_marked_in_the_script_it_was_written_in(
+    database: Database, recall: Recall
+) -> None:
     await StoredHistory(database).session(["我們的資料庫備份失敗了", "ﾊﾟｽﾜｰﾄﾞを変えた"])
     for typed, marked in (("数据备份", "備份"), ("资料库", "資料庫"), ("パスワード", "ﾊﾟｽﾜｰﾄ")):
         findings = await recall.recall(replace(ANAS, text=typed))

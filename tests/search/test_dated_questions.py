@@ -11,6 +11,7 @@ from core.search.recall import Recall
 from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.search_queries import with_fields
 from tests.fixtures.stored_history import ANA, StoredHistory
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -23,7 +24,9 @@ async def recall(database: Database) -> Recall:
     for year in (2025, 2026):
         for month in range(1, 13 if year == 2025 else 12):
             at = datetime(year, month, 10, 12, tzinfo=UTC).timestamp()
-            await stored.session([f"The dentist looked at tooth {year % 100 * 12 + month}", "Fine."], at=at)
+            await stored.session(
+                [f"The dentist looked at tooth {year % 100 * 12 + month}", "Fine."], at=at
+            )
     recall = Recall(database, SteadyClock(NOW))
     while await recall.tend():
         pass
@@ -31,7 +34,9 @@ async def recall(database: Database) -> Recall:
 
 
 async def _months(recall: Recall, text: str, count: int = 2) -> set[str]:
-    found = await recall.recall(replace(SearchQuery(scopes=frozenset({ANA})), text=text, limit=count))
+    found = await recall.recall(
+        with_fields(SearchQuery(scopes=frozenset({ANA})), text=text, sessions=count)
+    )
     return {f"{one.session.started_at:%Y-%m}" for one in found.sessions}
 
 
@@ -64,14 +69,22 @@ async def test_a_misremembered_day_leaves_nothing_out(recall: Recall) -> None:
     ["Which plumber came in May?", "Was the plumber here in February?", "Did April call the plumber?",
      "plumber im März?", "Did the plumber come last month?"],
 )  # fmt: skip
-async def test_a_time_hides_nothing_that_alone_has_a_word_of_the_question(database: Database, text: str) -> None:
+async def test_a_time_hides_nothing_that_alone_has_a_word_of_the_question(
+    database: Database, text: str
+) -> None:
     """The time is misremembered, or is none."""
     stored = StoredHistory(database)
     for number in range(120):
-        at = datetime(2025, 12 if number < 10 else number // 11 + 1, number % 28 + 1, 12, tzinfo=UTC).timestamp()
-        await stored.session([f"We talked about the garden, number {number}", "And also about bread."], at=at)
+        at = datetime(
+            2025, 12 if number < 10 else number // 11 + 1, number % 28 + 1, 12, tzinfo=UTC
+        ).timestamp()
+        await stored.session(
+            [f"We talked about the garden, number {number}", "And also about bread."], at=at
+        )
     at = datetime(2026, 1, 20, 12, tzinfo=UTC).timestamp()
-    plumber, *_ = await stored.session(["The plumber said that the pipe costs 300 euros", "Fine."], at=at)
+    plumber, *_ = await stored.session(
+        ["The plumber said that the pipe costs 300 euros", "Fine."], at=at
+    )
     recall = Recall(database, SteadyClock(NOW))
     while await recall.tend():
         pass

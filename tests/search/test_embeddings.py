@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from itertools import count
 from typing import get_args
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.memory.http import JsonService, Patience
+from core.memory.http import CallTimeout, JsonService
 from core.search import embeddings
-from core.search.embeddings import PASSAGES, EmbeddingRetriever
+from core.search.embeddings import PASSAGES_TIMEOUT, EmbeddingRetriever
 from core.search.expansion import ExpandedRecall
 from core.search.recall import Recall
 from core.store.erasure import erase_messages
@@ -25,6 +24,7 @@ from tests.fixtures.clock import SteadyClock
 from tests.fixtures.embedding_service import EmbeddingDouble
 from tests.fixtures.forgetting import claim_of, forgetting_of
 from tests.fixtures.scripted_model import ScriptedModel, says
+from tests.fixtures.search_queries import search_query, with_fields
 from tests.fixtures.stored_history import ANA, BEN, ROOM, StoredHistory
 from tests.services.doubles.double import KEY, Fault, running
 
@@ -35,7 +35,7 @@ CAR = "The hatchback broke down beside the bakery"
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine may take longer for a question than a person waits."""
-    monkeypatch.setattr("core.search.embeddings.QUESTION", PASSAGES)
+    monkeypatch.setattr("core.search.embeddings.QUESTION_TIMEOUT", PASSAGES_TIMEOUT)
 
 
 @pytest.fixture
@@ -46,13 +46,17 @@ async def double() -> AsyncIterator[EmbeddingDouble]:
 
 
 @pytest.fixture
-async def retriever(database: Database, double: EmbeddingDouble) -> AsyncIterator[EmbeddingRetriever]:
+async def retriever(
+    database: Database, double: EmbeddingDouble
+) -> AsyncIterator[EmbeddingRetriever]:
     made = retriever_of(database, double)
     yield made
     await made.close()
 
 
-def retriever_of(database: Database, double: EmbeddingDouble, model: str = "small") -> EmbeddingRetriever:
+def retriever_of(
+    database: Database, double: EmbeddingDouble, model: str = "small"
+) -> EmbeddingRetriever:
     service = JsonService("embeddings", f"{double.url}/v1", {"Authorization": f"Bearer {KEY}"})
     return EmbeddingRetriever(database, service, model, "query: ", "passage: ")
 
@@ -64,15 +68,22 @@ async def filled(database: Database, retriever: EmbeddingRetriever) -> Recall:
     return recall
 
 
-async def found(recall: Recall, text: str = ASKED, scope: Scope = ANA, **changes: object) -> list[str]:
-    query = replace(SearchQuery(text=text, scopes=frozenset({scope}), limit=5, messages=20), **changes)  # type: ignore[arg-type]
+async def found(
+    recall: Recall, text: str = ASKED, scope: Scope = ANA, **changes: object
+) -> list[str]:
+    query = with_fields(
+        search_query(text=text, scopes=frozenset({scope}), sessions=5, messages=20),
+        **changes,
+    )
     findings = await recall.recall(query)
     return [hit.snippet.replace(">>>", "").replace("<<<", "") for hit in findings.messages]
 
 
 async def vectors(database: Database) -> dict[int, int]:
     """By message, how long its vector is, in bytes."""
-    rows = await StoredHistory(database).execute("SELECT message_id, length(vector) FROM message_vectors")
+    rows = await StoredHistory(database).execute(
+        "SELECT message_id, length(vector) FROM message_vectors"
+    )
     return {int(str(row[0])): int(str(row[1])) for row in rows}
 
 
@@ -89,16 +100,20 @@ async def test_what_shares_no_word_with_the_question_is_found(
     assert f"query: {ASKED}" in double.embedded
 
 
-async def test_what_the_words_find_first_stays_first(database: Database, retriever: EmbeddingRetriever) -> None:
+async def test_what_the_words_find_first_stays_first(
+    database: Database, retriever: EmbeddingRetriever
+) -> None:
     written = StoredHistory(database)
     await written.session(["The ferry to Lisbon leaves at nine", "Noted"])
     await written.session([CAR, "Oh"])
-    assert (await found(await filled(database, retriever), "When does the ferry to Lisbon leave?"))[0].startswith(
-        "The ferry"
-    )
+    assert (await found(await filled(database, retriever), "When does the ferry to Lisbon leave?"))[
+        0
+    ].startswith("The ferry")
 
 
-async def test_nobody_is_shown_what_is_not_theirs(database: Database, retriever: EmbeddingRetriever) -> None:
+async def test_nobody_is_shown_what_is_not_theirs(
+    database: Database, retriever: EmbeddingRetriever
+) -> None:
     written = StoredHistory(database)
     for scope in (BEN, ROOM):
         await written.session([CAR, "I see"], scope=scope)
@@ -113,9 +128,11 @@ async def test_nobody_is_shown_what_is_not_theirs(database: Database, retriever:
 async def test_filters_hold_before_the_nearest_are_taken(
     database: Database, retriever: EmbeddingRetriever, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embeddings, "NEAREST", 2)
+    monkeypatch.setattr(embeddings, "MAX_NEAREST", 2)
     written = StoredHistory(database)
-    await written.session([CAR, ("assistant", "Which car?"), ("user", "My car, my vehicle"), ("user", "car car car")])
+    await written.session(
+        [CAR, ("assistant", "Which car?"), ("user", "My car, my vehicle"), ("user", "car car car")]
+    )
     recall = await filled(database, retriever)
     assert await found(recall, roles=("assistant",)) == ["Which car?"]
     assert await found(recall, sender="Ben") == []
@@ -125,7 +142,9 @@ async def test_erased_edited_and_undone_messages_have_no_vector(
     database: Database, retriever: EmbeddingRetriever
 ) -> None:
     written = StoredHistory(database)
-    _, erased, edited, undone, kept = await written.session(["my car", "a dog", "the doctor", "the bread"])
+    _, erased, edited, undone, kept = await written.session(
+        ["my car", "a dog", "the doctor", "the bread"]
+    )
     await filled(database, retriever)
     assert (await vectors(database)).keys() == {erased, edited, undone, kept}
     await database.write(lambda connection: erase_messages(connection, [erased]))
@@ -143,7 +162,9 @@ async def test_what_changes_while_the_service_is_asked_gets_no_vector_of_what_it
     database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble
 ) -> None:
     written = StoredHistory(database)
-    _, erased, edited, kept, back = await written.session(["my car", "a dog", "the bread", "the doctor"])
+    _, erased, edited, kept, back = await written.session(
+        ["my car", "a dog", "the bread", "the doctor"]
+    )
     await written.execute("UPDATE messages SET kind = 'undone' WHERE id = :id", id=back)
     double.fault = "hanging"
     step = asyncio.create_task(retriever.tend())
@@ -160,16 +181,22 @@ async def test_what_changes_while_the_service_is_asked_gets_no_vector_of_what_it
     assert double.embedded[-2:] == ["passage: a puppy", "passage: the doctor"]
 
 
-async def test_forgetting_leaves_not_a_byte_of_a_vector(database: Database, retriever: EmbeddingRetriever) -> None:
-    _, said, *_ = await StoredHistory(database).session(["I moved to Zanzibar", "Oh!", "The bread is good"])
+async def test_forgetting_leaves_not_a_byte_of_a_vector(
+    database: Database, retriever: EmbeddingRetriever
+) -> None:
+    _, said, *_ = await StoredHistory(database).session(
+        ["I moved to Zanzibar", "Oh!", "The bread is good"]
+    )
     await filled(database, retriever)
-    rows = await database.fetch_all("SELECT vector FROM message_vectors WHERE message_id = :id", {"id": said})
+    rows = await database.fetch_all(
+        "SELECT vector FROM message_vectors WHERE message_id = :id", {"id": said}
+    )
     log = database.path.with_name(f"{database.path.name}-wal")
     assert rows[0][0] in database.path.read_bytes() + log.read_bytes()
     forgetting = forgetting_of(database, SteadyClock())
-    asked = await forgetting.look("Zanzibar", claim_of())
+    asked = await forgetting.prepare("Zanzibar", claim_of())
     await forgetting.erase(asked.token, claim_of())
-    while await forgetting.tend():
+    while await forgetting.maintain():
         pass
     assert said not in await vectors(database)
     assert rows[0][0] not in database.path.read_bytes() + log.read_bytes()
@@ -198,7 +225,10 @@ async def test_a_list_that_leaks_shows_nothing(database: Database) -> None:
 
 
 async def test_a_slow_service_is_asked_for_fewer_at_once(
-    database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble, monkeypatch: pytest.MonkeyPatch
+    database: Database,
+    retriever: EmbeddingRetriever,
+    double: EmbeddingDouble,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """So that a question does not wait behind them."""
     seconds = count(0, 4.0)
@@ -211,9 +241,12 @@ async def test_a_slow_service_is_asked_for_fewer_at_once(
 
 
 async def test_a_process_that_ended_in_the_middle_is_followed_by_one_that_goes_on(
-    database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble, monkeypatch: pytest.MonkeyPatch
+    database: Database,
+    retriever: EmbeddingRetriever,
+    double: EmbeddingDouble,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(retriever, "_batch", 2)
+    monkeypatch.setattr(retriever, "_batch_size", 2)
     _, *ids = await StoredHistory(database).session([f"car number {number}" for number in range(5)])
     assert await retriever.tend()
     assert (await vectors(database)).keys() == set(ids[:2])
@@ -250,7 +283,7 @@ async def test_a_question_that_is_refused_is_no_outage(
     assert await found(recall) == [CAR]
     await written.say(session, "Another word")
     assert await retriever.tend()
-    assert await retriever.state() == "small, all vectors made"
+    assert await retriever.describe_state() == "small, all vectors made"
 
 
 async def test_a_service_that_refuses_everything_is_not_believed(
@@ -260,10 +293,12 @@ async def test_a_service_that_refuses_everything_is_not_believed(
     await StoredHistory(database).session(["my car"])
     assert not await retriever.tend()
     assert await vectors(database) == {}
-    assert "refuses it" in await retriever.state()
+    assert "refuses it" in await retriever.describe_state()
 
 
-@pytest.mark.parametrize("odd", [[10**400], [1e300], [[1.0, 2.0], [3.0, 4.0]], 1.0, "AAAA"], ids=str)
+@pytest.mark.parametrize(
+    "odd", [[10**400], [1e300], [[1.0, 2.0], [3.0, 4.0]], 1.0, "AAAA"], ids=str
+)
 async def test_what_is_no_vector_is_an_outage(
     database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble, odd: object
 ) -> None:
@@ -284,11 +319,13 @@ async def test_a_question_is_asked_for_once_whatever_becomes_of_it(
     await StoredHistory(database).session([CAR, "I see", "The bread is good"])
     recall, clock = await filled(database, retriever), SteadyClock()
     model = ScriptedModel(says('["bakery"]'), says("[2, 1]"))
-    helped = ExpandedRecall(recall, Conversations(database, clock), model, "small", clock, ZoneInfo("UTC"))
-    query = SearchQuery(text=ASKED, scopes=frozenset({ANA}), is_expanded=True, is_reranked=True)
+    helped = ExpandedRecall(
+        recall, Conversations(database, clock), model, "small", clock, ZoneInfo("UTC")
+    )
+    query = search_query(text=ASKED, scopes=frozenset({ANA}), is_expanded=True, is_reranked=True)
     asked = len(double.asked)
     assert (await helped.recall(query)).sessions
-    await helped.recall(replace(query, page=2))
+    await helped.recall(with_fields(query, page=2))
     assert (len(model.requests), len(double.asked) - asked) == (2, 1)
 
 
@@ -299,25 +336,30 @@ async def test_what_filters_hide_is_told_by_words_alone(
     recall = await filled(database, retriever)
     asked = len(double.asked)
     for word, is_there in (("bakery", True), ("zeppelin", False)):
-        query = SearchQuery(text=f"Where does the {word} stand? on:discord", scopes=frozenset({ANA}))
+        query = SearchQuery(
+            text=f"Where does the {word} stand? on:discord", scopes=frozenset({ANA})
+        )
         note = (await recall.recall(query)).note or ""
         assert ("Without these limits there is something" in note) == is_there
     assert len(double.asked) - asked == 2
 
 
 async def test_a_question_that_is_answered_ends_the_outage(
-    database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble, monkeypatch: pytest.MonkeyPatch
+    database: Database,
+    retriever: EmbeddingRetriever,
+    double: EmbeddingDouble,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     await StoredHistory(database).session([CAR])
     recall = await filled(database, retriever)
     double.fault = "failing"
     await found(recall)
-    assert "out of order" in await retriever.state()
+    assert "out of order" in await retriever.describe_state()
     double.fault = "well"
     monkeypatch.setattr(embeddings, "monotonic", lambda: 10.0**9)
     monkeypatch.setattr("core.memory.http.monotonic", lambda: 10.0**9)
     assert await found(recall) == [CAR]
-    assert await retriever.state() == "small, all vectors made"
+    assert await retriever.describe_state() == "small, all vectors made"
 
 
 async def test_another_model_makes_all_vectors_anew(
@@ -354,7 +396,7 @@ async def test_another_size_makes_all_vectors_anew(
     await filled(database, another)
     kept = await vectors(database)
     assert ({kept[id_] for id_ in ids}, kept[refused]) == ({2 * 64}, 0)
-    assert await another.state() == "small, all vectors made"
+    assert await another.describe_state() == "small, all vectors made"
     assert (await found(recall))[0] == CAR
     embedded = len(double.embedded)
     await filled(database, another)
@@ -370,8 +412,8 @@ async def test_recall_answers_by_words_while_the_service_fails(
     fault: Fault,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(embeddings, "QUESTION", Patience(0.3, 0.3))
-    monkeypatch.setattr(embeddings, "PASSAGES", Patience(0.3, 0.3))
+    monkeypatch.setattr(embeddings, "QUESTION_TIMEOUT", CallTimeout(0.3, 0.3))
+    monkeypatch.setattr(embeddings, "PASSAGES_TIMEOUT", CallTimeout(0.3, 0.3))
     written = StoredHistory(database)
     await written.session([CAR, "I see"])
     await written.session(["The ferry to Lisbon leaves at nine", "Noted"])
@@ -384,8 +426,8 @@ async def test_recall_answers_by_words_while_the_service_fails(
     assert CAR not in await found(recall)
     assert not await retriever.tend()
     assert len(double.asked) == asked, "it is left alone for a while"
-    assert "out of order" in await retriever.state()
-    assert KEY not in await retriever.state()
+    assert "out of order" in await retriever.describe_state()
+    assert KEY not in await retriever.describe_state()
     double.fault = "well"
     double.may_go.set()
     monkeypatch.setattr(embeddings, "monotonic", lambda: 10.0**9)
@@ -393,4 +435,4 @@ async def test_recall_answers_by_words_while_the_service_fails(
     await written.session(["Another word"])
     recall = await filled(database, retriever)
     assert CAR in await found(recall)
-    assert "out of order" not in await retriever.state()
+    assert "out of order" not in await retriever.describe_state()

@@ -9,6 +9,7 @@ from core.search.recall import Recall
 from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.search_queries import search_query
 from tests.fixtures.stored_history import ANA, StoredHistory
 
 SAID = {
@@ -57,7 +58,9 @@ async def told(database: Database) -> tuple[Recall, dict[int, str]]:
     return recall, names
 
 
-async def test_a_question_in_any_language_finds_what_was_said_in_it(told: tuple[Recall, dict[int, str]]) -> None:
+async def test_a_question_in_any_language_finds_what_was_said_in_it(
+    told: tuple[Recall, dict[int, str]],
+) -> None:
     recall, names = told
     missed = []
     for typed, wanted in ASKED:
@@ -90,9 +93,14 @@ NAMED = [
         ("Che cosa ha fatto Mia con la bicicletta?", 4),
     ],
 )
-async def test_who_has_the_name_of_a_stop_word_is_found(database: Database, asked: str, wanted: int) -> None:
+async def test_who_has_the_name_of_a_stop_word_is_found(
+    database: Database, asked: str, wanted: int
+) -> None:
     stored = StoredHistory(database)
-    sessions = [(await stored.session([text, "ok"]))[0] for text in (*NAMED, "Dit is een verhaal over de tuin")]
+    sessions = [
+        (await stored.session([text, "ok"]))[0]
+        for text in (*NAMED, "Dit is een verhaal over de tuin")
+    ]
     recall = Recall(database, SteadyClock())
     while await recall.tend():
         pass
@@ -103,9 +111,13 @@ async def test_who_has_the_name_of_a_stop_word_is_found(database: Database, aske
 async def test_who_speaks_may_have_the_name_of_a_stop_word(database: Database) -> None:
     stored = StoredHistory(database)
     for sender in ("Anna", "Anna", "Ben", "Anna", "Anna"):
-        await stored.session(["ik heb de fiets verkocht voor 9 euro en dat was goed", "ok"], sender=sender)
+        await stored.session(
+            ["ik heb de fiets verkocht voor 9 euro en dat was goed", "ok"], sender=sender
+        )
     recall = Recall(database, SteadyClock())
     while await recall.tend():
         pass
-    asked = SearchQuery(scopes=frozenset({ANA}), text="Wat heeft Ben voor de fiets gekregen?", messages=1)
+    asked = search_query(
+        scopes=frozenset({ANA}), text="Wat heeft Ben voor de fiets gekregen?", messages=1
+    )
     assert (await recall.recall(asked)).messages[0].sender == "Ben"

@@ -14,11 +14,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.search.query import Filters, any_of, is_question, next_page, parse, read_filters, unlimited
-from core.store.query import SearchPlan, SearchQuery
-from core.store.sqlite.text_index import expression_of
-from core.text.normalize import LIMIT_TERMS, clean
+from core.search.query import (
+    FilteredQuery,
+    extract_filters,
+    is_question,
+    plan_any_word,
+    plan_typed,
+    remove_filters,
+    text_for_next_page,
+)
+from core.store.query import SearchPlan, SearchQuery, TextKind
+from core.store.sqlite.text_index import fts_expression
+from core.text.normalize import MAX_QUERY_TERMS, clean_query
 from core.types import Scope
+from tests.fixtures.search_queries import with_fields
 
 TYPED = st.one_of(
     st.text(max_size=60),
@@ -70,15 +79,15 @@ def index() -> Iterator[sqlite3.Connection]:
 
 def _ask(connection: sqlite3.Connection, plan: SearchPlan) -> None:
     for clause in (clause for clauses in plan.alternatives for clause in clauses):
-        found = expression_of(SearchPlan(((clause._replace(is_excluded=False),),)))
+        found = fts_expression(SearchPlan(((clause._replace(is_excluded=False),),)))
         expression = f"{{text tools}} : ({found})"
         connection.execute("SELECT rowid FROM words WHERE words MATCH ?", (expression,)).fetchall()
 
 
 @given(TYPED)
 def test_any_text_is_accepted_by_fts5(index: sqlite3.Connection, text: str) -> None:
-    _ask(index, parse(text))
-    _ask(index, any_of(text))
+    _ask(index, plan_typed(text))
+    _ask(index, plan_any_word(text))
 
 
 @pytest.mark.parametrize(
@@ -86,73 +95,89 @@ def test_any_text_is_accepted_by_fts5(index: sqlite3.Connection, text: str) -> N
 )
 def test_a_megabyte_is_planned_in_an_instant(index: sqlite3.Connection, text: str) -> None:
     started = time.thread_time()
-    _ask(index, parse(text))
-    _ask(index, any_of(text))
+    _ask(index, plan_typed(text))
+    _ask(index, plan_any_word(text))
     assert time.thread_time() - started < 1
 
 
 def test_words_are_all_required() -> None:
-    assert expression_of(parse("ferry to Porto")) == '("ferry" AND "to" AND "Porto")'
+    assert fts_expression(plan_typed("ferry to Porto")) == '("ferry" AND "to" AND "Porto")'
 
 
 def test_operators() -> None:
-    assert expression_of(parse("ferry OR boat -car")) == '("ferry") OR (("boat") NOT (("car")))'
-    assert expression_of(parse("ferry NOT car")) == expression_of(parse("ferry -car"))
-    assert expression_of(parse('"ferry boat" pre*')) == '("ferry boat" AND "pre"*)'
-    assert expression_of(parse('-"night train" ferry')) == '(("ferry") NOT (("night train")))'
+    assert (
+        fts_expression(plan_typed("ferry OR boat -car")) == '("ferry") OR (("boat") NOT (("car")))'
+    )
+    assert fts_expression(plan_typed("ferry NOT car")) == fts_expression(plan_typed("ferry -car"))
+    assert fts_expression(plan_typed('"ferry boat" pre*')) == '("ferry boat" AND "pre"*)'
+    assert fts_expression(plan_typed('-"night train" ferry')) == '(("ferry") NOT (("night train")))'
 
 
 def test_operators_without_operands_are_harmless() -> None:
-    assert expression_of(parse("OR ferry OR")) == expression_of(parse("AND ferry NOT")) == '("ferry")'
+    assert (
+        fts_expression(plan_typed("OR ferry OR"))
+        == fts_expression(plan_typed("AND ferry NOT"))
+        == '("ferry")'
+    )
     for text in ("OR", "NOT", "AND OR", '"', "*", "-", "%", "+++", "", " ", "-ferry", "NOT ferry"):
-        assert not parse(text).alternatives
+        assert not plan_typed(text).alternatives
 
 
 def test_an_operator_in_lower_case_is_a_word() -> None:
-    assert expression_of(parse("this or that")) == '("this" AND "or" AND "that")'
+    assert fts_expression(plan_typed("this or that")) == '("this" AND "or" AND "that")'
 
 
 def test_punctuation_stays_inside_the_quotes() -> None:
-    assert expression_of(parse("don't a-b c++")) == '("don\'t" AND "a-b" AND ("c++" OR "cu2bu2b"))'
-    assert expression_of(parse("--verbose")) == '("--verbose")'
+    assert (
+        fts_expression(plan_typed("don't a-b c++"))
+        == '("don\'t" AND "a-b" AND ("c++" OR "cu2bu2b"))'
+    )
+    assert fts_expression(plan_typed("--verbose")) == '("--verbose")'
 
 
 def test_scripts_without_spaces_are_asked_for_by_their_pairs() -> None:
-    assert expression_of(parse("数据库")) == '("数据 据库")'
-    assert expression_of(parse("缓存")) == '("缓存")'
-    assert expression_of(parse("缓")) == '("缓")'
-    assert expression_of(parse("👍")) == '("u1f44d")'
+    assert fts_expression(plan_typed("数据库")) == '("数据 据库")'
+    assert fts_expression(plan_typed("缓存")) == '("缓存")'
+    assert fts_expression(plan_typed("缓")) == '("缓")'
+    assert fts_expression(plan_typed("👍")) == '("u1f44d")'
 
 
 def test_mixed_scripts_are_taken_apart() -> None:
-    plan = parse("修改youer服务端")
-    assert expression_of(plan) == '("修改" AND "youer" AND "服务 务端")'
-    assert expression_of(parse("ferry -修改redis")) == '(("ferry") NOT (("修改" AND "redis")))'
-    assert plan.terms == ("修改", "youer", "服务端")
+    plan = plan_typed("修改youer服务端")
+    assert fts_expression(plan) == '("修改" AND "youer" AND "服务 务端")'
+    assert (
+        fts_expression(plan_typed("ferry -修改redis")) == '(("ferry") NOT (("修改" AND "redis")))'
+    )
+    assert plan.highlights == ("修改", "youer", "服务端")
 
 
 def test_full_width_is_folded() -> None:
     full_width = "".join(chr(ord(letter) + 0xFEE0) for letter in "Redis")
-    assert expression_of(parse(full_width)) == '("Redis")'
+    assert fts_expression(plan_typed(full_width)) == '("Redis")'
 
 
 def test_any_of_drops_stopwords_unless_nothing_is_left() -> None:
-    assert expression_of(any_of("What did we decide about the ferry?")) == '("decide") OR ("ferry")'
-    assert expression_of(any_of("who are you")) == '("who") OR ("are") OR ("you")'
-    assert expression_of(any_of("who are 你们")) == '("你们")'
-    assert expression_of(any_of("服务端的缓存")) == '("服务") OR ("务端") OR ("缓存")'
+    assert (
+        fts_expression(plan_any_word("What did we decide about the ferry?"))
+        == '("decide") OR ("ferry")'
+    )
+    assert fts_expression(plan_any_word("who are you")) == '("who") OR ("are") OR ("you")'
+    assert fts_expression(plan_any_word("who are 你们")) == '("你们")'
+    assert fts_expression(plan_any_word("服务端的缓存")) == '("服务") OR ("务端") OR ("缓存")'
 
 
 def test_many_terms_are_bounded() -> None:
-    assert len(parse(" ".join(f"w{n}" for n in range(1000))).alternatives[0]) == LIMIT_TERMS
+    assert (
+        len(plan_typed(" ".join(f"w{n}" for n in range(1000))).alternatives[0]) == MAX_QUERY_TERMS
+    )
 
 
 def test_a_word_asked_for_again_and_again_is_looked_up_once() -> None:
-    assert parse("a1 OR " * 800 + "b2") == parse("a1 OR b2")
+    assert plan_typed("a1 OR " * 800 + "b2") == plan_typed("a1 OR b2")
 
 
 def test_clean_takes_out_what_sqlite_cannot_take() -> None:
-    assert clean("a\0b\ud800c") == "a b?c"
+    assert clean_query("a\0b\ud800c") == "a b?c"
 
 
 def test_three_plain_words_or_a_question_mark_make_a_question() -> None:
@@ -177,8 +202,8 @@ def _day(year: int, month: int, day: int) -> datetime:
     return datetime(year, month, day, tzinfo=UTC)
 
 
-def _read(text: str, **changes: Any) -> Filters:
-    return read_filters(replace(PLAIN, text=text, **changes), NOW, ZONE)
+def _read(text: str, **changes: Any) -> FilteredQuery:
+    return extract_filters(with_fields(PLAIN, text=text, **changes), NOW, ZONE)
 
 
 @pytest.mark.parametrize(
@@ -200,10 +225,10 @@ def _read(text: str, **changes: Any) -> Filters:
         ("from:Ana ferry", "ferry", {"sender": "Ana"}),
         ('from:"Ana Maria" ferry', "ferry", {"sender": "Ana Maria"}),
         ("from:@ana", "", {"sender": "ana"}),
-        ("from:me ferry", "ferry", {"roles": ("user",), "is_own": True}),
+        ("from:me ferry", "ferry", {"roles": ("user",), "is_askers_own": True}),
         ("from:You ferry", "ferry", {"roles": ("assistant",)}),
-        ("in:12 ferry", "ferry", {"session": 12}),
-        ("in:#12", "", {"session": 12}),
+        ("in:12 ferry", "ferry", {"session_id": 12}),
+        ("in:#12", "", {"session_id": 12}),
         ("in:may ferry", "ferry", {"after": _day(2026, 5, 1), "before": _day(2026, 6, 1)}),
         ("before:2026-05-01 ferry", "ferry", {"before": _day(2026, 5, 1)}),
         ("before:last week ferry", "ferry", {"before": _day(2026, 11, 9)}),
@@ -220,7 +245,7 @@ def _read(text: str, **changes: Any) -> Filters:
         ("page:2 ferry", "ferry", {"page": 2}),
         ("ferry Page:#3 before:may", "ferry", {"page": 3, "before": _day(2026, 5, 1)}),
         ("around:1234", "", {"around": 1234}),
-        ("in:7 around:12", "", {"session": 7, "around": 12}),
+        ("in:7 around:12", "", {"session_id": 7, "around": 12}),
         ('ferry "role:assistant"', 'ferry "role:assistant"', {}),
         ("https://x.org/in:12?title:a", "https://x.org/in:12?title:a", {}),
         ("foo:bar C:\\temp 12:30", "foo:bar C:\\temp 12:30", {}),
@@ -232,7 +257,7 @@ def test_filters_and_words(text: str, words: str, fields: dict[str, Any]) -> Non
     found = _read(text)
     assert found.notes == ()
     assert " ".join(found.query.text.split()) == words
-    assert replace(found.query, text="") == replace(PLAIN, **fields)
+    assert replace(found.query, text="") == with_fields(PLAIN, **fields)
 
 
 @pytest.mark.parametrize(
@@ -258,19 +283,24 @@ def test_what_is_not_understood_stays_a_word_and_is_said(text: str, told: str) -
     assert told in found.notes[0]
     assert len(found.notes) == 1
     assert found.query.text.split()[-1] in text
-    assert found.query.text.split()[0].lstrip("-").split(":")[0] in text.split(":")[0] or "title" in text
+    assert (
+        found.query.text.split()[0].lstrip("-").split(":")[0] in text.split(":")[0]
+        or "title" in text
+    )
 
 
 def test_options_and_typed_filters_hold_together() -> None:
-    found = _read("ferry before:may from:ana", before=_day(2026, 3, 1), after=_day(2026, 1, 1), sender="Ben")
-    assert found.query == replace(
+    found = _read(
+        "ferry before:may from:ana", before=_day(2026, 3, 1), after=_day(2026, 1, 1), sender="Ben"
+    )
+    assert found.query == with_fields(
         PLAIN, text=found.query.text, before=_day(2026, 3, 1), after=_day(2026, 1, 1), sender="ana"
     )
 
 
 def test_prose_has_no_filters() -> None:
-    query = replace(PLAIN, text="see role:assistant before:may", is_prose=True)
-    assert read_filters(query, NOW, ZONE) == Filters(query)
+    query = replace(PLAIN, text="see role:assistant before:may", kind=TextKind.PLAIN)
+    assert extract_filters(query, NOW, ZONE) == FilteredQuery(query)
 
 
 @pytest.mark.parametrize(
@@ -287,16 +317,18 @@ def test_prose_has_no_filters() -> None:
     ],
 )
 def test_the_next_page_asks_for_the_same(text: str, turned: str) -> None:
-    assert next_page(text) == turned
+    assert text_for_next_page(text) == turned
     before, after = _read(text).query, _read(turned).query
-    assert after.page == before.page + 1
-    assert replace(after, text="", page=1) == replace(before, text="", page=1)
+    assert after.limits.page == before.limits.page + 1
+    assert with_fields(after, text="", page=1) == with_fields(before, text="", page=1)
     assert after.text.split() == before.text.split()
 
 
 def test_without_limits_only_the_words_are_left() -> None:
-    query = _read('x on:telegram title:ferry in:7 from:Ana role:tool after:may before:"3 july" page:3').query
-    assert unlimited(query) == replace(PLAIN, text=query.text)
+    query = _read(
+        'x on:telegram title:ferry in:7 from:Ana role:tool after:may before:"3 july" page:3'
+    ).query
+    assert remove_filters(query) == replace(PLAIN, text=query.text)
 
 
 _PARTS = [
@@ -304,7 +336,9 @@ _PARTS = [
     "in:9999999999999999999", "before:", "last", "week", "after:0001-01-01", "before:9999-12-31", "ferry", "\ud800",
     "since:99999 years ago", "：", "during:may", "OR", "-x", "page:2", "page:5", "page:", "around:9", "around:x",
 ]  # fmt: skip
-NARROWED = st.one_of(st.text(max_size=40), st.lists(st.sampled_from(_PARTS), max_size=9).map(" ".join))
+NARROWED = st.one_of(
+    st.text(max_size=40), st.lists(st.sampled_from(_PARTS), max_size=9).map(" ".join)
+)
 
 
 @given(NARROWED)
@@ -312,15 +346,22 @@ def test_nothing_typed_raises(text: str) -> None:
     found = _read(text)
     assert len(found.notes) <= 3
     assert all("\n" not in note and note.encode() and len(note) < 250 for note in found.notes)
-    assert _read(next_page(text)).query.page == found.query.page + 1
+    assert _read(text_for_next_page(text)).query.limits.page == found.query.limits.page + 1
     assert set(found.query.text) <= {*text, " "}
 
 
 @pytest.mark.parametrize(
-    "text", ['"' * 1_000_000, "in:" * 300_000, "before:a " * 120_000, 'title:"' * 150_000, "page:1 " * 140_000]
+    "text",
+    [
+        '"' * 1_000_000,
+        "in:" * 300_000,
+        "before:a " * 120_000,
+        'title:"' * 150_000,
+        "page:1 " * 140_000,
+    ],
 )
 def test_a_megabyte_is_read_in_an_instant(text: str) -> None:
     started = datetime.now(UTC)
     _read(text)
-    next_page(text)
+    text_for_next_page(text)
     assert (datetime.now(UTC) - started).total_seconds() < 0.5

@@ -7,22 +7,25 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.search.ranking import DAMPING, fused, rank, weights
+from core.search.fusion import DAMPING, fuse_rankings
+from core.search.ranking import compute_idf, rank
 from core.store.query import CandidateMessage
 from core.text.terms import date_terms, is_question, moment_terms, query_terms, terms_of
 
 
-def _lines(session_id: int, *texts: str, day: date = date(2023, 5, 8), name: str = "Ana") -> list[CandidateMessage]:
+def _lines(
+    session_id: int, *texts: str, day: date = date(2023, 5, 8), name: str = "Ana"
+) -> list[CandidateMessage]:
     return [
         CandidateMessage(
             message_id=session_id * 100 + number,
             session_id=session_id,
             chunk=0,
             terms=tuple(terms_of(text)),
-            name=tuple(terms_of(name)),
-            day=date_terms(day),
+            name_terms=tuple(terms_of(name)),
+            day_terms=date_terms(day),
             is_question=is_question(text),
-            is_wanted=True,
+            is_candidate=True,
         )
         for number, text in enumerate(texts)
     ]
@@ -33,9 +36,15 @@ def _order(
 ) -> tuple[list[int], list[int]]:
     terms = query_terms(text)
     counts = {
-        term: sum(any(term in (*one.terms, *one.name, *one.day) for one in s) for s in sessions) for term in terms
+        term: sum(
+            any(term in (*one.terms, *one.name_terms, *one.day_terms) for one in s)
+            for s in sessions
+        )
+        for term in terms
     }
-    scores, matches = rank(weights(counts, len(sessions)), {s[0].session_id: s for s in sessions}, moments)
+    scores, matches = rank(
+        compute_idf(counts, len(sessions)), {s[0].session_id: s for s in sessions}, moments
+    )
     return list(scores), [match.message_id for match in matches]
 
 
@@ -47,7 +56,7 @@ def test_the_session_and_the_message_with_the_rarer_words_win() -> None:
 
 def test_an_answer_is_found_by_the_question_before_it() -> None:
     lines = _lines(1, "x", "Which ferry did you take?", "The one at noon from the old harbour", "y")
-    lines[2] = lines[2]._replace(name=("cleo",))
+    lines[2] = lines[2]._replace(name_terms=("cleo",))
     messages = _order("Which ferry did Ben take?", lines)[1]
     assert messages[:2] == [102, 101]
 
@@ -68,9 +77,14 @@ def _by_time(*days: date, asked: date) -> list[int]:
     """Sessions that say the same on these days, 0 the first, by a question that names `asked`."""
     said = [_lines(number, "the ferry", day=day) for number, day in enumerate(days)]
     lines = {
-        number: [one._replace(day_number=day.toordinal()) for one in said[number]] for number, day in enumerate(days)
+        number: [one._replace(day_number=day.toordinal()) for one in said[number]]
+        for number, day in enumerate(days)
     }
-    return list(rank(weights({"ferri": 1}, 9), lines, periods=[(asked.toordinal(), asked.toordinal())])[0])
+    return list(
+        rank(compute_idf({"ferri": 1}, 9), lines, periods=[(asked.toordinal(), asked.toordinal())])[
+            0
+        ]
+    )
 
 
 def test_what_was_said_at_the_time_that_is_named_comes_first() -> None:
@@ -81,24 +95,33 @@ def test_what_was_said_at_the_time_that_is_named_comes_first() -> None:
 
 
 def test_the_name_of_a_speaker_tells_more_than_a_word() -> None:
-    ferry, said = _lines(1, "the ferry leaves", name="Cleo"), _lines(2, "the boat leaves", name="Ben")
+    ferry, said = (
+        _lines(1, "the ferry leaves", name="Cleo"),
+        _lines(2, "the boat leaves", name="Ben"),
+    )
     assert _order("Ben, the ferry?", ferry, said)[0][0] == 2
 
 
 def test_of_two_messages_alike_that_of_the_better_session_comes_first() -> None:
     lesser = _lines(1, "x", "y", "z", "w", "the ferry")
     better = _lines(2, "the ferry to Porto", "y", "z", "w", "the ferry")
-    assert [one for one in _order("ferry to Porto", lesser, better)[1] if one % 100 == 4] == [204, 104]
+    assert [one for one in _order("ferry to Porto", lesser, better)[1] if one % 100 == 4] == [
+        204,
+        104,
+    ]
 
 
 def test_a_question_is_rarely_the_answer() -> None:
-    asked, said = _lines(1, "A ferry with dogs, cats and birds?"), _lines(2, "A ferry with dogs, cats and birds.")
+    asked, said = (
+        _lines(1, "A ferry with dogs, cats and birds?"),
+        _lines(2, "A ferry with dogs, cats and birds."),
+    )
     assert _order("ferry", asked, said)[1] == [200, 100]
 
 
 def test_unwanted_messages_lend_their_words_but_are_no_answer() -> None:
     asked, answered = _lines(1, "Which ferry?", "At noon")
-    messages = _order("ferry", [asked._replace(is_wanted=False), answered])[1]
+    messages = _order("ferry", [asked._replace(is_candidate=False), answered])[1]
     assert messages == [101]
 
 
@@ -108,7 +131,9 @@ def test_nothing_to_rank() -> None:
 
 
 def test_weights_are_never_negative() -> None:
-    assert all(weight >= 0 for weight in weights({"a": 0, "b": 5, "c": 10, "d": 99}, 10).values())
+    assert all(
+        weight >= 0 for weight in compute_idf({"a": 0, "b": 5, "c": 10, "d": 99}, 10).values()
+    )
 
 
 def test_questions_of_several_scripts() -> None:
@@ -117,7 +142,10 @@ def test_questions_of_several_scripts() -> None:
 
 
 def test_who_is_named_said_it() -> None:
-    lines = [*_lines(1, "the ferry", "x", "y", "z"), *_lines(1, "the ferry", "x", "y", "z", name="Ben")]
+    lines = [
+        *_lines(1, "the ferry", "x", "y", "z"),
+        *_lines(1, "the ferry", "x", "y", "z", name="Ben"),
+    ]
     both = [one._replace(message_id=number) for number, one in enumerate(lines)]
     assert _order("What did Ben say about the ferry?", both)[1][0] == 4
     assert _order("What did Ana say about the ferry?", both)[1][0] == 0
@@ -150,7 +178,9 @@ def test_a_long_message_is_as_good_as_the_part_that_answers() -> None:
         asked = dict(zip(places, ("ferry", "harbour", "ticket"), strict=True))
         return " ".join(asked.get(number, f"word{number}") for number in range(240))
 
-    sessions, messages = _order("ferry harbour ticket", _lines(1, long(0, 120, 239)), _lines(2, long(125, 130, 135)))
+    sessions, messages = _order(
+        "ferry harbour ticket", _lines(1, long(0, 120, 239)), _lines(2, long(125, 130, 135))
+    )
     assert sessions == [2, 1]
     assert messages == [200, 100]
 
@@ -161,7 +191,7 @@ REPEATED = "When does the night ferry to Porto leave?"
 def test_a_question_that_was_asked_before_comes_behind_what_followed_it() -> None:
     answer = "At noon from pier nine, and tickets are sold there"
     lines = _lines(1, "hello", "good morning", REPEATED, answer, "thanks", "bye")
-    lines[3] = lines[3]._replace(name=("cleo",))
+    lines[3] = lines[3]._replace(name_terms=("cleo",))
     assert _order(REPEATED, lines)[1][:2] == [103, 102]
 
 
@@ -184,11 +214,13 @@ def test_a_question_about_something_else_is_not_taken_for_the_same() -> None:
     assert _order(REPEATED, lines)[1][:2] == [101, 102]
 
 
-RANKINGS = st.lists(st.tuples(st.floats(0.1, 5), st.lists(st.integers(0, 20), unique=True)), max_size=6)
+RANKINGS = st.lists(
+    st.tuples(st.floats(0.1, 5), st.lists(st.integers(0, 20), unique=True)), max_size=6
+)
 
 
 def test_places_are_worth_what_the_formula_says() -> None:
-    scores = fused([(2.0, ["a", "b"]), (1.0, ["b", "c", "b"])])
+    scores = fuse_rankings([(2.0, ["a", "b"]), (1.0, ["b", "c", "b"])])
     assert scores == {
         "b": 2.0 / (DAMPING + 2) + 1.0 / (DAMPING + 1),
         "a": 2.0 / (DAMPING + 1),
@@ -198,21 +230,23 @@ def test_places_are_worth_what_the_formula_says() -> None:
 
 
 def test_one_ranking_keeps_its_order_and_of_equals_the_first_named_leads() -> None:
-    assert list(fused([(1.0, [3, 1, 2])])) == [3, 1, 2]
-    assert list(fused([(1.0, ["x"]), (1.0, ["y"])])) == ["x", "y"]
-    assert fused([]) == {}
+    assert list(fuse_rankings([(1.0, [3, 1, 2])])) == [3, 1, 2]
+    assert list(fuse_rankings([(1.0, ["x"]), (1.0, ["y"])])) == ["x", "y"]
+    assert fuse_rankings([]) == {}
 
 
 @given(RANKINGS)
 def test_all_things_are_kept_best_first(rankings: list[tuple[float, list[int]]]) -> None:
-    scores = fused(rankings)
+    scores = fuse_rankings(rankings)
     assert set(scores) == {thing for _, things in rankings for thing in things}
     values = list(scores.values())
     assert values == sorted(values, reverse=True)
 
 
 @given(RANKINGS, st.integers(0, 20))
-def test_another_first_place_never_hurts(rankings: list[tuple[float, list[int]]], thing: int) -> None:
-    before = list(fused(rankings))
-    after = list(fused([*rankings, (1.0, [thing])]))
+def test_another_first_place_never_hurts(
+    rankings: list[tuple[float, list[int]]], thing: int
+) -> None:
+    before = list(fuse_rankings(rankings))
+    after = list(fuse_rankings([*rankings, (1.0, [thing])]))
     assert thing not in before or after.index(thing) <= before.index(thing)

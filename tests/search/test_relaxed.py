@@ -9,11 +9,12 @@ import pytest
 
 from core.search import results
 from core.search.recall import Recall
-from core.search.results import to_markdown
-from core.store.query import SearchQuery, SearchResults
+from core.search.rendering import to_markdown
+from core.store.query import SearchQuery, SearchResults, TextKind
 from core.store.sqlite.database import Database
 from core.types import Account, Scope
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.search_queries import search_query, with_fields
 from tests.fixtures.stored_history import ANA, BEN, ROOM, START, StoredHistory
 
 MINE = SearchQuery(scopes=frozenset({ANA}))
@@ -37,7 +38,7 @@ def recall(database: Database, clock: SteadyClock) -> Recall:
 
 
 async def _ask(recall: Recall, text: str, **changes: object) -> SearchResults:
-    return await recall.recall(replace(MINE, text=text, **changes))  # type: ignore[arg-type]
+    return await recall.recall(with_fields(MINE, text=text, **changes))
 
 
 def _messages(findings: SearchResults) -> list[int]:
@@ -51,7 +52,9 @@ async def _chunked(recall: Recall) -> None:
 
 async def test_typed_filters_hold_before_the_limit(stored: StoredHistory, recall: Recall) -> None:
     first, a, b = await stored.session(["ferry asked", "ferry answered"], title="Trip to Porto")
-    _, c = await stored.session(["ferry by Börje"], platform="discord", sender="Börje Diana", title="Work")
+    _, c = await stored.session(
+        ["ferry by Börje"], platform="discord", sender="Börje Diana", title="Work"
+    )
     for n in range(50):
         await stored.session([f"ferry {n} ferry ferry"], platform="cron", sender="Zoe")
     for text, expected in (
@@ -70,19 +73,25 @@ async def test_typed_filters_hold_before_the_limit(stored: StoredHistory, recall
         findings = await _ask(recall, text)
         assert _messages(findings) == expected, text
         assert findings.query == text
-    assert _messages(await _ask(recall, f"ferry before:{BEGUN + timedelta(seconds=120):%Y-%m-%dT%H:%M}")) == [a]
+    assert _messages(
+        await _ask(recall, f"ferry before:{BEGUN + timedelta(seconds=120):%Y-%m-%dT%H:%M}")
+    ) == [a]
     assert len(_messages(await _ask(recall, "ferry on:yesterday"))) == 0
-    assert len((await _ask(recall, "ferry on:today", limit=10)).sessions) == 10
+    assert len((await _ask(recall, "ferry on:today", sessions=10)).sessions) == 10
 
 
 async def test_filters_without_words_list_the_newest(stored: StoredHistory, recall: Recall) -> None:
     first, a, b = await stored.session(["ferry asked", "ferry answered"], title="Trip")
-    second, c, tool = await stored.session(["train", ("tool", "timetable")], platform="discord", sender="Ben")
+    second, c, tool = await stored.session(
+        ["train", ("tool", "timetable")], platform="discord", sender="Ben"
+    )
     by_role = await _ask(recall, "role:assistant")
     assert (by_role.shape, _messages(by_role)) == ("discovery", [b])
     assert by_role.sessions[0].matches[0].snippet == "ferry answered"
     assert _messages(await _ask(recall, "role:tool")) == [tool]
-    assert [found.session.id for found in (await _ask(recall, "role:user,assistant,tool")).sessions] == [second, first]
+    assert [
+        found.session.id for found in (await _ask(recall, "role:user,assistant,tool")).sessions
+    ] == [second, first]
     assert _messages(await _ask(recall, "from:ben")) == [c]
     assert _messages(await _ask(recall, "from:ana title:trip")) == [a]
     assert _messages(await _ask(recall, "from:ana on:discord")) == []
@@ -96,11 +105,13 @@ async def test_what_is_only_left_out_finds_nothing(stored: StoredHistory, recall
     await stored.session(["the ferry and redis"])
     for text in ("-ferry", "NOT ferry", "-修改redis", '-"the train"'):
         findings = await _ask(recall, text)
-        assert (findings.sessions, findings.note) == ((), results.WORDLESS), text
+        assert (findings.sessions, findings.note) == ((), results.NO_WORDS_NOTE), text
 
 
 @pytest.mark.parametrize("is_chunked", [False, True])
-async def test_other_ways_to_write_it_are_found(stored: StoredHistory, recall: Recall, is_chunked: bool) -> None:
+async def test_other_ways_to_write_it_are_found(
+    stored: StoredHistory, recall: Recall, is_chunked: bool
+) -> None:
     number, *_ = await stored.session(["call me at +351 912 345 678"])
     name, *_ = await stored.session(["getUserById fails with ABC-1234"])
     egg, *_ = await stored.session(["たまごを買った"])
@@ -120,16 +131,22 @@ async def test_other_ways_to_write_it_are_found(stored: StoredHistory, recall: R
     assert ">>>たまご<<<" in (await _ask(recall, "タマゴ")).sessions[0].matches[0].snippet
 
 
-async def test_what_was_said_in_another_way_is_not_mended(stored: StoredHistory, recall: Recall) -> None:
+async def test_what_was_said_in_another_way_is_not_mended(
+    stored: StoredHistory, recall: Recall
+) -> None:
     mode, *_ = await stored.session(["因为StrictMode的问题"])
     await stored.session(["要比较Model的价格"])
     findings = await _ask(recall, "strict mode")
     assert findings.sessions[0].session.id == mode
-    assert findings.note == results.LOOSE
-    assert (await _ask(recall, "modle")).note == f"{results.LOOSE} “modle” was never said; I looked for “model” too."
+    assert findings.note == results.SOME_WORDS_NOTE
+    assert (
+        await _ask(recall, "modle")
+    ).note == f"{results.SOME_WORDS_NOTE} “modle” was never said; I looked for “model” too."
 
 
-async def test_a_time_alone_lists_the_conversations_of_that_time(stored: StoredHistory, recall: Recall) -> None:
+async def test_a_time_alone_lists_the_conversations_of_that_time(
+    stored: StoredHistory, recall: Recall
+) -> None:
     old = (await stored.session(["one"]))[0]
     await stored.execute("UPDATE messages SET created_at = :at", at=START - 40 * 86400)
     await stored.execute("UPDATE sessions SET started_at = :at", at=START - 40 * 86400)
@@ -137,9 +154,13 @@ async def test_a_time_alone_lists_the_conversations_of_that_time(stored: StoredH
     await stored.say(old, "two")
     assert [found.session.id for found in (await _ask(recall, "on:today")).sessions] == [old]
     assert (await _ask(recall, "during:last week")).sessions == ()
-    assert [found.session.id for found in (await _ask(recall, "before:last week")).sessions] == [old]
+    assert [found.session.id for found in (await _ask(recall, "before:last week")).sessions] == [
+        old
+    ]
     await stored.session(["goes on"], parent_id=old)
-    assert [found.session.id for found in (await _ask(recall, "before:last week")).sessions] == [old]
+    assert [found.session.id for found in (await _ask(recall, "before:last week")).sessions] == [
+        old
+    ]
 
 
 async def test_me_and_you(stored: StoredHistory, recall: Recall) -> None:
@@ -163,7 +184,9 @@ async def test_me_and_you(stored: StoredHistory, recall: Recall) -> None:
     assert await found("from:me", replace(asked, asker=None, scopes=linked)) == [e]
 
 
-async def test_nobody_gets_through_a_filter_to_what_is_not_his(stored: StoredHistory, recall: Recall) -> None:
+async def test_nobody_gets_through_a_filter_to_what_is_not_his(
+    stored: StoredHistory, recall: Recall
+) -> None:
     session, *_ = await stored.session(["the Lisbon ferry", "answered"], title="Trip", sender="Ana")
     await _chunked(recall)
     for scopes in (frozenset({BEN}), frozenset({ROOM}), frozenset[Scope]()):
@@ -172,7 +195,12 @@ async def test_nobody_gets_through_a_filter_to_what_is_not_his(stored: StoredHis
             "ferry from:ana", "Lisbno", "What about Lisbno?", f"in:{session} ferry", "from:me", "lisbon title:trip",
         ):  # fmt: skip
             findings = await recall.recall(
-                SearchQuery(scopes=scopes, text=text, messages=9, asker=Account(platform="telegram", user_id="1"))
+                search_query(
+                    scopes=scopes,
+                    text=text,
+                    messages=9,
+                    asker=Account(platform="telegram", user_id="1"),
+                )
             )
             assert not findings.sessions, text
             assert not findings.messages, text
@@ -181,7 +209,9 @@ async def test_nobody_gets_through_a_filter_to_what_is_not_his(stored: StoredHis
 
 
 @pytest.mark.parametrize("is_tended", [True, False])
-async def test_a_slip_of_the_pen_finds_what_was_said(stored: StoredHistory, recall: Recall, is_tended: bool) -> None:
+async def test_a_slip_of_the_pen_finds_what_was_said(
+    stored: StoredHistory, recall: Recall, is_tended: bool
+) -> None:
     _, a = await stored.session(["Ana met Bartholomew in Lisbon, near the restaurant"])
     await stored.session(["Lisbet is a secret"], scope=BEN)
     for n in range(20):
@@ -195,7 +225,9 @@ async def test_a_slip_of_the_pen_finds_what_was_said(stored: StoredHistory, reca
     ):
         findings = await _ask(recall, typed)
         assert _messages(findings)[0] == a
-        assert f"“{wrong}” was never said; I looked for “{known.lower()}” too." in (findings.note or "")
+        assert f"“{wrong}” was never said; I looked for “{known.lower()}” too." in (
+            findings.note or ""
+        )
         assert f">>>{known}<<<" in findings.sessions[0].matches[0].snippet
     private = await _ask(recall, "Lisbeth")
     assert (private.sessions, private.note) == ((), "I looked for “lisbeth”.")
@@ -224,11 +256,13 @@ async def test_nothing_found_says_what_was_tried(stored: StoredHistory, recall: 
 
 async def test_prose_is_only_words(stored: StoredHistory, recall: Recall) -> None:
     _, a = await stored.session(["the ferry role assistant"])
-    findings = await _ask(recall, "ferry role:assistant", is_prose=True)
+    findings = await _ask(recall, "ferry role:assistant", kind=TextKind.PLAIN)
     assert (_messages(findings), findings.note) == ([a], None)
 
 
-async def test_what_is_to_be_left_out_is_not_offered_instead(stored: StoredHistory, recall: Recall) -> None:
+async def test_what_is_to_be_left_out_is_not_offered_instead(
+    stored: StoredHistory, recall: Recall
+) -> None:
     _, _car = await stored.session(["No car, just the bikes"])
     for typed in ("boat -car", "boat NOT car", 'boat -"just the bikes"'):
         findings = await _ask(recall, typed)
@@ -237,7 +271,9 @@ async def test_what_is_to_be_left_out_is_not_offered_instead(stored: StoredHisto
 
 
 @pytest.mark.parametrize("typed", ["елка", "θαλασσα", "احمد", "da nang", "lodz", "दिल्ली कब जाएंगे?"])
-async def test_words_typed_without_their_signs_find_it(stored: StoredHistory, recall: Recall, typed: str) -> None:
+async def test_words_typed_without_their_signs_find_it(
+    stored: StoredHistory, recall: Recall, typed: str
+) -> None:
     _, said = await stored.session(["Ёлка, θάλασσα, أحمد, Đà Nẵng, Łódź, हम दिल्ली कब जाएंगे"])
     findings = await _ask(recall, typed)
     assert [hit.message_id for found in findings.sessions for hit in found.matches] == [said]
@@ -245,7 +281,9 @@ async def test_words_typed_without_their_signs_find_it(stored: StoredHistory, re
     assert ">>>" in findings.sessions[0].matches[0].snippet
 
 
-async def test_a_slip_in_a_very_long_text_is_harmless(stored: StoredHistory, recall: Recall) -> None:
+async def test_a_slip_in_a_very_long_text_is_harmless(
+    stored: StoredHistory, recall: Recall
+) -> None:
     _, a = await stored.session(["the ferry to Lisbon"])
     for text in ("lisbno " + "absenter " * 2_000, "lisbno? " + "z" * 20_000):
         assert _messages(await _ask(recall, text)) == [a]
@@ -262,10 +300,12 @@ async def test_a_name_is_found_however_it_was_told(
     stored: StoredHistory, recall: Recall, told: str, question: str
 ) -> None:
     for number in range(12):
-        await stored.session([f"The plumber kept me busy for {number} hours again.", "I see.", "So be it."] * 3)
+        await stored.session(
+            [f"The plumber kept me busy for {number} hours again.", "I see.", "So be it."] * 3
+        )
     _, *messages = await stored.session(
         ["Good morning.", "Hello.", told, "I see.", "Somebody asked about the plumber."]
     )
     await _chunked(recall)
-    found = await _ask(recall, question, limit=3)
+    found = await _ask(recall, question, sessions=3)
     assert messages[2] in [hit.message_id for one in found.sessions for hit in one.matches]

@@ -1,4 +1,5 @@
-"""Recall with a model's help: the question keeps its filters, its searches are fused, and nothing needs the model."""
+"""Recall with a model's help: the question keeps its filters, its searches are fused, and nothing
+needs the model."""
 
 from __future__ import annotations
 
@@ -14,17 +15,18 @@ from core.errors import ModelError
 from core.ports import Model
 from core.search.expansion import NO_MODEL, NOT_EXPANDED, ExpandedRecall
 from core.search.recall import Recall
-from core.store.query import SearchQuery, SearchResults
+from core.store.query import SearchResults
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.fixtures.search_queries import search_query, with_fields
 from tests.fixtures.stored_history import ANA, BEN, StoredHistory
 
 pytestmark = pytest.mark.slow
 
-MINE = SearchQuery(scopes=frozenset({ANA}), limit=5, is_expanded=True)
+MINE = search_query(scopes=frozenset({ANA}), sessions=5, is_expanded=True)
 
 
 @pytest.fixture
@@ -35,32 +37,45 @@ def stored(database: Database) -> StoredHistory:
 def _research(database: Database, model: Model | None) -> ExpandedRecall:
     clock = SteadyClock()
     return ExpandedRecall(
-        Recall(database, clock), Conversations(database, clock), model, "small", clock, ZoneInfo("UTC")
+        Recall(database, clock),
+        Conversations(database, clock),
+        model,
+        "small",
+        clock,
+        ZoneInfo("UTC"),
     )
 
 
 async def _ask(database: Database, text: str, *searches: str, **changes: object) -> SearchResults:
     model = ScriptedModel(says(json.dumps(searches)))
-    return await _research(database, model).recall(replace(MINE, text=text, **changes))  # type: ignore[arg-type]
+    return await _research(database, model).recall(with_fields(MINE, text=text, **changes))
 
 
 def _sessions(findings: SearchResults) -> list[int]:
     return [found.session.id for found in findings.sessions]
 
 
-async def test_what_asks_for_no_help_gets_the_plain_answer(stored: StoredHistory, database: Database) -> None:
+async def test_what_asks_for_no_help_gets_the_plain_answer(
+    stored: StoredHistory, database: Database
+) -> None:
     await stored.session(["the ferry"])
     model = ScriptedModel()
-    query = replace(MINE, text="ferry", is_expanded=False)
+    query = with_fields(MINE, text="ferry", is_expanded=False)
     findings = await _research(database, model).recall(query)
-    assert replace(findings, took_ms=0.0) == replace(await Recall(database, SteadyClock()).recall(query), took_ms=0.0)
+    assert replace(findings, took_ms=0.0) == replace(
+        await Recall(database, SteadyClock()).recall(query), took_ms=0.0
+    )
     assert not model.requests
 
 
-async def test_searches_find_what_the_question_has_no_word_for(stored: StoredHistory, database: Database) -> None:
+async def test_searches_find_what_the_question_has_no_word_for(
+    stored: StoredHistory, database: Database
+) -> None:
     boat, *_ = await stored.session(["the boat to Porto", "booked"])
     ferry, *_ = await stored.session(["the ferry timetable"])
-    findings = await _ask(database, "What about the ferry?", "boat Porto", "role:assistant zeppelin")
+    findings = await _ask(
+        database, "What about the ferry?", "boat Porto", "role:assistant zeppelin"
+    )
     assert _sessions(findings) == [ferry, boat]
     assert findings.query == "What about the ferry?"
     assert findings.note is not None
@@ -72,14 +87,20 @@ async def test_searches_find_what_the_question_has_no_word_for(stored: StoredHis
     assert nothing.note.startswith("I looked for")
     rescued = await _ask(database, "What about the zeppelin?", "boat")
     assert _sessions(rescued) == [boat]
-    assert rescued.note == "I also searched for “boat”.", "what was said of the empty question is not said"
+    assert rescued.note == "I also searched for “boat”.", (
+        "what was said of the empty question is not said"
+    )
 
 
-async def test_filters_typed_in_the_question_hold_for_every_search(stored: StoredHistory, database: Database) -> None:
+async def test_filters_typed_in_the_question_hold_for_every_search(
+    stored: StoredHistory, database: Database
+) -> None:
     boat, _, answered = await stored.session(["the boat of Ana", "the boat is booked"])
     await stored.session(["the boat of Ben"], platform="discord", sender="Ben")
     await stored.session(["the boat of a stranger"], scope=BEN)
-    findings = await _ask(database, "ferry on:telegram role:assistant after:2023", "boat", messages=9)
+    findings = await _ask(
+        database, "ferry on:telegram role:assistant after:2023", "boat", messages=9
+    )
     assert _sessions(findings) == [boat]
     assert [hit.message_id for hit in findings.messages] == [answered]
     assert findings.query == "ferry on:telegram role:assistant after:2023"
@@ -88,7 +109,9 @@ async def test_filters_typed_in_the_question_hold_for_every_search(stored: Store
     assert wrong.note.startswith("“tele” is neither a platform")
     late = await _ask(database, "ferry", "boat", after=datetime(2024, 1, 1, tzinfo=UTC))
     assert late.sessions == ()
-    hidden = await _ask(database, "ferry", "boat", hidden=((boat, 0, 2**62),), platforms=("telegram",))
+    hidden = await _ask(
+        database, "ferry", "boat", hidden=((boat, 0, 2**62),), platforms=("telegram",)
+    )
     assert hidden.sessions == ()
 
 
@@ -113,32 +136,45 @@ async def test_the_question_weighs_more_than_one_search_and_less_than_many(
     assert _sessions(await _ask(database, "ferry", "boat", "the boat", "boats")) == [boat, ferry]
 
 
-async def test_pages_of_all_searches_together_are_everything_once(stored: StoredHistory, database: Database) -> None:
+async def test_pages_of_all_searches_together_are_everything_once(
+    stored: StoredHistory, database: Database
+) -> None:
     for number in range(6):
         await stored.session([f"the ferry {number}"])
         await stored.session([f"the boat {number}"])
     model = ScriptedModel(says('["boat"]'))
-    research, query = _research(database, model), replace(MINE, text="ferry", limit=4)
-    pages = [await research.recall(replace(query, page=page)) for page in (1, 2, 3)]
+    research, query = _research(database, model), with_fields(MINE, text="ferry", sessions=4)
+    pages = [await research.recall(with_fields(query, page=page)) for page in (1, 2, 3)]
     assert [page.has_more for page in pages] == [True, True, False]
     assert sorted(id_ for page in pages for id_ in _sessions(page)) == list(range(1, 13))
     assert {page.note for page in pages} == {"I also searched for “boat”."}
     assert len(model.requests) == 1
 
 
-async def test_texts_keep_the_budget_of_the_caller(stored: StoredHistory, database: Database) -> None:
+async def test_texts_keep_the_budget_of_the_caller(
+    stored: StoredHistory, database: Database
+) -> None:
     for word in ("ferry", "boat", "ferry", "boat"):
         await stored.session([f"{word} " + "word " * 2000] * 3)
-    findings = await _ask(database, "ferry", "boat", budget_chars=2_000, limit=2)
-    items = [item for one in findings.sessions for item in (*one.bookend_start, *one.window, *one.bookend_end)]
+    findings = await _ask(database, "ferry", "boat", budget_chars=2_000, sessions=2)
+    items = [
+        item
+        for one in findings.sessions
+        for item in (*one.bookend_start, *one.window, *one.bookend_end)
+    ]
     assert 1_000 < sum(len(item.text) for item in items) < 2_200
 
 
-async def test_where_expanding_fails_the_question_is_searched_alone(stored: StoredHistory, database: Database) -> None:
+async def test_where_expanding_fails_the_question_is_searched_alone(
+    stored: StoredHistory, database: Database
+) -> None:
     ferry, *_ = await stored.session(["the ferry"])
     query = replace(MINE, text="ferry on:telegram")
     for model, note in (
-        (ScriptedModel(ModelError("The model is overloaded.")), f"{NOT_EXPANDED} The model is overloaded."),
+        (
+            ScriptedModel(ModelError("The model is overloaded.")),
+            f"{NOT_EXPANDED} The model is overloaded.",
+        ),
         (ScriptedModel(says("No.")), f"{NOT_EXPANDED} The model gave no searches."),
         (ScriptedModel(says("[]")), None),
         (None, f"{NOT_EXPANDED} {NO_MODEL}"),
@@ -147,23 +183,27 @@ async def test_where_expanding_fails_the_question_is_searched_alone(stored: Stor
         assert (_sessions(findings), findings.note, findings.query) == ([ferry], note, query.text)
     untouched = ScriptedModel()
     for changes in ({"text": " "}, {"text": "on:telegram"}, {"text": "ferry", "around": 1}):
-        await _research(database, untouched).recall(replace(MINE, **changes))
+        await _research(database, untouched).recall(with_fields(MINE, **changes))
     assert not untouched.requests, "there is nothing to expand"
 
 
 async def test_expanded_and_summarised_at_once(stored: StoredHistory, database: Database) -> None:
     await stored.session(["the boat to Porto"])
     model = ScriptedModel(says('["boat"]'), says("They took the boat."))
-    findings = await _research(database, model).recall(replace(MINE, text="ferry", is_summarized=True))
+    findings = await _research(database, model).recall(
+        with_fields(MINE, text="ferry", is_summarized=True)
+    )
     assert findings.sessions[0].summary == "They took the boat."
     assert "What they look for: ferry" in model.sent()
 
 
-async def test_sessions_that_are_read_or_listed_are_summarised_too(stored: StoredHistory, database: Database) -> None:
+async def test_sessions_that_are_read_or_listed_are_summarised_too(
+    stored: StoredHistory, database: Database
+) -> None:
     session, *_ = await stored.session(["the boat to Porto"])
-    for changes in ({"session": session}, {"text": f"in:{session}"}, {}):
+    for changes in ({"session_id": session}, {"text": f"in:{session}"}, {}):
         model = ScriptedModel(says("About a boat."))
-        query = replace(MINE, is_expanded=False, is_summarized=True, **changes)
+        query = with_fields(MINE, is_expanded=False, is_summarized=True, **changes)
         findings = await _research(database, model).recall(query)
         assert [found.summary for found in findings.sessions] == ["About a boat."]
         assert "nothing in particular" in model.sent()

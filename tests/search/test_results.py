@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.search.results import to_json, to_markdown, within
+from core.search.rendering import to_json, to_markdown
+from core.search.results import shorten_to_budget
 from core.store.query import FoundSession, Hit, SearchResults, ShownMessage
 from core.types import Address, Scope, Session
 
@@ -32,7 +33,9 @@ HIT = Hit(
 
 
 def _item(number: int, text: str, is_anchor: bool = False) -> ShownMessage:
-    return ShownMessage(message_id=number, role="user", sender="Ana", at=AT, text=text, is_anchor=is_anchor)
+    return ShownMessage(
+        message_id=number, role="user", sender="Ana", at=AT, text=text, is_anchor=is_anchor
+    )
 
 
 FOUND = FoundSession(
@@ -45,11 +48,19 @@ FOUND = FoundSession(
     messages_before=1,
     messages_after=6,
 )
-FINDINGS = SearchResults(query="ferry \ud800", shape="discovery", sessions=(FOUND,), messages=(HIT,), took_ms=1.5)
+FINDINGS = SearchResults(
+    query="ferry \ud800", shape="discovery", sessions=(FOUND,), messages=(HIT,), took_ms=1.5
+)
 
 
 def test_json_has_the_documented_shape() -> None:
-    match = {"message_id": 3, "role": "user", "at": "2026-05-08T22:30:00+00:00", "snippet": HIT.snippet, "score": 1.25}
+    match = {
+        "message_id": 3,
+        "role": "user",
+        "at": "2026-05-08T22:30:00+00:00",
+        "snippet": HIT.snippet,
+        "score": 1.25,
+    }
     item = {
         "message_id": 1,
         "role": "user",
@@ -65,7 +76,9 @@ def test_json_has_the_documented_shape() -> None:
     assert session["matches"] == [match]
     assert session["bookend_start"] == [item]
     assert [entry["is_anchor"] for entry in session["window"]] == [False, True]
-    assert {name: session[name] for name in ("session_id", "title", "started_at", "platform", "score")} == {
+    assert {
+        name: session[name] for name in ("session_id", "title", "started_at", "platform", "score")
+    } == {
         "session_id": 7,
         "title": "Ferry [plans]",
         "started_at": "2026-05-08T21:30:00+00:00",
@@ -87,10 +100,18 @@ def test_links_stand_where_there_are_any() -> None:
 
 
 def test_ids_of_another_system_and_notes_stand_beside() -> None:
-    found = replace(FOUND, session=replace(SESSION, external_id="s1"), matches=(HIT._replace(external_id="m1"),))
-    result = to_json(replace(FINDINGS, sessions=(replace(found, preview="p"),), messages=(), note="Said so."))
+    found = replace(
+        FOUND, session=replace(SESSION, external_id="s1"), matches=(HIT._replace(external_id="m1"),)
+    )
+    result = to_json(
+        replace(FINDINGS, sessions=(replace(found, preview="p"),), messages=(), note="Said so.")
+    )
     session = result["sessions"][0]
-    assert (session["external_session"], session["preview"], session["matches"][0]["external_id"]) == ("s1", "p", "m1")
+    assert (
+        session["external_session"],
+        session["preview"],
+        session["matches"][0]["external_id"],
+    ) == ("s1", "p", "m1")
     assert result["note"] == "Said so."
     assert "messages" not in result
 
@@ -102,9 +123,13 @@ def test_markdown_shows_title_time_and_the_match_in_bold() -> None:
 
 
 def test_a_card_has_the_link_of_each_match_and_the_summary() -> None:
-    linked = HIT._replace(snippet="see &lt; https://x.org/a_b >>>C++<<<", link="https://t.me/c/5/6/7")
+    linked = HIT._replace(
+        snippet="see &lt; https://x.org/a_b >>>C++<<<", link="https://t.me/c/5/6/7"
+    )
     found = replace(FOUND, matches=(HIT, linked, HIT), summary="They took it.\n\n- at nine\n")
-    _, *quoted, blank, first, _, item = to_markdown(replace(FINDINGS, sessions=(found,)), UTC).splitlines()
+    _, *quoted, blank, first, _, item = to_markdown(
+        replace(FINDINGS, sessions=(found,)), UTC
+    ).splitlines()
     assert quoted == [
         "> …take the **ferry** to \\*Porto\\*",
         "> see \\&lt; https://x.org/a_b **C++** [open](https://t.me/c/5/6/7)",
@@ -119,7 +144,9 @@ def test_markdown_of_the_other_shapes() -> None:
         _item(4, "after"),
         _item(5, "later")._replace(at=AT + timedelta(days=1)),
     )
-    scrolled = replace(FINDINGS, shape="scroll", sessions=(replace(FOUND, window=window, matches=()),))
+    scrolled = replace(
+        FINDINGS, shape="scroll", sessions=(replace(FOUND, window=window, matches=()),)
+    )
     assert to_markdown(scrolled, UTC).splitlines() == [
         "**Ferry \\[plans\\]** · Fri 8 May 2026, 21:30 · telegram · session 7",
         "(1 earlier)",
@@ -129,39 +156,62 @@ def test_markdown_of_the_other_shapes() -> None:
         "- 9 May, 21:30 Ana: later",
         "(6 more)",
     ]
-    session = FoundSession(session=SESSION, window=tuple(_item(n, f"line {n}") for n in range(30)), messages_after=4)
+    session = FoundSession(
+        session=SESSION, window=tuple(_item(n, f"line {n}") for n in range(30)), messages_after=4
+    )
     read = to_markdown(replace(FINDINGS, shape="read", sessions=(session,)), UTC).splitlines()
     assert read[20:23] == ["- 21:30 Ana: line 19", "(4 more in between)", "- 21:30 Ana: line 20"]
     assert read[-1] == "- 21:30 Ana: line 29"
     browse = replace(
-        FINDINGS, shape="browse", sessions=(FoundSession(session=SESSION, preview="How do I _get_ there?"),)
+        FINDINGS,
+        shape="browse",
+        sessions=(FoundSession(session=SESSION, preview="How do I _get_ there?"),),
     )
     assert to_markdown(browse, UTC).splitlines()[1] == "> How do I \\_get\\_ there?"
-    repeated = FoundSession(session=replace(SESSION, title="How do I…"), preview="How do I _get_ there?")
+    repeated = FoundSession(
+        session=replace(SESSION, title="How do I…"), preview="How do I _get_ there?"
+    )
     assert len(to_markdown(replace(browse, sessions=(repeated,)), UTC).splitlines()) == 1
 
 
 def test_nothing_is_said_clearly() -> None:
     assert to_markdown(replace(FINDINGS, sessions=()), UTC) == "Nothing found."
-    assert to_markdown(replace(FINDINGS, sessions=(), note="No word."), UTC) == "Nothing found. No word."
-    assert to_markdown(replace(FINDINGS, shape="browse", sessions=()), UTC) == "Nothing has been said yet."
-    assert to_markdown(replace(FINDINGS, note="Any word."), UTC).startswith("_Any word._\n\n**1. Ferry")
+    assert (
+        to_markdown(replace(FINDINGS, sessions=(), note="No word."), UTC)
+        == "Nothing found. No word."
+    )
+    assert (
+        to_markdown(replace(FINDINGS, shape="browse", sessions=()), UTC)
+        == "Nothing has been said yet."
+    )
+    assert to_markdown(replace(FINDINGS, note="Any word."), UTC).startswith(
+        "_Any word._\n\n**1. Ferry"
+    )
     gone = to_markdown(replace(FINDINGS, shape="scroll", sessions=()), UTC)
     assert gone == "There is no such message here, or not any more."
-    assert to_markdown(replace(FINDINGS, shape="read", sessions=()), UTC) == "There is no such conversation here."
+    assert (
+        to_markdown(replace(FINDINGS, shape="read", sessions=()), UTC)
+        == "There is no such conversation here."
+    )
 
 
 def test_a_budget_cuts_long_messages_around_the_match() -> None:
     long = "word " * 400
-    window = (_item(1, long), _item(2, "short"), _item(3, long + "take the ferry now " + long, is_anchor=True))
+    window = (
+        _item(1, long),
+        _item(2, "short"),
+        _item(3, long + "take the ferry now " + long, is_anchor=True),
+    )
     findings = replace(FINDINGS, sessions=(replace(FOUND, window=window),))
-    cut = within(findings, 1000).sessions[0]
+    cut = shorten_to_budget(findings, 1000).sessions[0]
     assert cut.window[1].text == "short"
     assert cut.window[0].text.endswith("word…")
     assert cut.window[2].text.startswith("…word")
     assert "take the ferry now" in cut.window[2].text
-    assert sum(len(item.text) for item in (*cut.bookend_start, *cut.window, *cut.bookend_end)) <= 1010
-    assert within(FINDINGS, 1000) is FINDINGS
+    assert (
+        sum(len(item.text) for item in (*cut.bookend_start, *cut.window, *cut.bookend_end)) <= 1010
+    )
+    assert shorten_to_budget(FINDINGS, 1000) is FINDINGS
 
 
 @pytest.mark.parametrize(
@@ -176,7 +226,11 @@ def test_a_budget_cuts_long_messages_around_the_match() -> None:
     ],
 )
 def test_times_are_written_as_python_writes_them(moment: datetime) -> None:
-    found = replace(FOUND, session=replace(SESSION, started_at=moment), matches=(HIT._replace(at=moment),))
+    found = replace(
+        FOUND, session=replace(SESSION, started_at=moment), matches=(HIT._replace(at=moment),)
+    )
     found = replace(found, window=(_item(1, "at nine")._replace(at=moment),))
     told = to_json(replace(FINDINGS, sessions=(found,)))["sessions"][0]
-    assert {told["started_at"], told["matches"][0]["at"], told["window"][0]["at"]} == {moment.isoformat()}
+    assert {told["started_at"], told["matches"][0]["at"], told["window"][0]["at"]} == {
+        moment.isoformat()
+    }

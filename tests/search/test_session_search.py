@@ -11,7 +11,8 @@ from jsonschema import Draft202012Validator
 
 from core.errors import ToolError
 from core.search.expansion import ExpandedRecall
-from core.search.recall import BUDGET_CHARS, Recall, session_search
+from core.search.recall import Recall
+from core.search.tool import BUDGET_CHARS, session_search
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Address, Sender, Session, Tool, ToolContext
@@ -32,9 +33,15 @@ def tool(database: Database, clock: SteadyClock) -> Tool:
 
 @pytest.fixture
 def context(clock: SteadyClock) -> ToolContext:
-    session = Session(id=99, address=Address(platform="telegram", chat_id="1"), scope=ANA, started_at=clock.now())
+    session = Session(
+        id=99, address=Address(platform="telegram", chat_id="1"), scope=ANA, started_at=clock.now()
+    )
     return ToolContext(
-        session=session, scope=ANA, scopes=frozenset({ANA}), sender=Sender(id="1", name="Ana"), now=clock.now()
+        session=session,
+        scope=ANA,
+        scopes=frozenset({ANA}),
+        sender=Sender(id="1", name="Ana"),
+        now=clock.now(),
     )
 
 
@@ -48,13 +55,17 @@ def test_the_schema_is_a_schema_and_the_result_is_never_indexed(tool: Tool) -> N
     }  # fmt: skip
 
 
-async def test_it_finds_reads_scrolls_and_browses(stored: StoredHistory, tool: Tool, context: ToolContext) -> None:
+async def test_it_finds_reads_scrolls_and_browses(
+    stored: StoredHistory, tool: Tool, context: ToolContext
+) -> None:
     session, first, second = await stored.session(["the ferry at noon", "noted"], title="Travel")
     found = json.loads(await tool.run({"query": "ferry"}, context))
     assert found["shape"] == "discovery"
     assert found["sessions"][0]["matches"][0]["message_id"] == first
     assert json.loads(await tool.run({"session_id": session}, context))["shape"] == "read"
-    scrolled = json.loads(await tool.run({"session_id": session, "around_message_id": second, "window": 1}, context))
+    scrolled = json.loads(
+        await tool.run({"session_id": session, "around_message_id": second, "window": 1}, context)
+    )
     assert [item["message_id"] for item in scrolled["sessions"][0]["window"]] == [first, second]
     browsed = json.loads(await tool.run({}, context))
     assert browsed["shape"] == "browse"
@@ -63,13 +74,17 @@ async def test_it_finds_reads_scrolls_and_browses(stored: StoredHistory, tool: T
 
 async def test_roles(stored: StoredHistory, tool: Tool, context: ToolContext) -> None:
     _, _mine, yours = await stored.session(["ferry asked", "ferry answered"])
-    found = json.loads(await tool.run({"query": "ferry", "role_filter": ["assistant"], "limit": None}, context))
+    found = json.loads(
+        await tool.run({"query": "ferry", "role_filter": ["assistant"], "limit": None}, context)
+    )
     assert [match["message_id"] for match in found["sessions"][0]["matches"]] == [yours]
     with pytest.raises(ToolError, match="'user', 'assistant' or 'tool'"):
         await tool.run({"query": "ferry", "role_filter": ["system"]}, context)
 
 
-async def test_nothing_found_says_so(stored: StoredHistory, tool: Tool, context: ToolContext) -> None:
+async def test_nothing_found_says_so(
+    stored: StoredHistory, tool: Tool, context: ToolContext
+) -> None:
     note = json.loads(await tool.run({"query": "absent"}, context))["note"]
     assert note == "Nothing found. I looked for “absent”."
     assert "no such" in json.loads(await tool.run({"session_id": 12345}, context))["note"]
@@ -85,20 +100,31 @@ async def test_wrong_arguments_are_sentences(tool: Tool, context: ToolContext) -
         await tool.run({"colour": "red"}, context)
 
 
-async def test_long_messages_are_cut_to_the_budget(stored: StoredHistory, tool: Tool, context: ToolContext) -> None:
+async def test_long_messages_are_cut_to_the_budget(
+    stored: StoredHistory, tool: Tool, context: ToolContext
+) -> None:
     await stored.session([f"ferry {n} " + "word " * 2000 for n in range(12)])
     result = await tool.run({"query": "ferry"}, context)
     assert len(result) < 2 * BUDGET_CHARS
 
 
-async def test_the_model_states_its_budget(stored: StoredHistory, tool: Tool, context: ToolContext) -> None:
+async def test_the_model_states_its_budget(
+    stored: StoredHistory, tool: Tool, context: ToolContext
+) -> None:
     await stored.session([f"ferry {n} " + "word " * 2000 for n in range(12)])
-    sizes = [len(await tool.run({"query": "ferry", "budget_chars": chars}, context)) for chars in (-5, 20_000, 10**9)]
+    sizes = [
+        len(await tool.run({"query": "ferry", "budget_chars": chars}, context))
+        for chars in (-5, 20_000, 10**9)
+    ]
     assert sizes[0] < 6_000 < sizes[1] < sizes[2] < 120_000
 
 
-async def test_filters_as_parameters(stored: StoredHistory, tool: Tool, context: ToolContext) -> None:
-    _, a, b = await stored.session(["ferry asked", "ferry answered"], title="Trip to Porto", sender="Ana")
+async def test_filters_as_parameters(
+    stored: StoredHistory, tool: Tool, context: ToolContext
+) -> None:
+    _, a, b = await stored.session(
+        ["ferry asked", "ferry answered"], title="Trip to Porto", sender="Ana"
+    )
     _, c = await stored.session(["ferry noted"], platform="discord", title="Work", sender="Ben")
     begun = "2023-11-14"
     for arguments, expected in (
@@ -114,19 +140,31 @@ async def test_filters_as_parameters(stored: StoredHistory, tool: Tool, context:
         ({"query": "ferry from:ben"}, {c}),
     ):
         found = json.loads(await tool.run({"query": "ferry", **arguments}, context))
-        assert {match["message_id"] for one in found["sessions"] for match in one["matches"]} == expected, arguments
+        assert {
+            match["message_id"] for one in found["sessions"] for match in one["matches"]
+        } == expected, arguments
     newest = json.loads(await tool.run({"sender": "ana"}, context))
     assert [one["matches"][0]["snippet"] for one in newest["sessions"]] == ["ferry asked"]
     listed = json.loads(await tool.run({"platform": ["discord"]}, context))
     assert [one["title"] for one in listed["sessions"]] == ["Work"]
     other = replace(context, scope=BEN, scopes=frozenset({BEN}))
-    for asked in ({"sender": "ana"}, {"title": "porto"}, {"query": "ferry", "sender": "user"}, {"after": begun}):
+    for asked in (
+        {"sender": "ana"},
+        {"title": "porto"},
+        {"query": "ferry", "sender": "user"},
+        {"after": begun},
+    ):
         assert json.loads(await tool.run(asked, other))["sessions"] == []
 
 
-async def test_pages_follow_each_other(stored: StoredHistory, tool: Tool, context: ToolContext) -> None:
+async def test_pages_follow_each_other(
+    stored: StoredHistory, tool: Tool, context: ToolContext
+) -> None:
     made = [(await stored.session([f"ferry {number}"]))[0] for number in range(3)]
-    pages = [json.loads(await tool.run({"query": "ferry", "limit": 2, "page": page}, context)) for page in (1, 2)]
+    pages = [
+        json.loads(await tool.run({"query": "ferry", "limit": 2, "page": page}, context))
+        for page in (1, 2)
+    ]
     assert sorted(one["session_id"] for page in pages for one in page["sessions"]) == made
     assert [page.get("has_more", False) for page in pages] == [True, False]
 
@@ -139,13 +177,15 @@ async def test_help_of_a_model(
     recall, zone = Recall(database, clock), ZoneInfo("UTC")
     research = ExpandedRecall(recall, Conversations(database, clock), model, "small", clock, zone)
     tool = session_search(research)
-    found = json.loads(await tool.run({"query": "ferry", "expand": True, "summarize": True}, context))
+    found = json.loads(
+        await tool.run({"query": "ferry", "expand": True, "summarize": True}, context)
+    )
     assert [one["summary"] for one in found["sessions"]] == ["They took the boat."]
     assert "“boat”" in found["note"]
     plain = json.loads(await tool.run({"query": "boat"}, context))
     assert "summary" not in plain["sessions"][0]
     assert len(model.requests) == 2
-    assert tool.patience_s > 2 * ExpandedRecall.model_s + ExpandedRecall.summaries_s
+    assert tool.timeout_s > 2 * ExpandedRecall.model_timeout_s + ExpandedRecall.summaries_timeout_s
 
 
 async def test_the_wrong_person_and_the_models_own_window(
@@ -154,6 +194,11 @@ async def test_the_wrong_person_and_the_models_own_window(
     session, first = await stored.session(["ferry"])
     other = replace(context, scope=BEN, scopes=frozenset({BEN}))
     assert json.loads(await tool.run({"query": "ferry"}, other))["sessions"] == []
-    assert json.loads(await tool.run({"session_id": session, "around_message_id": first}, other))["sessions"] == []
+    assert (
+        json.loads(await tool.run({"session_id": session, "around_message_id": first}, other))[
+            "sessions"
+        ]
+        == []
+    )
     hidden = replace(context, window=((session, 0, 2**63 - 1),))
     assert json.loads(await tool.run({"query": "ferry"}, hidden))["sessions"] == []

@@ -1,4 +1,5 @@
-"""What people type when they are in a hurry, and what they search for besides words, among much that is like it."""
+"""What people type when they are in a hurry, and what they search for besides words, among much
+that is like it."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ SAID = {
     "birthday": "Her grandmother celebrates her birthday in the village hall",
     "adoption": "The adoption papers were signed at the court",
 }
-OTHERS = "weather report region garden letter window carpet number minute server papers phone list open"
+OTHERS = (
+    "weather report region garden letter window carpet number minute server papers phone list open"
+)
 ASKED = [
     ("bartholemew", "name"),
     ("Batrholomew bicycle", "name"),
@@ -103,7 +106,9 @@ async def told(database: Database) -> tuple[Recall, dict[int, str]]:
     chance = random.Random(7)
     for name, text in SAID.items():
         names[(await stored.session([text, "Noted"]))[0]] = name
-        await stored.session([" ".join(chance.choices(OTHERS.split(), k=9)), "Thanks for telling me"])
+        await stored.session(
+            [" ".join(chance.choices(OTHERS.split(), k=9)), "Thanks for telling me"]
+        )
     recall = Recall(database, SteadyClock())
     while await recall.tend():
         pass
@@ -121,10 +126,14 @@ async def test_what_is_typed_in_a_hurry_is_found(told: tuple[Recall, dict[int, s
     assert not missed, "\n".join(map(str, missed))
 
 
-async def test_a_long_number_that_was_never_said_is_not_made_of_others(told: tuple[Recall, dict[int, str]]) -> None:
+async def test_a_long_number_that_was_never_said_is_not_made_of_others(
+    told: tuple[Recall, dict[int, str]],
+) -> None:
     recall, _ = told
     for typed in ("999888777", "5550001234", "12345678901234567890", "23:59"):
-        assert (await recall.recall(SearchQuery(scopes=frozenset({ANA}), text=typed))).sessions == (), typed
+        assert (
+            await recall.recall(SearchQuery(scopes=frozenset({ANA}), text=typed))
+        ).sessions == (), typed
 
 
 def test_the_benchmark_types_the_same_each_time() -> None:

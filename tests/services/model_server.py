@@ -1,8 +1,8 @@
-"""What real engines ask: a loopback server as OpenAI's, with embeddings by words and a model that answers by rule.
+"""What real engines ask: a loopback server as OpenAI's, with embeddings by words and a model that
+answers by rule.
 
-Texts that share words lie near each other, which is good enough to see who is told what. A model may call a tool, and
-its answers come in pieces to who asks for them so.
-"""
+Texts that share words lie near each other, which is good enough to see who is told what. A model
+may call a tool, and its answers come in pieces to who asks for them so."""
 
 from __future__ import annotations
 
@@ -40,15 +40,20 @@ def nothing(body: dict[str, Any]) -> str:
 
 def mem0_facts(body: dict[str, Any]) -> str:
     """Of each new message of a person one memory, as mem0's library asks for it."""
-    (new,) = re.findall(r"## New Messages\n(.*?)\n\n## ", body["messages"][-1]["content"], re.DOTALL)
+    (new,) = re.findall(
+        r"## New Messages\n(.*?)\n\n## ", body["messages"][-1]["content"], re.DOTALL
+    )
     said = re.findall(r"user: (.*)", new)
-    facts = [{"id": str(number), "text": text, "attributed_to": "user"} for number, text in enumerate(said)]
+    facts = [
+        {"id": str(number), "text": text, "attributed_to": "user"}
+        for number, text in enumerate(said)
+    ]
     return json.dumps({"memory": facts})
 
 
 def brv_files(body: dict[str, Any]) -> str | Call:
-    """Of each thing that brv is told one file with all of it, and what it has found as an answer. It shows its model
-    neither, but has it write programs that work on them."""
+    """Of each thing that brv is told one file with all of it, and what it has found as an answer.
+    It shows its model neither, but has it write programs that work on them."""
     asked = "\n".join(str(one["content"]) for one in body["messages"] if one["role"] == "user")
     if body["messages"][-1]["role"] == "tool":
         return "It is done."
@@ -66,7 +71,10 @@ def brv_files(body: dict[str, Any]) -> str | Call:
 
 
 def _program(code: str) -> Call:
-    return Call(tool="code_exec", arguments={"code": f"// What it is asked for\n(async () => {{ {code} }})()"})
+    return Call(
+        tool="code_exec",
+        arguments={"code": f"// What it is asked for\n(async () => {{ {code} }})()"},
+    )
 
 
 def embedded(text: str, dimensions: int) -> list[float]:
@@ -89,12 +97,19 @@ async def model_server(rule: Rule = nothing, dimensions: int = 1536) -> AsyncIte
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
         vectors = [embedded(str(text), body.get("dimensions") or dimensions) for text in texts]
         if body.get("encoding_format") == "base64":
-            packed: list[Any] = [base64.b64encode(struct.pack(f"<{len(one)}f", *one)).decode() for one in vectors]
+            packed: list[Any] = [
+                base64.b64encode(struct.pack(f"<{len(one)}f", *one)).decode() for one in vectors
+            ]
         else:
             packed = vectors
-        data = [{"object": "embedding", "index": place, "embedding": one} for place, one in enumerate(packed)]
+        data = [
+            {"object": "embedding", "index": place, "embedding": one}
+            for place, one in enumerate(packed)
+        ]
         usage = {"prompt_tokens": 1, "total_tokens": 1}
-        return web.json_response({"object": "list", "data": data, "model": body.get("model"), "usage": usage})
+        return web.json_response(
+            {"object": "list", "data": data, "model": body.get("model"), "usage": usage}
+        )
 
     async def chat(request: web.Request) -> web.StreamResponse:
         body = await request.json()
@@ -110,12 +125,19 @@ async def model_server(rule: Rule = nothing, dimensions: int = 1536) -> AsyncIte
         named = {"id": "1", "created": 1, "model": body.get("model")}
         if not body.get("stream"):
             choice = {"index": 0, "message": message, "finish_reason": reason}
-            return web.json_response({**named, "object": "chat.completion", "choices": [choice], "usage": usage})
+            return web.json_response(
+                {**named, "object": "chat.completion", "choices": [choice], "usage": usage}
+            )
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         for delta, end in ((message, None), ({}, reason)):
             choice = {"index": 0, "delta": delta, "finish_reason": end}
-            piece = {**named, "object": "chat.completion.chunk", "choices": [choice], "usage": usage if end else None}
+            piece = {
+                **named,
+                "object": "chat.completion.chunk",
+                "choices": [choice],
+                "usage": usage if end else None,
+            }
             await response.write(f"data: {json.dumps(piece)}\n\n".encode())
         await response.write(b"data: [DONE]\n\n")
         return response

@@ -1,4 +1,5 @@
-"""The services that the suite runs for: a line each. `name` is the provider's, and of the file in the package."""
+"""The services that the suite runs for: a line each. `name` is the provider's, and of the file in
+the package."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ from tests.services.doubles.supermemory import SupermemoryDouble
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """`options` beside `url` and `key`, as in mneme.toml. The tools to search and to add, where there are such.
-    `never`: how it cannot fail, being no server."""
+    """`options` beside `url` and `key`, as in mneme.toml. The tools to search and to add, where
+    there are such. `never`: how it cannot fail, being no server."""
 
     name: str
     double: Callable[[], Double]
@@ -46,7 +47,9 @@ class Service:
     def made(self, home: Path, double: Double, **options: Any) -> MemoryProvider:
         """The provider, as a start of the process makes it."""
         self.place(home)
-        return Plugins(home).made(self.name, {**self.table(double), **options}, {"SERVICE_KEY": KEY})
+        return Plugins(home).create_provider(
+            self.name, {**self.table(double), **options}, {"SERVICE_KEY": KEY}
+        )
 
     def table(self, double: Double) -> Mapping[str, Any]:
         """Of mneme.toml."""
@@ -55,13 +58,22 @@ class Service:
 
 _MEM0: Mapping[str, Any] = {"search_tool": "mem0_search", "add_tool": "mem0_add"}
 _RETAINDB: Mapping[str, Any] = {"search_tool": "retaindb_search", "add_tool": "retaindb_remember"}
-_SUPERMEMORY: Mapping[str, Any] = {"search_tool": "supermemory_search", "add_tool": "supermemory_store"}
+_SUPERMEMORY: Mapping[str, Any] = {
+    "search_tool": "supermemory_search",
+    "add_tool": "supermemory_store",
+}
 SERVICES: Mapping[str, Service] = {
     "mem0, platform": Service(
-        name="mem0", double=partial(Mem0Double, is_platform=True), options={"deployment": "platform"}, **_MEM0
+        name="mem0",
+        double=partial(Mem0Double, is_platform=True),
+        options={"deployment": "platform"},
+        **_MEM0,
     ),
     "mem0, self-hosted": Service(
-        name="mem0", double=partial(Mem0Double, is_platform=False), options={"deployment": "self_hosted"}, **_MEM0
+        name="mem0",
+        double=partial(Mem0Double, is_platform=False),
+        options={"deployment": "self_hosted"},
+        **_MEM0,
     ),
     "hindsight": Service(
         name="hindsight",
@@ -78,13 +90,21 @@ SERVICES: Mapping[str, Service] = {
         add_tool="viking_remember",
     ),
     "retaindb, cloud": Service(name="retaindb", double=RetainDbDouble, options={}, **_RETAINDB),
-    "retaindb, local": Service(name="retaindb", double=partial(RetainDbDouble, is_local=True), options={}, **_RETAINDB),
+    "retaindb, local": Service(
+        name="retaindb", double=partial(RetainDbDouble, is_local=True), options={}, **_RETAINDB
+    ),
     "honcho": Service(name="honcho", double=HonchoDouble, options={}, search_tool="honcho_search"),
     "supermemory, ns": Service(
-        name="supermemory", double=partial(SupermemoryDouble, dialect="ns"), options={"api": "ns"}, **_SUPERMEMORY
+        name="supermemory",
+        double=partial(SupermemoryDouble, dialect="ns"),
+        options={"api": "ns"},
+        **_SUPERMEMORY,
     ),
     "supermemory, v4": Service(
-        name="supermemory", double=partial(SupermemoryDouble, dialect="v4"), options={"api": "v4"}, **_SUPERMEMORY
+        name="supermemory",
+        double=partial(SupermemoryDouble, dialect="v4"),
+        options={"api": "v4"},
+        **_SUPERMEMORY,
     ),
     "byterover": Service(
         name="byterover",
@@ -100,6 +120,10 @@ SERVICES: Mapping[str, Service] = {
 
 
 def each() -> list[ParameterSet]:
-    """As parameters of a test: `make test` takes one of them, and the example; `make services` all."""
+    """As parameters of a test: `make test` takes one of them, and the example; `make services`
+    all."""
     everyday = ("hindsight", "shelf")
-    return [pytest.param(name, marks=() if name in everyday else pytest.mark.services) for name in SERVICES]
+    return [
+        pytest.param(name, marks=() if name in everyday else pytest.mark.services)
+        for name in SERVICES
+    ]

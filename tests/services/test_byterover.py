@@ -1,5 +1,5 @@
-"""What only byterover has: a program that may be ended while its server goes on, and files that it makes, changes and
-puts together as it likes."""
+"""What only byterover has: a program that may be ended while its server goes on, and files that it
+makes, changes and puts together as it likes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from core.errors import ConfigError, Refused
-from core.memory.http import Patience
+from core.memory.http import CallTimeout
 from core.memory.plugins import Plugins
 from core.memory.services._byterover_tree import Ledger, Tree
-from core.memory.services.byterover import TOLD_BYTES, ByteRover
+from core.memory.services.byterover import MAX_TEXT_BYTES, ByteRover
 from tests.fixtures.provider_contract import ASKED, SAID
 from tests.fixtures.provider_harness import ANA, BEN, ProviderHarness, harness
 from tests.services.doubles.byterover import MANY, ByteRoverDouble
@@ -44,10 +44,12 @@ async def rover(home: Path) -> AsyncIterator[tuple[ByteRoverDouble, ByteRover, P
 async def forget(one: ProviderHarness, text: str) -> None:
     """The message of these words, and waits until the service has done so."""
     before = len(one.ends)
-    rows = await one.conversations.history(await one.session(), frozenset({ANA}))
+    rows = await one.conversations.load_history(await one.session(), frozenset({ANA}))
     gone = [row.id for row in rows if row.text == text]
     for number in gone:
-        await one.database.execute("UPDATE messages SET kind = 'command', text = '' WHERE id = :id", {"id": number})
+        await one.database.execute(
+            "UPDATE messages SET kind = 'command', text = '' WHERE id = :id", {"id": number}
+        )
     assert await one.queue.forget(gone)
     one.worker.wake()
     await one.carried(before + 1)
@@ -64,7 +66,7 @@ async def test_what_its_server_still_does_is_waited_for_and_not_told_again(
 ) -> None:
     async with rover(home) as (double, _, one):
         data = home / "providers" / "byterover" / "data"
-        monkeypatch.setattr("core.memory.http.WRITE", Patience(5.0, 5.0))
+        monkeypatch.setattr("core.memory.http.WRITE", CallTimeout(5.0, 5.0))
         double.is_done, double.fault = False, "lost"
         await one.turn(SAID)
         await one.carried(1)
@@ -74,7 +76,7 @@ async def test_what_its_server_still_does_is_waited_for_and_not_told_again(
         await one.later(seconds=2)
         await one.carried(2)
         assert one.ends == ["postponed", "postponed"]
-        assert "still at it" in (await one.outbox.counts()).error
+        assert "still at it" in (await one.outbox.count_items()).error
         double.log[0]["entry"]["status"] = "completed"
         await one.later(seconds=10)
         await one.carried(3)
@@ -98,7 +100,9 @@ def add_files(provider: ByteRover, count: int = MANY) -> None:
     folder.mkdir(parents=True)
     for number in range(count):
         front = f"title: Invoice {number}\nupdatedAt: '2026-{1 + number // 28:02}-{1 + number % 28:02}T10:00:00.000Z'"
-        (folder / f"invoice_{number}.md").write_text(f"---\n{front}\n---\nInvoice {number} is paid.\n")
+        (folder / f"invoice_{number}.md").write_text(
+            f"---\n{front}\n---\nInvoice {number} is paid.\n"
+        )
 
 
 async def test_in_a_large_tree_a_question_finds_what_has_any_of_its_words(home: Path) -> None:
@@ -113,19 +117,27 @@ async def test_in_a_large_tree_a_question_finds_what_has_any_of_its_words(home: 
         assert double.asked.count("POST /brv/search") == asked == 1
 
 
-async def test_what_it_puts_first_crowds_out_nothing_and_the_newer_of_two_alike_comes_first(home: Path) -> None:
+async def test_what_it_puts_first_crowds_out_nothing_and_the_newer_of_two_alike_comes_first(
+    home: Path,
+) -> None:
     async with rover(home) as (double, provider, one):
         await one.turn(SAID)
         await one.carried(1)
         tree = provider._tree(provider.space(ANA))
-        (own,) = tree.marks()
+        (own,) = tree.hash_files()
         add_files(provider, 30)
         # What it has shown most often.
-        shown = sorted({*tree.marks()} - {own})
-        double.found = [{"path": path, "title": "", "score": 1.0, "excerpt": ""} for path in (*shown, own)]
+        shown = sorted({*tree.hash_files()} - {own})
+        double.found = [
+            {"path": path, "title": "", "score": 1.0, "excerpt": ""} for path in (*shown, own)
+        ]
         lines = await one.recalled("Has Ines paid an invoice?")
         assert "Ines" in lines[0]
-        assert ["Invoice 29 is" in lines[1], "Invoice 28 is" in lines[2], len(lines)] == [True, True, 8]
+        assert ["Invoice 29 is" in lines[1], "Invoice 28 is" in lines[2], len(lines)] == [
+            True,
+            True,
+            8,
+        ]
         (asked,) = [sent for sent in double.sent if "search" in sent]
         assert json.loads(asked)["words"] == ["search", "--limit", "50"]
         # What has none of the words as they are typed stands as it found it.
@@ -191,7 +203,14 @@ async def test_the_program_sees_only_what_it_needs_and_no_file_but_its_own(
         own = provider._tree(provider.space(ANA))
         (home / "secret.md").write_text("Porto")
         (own.root / "link.md").symlink_to(home / "secret.md")
-        outside = [str(home / "secret.md"), "../../../../../../secret.md", "link.md", "gone.md", "", 7]
+        outside = [
+            str(home / "secret.md"),
+            "../../../../../../secret.md",
+            "link.md",
+            "gone.md",
+            "",
+            7,
+        ]
         double.found = [{"path": path, "score": 1, "excerpt": "Porto"} for path in outside]
         assert await one.recalled(ASKED) == []
 
@@ -210,7 +229,9 @@ async def test_its_model_answers_a_question_from_ones_own_files(home: Path) -> N
         assert [asked for asked in double.asked if "query" in asked] == ["POST /brv/query"]
 
 
-def test_what_is_put_together_or_made_by_itself_goes_with_each_that_it_came_of(tmp_path: Path) -> None:
+def test_what_is_put_together_or_made_by_itself_goes_with_each_that_it_came_of(
+    tmp_path: Path,
+) -> None:
     tree = Tree(tmp_path, "space")
     folder = tree.root / "people"
     folder.mkdir(parents=True)
@@ -227,7 +248,9 @@ def test_what_is_put_together_or_made_by_itself_goes_with_each_that_it_came_of(t
 
     def files() -> dict[str, list[str]]:
         ledger = Ledger(tree)
-        return {key: [path.removeprefix("people/") for path in ledger.files_of(key)] for key in "abcd"}
+        return {
+            key: [path.removeprefix("people/") for path in ledger.files_of(key)] for key in "abcd"
+        }
 
     keeps("a", {"a.md": "a", "a.overview.md": "a", "_index.md": "a"})
     keeps("b", {"b.md": "b"})
@@ -248,14 +271,18 @@ def test_what_is_put_together_or_made_by_itself_goes_with_each_that_it_came_of(t
     assert files() == {"a": [], "b": [], "c": [], "d": ["d.md"]}
     Ledger(tree).take_out("d")
     assert not folder.exists()
-    assert json.loads(tree.ledger.read_text()) == {"seen": {}, "files": {"a": [], "b": []}, "begun": {}}
+    assert json.loads(tree.ledger.read_text()) == {
+        "seen": {},
+        "files": {"a": [], "b": []},
+        "begun": {},
+    }
 
 
 async def test_what_is_too_long_for_a_program_is_refused(home: Path) -> None:
     async with rover(home) as (double, provider, one):
         await one.memory.start()
         with pytest.raises(Refused, match="over 100,000 bytes"):
-            await provider.add("x" * (TOLD_BYTES + 1), await one.context(ANA))
+            await provider.add("x" * (MAX_TEXT_BYTES + 1), await one.context(ANA))
         assert double.log == []
 
 
@@ -270,4 +297,4 @@ async def test_what_is_too_long_for_a_program_is_refused(home: Path) -> None:
 def test_wrong_settings_are_a_sentence(home: Path, table: dict[str, Any], why: str) -> None:
     good = {"url": "http://127.0.0.1:11434/v1", "model": "m", "brv_path": sys.executable}
     with pytest.raises(ConfigError, match=why):
-        Plugins(home).made("byterover", good | table, {})
+        Plugins(home).create_provider("byterover", good | table, {})

@@ -1,4 +1,5 @@
-"""The comparison of memory services: what is planted can be told apart, and the built-in memory finds it."""
+"""The comparison of memory services: what is planted can be told apart, and the built-in memory
+finds it."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ def test_the_history_is_what_it_says(planted: History) -> None:
     assert history() == planted
 
 
-def test_each_value_is_said_once_by_whose_it_is_and_what_ends_another_is_said_later(planted: History) -> None:
+def test_each_value_is_said_once_by_whose_it_is_and_what_ends_another_is_said_later(
+    planted: History,
+) -> None:
     places = {
         value: (place, person)
         for place, (person, texts) in enumerate(planted.sessions)
@@ -32,7 +35,9 @@ def test_each_value_is_said_once_by_whose_it_is_and_what_ends_another_is_said_la
         if f" {value}" in text
     }
     assert {value: person for value, (_, person) in places.items()} == planted.values
-    assert sum(sum(value in one for one in planted.values) for value in planted.values) == len(planted.values)
+    assert sum(sum(value in one for one in planted.values) for value in planted.values) == len(
+        planted.values
+    )
     for question in planted.questions:
         assert planted.values[question.value] == question.person
         if question.before:

@@ -1,7 +1,8 @@
-"""What every memory service holds to, whatever it is and however it fares, through the real manager and outbox.
+"""What every memory service holds to, whatever it is and however it fares, through the real manager
+and outbox.
 
-To the contract of all providers come the cases that a service on a wire brings. A service is a line in `registry.py`.
-"""
+To the contract of all providers come the cases that a service on a wire brings. A service is a line
+in `registry.py`."""
 
 from __future__ import annotations
 
@@ -12,9 +13,9 @@ from typing import get_args
 
 import pytest
 
-from core.memory.http import Patience
+from core.memory.http import CallTimeout
 from core.memory.provider import MemoryProvider
-from core.memory.service import AskedOptions
+from core.memory.service import ReflectionOptions
 from core.store.notes import NoteChange
 from core.types import Scope
 from tests.fixtures.provider_contract import ASKED, SAID, ServiceContract, Subject
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 FINAL = ("refusing", "unauthorized")
 PASSING: list[Fault] = [one for one in get_args(Fault) if one not in (*FINAL, "well")]
-ROOM = Scope.room("telegram", "-5551234")
+ROOM = Scope.group("telegram", "-5551234")
 
 
 class ServiceSubject(Subject):
@@ -65,10 +66,13 @@ async def subject(request: pytest.FixtureRequest) -> AsyncIterator[ServiceSubjec
 
 
 class TestContract(ServiceContract):
-    """Available, initialised, stored, found, of its scope only, linked, restarted, forgotten; nothing of a schedule."""
+    """Available, initialised, stored, found, of its scope only, linked, restarted, forgotten;
+    nothing of a schedule."""
 
 
-async def test_it_says_what_it_is_and_nothing_of_its_key(subject: ServiceSubject, home: Path) -> None:
+async def test_it_says_what_it_is_and_nothing_of_its_key(
+    subject: ServiceSubject, home: Path
+) -> None:
     async with harness(home, [subject.made(home)]) as one:
         await one.memory.start()
         await asyncio.gather(*one.memory._tasks)
@@ -77,7 +81,9 @@ async def test_it_says_what_it_is_and_nothing_of_its_key(subject: ServiceSubject
         assert KEY not in state
 
 
-async def test_it_is_told_what_was_typed_and_under_no_name_of_ours(subject: ServiceSubject, home: Path) -> None:
+async def test_it_is_told_what_was_typed_and_under_no_name_of_ours(
+    subject: ServiceSubject, home: Path
+) -> None:
     async with harness(home, [subject.made(home)]) as one, one.working():
         await one.turn(f"{SAID}\n\nPasted zebra.", "```\nfenced walrus\n```")
         await one.turn("My key is sk-ant-abcdefgh12345678.", scope=ROOM)
@@ -97,8 +103,10 @@ async def test_notes_are_kept_replaced_and_taken_out(subject: ServiceSubject, ho
     async with harness(home, [subject.made(home)]) as one, one.working():
         for number, (action, before, after) in enumerate(steps, 1):
             at = one.clock.now()
-            change = NoteChange(scope=ANA, target="user", action=action, before=before, after=after, at=at)
-            await one.notes.log(change)
+            change = NoteChange(
+                scope=ANA, target="user", action=action, before=before, after=after, at=at
+            )
+            await one.notes.log_changes(change)
             await one.memory.on_memory_write()
             await one.carried(number)
             kept.append((await subject.copies(one, tea), await subject.copies(one, mate)))
@@ -121,7 +129,7 @@ async def test_what_is_final_is_not_told_again_and_holds_up_nothing(
         await one.carried(2)
         assert one.ends == ["buried", "done"]
         assert (await subject.copies(one, SAID), await subject.copies(one, "Braga")) == (0, 1)
-        error = (await one.outbox.counts()).error
+        error = (await one.outbox.count_items()).error
         assert ("key is not accepted" in error) == (fault == "unauthorized")
         assert KEY not in error + subject.said_of_it(one)
         assert "Ines" not in error + subject.said_of_it(one)
@@ -131,14 +139,14 @@ async def test_what_is_final_is_not_told_again_and_holds_up_nothing(
 async def test_what_passes_is_told_again_in_order_and_once(
     subject: ServiceSubject, home: Path, fault: Fault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.memory.http.WRITE", Patience(0.3, 0.3))
+    monkeypatch.setattr("core.memory.http.WRITE", CallTimeout(0.3, 0.3))
     async with harness(home, [subject.made(home)]) as one, one.working():
         subject.fails(fault)
         await one.turn(SAID)
         await one.turn("My brother Rui lives in Braga.")
         await one.carried(1)
         assert one.ends == ["postponed"]
-        error = (await one.outbox.counts()).error
+        error = (await one.outbox.count_items()).error
         assert error
         assert KEY not in error + subject.said_of_it(one)
         assert "Ines" not in error + subject.said_of_it(one)
@@ -201,7 +209,9 @@ async def test_after_three_failures_it_is_asked_no_more_until_it_has_rested(
         assert one.memory.states[subject.service.name].startswith("works")
 
 
-async def test_what_waited_when_the_process_ended_is_told_by_the_next_once(subject: ServiceSubject, home: Path) -> None:
+async def test_what_waited_when_the_process_ended_is_told_by_the_next_once(
+    subject: ServiceSubject, home: Path
+) -> None:
     said = [SAID, "My brother Rui lives in Braga.", "Our boat is called Molly."]
     async with harness(home, [subject.made(home)]) as one:
         for text in said:
@@ -222,7 +232,7 @@ async def test_what_waited_when_the_process_ended_is_told_by_the_next_once(subje
 async def test_what_it_makes_of_a_turn_comes_with_the_next_where_that_is_set(
     subject: ServiceSubject, home: Path
 ) -> None:
-    if not issubclass(subject.made(home).options or object, AskedOptions):
+    if not issubclass(subject.made(home).options or object, ReflectionOptions):
         pytest.skip(f"{subject.service.name} can be asked for single memories only")
     for is_set in (False, True):
         provider = subject.service.made(home, subject.double, reflect=is_set)
@@ -237,12 +247,21 @@ async def test_what_it_makes_of_a_turn_comes_with_the_next_where_that_is_set(
                 await one.memory.queue_prefetch(ASKED, context)
                 await asyncio.gather(*one.searches())
             assert (len(subject.double.asked) > before) == is_set
-            assert ("Porto" in "\n".join(await one.memory.prefetch("What else is new?", mine))) == is_set
+            assert (
+                "Porto" in "\n".join(await one.memory.prefetch("What else is new?", mine))
+            ) == is_set
             assert await one.memory.prefetch("What else is new?", other) == []
 
 
-async def test_several_turns_are_told_at_once_and_forgotten_one_by_one(subject: ServiceSubject, home: Path) -> None:
-    said = [SAID, "My brother Rui lives in Braga.", "Our boat is called Molly.", "The dog is called Rex."]
+async def test_several_turns_are_told_at_once_and_forgotten_one_by_one(
+    subject: ServiceSubject, home: Path
+) -> None:
+    said = [
+        SAID,
+        "My brother Rui lives in Braga.",
+        "Our boat is called Molly.",
+        "The dog is called Rex.",
+    ]
 
     def made() -> MemoryProvider:
         return subject.service.made(home, subject.double, every_turns=3)
@@ -250,7 +269,7 @@ async def test_several_turns_are_told_at_once_and_forgotten_one_by_one(subject: 
     async with harness(home, [made()]) as one, one.working():
         for text in said[:2]:
             await one.turn(text)
-        assert (await one.outbox.counts()).due == 0
+        assert (await one.outbox.count_items()).due == 0
         for text in said[2:]:
             await one.turn(text)
         await one.carried(1)
@@ -259,9 +278,11 @@ async def test_several_turns_are_told_at_once_and_forgotten_one_by_one(subject: 
         await one.memory.start()
         await one.carried(1)
         assert [await subject.copies(one, text) for text in said] == [1, 1, 1, 1]
-        rows = await one.conversations.history(await one.session(), frozenset({ANA}))
+        rows = await one.conversations.load_history(await one.session(), frozenset({ANA}))
         (gone,) = [row.id for row in rows if row.text == SAID]
-        await one.database.execute("UPDATE messages SET kind = 'command', text = '' WHERE id = :id", {"id": gone})
+        await one.database.execute(
+            "UPDATE messages SET kind = 'command', text = '' WHERE id = :id", {"id": gone}
+        )
         assert await one.queue.forget([gone])
         one.worker.wake()
         await one.carried(5)
@@ -270,7 +291,9 @@ async def test_several_turns_are_told_at_once_and_forgotten_one_by_one(subject: 
         assert "Braga" in "\n".join(await one.recalled("where does my brother Rui live?"))
 
 
-async def test_its_tools_find_and_keep_for_whoever_asks(subject: ServiceSubject, home: Path) -> None:
+async def test_its_tools_find_and_keep_for_whoever_asks(
+    subject: ServiceSubject, home: Path
+) -> None:
     service = subject.service
     if not service.search_tool:
         pytest.skip(f"{service.name} has no such tools")
@@ -280,8 +303,12 @@ async def test_its_tools_find_and_keep_for_whoever_asks(subject: ServiceSubject,
         await one.turn(SAID)
         await one.carried(1)
         if service.add_tool:
-            await tools[service.add_tool].run({"content": "The spare key hangs behind the garage door."}, mine)
-            assert "garage" in await tools[service.search_tool].run({"query": "where is the spare key?"}, mine)
+            await tools[service.add_tool].run(
+                {"content": "The spare key hangs behind the garage door."}, mine
+            )
+            assert "garage" in await tools[service.search_tool].run(
+                {"query": "where is the spare key?"}, mine
+            )
         assert "Porto" in await tools[service.search_tool].run({"query": ASKED}, mine)
         for asked in (ASKED, "where is the spare key?"):
             found = await tools[service.search_tool].run({"query": asked}, other)

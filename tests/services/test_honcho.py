@@ -1,4 +1,5 @@
-"""What only honcho has: conversations that are told anew without what is forgotten, conclusions, and its reasoning."""
+"""What only honcho has: conversations that are told anew without what is forgotten, conclusions,
+and its reasoning."""
 
 from __future__ import annotations
 
@@ -18,7 +19,12 @@ from tests.services.doubles.honcho import HonchoDouble
 from tests.services.registry import SERVICES
 
 HONCHO = SERVICES["honcho"]
-TURNS = [SAID, "My brother Rui lives in Braga.", "Our boat is called Molly.", "The spare key hangs behind the door."]
+TURNS = [
+    SAID,
+    "My brother Rui lives in Braga.",
+    "Our boat is called Molly.",
+    "The spare key hangs behind the door.",
+]
 
 
 @pytest.fixture
@@ -29,7 +35,7 @@ async def honcho() -> AsyncIterator[HonchoDouble]:
 
 
 async def forget(one: ProviderHarness, *texts: str) -> None:
-    rows = await one.conversations.history(await one.session(), frozenset({ANA}))
+    rows = await one.conversations.load_history(await one.session(), frozenset({ANA}))
     gone = [row.id for row in rows if row.text in texts]
     for number in gone:
         erased = "UPDATE messages SET kind = 'command', text = '' WHERE id = :id"
@@ -40,13 +46,17 @@ async def forget(one: ProviderHarness, *texts: str) -> None:
 
 def said(honcho: HonchoDouble) -> list[str]:
     """What persons have said, in order."""
-    return [one["content"] for one in honcho.messages.values() if not one["peer_id"].endswith("-assistant")]
+    return [
+        one["content"]
+        for one in honcho.messages.values()
+        if not one["peer_id"].endswith("-assistant")
+    ]
 
 
 async def test_what_is_left_of_a_conversation_is_told_anew_once(
     honcho: HonchoDouble, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.memory.services.honcho.PAGE", 2)
+    monkeypatch.setattr("core.memory.services.honcho.PAGE_SIZE", 2)
     monkeypatch.setattr("core.memory.services.honcho.BATCH", 2)
     async with harness(home, [HONCHO.made(home, honcho)]) as one, one.working():
         for text in TURNS:
@@ -57,7 +67,9 @@ async def test_what_is_left_of_a_conversation_is_told_anew_once(
         (place,) = honcho.sessions
         concluded = [key for key, of in honcho.conclusions.items() if "Porto" in of["content"]]
         peer = honcho.conclusions[concluded[0]]["observed_id"]
-        derived = honcho.concluded(place[0], peer, "Ana has family in Portugal.", None, sources=concluded)
+        derived = honcho.concluded(
+            place[0], peer, "Ana has family in Portugal.", None, sources=concluded
+        )
         honcho.concluded(place[0], peer, "Ana travels to see them.", None, sources=[derived["id"]])
         honcho.concluded(place[0], peer, "Ana likes boats.", None, sources=["another"])
         honcho.cards[place[0], peer] = ["Has a sister in Porto"]
@@ -65,11 +77,22 @@ async def test_what_is_left_of_a_conversation_is_told_anew_once(
         await forget(one, SAID, TURNS[1])
         await one.carried(before + 3)
         assert place not in honcho.sessions
-        assert len([name for name in honcho.asked if name.startswith("DELETE") and "/sessions/" in name]) == 1
+        assert (
+            len(
+                [
+                    name
+                    for name in honcho.asked
+                    if name.startswith("DELETE") and "/sessions/" in name
+                ]
+            )
+            == 1
+        )
         assert said(honcho) == TURNS[2:]
         assert {of["metadata"]["part"] for of in honcho.messages.values()} == {0, 1}
         kept = " ".join(of["content"] for of in honcho.conclusions.values())
-        assert [word for word in ("Porto", "Portugal", "travels", "boats") if word in kept] == ["boats"]
+        assert [word for word in ("Porto", "Portugal", "travels", "boats") if word in kept] == [
+            "boats"
+        ]
         assert honcho.cards[place[0], peer] == []
         await one.turn("The dog is called Rex.")
         await one.carried(before + 4)
@@ -84,7 +107,7 @@ async def test_a_conversation_of_which_nothing_is_left_goes_on_under_another_nam
         await one.turn(SAID)
         await one.carried(1)
         (before,) = honcho.sessions
-        rows = await one.conversations.history(await one.session(), frozenset({ANA}))
+        rows = await one.conversations.load_history(await one.session(), frozenset({ANA}))
         await forget(one, *[row.text for row in rows])
         await one.carried(3)
         assert honcho.sessions == {}
@@ -111,7 +134,9 @@ async def test_it_counts_as_gone_when_it_is(honcho: HonchoDouble, home: Path) ->
         assert said(honcho) == [TURNS[1]]
 
 
-async def test_what_is_cut_off_while_it_is_told_anew_is_there_once(honcho: HonchoDouble, home: Path) -> None:
+async def test_what_is_cut_off_while_it_is_told_anew_is_there_once(
+    honcho: HonchoDouble, home: Path
+) -> None:
     async with harness(home, [HONCHO.made(home, honcho)]) as one, one.working():
         for text in TURNS[:2]:
             await one.turn(text)
@@ -127,7 +152,9 @@ async def test_what_is_cut_off_while_it_is_told_anew_is_there_once(honcho: Honch
         assert said(honcho) == [TURNS[1]]
 
 
-async def test_long_words_are_sent_in_parts(honcho: HonchoDouble, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_long_words_are_sent_in_parts(
+    honcho: HonchoDouble, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("core.memory.services.honcho.MESSAGE_CHARS", 30)
     async with harness(home, [HONCHO.made(home, honcho)]) as one, one.working():
         await one.turn(SAID)
@@ -135,10 +162,14 @@ async def test_long_words_are_sent_in_parts(honcho: HonchoDouble, home: Path, mo
         assert said(honcho) == [SAID[:30], SAID[30:]]
 
 
-async def test_a_tool_concludes_and_takes_out_what_is_ones_own(honcho: HonchoDouble, home: Path) -> None:
+async def test_a_tool_concludes_and_takes_out_what_is_ones_own(
+    honcho: HonchoDouble, home: Path
+) -> None:
     async with harness(home, [HONCHO.made(home, honcho)]) as one, one.working():
         tools = {tool.name: tool for tool in await one.memory.tools()}
-        mine, other, room = [await one.context(scope) for scope in (ANA, BEN, Scope.room("telegram", "-5"))]
+        mine, other, room = [
+            await one.context(scope) for scope in (ANA, BEN, Scope.group("telegram", "-5"))
+        ]
         conclude = tools["honcho_conclude"]
         await conclude.run({"conclusion": "Ana keeps bees."}, mine)
         (number,) = honcho.conclusions
@@ -162,7 +193,9 @@ async def test_it_reasons_and_describes_for_whoever_asks(honcho: HonchoDouble, h
         await one.carried(1)
         honcho.work()
         (concluded,) = honcho.conclusions.values()
-        honcho.cards[concluded["workspace_id"], concluded["observed_id"]] = ["Has a sister in Porto"]
+        honcho.cards[concluded["workspace_id"], concluded["observed_id"]] = [
+            "Has a sister in Porto"
+        ]
         tools = {tool.name: tool for tool in await one.memory.tools()}
         mine, other = await one.context(ANA), await one.context(BEN)
         for name, asked in (
@@ -174,7 +207,9 @@ async def test_it_reasons_and_describes_for_whoever_asks(honcho: HonchoDouble, h
             assert "Porto" in await tools[name].run(asked, mine)
             assert await tools[name].run(asked, other) == "It has nothing to say."
         with pytest.raises(ToolError, match="reasoning_level"):
-            await tools["honcho_reasoning"].run({"query": ASKED, "reasoning_level": "extreme"}, mine)
+            await tools["honcho_reasoning"].run(
+                {"query": ASKED, "reasoning_level": "extreme"}, mine
+            )
         provider = one.memory.externals["honcho"]
         assert "Porto" in str(await provider.call(5, "queue_prefetch", ASKED, mine))
         assert await provider.call(5, "queue_prefetch", ASKED, other) == []
@@ -184,9 +219,14 @@ async def test_it_reasons_and_describes_for_whoever_asks(honcho: HonchoDouble, h
     ("options", "why"),
     [
         ({}, "needs the key"),
-        ({"url": "http://127.0.0.1:8000", "reasoning_level": "extreme"}, "reasoning_level should be"),
+        (
+            {"url": "http://127.0.0.1:8000", "reasoning_level": "extreme"},
+            "reasoning_level should be",
+        ),
     ],
 )
-def test_options_that_do_not_go_together_are_told(home: Path, options: dict[str, Any], why: str) -> None:
+def test_options_that_do_not_go_together_are_told(
+    home: Path, options: dict[str, Any], why: str
+) -> None:
     with pytest.raises(ConfigError, match=why):
-        Plugins(home).made("honcho", options, {})
+        Plugins(home).create_provider("honcho", options, {})

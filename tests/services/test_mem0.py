@@ -1,4 +1,5 @@
-"""What only mem0 has: memories that come later, tools that change them, and three ways to reach it."""
+"""What only mem0 has: memories that come later, tools that change them, and three ways to reach
+it."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ async def test_a_tool_changes_and_takes_out_what_is_ones_own(mem0: Mem0Double, h
         await one.carried(1)
         (number,) = mem0.memories
         tools = {tool.name: tool for tool in await one.memory.tools()}
-        mine, other, room = [await one.context(scope) for scope in (ANA, BEN, Scope.room("telegram", "-5"))]
+        mine, other, room = [
+            await one.context(scope) for scope in (ANA, BEN, Scope.group("telegram", "-5"))
+        ]
         shown = await tools["mem0_search"].run({"query": SAID}, mine)
         assert shown.startswith(f"mem0:{number} {SAID}")
         changed = {"memory_id": f"mem0:{number}", "text": "My sister Ines lives in Faro."}
@@ -61,7 +64,7 @@ async def test_what_is_not_made_yet_is_erased_when_it_is(home: Path) -> None:
         async with harness(home, [PLATFORM.made(home, mem0)]) as one, one.working():
             await one.turn(SAID)
             await one.carried(1)
-            rows = await one.conversations.history(await one.session(), frozenset({ANA}))
+            rows = await one.conversations.load_history(await one.session(), frozenset({ANA}))
             gone = [row.id for row in rows]
             for number in gone:
                 erased = "UPDATE messages SET kind = 'command', text = '' WHERE id = :id"
@@ -78,7 +81,7 @@ async def test_what_is_not_made_yet_is_erased_when_it_is(home: Path) -> None:
 
 
 async def test_all_pages_are_looked_through(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.memory.services.mem0.PAGE", 2)
+    monkeypatch.setattr("core.memory.services.mem0.PAGE_SIZE", 2)
     mem0 = Mem0Double(is_platform=True)
     async with running(mem0), harness(home, [PLATFORM.made(home, mem0)]) as one, one.working():
         for number in range(5):
@@ -106,24 +109,33 @@ async def test_what_it_gives_of_another_is_left_out(mem0: Mem0Double, home: Path
 @pytest.mark.skipif(find_spec("mem0") is not None, reason="its library is here")
 def test_it_is_told_where_its_library_is_missing(home: Path) -> None:
     with pytest.raises(ConfigError, match=r"pip install \"mneme-gateway\[mem0\]\""):
-        Plugins(home).made("mem0", {"deployment": "embedded", "llm_url": "http://127.0.0.1:9"}, {})
+        Plugins(home).create_provider(
+            "mem0", {"deployment": "embedded", "llm_url": "http://127.0.0.1:9"}, {}
+        )
 
 
-async def test_however_much_is_forgotten_it_looks_through_all_once(mem0: Mem0Double, home: Path) -> None:
+async def test_however_much_is_forgotten_it_looks_through_all_once(
+    mem0: Mem0Double, home: Path
+) -> None:
     service = PLATFORM if mem0.is_platform else SERVER
     async with harness(home, [service.made(home, mem0)]) as one, one.working():
         for number in range(12):
             await one.turn(f"Key number {number} hangs behind the door.")
         await one.carried(12)
-        rows = await one.conversations.history(await one.session(), frozenset({ANA}))
+        rows = await one.conversations.load_history(await one.session(), frozenset({ANA}))
         gone = [row.id for row in rows[:20]]
         for number in gone:
-            await one.database.execute("UPDATE messages SET kind = 'command', text = '' WHERE id = :id", {"id": number})
+            await one.database.execute(
+                "UPDATE messages SET kind = 'command', text = '' WHERE id = :id", {"id": number}
+            )
         mem0.asked.clear()
         await one.queue.forget(gone)
         one.worker.wake()
         await one.watch.until(lambda: len(one.outbox.ends) > 12)
-        assert mem0.texts() == ["Key number 10 hangs behind the door.", "Key number 11 hangs behind the door."]
+        assert mem0.texts() == [
+            "Key number 10 hangs behind the door.",
+            "Key number 11 hangs behind the door.",
+        ]
         listed = [one for one in mem0.asked if one in ("POST /v3/memories/", "GET /memories")]
         assert len(listed) == 2
         assert (home / "providers" / "mem0" / "told.jsonl").read_text().count('"key"') == 2
@@ -137,10 +149,15 @@ async def test_however_much_is_forgotten_it_looks_through_all_once(mem0: Mem0Dou
         ({"deployment": "self_hosted"}, "needs the url"),
         ({"deployment": "embedded"}, "needs llm_url"),
         ({"deployment": "self_hosted", "url": "mem0"}, "should be an address"),
-        ({"deployment": "self_hosted", "url": "http://x", "namespace": "a/b"}, "namespace should be"),
+        (
+            {"deployment": "self_hosted", "url": "http://x", "namespace": "a/b"},
+            "namespace should be",
+        ),
         ({}, "deployment is missing"),
     ],
 )
-def test_options_that_do_not_go_together_are_told(home: Path, options: dict[str, Any], why: str) -> None:
+def test_options_that_do_not_go_together_are_told(
+    home: Path, options: dict[str, Any], why: str
+) -> None:
     with pytest.raises(ConfigError, match=why):
-        Plugins(home).made("mem0", options, {})
+        Plugins(home).create_provider("mem0", options, {})

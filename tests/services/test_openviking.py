@@ -1,4 +1,5 @@
-"""What only openviking has: files, a mode that keeps nobody apart, and tools over the addresses of one's own."""
+"""What only openviking has: files, a mode that keeps nobody apart, and tools over the addresses of
+one's own."""
 
 from __future__ import annotations
 
@@ -30,19 +31,27 @@ async def test_a_server_that_keeps_nobody_apart_serves_the_first_only(home: Path
                 await one.turn("Ben hides the harpoon in the shed.", scope=BEN)
                 await one.carried(before + 1)
                 assert one.ends[-1] == "buried"
-                assert "auth_mode to trusted" in (await one.outbox.counts()).error
+                assert "auth_mode to trusted" in (await one.outbox.count_items()).error
                 assert "Porto" in "\n".join(await one.recalled(ASKED))
                 assert await one.recalled(ASKED, BEN) == []
                 assert not any("harpoon" in text for text in double.texts())
-                assert "serves one person only" in await one.memory.externals["openviking"].call(5, "probe")
+                assert "serves one person only" in await one.memory.externals["openviking"].call(
+                    5, "probe"
+                )
 
 
 async def test_tools_read_and_take_out_what_is_ones_own(home: Path) -> None:
-    async with running(double := OpenVikingDouble()), harness(home, [VIKING.made(home, double)]) as one, one.working():
+    async with (
+        running(double := OpenVikingDouble()),
+        harness(home, [VIKING.made(home, double)]) as one,
+        one.working(),
+    ):
         await one.turn(SAID)
         await one.carried(1)
         tools = {tool.name: tool for tool in await one.memory.tools()}
-        mine, other, room = [await one.context(scope) for scope in (ANA, BEN, Scope.room("telegram", "-5"))]
+        mine, other, room = [
+            await one.context(scope) for scope in (ANA, BEN, Scope.group("telegram", "-5"))
+        ]
         ((_, uri),) = double.files
         assert uri in await tools["viking_search"].run({"query": ASKED}, mine)
         assert SAID in await tools["viking_read"].run({"uri": f"openviking:{uri}"}, mine)
@@ -62,4 +71,4 @@ async def test_tools_read_and_take_out_what_is_ones_own(home: Path) -> None:
 
 def test_wrong_settings_are_a_sentence(home: Path) -> None:
     with pytest.raises(ConfigError, match="should be a name"):
-        Plugins(home).made("openviking", {"account": "a/b"}, {})
+        Plugins(home).create_provider("openviking", {"account": "a/b"}, {})

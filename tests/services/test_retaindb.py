@@ -1,4 +1,5 @@
-"""What only RetainDB has: two shapes of a result, sessions as keys, a profile, and a tool that takes out one's own."""
+"""What only RetainDB has: two shapes of a result, sessions as keys, a profile, and a tool that
+takes out one's own."""
 
 from __future__ import annotations
 
@@ -19,12 +20,18 @@ CLOUD = SERVICES["retaindb, cloud"]
 
 
 async def test_a_tool_takes_out_what_is_ones_own(home: Path) -> None:
-    async with running(double := RetainDbDouble()), harness(home, [CLOUD.made(home, double)]) as one, one.working():
+    async with (
+        running(double := RetainDbDouble()),
+        harness(home, [CLOUD.made(home, double)]) as one,
+        one.working(),
+    ):
         await one.turn(SAID)
         await one.carried(1)
         (number,) = double.memories
         tools = {tool.name: tool for tool in await one.memory.tools()}
-        mine, other, room = [await one.context(scope) for scope in (ANA, BEN, Scope.room("telegram", "-5"))]
+        mine, other, room = [
+            await one.context(scope) for scope in (ANA, BEN, Scope.group("telegram", "-5"))
+        ]
         for context, why in ((other, "There is no memory"), (room, "In a room")):
             with pytest.raises(ToolError, match=why):
                 await tools["retaindb_forget"].run({"memory_id": number}, context)
@@ -33,14 +40,20 @@ async def test_a_tool_takes_out_what_is_ones_own(home: Path) -> None:
         assert SAID in await tools["retaindb_profile"].run({}, mine)
         assert await tools["retaindb_profile"].run({}, other) == "It has nothing to say."
         assert SAID in await tools["retaindb_context"].run({"query": "where does Ines live?"}, mine)
-        assert "Porto" not in await tools["retaindb_context"].run({"query": "where does Ines live?"}, other)
+        assert "Porto" not in await tools["retaindb_context"].run(
+            {"query": "where does Ines live?"}, other
+        )
         assert len(double.texts()) == 1
         await tools["retaindb_forget"].run({"memory_id": f"retaindb:{number}"}, mine)
         assert double.texts() == []
 
 
 async def test_a_server_that_leaks_tells_nobody_of_others(home: Path) -> None:
-    async with running(double := RetainDbDouble()), harness(home, [CLOUD.made(home, double)]) as one, one.working():
+    async with (
+        running(double := RetainDbDouble()),
+        harness(home, [CLOUD.made(home, double)]) as one,
+        one.working(),
+    ):
         await one.turn(SAID)
         await one.carried(1)
         double.is_leaking = True
@@ -50,8 +63,11 @@ async def test_a_server_that_leaks_tells_nobody_of_others(home: Path) -> None:
 
 @pytest.mark.parametrize(
     ("table", "why"),
-    [({}, "needs the key of its cloud"), ({"url": "http://127.0.0.1:3111", "project": " "}, "should be a name")],
+    [
+        ({}, "needs the key of its cloud"),
+        ({"url": "http://127.0.0.1:3111", "project": " "}, "should be a name"),
+    ],
 )
 def test_wrong_settings_are_a_sentence(home: Path, table: dict[str, str], why: str) -> None:
     with pytest.raises(ConfigError, match=why):
-        Plugins(home).made("retaindb", table, {})
+        Plugins(home).create_provider("retaindb", table, {})

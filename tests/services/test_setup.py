@@ -1,4 +1,5 @@
-"""A memory service as its owner meets it: set up, looked at, talked with, and none the wiser after a restart."""
+"""A memory service as its owner meets it: set up, looked at, talked with, and none the wiser after
+a restart."""
 
 from __future__ import annotations
 
@@ -33,9 +34,13 @@ async def set_up(home: Path, service: Service, double: Double, **changed: str) -
     service.place(home)
     options = {**service.table(double), **changed}
     given = [
-        part for name, value in options.items() for part in ("--set", f"{name}={json.dumps(value).strip(chr(34))}")
+        part
+        for name, value in options.items()
+        for part in ("--set", f"{name}={json.dumps(value).strip(chr(34))}")
     ]
-    done = await asyncio.to_thread(mneme, home, "memory", "setup", service.name, *given, SERVICE_KEY=KEY)
+    done = await asyncio.to_thread(
+        mneme, home, "memory", "setup", service.name, *given, SERVICE_KEY=KEY
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 
@@ -46,14 +51,21 @@ async def test_it_is_set_up_tried_and_looked_at(served: tuple[Service, Double], 
     assert f"Found {service.name}" in said
     assert f"The memory {service.name} is on" in said
     assert KEY not in said + (home / "mneme.toml").read_text()
-    assert tomllib.loads((home / "mneme.toml").read_text())["memory"]["providers"][service.name]["url"] == double.url
+    assert (
+        tomllib.loads((home / "mneme.toml").read_text())["memory"]["providers"][service.name]["url"]
+        == double.url
+    )
     checked = await asyncio.to_thread(mneme, home, "check", "--json", SERVICE_KEY=KEY)
-    (found,) = [one for one in json.loads(checked.stdout) if one["subject"] == f"memory {service.name}"]
+    (found,) = [
+        one for one in json.loads(checked.stdout) if one["subject"] == f"memory {service.name}"
+    ]
     assert (found["state"], "It can be used" in found["text"]) == ("right", True)
     double.fault = "unauthorized"
     assert "the key is not accepted" in await set_up(home, service, double)
     checked = await asyncio.to_thread(mneme, home, "check", "--json", SERVICE_KEY=KEY)
-    (found,) = [one for one in json.loads(checked.stdout) if one["subject"] == f"memory {service.name}"]
+    (found,) = [
+        one for one in json.loads(checked.stdout) if one["subject"] == f"memory {service.name}"
+    ]
     assert (found["state"], "the key is not accepted" in found["text"]) == ("wrong", True)
     assert KEY not in checked.stdout + checked.stderr
 
@@ -63,7 +75,10 @@ async def test_what_is_not_there_is_a_sentence(served: tuple[Service, Double], h
     for url in ("http://127.0.0.1:9", f"{double.url}/elsewhere"):
         said = await set_up(home, service, double, url=url)
         why = said.partition("It does not answer as it should: ")[2].splitlines()[0]
-        assert re.search(r"(cannot be reached|refuses|cannot reach its model|does not speak).*(url right|set api)", why)
+        assert re.search(
+            r"(cannot be reached|refuses|cannot reach its model|does not speak).*(url right|set api)",
+            why,
+        )
         assert "Found" not in said
 
 
@@ -96,7 +111,9 @@ async def test_at_a_terminal_it_is_asked_what_it_needs(home: Path) -> None:
         environ = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         environ |= {"MNEME_HOME": str(home), "PYTHONPATH": str(ROOT), "SERVICE_KEY": KEY}
         command = [sys.executable, "-m", "gateway.cli.main", "memory", "setup", "mem0"]
-        process = await asyncio.create_subprocess_exec(*command, stdin=typing, stdout=-1, stderr=-1, env=environ)
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=typing, stdout=-1, stderr=-1, env=environ
+        )
         os.close(typing)
         os.write(typed, f"self_hosted\n{double.url}\nsk-1234\nSERVICE_KEY\n".encode())
         said, wrong = map(bytes.decode, await process.communicate())

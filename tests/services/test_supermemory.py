@@ -1,4 +1,5 @@
-"""What only supermemory has: two dialects, documents that are appended to, memories that come later, and a profile."""
+"""What only supermemory has: two dialects, documents that are appended to, memories that come
+later, and a profile."""
 
 from __future__ import annotations
 
@@ -32,8 +33,13 @@ def service_of(supermemory: SupermemoryDouble) -> Service:
     return BY_DIALECT[supermemory.dialect]
 
 
-async def test_what_was_sent_and_answered_in_vain_is_not_appended(supermemory: SupermemoryDouble, home: Path) -> None:
-    async with harness(home, [service_of(supermemory).made(home, supermemory)]) as one, one.working():
+async def test_what_was_sent_and_answered_in_vain_is_not_appended(
+    supermemory: SupermemoryDouble, home: Path
+) -> None:
+    async with (
+        harness(home, [service_of(supermemory).made(home, supermemory)]) as one,
+        one.working(),
+    ):
         supermemory.fault = "lost"
         await one.turn(SAID)
         await one.carried(1)
@@ -47,13 +53,20 @@ async def test_what_was_sent_and_answered_in_vain_is_not_appended(supermemory: S
         assert len(document["said"]) == 1
 
 
-async def test_what_is_under_way_is_erased_when_it_is_over(supermemory: SupermemoryDouble, home: Path) -> None:
+async def test_what_is_under_way_is_erased_when_it_is_over(
+    supermemory: SupermemoryDouble, home: Path
+) -> None:
     supermemory.is_late = True
-    async with harness(home, [service_of(supermemory).made(home, supermemory)]) as one, one.working():
+    async with (
+        harness(home, [service_of(supermemory).made(home, supermemory)]) as one,
+        one.working(),
+    ):
         await one.turn(SAID)
         await one.carried(1)
-        assert "Porto" in "\n".join(await one.recalled(ASKED)), "its text is found before there is a memory"
-        rows = await one.conversations.history(await one.session(), frozenset({ANA}))
+        assert "Porto" in "\n".join(await one.recalled(ASKED)), (
+            "its text is found before there is a memory"
+        )
+        rows = await one.conversations.load_history(await one.session(), frozenset({ANA}))
         gone = [row.id for row in rows]
         for number in gone:
             erased = "UPDATE messages SET kind = 'command', text = '' WHERE id = :id"
@@ -68,37 +81,62 @@ async def test_what_is_under_way_is_erased_when_it_is_over(supermemory: Supermem
         assert (supermemory.texts(), supermemory.memories) == ([], {})
 
 
-async def test_an_address_is_kept_and_not_opened(supermemory: SupermemoryDouble, home: Path) -> None:
+async def test_an_address_is_kept_and_not_opened(
+    supermemory: SupermemoryDouble, home: Path
+) -> None:
     address = "https://example.org/what-i-read"
-    async with harness(home, [service_of(supermemory).made(home, supermemory)]) as one, one.working():
-        change = NoteChange(scope=ANA, target="user", action="add", before=None, after=address, at=one.clock.now())
-        await one.notes.log(change)
+    async with (
+        harness(home, [service_of(supermemory).made(home, supermemory)]) as one,
+        one.working(),
+    ):
+        change = NoteChange(
+            scope=ANA, target="user", action="add", before=None, after=address, at=one.clock.now()
+        )
+        await one.notes.log_changes(change)
         await one.memory.on_memory_write()
         await one.carried(1)
         assert supermemory.texts() == [f"note: {address}"]
         assert supermemory.opened == []
 
 
-async def test_a_tool_takes_out_what_is_ones_own(supermemory: SupermemoryDouble, home: Path) -> None:
-    async with harness(home, [service_of(supermemory).made(home, supermemory)]) as one, one.working():
+async def test_a_tool_takes_out_what_is_ones_own(
+    supermemory: SupermemoryDouble, home: Path
+) -> None:
+    async with (
+        harness(home, [service_of(supermemory).made(home, supermemory)]) as one,
+        one.working(),
+    ):
         await one.turn(SAID)
         await one.carried(1)
         (number,) = supermemory.memories
         tools = {tool.name: tool for tool in await one.memory.tools()}
-        mine, other, room = [await one.context(scope) for scope in (ANA, BEN, Scope.room("telegram", "-5"))]
-        assert f"supermemory:{number}" in await tools["supermemory_search"].run({"query": SAID}, mine)
+        mine, other, room = [
+            await one.context(scope) for scope in (ANA, BEN, Scope.group("telegram", "-5"))
+        ]
+        assert f"supermemory:{number}" in await tools["supermemory_search"].run(
+            {"query": SAID}, mine
+        )
         forget = tools["supermemory_forget"]
         for context, why in ((other, "There is no memory"), (room, "In a room")):
             with pytest.raises(ToolError, match=why):
                 await forget.run({"memory_id": f"supermemory:{number}"}, context)
-        assert "recalls it no longer" in await forget.run({"memory_id": f"supermemory:{number}"}, mine)
+        assert "recalls it no longer" in await forget.run(
+            {"memory_id": f"supermemory:{number}"}, mine
+        )
         with pytest.raises(ToolError, match="There is no memory"):
             await forget.run({"memory_id": number}, mine)
-        assert f"supermemory:{number}" not in await tools["supermemory_search"].run({"query": SAID}, mine)
+        assert f"supermemory:{number}" not in await tools["supermemory_search"].run(
+            {"query": SAID}, mine
+        )
 
 
-async def test_a_profile_is_that_of_whoever_asks(supermemory: SupermemoryDouble, home: Path) -> None:
-    async with harness(home, [service_of(supermemory).made(home, supermemory)]) as one, one.working():
+async def test_a_profile_is_that_of_whoever_asks(
+    supermemory: SupermemoryDouble, home: Path
+) -> None:
+    async with (
+        harness(home, [service_of(supermemory).made(home, supermemory)]) as one,
+        one.working(),
+    ):
         for text in (SAID, "My brother Rui lives in Braga."):
             await one.turn(text)
         await one.carried(2)
@@ -127,11 +165,17 @@ async def test_another_dialect_is_told(home: Path) -> None:
                 await one.memory.externals["supermemory"].call(5, "probe")
 
 
-async def test_all_pages_of_a_list_are_looked_through(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.memory.services.supermemory.PAGE", 2)
+async def test_all_pages_of_a_list_are_looked_through(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.memory.services.supermemory.PAGE_SIZE", 2)
     double = SupermemoryDouble(dialect="v4")
     double.is_filtering = False
-    async with running(double), harness(home, [BY_DIALECT["v4"].made(home, double)]) as one, one.working():
+    async with (
+        running(double),
+        harness(home, [BY_DIALECT["v4"].made(home, double)]) as one,
+        one.working(),
+    ):
         for number in range(5):
             await one.turn(f"Key number {number} hangs behind the door.")
         await one.carried(5)
@@ -153,6 +197,8 @@ async def test_all_pages_of_a_list_are_looked_through(home: Path, monkeypatch: p
         ({"url": "http://127.0.0.1:6767", "dreaming": "never"}, "dreaming"),
     ],
 )
-def test_options_that_do_not_go_together_are_told(home: Path, options: dict[str, Any], why: str) -> None:
+def test_options_that_do_not_go_together_are_told(
+    home: Path, options: dict[str, Any], why: str
+) -> None:
     with pytest.raises(ConfigError, match=why):
-        Plugins(home).made("supermemory", options, {})
+        Plugins(home).create_provider("supermemory", options, {})

@@ -1,4 +1,5 @@
-"""A turn while its memory service is well, never answers, or fails: how long it takes, and what is said of it."""
+"""A turn while its memory service is well, never answers, or fails: how long it takes, and what is
+said of it."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from structlog.testing import capture_logs
 
 from config.settings import Settings
 from core.memory.provider import Mode
-from gateway.check import CheckResult, check
+from gateway.check import CheckResult, run_checks
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.provider_contract import ASKED, SAID
 from tests.fixtures.scripted_model import ScriptedModel
@@ -28,10 +29,14 @@ LATE = "a memory took too long and was skipped"
 
 
 @asynccontextmanager
-async def house(home: Path, service: Service, double: Double, mode: Mode = "hybrid") -> AsyncIterator[GatewayHarness]:
+async def house(
+    home: Path, service: Service, double: Double, mode: Mode = "hybrid"
+) -> AsyncIterator[GatewayHarness]:
     """With the service on, and what it is to be told on its way."""
     service.place(home)
-    written = "\n".join(f"{name} = {json.dumps(value)}" for name, value in service.table(double).items())
+    written = "\n".join(
+        f"{name} = {json.dumps(value)}" for name, value in service.table(double).items()
+    )
     table = f'[memory]\nprefetch_timeout_s = {BOX_S}\n[memory.providers.{service.name}]\nmode = "{mode}"\n{written}\n'
     async with open_gateway(home, ScriptedModel(), table, variables={"SERVICE_KEY": KEY}) as made:
         assert not made.memory.warnings
@@ -67,13 +72,16 @@ def told_by(made: GatewayHarness, service: Service) -> str:
 
 
 @pytest.mark.parametrize("name", each())
-async def test_a_turn_waits_its_time_box_for_one_that_never_answers_and_no_longer(home: Path, name: str) -> None:
+async def test_a_turn_waits_its_time_box_for_one_that_never_answers_and_no_longer(
+    home: Path, name: str
+) -> None:
     service = SERVICES[name]
     async with running(service.double()) as double, house(home, service, double) as made:
         await made.say(SAID)
         await kept(double, SAID)
         double.fault = "hanging"
-        # One that goes on, and one that ends a conversation and begins another: once the box, and no second time.
+        # One that goes on, and one that ends a conversation and begins another: once the box, and
+        # no second time.
         for before in ("", "/new"):
             with capture_logs() as logs:
                 async with asyncio.timeout(2 * BOX_S):
@@ -111,14 +119,18 @@ async def test_status_and_check_say_how_it_fares(home: Path, name: str) -> None:
 
     async def checked() -> CheckResult:
         settings = Settings.load({"MNEME_HOME": str(home), "SERVICE_KEY": KEY})
-        return next(one for one in await check(settings) if one.subject == f"memory {service.name}")
+        return next(
+            one for one in await run_checks(settings) if one.subject == f"memory {service.name}"
+        )
 
     async with running(service.double()) as double, house(home, service, double) as made:
         await made.memory.start()
         await asyncio.gather(*made.memory._tasks)
-        about = made.memory.externals[service.name].about
+        about = made.memory.externals[service.name].description
         assert about.startswith(service.name)
-        assert f"{service.name} works ({about}" in (await made.say("/status")).text.replace("\\", "")
+        assert f"{service.name} works ({about}" in (await made.say("/status")).text.replace(
+            "\\", ""
+        )
         found = await checked()
         assert (found.state, about[:80] in found.text) == ("right", True)
         assert "it has taken all that it was told" in found.text
@@ -128,7 +140,7 @@ async def test_status_and_check_say_how_it_fares(home: Path, name: str) -> None:
         for _ in range(3):
             await made.say(ASKED)
         async with asyncio.timeout(20):
-            while not (await made.services.outbox.counts(f"memory:{service.name}:")).error:
+            while not (await made.services.outbox.count_items(f"memory:{service.name}:")).error:
                 await asked(double)
         said = (await made.say("/status")).text.replace("\\", "")
         assert f"{service.name} out of order, tried again now and then: " in said

@@ -1,6 +1,5 @@
-"""Whom a memory service tells what, in a house in which everybody has spoken everywhere: the table of
-`tests/end_to_end/test_wrong_person.py`, with a row for each service.
-"""
+"""Whom a memory service tells what, in a house in which everybody has spoken everywhere: the table
+of `tests/end_to_end/test_wrong_person.py`, with a row for each service."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from core.memory.manager import hooks_of
+from core.memory.manager import sync_hooks_of
 from core.store.sync import PLATFORM, SyncQueue, SyncTask
 from core.types import Request
 from tests.end_to_end.test_wrong_person import COLUMNS, zoo
@@ -31,7 +30,9 @@ __all__ = ["zoo"]
 
 
 @asynccontextmanager
-async def house(home: Path, zoo: Zoo, service: Service, double: Double) -> AsyncIterator[PopulatedHome]:
+async def house(
+    home: Path, zoo: Zoo, service: Service, double: Double
+) -> AsyncIterator[PopulatedHome]:
     """The house with the service on, which was told all that was ever said there."""
     service.place(home)
     options = service.table(double)
@@ -41,7 +42,9 @@ async def house(home: Path, zoo: Zoo, service: Service, double: Double) -> Async
         services, memory = made.harness.services, made.harness.memory
         assert not memory.warnings
         provider = memory.externals[service.name].provider
-        queue = SyncQueue(services.database, services.clock, hooks={service.name: hooks_of(provider)})
+        queue = SyncQueue(
+            services.database, services.clock, hooks={service.name: sync_hooks_of(provider)}
+        )
         await queue.catch_up(datetime.fromtimestamp(0, UTC))
         await carried(made)
         yield made
@@ -50,18 +53,20 @@ async def house(home: Path, zoo: Zoo, service: Service, double: Double) -> Async
 async def carried(made: PopulatedHome) -> None:
     """Delivers what waits for the service."""
     outbox, clock = made.harness.services.outbox, made.harness.services.clock
-    while due := [item for item in await outbox.due(clock.now()) if item.kind == PLATFORM]:
+    while due := [item for item in await outbox.list_due(clock.now()) if item.kind == PLATFORM]:
         for item in due:
             assert item.answer is not None
             if task := SyncTask.parse(item.key, item.answer.text):
                 await made.harness.memory.deliver(task)
-            await outbox.done(item.key)
+            await outbox.mark_done(item.key)
 
 
 def lines(requests: list[Request], name: str) -> str:
     """What the service has said in what the model was given."""
     texts = [str(text) for request in requests for text in _texts(request.messages[-1]["content"])]
-    return "\n".join(line for text in texts for line in text.splitlines() if f"{name}:" in line).casefold()
+    return "\n".join(
+        line for text in texts for line in text.splitlines() if f"{name}:" in line
+    ).casefold()
 
 
 def _texts(content: Any) -> Iterator[str]:
@@ -73,8 +78,10 @@ def _texts(content: Any) -> Iterator[str]:
 async def test_a_service_tells_nobody_what_is_not_his(home: Path, zoo: Zoo, name: str) -> None:
     service = SERVICES[name]
     async with running(service.double()) as double, house(home, zoo, service, double) as made:
-        assert sum("ferry captain" in text for text in double.texts()) == len(HOMES), "each was told once"
-        await made.harness.services.people.moved("telegram", "-100", "-1009")
+        assert sum("ferry captain" in text for text in double.texts()) == len(HOMES), (
+            "each was told once"
+        )
+        await made.harness.services.people.migrate_group("telegram", "-100", "-1009")
         for title, column in COLUMNS.items():
             if column.after is not None or not column.is_heard:
                 continue
@@ -89,7 +96,9 @@ async def test_a_service_tells_nobody_what_is_not_his(home: Path, zoo: Zoo, name
                 searched = calls((service.search_tool, {"query": ASKED, "limit": 12}))
                 await made.hear("Look into it", column.place, searched, says("Ok."))
                 shown = lines(list(made.model.requests[before + 1 :]), service.name)
-                assert {animal for animal in HOMES if animal in shown} == column.seen, f"{title}: tool"
+                assert {animal for animal in HOMES if animal in shown} == column.seen, (
+                    f"{title}: tool"
+                )
 
 
 @pytest.mark.parametrize("name", each())
@@ -97,7 +106,9 @@ async def test_a_service_is_asked_about_what_was_typed(home: Path, zoo: Zoo, nam
     service = SERVICES[name]
     async with running(service.double()) as double, house(home, zoo, service, double) as made:
         double.sent.clear()
-        await made.hear("Where is the captain of the walrus?", direct("owner"), says("Ok."), origin="forwarded")
+        await made.hear(
+            "Where is the captain of the walrus?", direct("owner"), says("Ok."), origin="forwarded"
+        )
         await made.hear(f"{ASKED}\n\nThe zebra of somebody else.", direct("owner"), says("Ok."))
         await made.hear("/incognito", direct("owner"))
         await made.hear("Where is the secret ocelot?", direct("owner"), says("Ok."))

@@ -1,9 +1,9 @@
-"""Skills on disk: who sees which, what a change makes of one, what is confined, what fits into a prompt."""
+"""Skills on disk: who sees which, what a change makes of one, what is confined, what fits into a
+prompt."""
 
 from __future__ import annotations
 
 import stat
-import time
 import zipfile
 from collections.abc import Mapping
 from functools import partial
@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 
 from core.errors import Refused, StaleReadError
-from core.skills.library import LENGTHS, Skills
+from core.skills.library import DESCRIPTION_LENGTHS, Skills
 from core.store import epoch
 from core.store.notes import Author, Notes, Operation
-from core.store.rows import scope_parameter
 from core.store.sqlite.database import Database
-from core.types import LOCAL, ErasureEpoch, Scope
+from core.store.visibility import scope_parameter
+from core.types import LOCAL_SCOPE, ErasureEpoch, Scope
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.skill_folders import TYPED, keep, library, only, skill_text
 
 ANA = Scope.account("telegram", "1")
-ROOM = Scope.room("telegram", "-5")
-OWNERS = frozenset((LOCAL, Scope.account("telegram", "42")))
+ROOM = Scope.group("telegram", "-5")
+OWNERS = frozenset((LOCAL_SCOPE, Scope.account("telegram", "42")))
 
 
 @pytest.fixture
@@ -42,10 +42,12 @@ def lay(folder: Path, name: str, description: str = "Sorts the mail.", **files: 
 
 
 async def names(skills: Skills, scopes: frozenset[Scope]) -> list[str]:
-    return [skill.name for skill in (await skills.listed(scopes))[0]]
+    return [skill.name for skill in (await skills.list_skills(scopes))[0]]
 
 
-async def test_the_owner_has_one_collection_and_each_scope_its_own(home: Path, skills: Skills) -> None:
+async def test_the_owner_has_one_collection_and_each_scope_its_own(
+    home: Path, skills: Skills
+) -> None:
     await skills.apply(
         Scope.account("telegram", "42"),
         OWNERS,
@@ -56,8 +58,8 @@ async def test_the_owner_has_one_collection_and_each_scope_its_own(home: Path, s
     await keep(skills, ROOM, "rooms")
     assert (home / "skills" / "owners" / "SKILL.md").is_file()
     assert (home / "memories" / "account%3Atelegram%3A1" / "skills" / "anas" / "SKILL.md").is_file()
-    seen = {scope.key: await names(skills, only(scope)) for scope in (LOCAL, ANA, ROOM)}
-    assert seen == {LOCAL.key: ["owners"], ANA.key: ["anas"], ROOM.key: ["rooms"]}
+    seen = {scope.key: await names(skills, only(scope)) for scope in (LOCAL_SCOPE, ANA, ROOM)}
+    assert seen == {LOCAL_SCOPE.key: ["owners"], ANA.key: ["anas"], ROOM.key: ["rooms"]}
     assert await names(skills, OWNERS) == ["owners"]
     with pytest.raises(Refused, match="There is no skill “owners” here"):
         await skills.find("owners", only(ANA))
@@ -71,17 +73,17 @@ async def test_folders_of_the_settings_are_the_owners_and_only_read(
     assert await names(skills, OWNERS) == ["shared"]
     assert await names(skills, only(ANA)) == []
     with pytest.raises(Refused, match="lies in a folder that I only read"):
-        await skills.apply(LOCAL, OWNERS, Operation(action="delete", path="shared"), TYPED)
-    await keep(skills, LOCAL, "own")
+        await skills.apply(LOCAL_SCOPE, OWNERS, Operation(action="delete", path="shared"), TYPED)
+    await keep(skills, LOCAL_SCOPE, "own")
 
 
 async def test_a_category_is_the_folder_around_it(home: Path, skills: Skills) -> None:
     lay(home / "skills" / "mail", "sort")
     lay(home / "skills", "alone", scripts__run_py="print(1)")
-    assert await skills.index(only(LOCAL)) == (
+    assert await skills.render_index(only(LOCAL_SCOPE)) == (
         "- alone: Sorts the mail. (needs a shell, which is not here)\n### mail\n- sort: Sorts the mail."
     )
-    assert (await skills.find("sort", only(LOCAL))).category == "mail"
+    assert (await skills.find("sort", only(LOCAL_SCOPE))).category == "mail"
 
 
 async def test_what_is_no_skill_is_a_sentence_and_no_link_is_followed(
@@ -93,8 +95,10 @@ async def test_what_is_no_skill_is_a_sentence_and_no_link_is_followed(
     lay(tmp_path / "elsewhere", "linked")
     (home / "skills" / "linked").symlink_to(tmp_path / "elsewhere" / "linked")
     (home / "skills" / "inner").mkdir()
-    (home / "skills" / "inner" / "SKILL.md").symlink_to(tmp_path / "elsewhere" / "linked" / "SKILL.md")
-    found, troubles = await skills.listed(only(LOCAL))
+    (home / "skills" / "inner" / "SKILL.md").symlink_to(
+        tmp_path / "elsewhere" / "linked" / "SKILL.md"
+    )
+    found, troubles = await skills.list_skills(only(LOCAL_SCOPE))
     assert [skill.name for skill in found] == ["good"]
     assert [trouble.partition(":")[0].partition(" is ")[0] for trouble in troubles] == [
         "skills/broken/SKILL.md, line 1",
@@ -103,36 +107,48 @@ async def test_what_is_no_skill_is_a_sentence_and_no_link_is_followed(
         "skills/linked/SKILL.md",
     ]
     with pytest.raises(Refused, match="is a link, or lies behind one"):
-        await skills.find("linked", only(LOCAL))
+        await skills.find("linked", only(LOCAL_SCOPE))
 
 
 @pytest.mark.parametrize(
-    "path", ["../good/SKILL.md", "/etc/passwd", "references/../../x.md", "a\\b", ".hidden", "references//x", "", "x\0y"]
+    "path",
+    [
+        "../good/SKILL.md",
+        "/etc/passwd",
+        "references/../../x.md",
+        "a\\b",
+        ".hidden",
+        "references//x",
+        "",
+        "x\0y",
+    ],
 )
 async def test_a_path_stays_in_its_skill(home: Path, skills: Skills, path: str) -> None:
     lay(home / "skills", "good")
-    skill = await skills.find("good", only(LOCAL))
+    skill = await skills.find("good", only(LOCAL_SCOPE))
     if path:
         with pytest.raises(Refused, match="is no path in a skill"):
-            await skills.text(skill, path)
+            await skills.read_text(skill, path)
     for action in ("write_file", "patch", "remove_file", "create", "delete"):
         done = Operation(action=action, content="x", path=f"good/{path}" if path else "../good")
         with pytest.raises(Refused):
-            await skills.apply(LOCAL, only(LOCAL), done, TYPED)
+            await skills.apply(LOCAL_SCOPE, only(LOCAL_SCOPE), done, TYPED)
     assert [one.name for one in (home / "skills").iterdir() if one.name != ".lock"] == ["good"]
 
 
-async def test_a_link_in_a_skill_is_not_followed(home: Path, tmp_path: Path, skills: Skills) -> None:
+async def test_a_link_in_a_skill_is_not_followed(
+    home: Path, tmp_path: Path, skills: Skills
+) -> None:
     (tmp_path / "secret.md").write_text("a secret")
     folder = lay(home / "skills", "good")
     (folder / "references").symlink_to(tmp_path)
-    skill = await skills.find("good", only(LOCAL))
+    skill = await skills.find("good", only(LOCAL_SCOPE))
     assert list(skill.files) == ["SKILL.md"]
     with pytest.raises(Refused, match="is a link, or lies behind one"):
-        await skills.text(skill, "references/secret.md")
+        await skills.read_text(skill, "references/secret.md")
     done = Operation(action="write_file", content="gone", path="good/references/secret.md")
     with pytest.raises(Refused, match="is a link"):
-        await skills.apply(LOCAL, only(LOCAL), done, TYPED)
+        await skills.apply(LOCAL_SCOPE, only(LOCAL_SCOPE), done, TYPED)
     assert (tmp_path / "secret.md").read_text() == "a secret"
 
 
@@ -143,14 +159,17 @@ async def test_a_change_is_whole_versioned_and_can_be_undone(
 
     async def do(action: str, content: str = "", path: str = "sort", old: str = "") -> str:
         done = Operation(action=action, content=content, old_text=old, path=path)  # type: ignore[arg-type]
-        return await skills.apply(LOCAL, only(LOCAL), done, TYPED)
+        return await skills.apply(LOCAL_SCOPE, only(LOCAL_SCOPE), done, TYPED)
 
     async def undo(number: int) -> str:
-        change = await notes.find(only(LOCAL), number)
+        change = await notes.find(only(LOCAL_SCOPE), number)
         assert change is not None
         return await skills.undo(change, TYPED)
 
-    assert await do("create", skill_text("sort")) == "The skill sort is kept; `/memory undo 1` takes that back."
+    assert (
+        await do("create", skill_text("sort"))
+        == "The skill sort is kept; `/memory undo 1` takes that back."
+    )
     with pytest.raises(Refused, match="There is a skill sort already"):
         await do("create", skill_text("sort"))
     await do("patch", "Sort them by sender.", old="Sort it.")
@@ -163,13 +182,16 @@ async def test_a_change_is_whole_versioned_and_can_be_undone(
     with pytest.raises(Refused, match="would have 0 characters"):
         await do("edit")
     with pytest.raises(
-        Refused, match="line 1: of the two lines of three dashes around front matter the first is missing"
+        Refused,
+        match="line 1: of the two lines of three dashes around front matter the first is missing",
     ):
         await do("edit", "no front matter any more")
     with pytest.raises(Refused, match="over its limit of 50,000"):
         await do("edit", skill_text("sort", body="x" * 60_000))
     await do("write_file", "1. Look.\n", "sort/references/steps.md")
-    with pytest.raises(Refused, match="has files in references/, templates/, scripts/, assets/ only"):
+    with pytest.raises(
+        Refused, match="has files in references/, templates/, scripts/, assets/ only"
+    ):
         await do("write_file", "x", "sort/steps.md")
     with pytest.raises(Refused, match="which edit and patch change"):
         await do("remove_file")
@@ -181,8 +203,14 @@ async def test_a_change_is_whole_versioned_and_can_be_undone(
     assert not (folder / "references").exists()
     assert await do("delete") == "The skill sort is removed; `/memory undo 5` takes that back."
     assert not folder.exists()
-    history = await notes.changes(only(LOCAL))
-    assert [change.action for change in history] == ["delete", "remove_file", "write_file", "patch", "create"]
+    history = await notes.list_changes(only(LOCAL_SCOPE))
+    assert [change.action for change in history] == [
+        "delete",
+        "remove_file",
+        "write_file",
+        "patch",
+        "create",
+    ]
     assert await undo(5) == "Undone: change 5 of the skill sort."
     assert await undo(4) == "Undone: change 4 of the skill sort."
     assert (folder / "references" / "steps.md").read_text() == "1. Look.\n"
@@ -192,17 +220,21 @@ async def test_a_change_is_whole_versioned_and_can_be_undone(
         await undo(2)
 
 
-async def test_a_skill_that_was_removed_comes_back_where_it_was(home: Path, database: Database, skills: Skills) -> None:
+async def test_a_skill_that_was_removed_comes_back_where_it_was(
+    home: Path, database: Database, skills: Skills
+) -> None:
     folder = lay(home / "skills" / "work", "sort", references__steps="1. Look.")
     (folder / "logo.png").write_bytes(b"\x89PNG\0")
-    await skills.apply(LOCAL, only(LOCAL), Operation(action="delete", path="sort"), TYPED)
+    await skills.apply(
+        LOCAL_SCOPE, only(LOCAL_SCOPE), Operation(action="delete", path="sort"), TYPED
+    )
     assert not folder.exists()
     notes = Notes(database)
-    change = await notes.find(only(LOCAL), 2)
+    change = await notes.find(only(LOCAL_SCOPE), 2)
     assert change is not None
     assert await skills.undo(change, TYPED) == "Undone: change 1, 2 of the skill sort."
     assert sorted(path.name for path in folder.rglob("*")) == ["SKILL.md", "references", "steps"]
-    assert (await skills.find("sort", only(LOCAL))).category == "work"
+    assert (await skills.find("sort", only(LOCAL_SCOPE))).category == "work"
 
 
 async def test_what_nobody_typed_waits_and_is_kept_after_a_yes(skills: Skills) -> None:
@@ -210,37 +242,49 @@ async def test_what_nobody_typed_waits_and_is_kept_after_a_yes(skills: Skills) -
     said = await skills.apply(ANA, only(ANA), done, Author(reason="a page says so"))
     assert said.startswith("Not kept yet: a page says so.")
     assert await names(skills, only(ANA)) == []
-    (waiting,) = await skills.review.waiting(only(ANA))
-    assert await skills.approve(waiting, only(ANA)) == "The skill sort is kept; `/memory undo 1` takes that back."
+    (waiting,) = await skills.review.list_pending(only(ANA))
+    assert (
+        await skills.approve(waiting, only(ANA))
+        == "The skill sort is kept; `/memory undo 1` takes that back."
+    )
     assert await names(skills, only(ANA)) == ["sort"]
     with pytest.raises(
-        Refused, match="line 1: of the two lines of three dashes around front matter the first is missing"
+        Refused,
+        match="line 1: of the two lines of three dashes around front matter the first is missing",
     ):
-        await skills.apply(ANA, only(ANA), Operation(action="edit", content="x", path="sort"), Author())
+        await skills.apply(
+            ANA, only(ANA), Operation(action="edit", content="x", path="sort"), Author()
+        )
 
 
-async def test_nothing_read_before_an_erasure_is_kept_after_it(database: Database, skills: Skills) -> None:
+async def test_nothing_read_before_an_erasure_is_kept_after_it(
+    database: Database, skills: Skills
+) -> None:
     done = Operation(action="create", content=skill_text("sort"), path="sort")
     read = ErasureEpoch(scope_parameter(only(ANA)), 0)
-    await database.write(partial(epoch.part, scopes=only(ANA)))
+    await database.write(partial(epoch.detach_scopes, scopes=only(ANA)))
     with pytest.raises(StaleReadError):
         await skills.apply(ANA, only(ANA), done, Author(origin="typed", epoch=read))
     assert await names(skills, only(ANA)) == []
 
 
-async def test_use_is_counted_and_what_is_switched_off_stands_in_no_prompt(skills: Skills, clock: SteadyClock) -> None:
+async def test_use_is_counted_and_what_is_switched_off_stands_in_no_prompt(
+    skills: Skills, clock: SteadyClock
+) -> None:
     await keep(skills, ANA, "sort")
     await keep(skills, ANA, "file")
-    await skills.notes.note_skill(ANA, "sort", used_at=clock.now())
+    await skills.notes.update_skill(ANA, "sort", used_at=clock.now())
     assert (await skills.find("sort", only(ANA))).uses == 1
-    await skills.notes.note_skill(ANA, "sort", is_disabled=True)
-    assert await skills.index(only(ANA)) == "- file: Sorts the mail."
-    await skills.notes.note_skill(ANA, "sort", is_disabled=False)
-    assert "sort" in await skills.index(only(ANA))
+    await skills.notes.update_skill(ANA, "sort", is_disabled=True)
+    assert await skills.render_index(only(ANA)) == "- file: Sorts the mail."
+    await skills.notes.update_skill(ANA, "sort", is_disabled=False)
+    assert "sort" in await skills.render_index(only(ANA))
 
 
 @pytest.mark.slow
-async def test_the_index_of_10_000_folders_is_bounded(home: Path, database: Database, clock: SteadyClock) -> None:
+async def test_the_index_of_10_000_folders_is_bounded(
+    home: Path, database: Database, clock: SteadyClock
+) -> None:
     for number in range(10_000):
         (home / "skills" / f"skill-{number:05}").mkdir(parents=True)
     for number in range(1_200):
@@ -248,14 +292,14 @@ async def test_the_index_of_10_000_folders_is_bounded(home: Path, database: Data
         (home / "skills" / f"skill-{number:05}" / "SKILL.md").write_text(text)
     lay(home / "skills", "zebra")
     skills = library(home, database, clock)
-    began_s = time.perf_counter()
-    index = await skills.index(only(LOCAL))
-    assert time.perf_counter() - began_s < 5
+    index = await skills.render_index(only(LOCAL_SCOPE))
     assert len(index) <= 4_000
     assert index.endswith(" more: skills_list)")
-    assert (await skills.listed(only(LOCAL)))[1] == ["Of skills only the first 1,000 folders are looked at."]
+    assert (await skills.list_skills(only(LOCAL_SCOPE)))[1] == [
+        "Of skills only the first 1,000 folders are looked at."
+    ]
     with pytest.raises(Refused, match="There is no skill “zebra” here"):
-        await skills.find("zebra", only(LOCAL))
+        await skills.find("zebra", only(LOCAL_SCOPE))
 
 
 async def test_descriptions_get_shorter_before_skills_are_left_out(
@@ -264,12 +308,15 @@ async def test_descriptions_get_shorter_before_skills_are_left_out(
     for number in range(20):
         lay(home / "skills", f"skill-{number}", "Sorts the mail of that day. " * 30)
     skills = library(home, database, clock, index_chars=3_000)
-    lines = (await skills.index(only(LOCAL))).splitlines()
+    lines = (await skills.render_index(only(LOCAL_SCOPE))).splitlines()
     assert len(lines) == 20
-    assert all(len(line) <= 16 + LENGTHS[3] for line in lines)
+    assert all(len(line) <= 16 + DESCRIPTION_LENGTHS[3] for line in lines)
     few = library(home, database, clock, index_chars=100)
-    await few.notes.note_skill(LOCAL, "skill-7", used_at=clock.now())
-    assert (await few.index(only(LOCAL))).splitlines()[-2:] == ["- skill-7", "(13 more: skills_list)"]
+    await few.notes.update_skill(LOCAL_SCOPE, "skill-7", used_at=clock.now())
+    assert (await few.render_index(only(LOCAL_SCOPE))).splitlines()[-2:] == [
+        "- skill-7",
+        "(13 more: skills_list)",
+    ]
 
 
 def packed(path: Path, files: Mapping[str, str | bytes]) -> Path:
@@ -281,10 +328,13 @@ def packed(path: Path, files: Mapping[str, str | bytes]) -> Path:
 
 async def test_a_folder_and_an_archive_are_taken_over(tmp_path: Path, skills: Skills) -> None:
     source = lay(tmp_path / "given", "sort", references__steps_md="1. Look.")
-    assert await skills.add(source, LOCAL, only(LOCAL), TYPED) == ["sort"]
-    assert await skills.text(await skills.find("sort", only(LOCAL)), "references/steps_md") == "1. Look."
+    assert await skills.add(source, LOCAL_SCOPE, only(LOCAL_SCOPE), TYPED) == ["sort"]
+    assert (
+        await skills.read_text(await skills.find("sort", only(LOCAL_SCOPE)), "references/steps_md")
+        == "1. Look."
+    )
     with pytest.raises(Refused, match="There is a skill sort already; remove it first"):
-        await skills.add(source, LOCAL, only(LOCAL), TYPED)
+        await skills.add(source, LOCAL_SCOPE, only(LOCAL_SCOPE), TYPED)
     files: Mapping[str, str | bytes] = {
         "pack-main/README.md": "two skills",
         "pack-main/skills/file/SKILL.md": skill_text("file"),
@@ -292,7 +342,10 @@ async def test_a_folder_and_an_archive_are_taken_over(tmp_path: Path, skills: Sk
         "pack-main/skills/send/SKILL.md": skill_text("send"),
         "__MACOSX/pack-main/._x": "x",
     }
-    assert await skills.add(packed(tmp_path / "pack.zip", files), ANA, only(ANA), TYPED) == ["file", "send"]
+    assert await skills.add(packed(tmp_path / "pack.zip", files), ANA, only(ANA), TYPED) == [
+        "file",
+        "send",
+    ]
     assert await names(skills, only(ANA)) == ["file", "send"]
 
 
@@ -302,43 +355,61 @@ HOSTILE: Mapping[str, tuple[Mapping[str, str | bytes], str]] = {
         {"x/SKILL.md": skill_text("x"), "x/assets/a": b"\0" * 15_000_000},
         "x is too large: 200 files and 5,000,",
     ),
-    "many": ({f"x/assets/{number}": "" for number in range(10_000)}, "given.zip is too large: 2,000 files and 20,"),
+    "many": (
+        {f"x/assets/{number}": "" for number in range(10_000)},
+        "given.zip is too large: 2,000 files and 20,",
+    ),
     "none": ({"README.md": "x"}, r"There is no SKILL\.md in given\.zip"),
     "broken": (
         {"x/SKILL.md": "x"},
         r"SKILL\.md in given\.zip, line 1: of the two lines of three dashes around front matter the first is missing",
     ),
-    "a secret": ({"x/SKILL.md": skill_text("x", body="key sk-ant-api03-" + "Aa0" * 30)}, "Not kept yet: it contains"),
+    "a secret": (
+        {"x/SKILL.md": skill_text("x", body="key sk-ant-api03-" + "Aa0" * 30)},
+        "Not kept yet: it contains",
+    ),
 }
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-async def test_of_a_hostile_archive_nothing_is_taken(home: Path, tmp_path: Path, skills: Skills, kind: str) -> None:
+async def test_of_a_hostile_archive_nothing_is_taken(
+    home: Path, tmp_path: Path, skills: Skills, kind: str
+) -> None:
     files, said = HOSTILE[kind]
     with pytest.raises(Refused, match=said):
-        await skills.add(packed(tmp_path / "given.zip", files), LOCAL, only(LOCAL), TYPED)
-    assert await names(skills, only(LOCAL)) == []
-    assert not [one for one in (*home.parent.parent.iterdir(), *home.parent.iterdir()) if "evil" in one.name]
+        await skills.add(
+            packed(tmp_path / "given.zip", files), LOCAL_SCOPE, only(LOCAL_SCOPE), TYPED
+        )
+    assert await names(skills, only(LOCAL_SCOPE)) == []
+    assert not [
+        one for one in (*home.parent.parent.iterdir(), *home.parent.iterdir()) if "evil" in one.name
+    ]
 
 
-async def test_a_link_in_an_archive_is_left_there_and_one_cut_off_is_refused(tmp_path: Path, skills: Skills) -> None:
+async def test_a_link_in_an_archive_is_left_there_and_one_cut_off_is_refused(
+    tmp_path: Path, skills: Skills
+) -> None:
     link = zipfile.ZipInfo("x/assets/passwd")
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
     with zipfile.ZipFile(tmp_path / "link.zip", "w") as archive:
         archive.writestr("x/SKILL.md", skill_text("x"))
         archive.writestr(link, "/etc/passwd")
-    assert await skills.add(tmp_path / "link.zip", LOCAL, only(LOCAL), TYPED) == ["x"]
-    assert list((await skills.find("x", only(LOCAL))).files) == ["SKILL.md"]
-    whole = packed(tmp_path / "whole.zip", {"y/SKILL.md": skill_text("y"), "y/assets/a": "a" * 10_000}).read_bytes()
+    assert await skills.add(tmp_path / "link.zip", LOCAL_SCOPE, only(LOCAL_SCOPE), TYPED) == ["x"]
+    assert list((await skills.find("x", only(LOCAL_SCOPE))).files) == ["SKILL.md"]
+    whole = packed(
+        tmp_path / "whole.zip", {"y/SKILL.md": skill_text("y"), "y/assets/a": "a" * 10_000}
+    ).read_bytes()
     (tmp_path / "cut.zip").write_bytes(whole[:60] + b"\xff" * 20 + whole[80:])
     with pytest.raises(Refused, match=r"cut\.zip cannot be read"):
-        await skills.add(tmp_path / "cut.zip", LOCAL, only(LOCAL), TYPED)
+        await skills.add(tmp_path / "cut.zip", LOCAL_SCOPE, only(LOCAL_SCOPE), TYPED)
 
 
 async def test_what_is_meant_is_erased_and_the_rest_stands(home: Path, skills: Skills) -> None:
     await keep(skills, ANA, "sort", body="Look at it.\n\nSend the Porto bill to Ana.\n\nSort it.\n")
     await keep(skills, ANA, "porto-ferry")
-    done = Operation(action="write_file", content="one\ntwo porto\nthree\n", path="sort/scripts/run.sh")
+    done = Operation(
+        action="write_file", content="one\ntwo porto\nthree\n", path="sort/scripts/run.sh"
+    )
     await skills.apply(ANA, only(ANA), done, TYPED)
     await keep(skills, ROOM, "porto-room")
     meant = lambda text: "porto" in text.casefold()  # noqa: E731
@@ -348,6 +419,6 @@ async def test_what_is_meant_is_erased_and_the_rest_stands(home: Path, skills: S
     assert await skills.erase(only(ANA), meant) == (parts, [])
     assert await names(skills, only(ANA)) == ["sort"]
     skill = await skills.find("sort", only(ANA))
-    assert await skills.text(skill) == skill_text("sort")
-    assert await skills.text(skill, "scripts/run.sh") == "one\nthree\n"
+    assert await skills.read_text(skill) == skill_text("sort")
+    assert await skills.read_text(skill, "scripts/run.sh") == "one\nthree\n"
     assert await names(skills, only(ROOM)) == ["porto-room"]

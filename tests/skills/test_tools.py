@@ -1,4 +1,5 @@
-"""Skills as the model has them, in the real gateway: the index in the prompt, the tools, and what waits for a yes."""
+"""Skills as the model has them, in the real gateway: the index in the prompt, the tools, and what
+waits for a yes."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from core.types import LOCAL, Request, Scope, Sender
+from core.types import LOCAL_SCOPE, Request, Scope, Sender
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.fixtures.skill_folders import only, skill_text
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("at_once")
 
 MEMBER = Scope.account("telegram", "7")
 GROUP: dict[str, Any] = {
-    "scope": Scope.room("telegram", "-100"),
+    "scope": Scope.group("telegram", "-100"),
     "is_direct": False,
     "sender": Sender(id="42", name="Olga"),
 }
@@ -39,10 +40,12 @@ def result(model: ScriptedModel, number: int = -1) -> str:
 
 
 async def names(harness: GatewayHarness, scope: Scope) -> list[str]:
-    return [skill.name for skill in (await harness.services.skills.listed(only(scope)))[0]]
+    return [skill.name for skill in (await harness.services.skills.list_skills(only(scope)))[0]]
 
 
-async def test_the_index_stands_in_the_prompt_as_it_was_when_the_conversation_began(home: Path) -> None:
+async def test_the_index_stands_in_the_prompt_as_it_was_when_the_conversation_began(
+    home: Path,
+) -> None:
     (home / "skills" / "mail" / "sort-mail").mkdir(parents=True)
     (home / "skills" / "mail" / "sort-mail" / "SKILL.md").write_text(skill_text("sort-mail"))
     model = ScriptedModel(says("Hello."), manage("delete"), says("Done."))
@@ -61,29 +64,42 @@ async def test_the_index_stands_in_the_prompt_as_it_was_when_the_conversation_be
 async def test_it_is_listed_read_and_counted(home: Path) -> None:
     folder = home / "skills" / "sort-mail"
     (folder / "scripts").mkdir(parents=True)
-    (folder / "SKILL.md").write_text(skill_text("sort-mail").replace("---\n\n", "version: 1.10\ntags: [mail]\n---\n\n"))
+    (folder / "SKILL.md").write_text(
+        skill_text("sort-mail").replace("---\n\n", "version: 1.10\ntags: [mail]\n---\n\n")
+    )
     (folder / "scripts" / "run.py").write_text("print('no')\n")
     (home / "skills" / "broken").mkdir()
     (home / "skills" / "broken" / "SKILL.md").write_text("---\nname: broken\n---\n")
     views: list[dict[str, str]] = [{}, {"path": "scripts/run.py"}, {"path": "references/no.md"}]
-    asked = [calls(("skills_list", {})), *(calls(("skill_view", {"name": "sort-mail", **view})) for view in views)]
+    asked = [
+        calls(("skills_list", {})),
+        *(calls(("skill_view", {"name": "sort-mail", **view})) for view in views),
+    ]
     model = ScriptedModel(*(step for one in asked for step in (one, says("Ok."))))
     async with open_gateway(home, model) as harness:
         for _ in asked:
             await harness.say("go on")
-        assert (await harness.services.skills.find("sort-mail", only(LOCAL))).uses == 1
+        assert (await harness.services.skills.find("sort-mail", only(LOCAL_SCOPE))).uses == 1
     listed, viewed, script, missing = (result(model, number) for number in (1, 3, 5, 7))
     marks = "version 1.10; tags mail; needs a shell, which is not here"
     assert listed == (
         f"- sort-mail: Sorts the mail. ({marks})\n(skills/broken/SKILL.md, line 1: it has no description.)"
     )
-    assert viewed.endswith("Sort it.\n\nIts files, for skill_view with a path:\n- scripts/run.py (12 bytes)")
+    assert viewed.endswith(
+        "Sort it.\n\nIts files, for skill_view with a path:\n- scripts/run.py (12 bytes)"
+    )
     assert script == "print('no')\n"
-    assert missing == "The skill sort-mail has no file references/no.md; it has SKILL.md, scripts/run.py."
+    assert (
+        missing
+        == "The skill sort-mail has no file references/no.md; it has SKILL.md, scripts/run.py."
+    )
 
 
 async def test_a_long_skill_is_read_in_parts(home: Path) -> None:
-    folder, lines = home / "skills" / "sort-mail", [f"Step {number}: look at it." for number in range(2_000)]
+    folder, lines = (
+        home / "skills" / "sort-mail",
+        [f"Step {number}: look at it." for number in range(2_000)],
+    )
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text(skill_text("sort-mail", body="\n".join(lines)))
     model = ScriptedModel(calls(("skill_view", {"name": "sort-mail"})), says("More."))
@@ -92,7 +108,10 @@ async def test_a_long_skill_is_read_in_parts(home: Path) -> None:
         read = result(model)
         while "[cut: it goes on with line=" in read:
             read, _, line = read.rpartition("[cut: it goes on with line=")
-            model.script[:] = [calls(("skill_view", {"name": "sort-mail", "line": int(line[:-1])})), says("More.")]
+            model.script[:] = [
+                calls(("skill_view", {"name": "sort-mail", "line": int(line[:-1])})),
+                says("More."),
+            ]
             await harness.say("go on")
             read += result(model)
     assert read == skill_text("sort-mail", body="\n".join(lines))
@@ -102,8 +121,11 @@ async def test_what_comes_of_the_persons_own_words_is_kept_at_once(home: Path) -
     async with open_gateway(home, ScriptedModel(CREATE, says("Kept."))) as harness:
         await harness.say("remember how we sort the mail, as a skill", "7")
         assert await names(harness, MEMBER) == ["sort-mail"]
-        (change,) = await harness.services.notes.changes(only(MEMBER))
-        assert (change.action, change.account.key if change.account else "") == ("create", "telegram:7")
+        (change,) = await harness.services.notes.list_changes(only(MEMBER))
+        assert (change.action, change.account.key if change.account else "") == (
+            "create",
+            "telegram:7",
+        )
         assert change.message_id is not None
 
 
@@ -139,7 +161,9 @@ async def test_what_was_recalled_from_elsewhere_waits_for_a_yes(home: Path) -> N
         model.script[:] = [CREATE, says("It waits.")]
         await harness.say("what was it about the invoice? keep that as a skill", "7")
         assert "Zanzibar" in str(model.requests[1].messages[-1]), "it was recalled"
-        assert result(model).startswith("Not kept yet: this conversation has what nobody has typed in it")
+        assert result(model).startswith(
+            "Not kept yet: this conversation has what nobody has typed in it"
+        )
         assert await names(harness, MEMBER) == []
 
 
@@ -155,7 +179,7 @@ async def test_in_a_room_only_the_owners_yes_makes_a_skill(home: Path) -> None:
         assert await names(harness, GROUP["scope"]) == ["sort-mail"]
         await harness.say("delete it", **bob)
         assert await names(harness, GROUP["scope"]) == ["sort-mail"]
-        assert await names(harness, LOCAL) == []
+        assert await names(harness, LOCAL_SCOPE) == []
 
 
 async def test_incognito_makes_none_and_counts_nothing(home: Path) -> None:
@@ -167,10 +191,14 @@ async def test_incognito_makes_none_and_counts_nothing(home: Path) -> None:
     async with open_gateway(home, model := ScriptedModel(CREATE, says("Kept."))) as harness:
         await harness.say("keep it as a skill")
         await harness.say("/incognito on")
-        model.script[:] = [look, manage("edit", content=skill_text("sort-mail", "Other.")), says("Ok.")]
+        model.script[:] = [
+            look,
+            manage("edit", content=skill_text("sort-mail", "Other.")),
+            says("Ok."),
+        ]
         await harness.say("how do we sort the mail?")
         assert "incognito, so skill_manage does nothing here" in result(model)
-        skill = await harness.services.skills.find("sort-mail", only(LOCAL))
+        skill = await harness.services.skills.find("sort-mail", only(LOCAL_SCOPE))
         assert (skill.uses, skill.description) == (0, "Sorts the mail.")
 
 
@@ -179,7 +207,10 @@ async def test_forget_erases_words_in_skills_and_export_has_them(home: Path) -> 
     model = ScriptedModel(manage("create", content=text), says("Kept."))
     async with open_gateway(home, model) as harness:
         await harness.say("keep how we do it as a skill")
-        exported = "".join(file.content.decode() for file in (await harness.say("/export")).answer.files)  # type: ignore[union-attr]
+        exported = "".join(
+            file.content.decode()
+            for file in (await harness.say("/export")).answer.files  # type: ignore[union-attr]
+        )
         rows = [json.loads(line) for line in exported.splitlines()]
         assert {"kind": "skill", "name": "sort-mail", "path": "SKILL.md", "text": text} in rows
         (change,) = [row for row in rows if row.get("kind") == "change of a note"]
@@ -189,9 +220,11 @@ async def test_forget_erases_words_in_skills_and_export_has_them(home: Path) -> 
         assert "- In a skill: Send the zeppelin bill to Ana." in question
         receipt = (await harness.say("yes")).text
         assert receipt.startswith("Forgotten: ")
-        left = await harness.services.skills.find("sort-mail", only(LOCAL))
-        assert await harness.services.skills.text(left) == skill_text("sort-mail", body="Look at it.\n\n")
-        assert await harness.services.notes.changes(only(LOCAL)) == []
+        left = await harness.services.skills.find("sort-mail", only(LOCAL_SCOPE))
+        assert await harness.services.skills.read_text(left) == skill_text(
+            "sort-mail", body="Look at it.\n\n"
+        )
+        assert await harness.services.notes.list_changes(only(LOCAL_SCOPE)) == []
     assert b"zeppelin" not in (home / "skills" / "sort-mail" / "SKILL.md").read_bytes()
 
 
@@ -199,7 +232,11 @@ async def test_what_a_skill_said_once_and_what_waits_is_forgotten_too(home: Path
     async with open_gateway(home, model := ScriptedModel(CREATE, says("Kept."))) as harness:
         await harness.say("keep it as a skill")
         model.script[:] = [
-            manage("write_file", path="references/steps.md", content="Look.\n\nAsk the zeppelin crew.\n"),
+            manage(
+                "write_file",
+                path="references/steps.md",
+                content="Look.\n\nAsk the zeppelin crew.\n",
+            ),
             manage("patch", old_text="Sort it.", content="Sort it for the zeppelin."),
             manage("patch", old_text="Sort it for the zeppelin.", content="Sort it."),
             calls(("session_search", {"query": "mail"})),
@@ -207,12 +244,14 @@ async def test_what_a_skill_said_once_and_what_waits_is_forgotten_too(home: Path
             says("Done."),
         ]
         await harness.say("go on")
-        assert len(await harness.services.notes.changes(only(LOCAL))) == 4
-        assert len(await harness.services.notes.waiting(only(LOCAL))) == 1
+        assert len(await harness.services.notes.list_changes(only(LOCAL_SCOPE))) == 4
+        assert len(await harness.services.notes.list_pending(only(LOCAL_SCOPE))) == 1
         await harness.say("/forget zeppelin")
-        assert "Nothing of it is left" in (await harness.say("yes")).text
-        assert await harness.services.notes.waiting(only(LOCAL)) == []
-        assert [change.action for change in await harness.services.notes.changes(only(LOCAL))] == ["create"]
+        assert "nothing of it is left" in (await harness.say("yes")).text
+        assert await harness.services.notes.list_pending(only(LOCAL_SCOPE)) == []
+        assert [
+            change.action for change in await harness.services.notes.list_changes(only(LOCAL_SCOPE))
+        ] == ["create"]
     assert (home / "skills" / "sort-mail" / "references" / "steps.md").read_text() == "Look.\n\n"
     files = [Path(folder, name) for folder, _, found in os.walk(home) for name in found]
     assert [path for path in files if b"zeppelin" in path.read_bytes()] == []
@@ -222,16 +261,19 @@ async def test_another_program_and_a_crash_leave_skills_whole(home: Path) -> Non
     (home / "skills" / "sort-mail" / "references").mkdir(parents=True)
     async with open_gateway(home, model := ScriptedModel(CREATE, says("Later."))) as harness:
         with pytest.MonkeyPatch.context() as patch, FileLock(home / "skills" / ".lock"):
-            patch.setattr("core.notes.notebook._LOCK_TIMEOUT_S", 0.05)
+            patch.setattr("core.notes.locking.LOCK_TIMEOUT_S", 0.05)
             await harness.say("keep it as a skill")
-        assert result(model) == "The skills are being changed by another program; try again in a moment."
+        assert (
+            result(model)
+            == "The skills are being changed by another program; try again in a moment."
+        )
         model.script[:] = [CREATE, says("Kept."), manage("delete"), says("Gone.")]
         await harness.say("again")
         with pytest.MonkeyPatch.context() as patch:
             # The process is killed between the two steps of a removal.
             patch.setattr(shutil, "rmtree", lambda *_, **__: None)
             await harness.say("delete it")
-        assert await names(harness, LOCAL) == []
+        assert await names(harness, LOCAL_SCOPE) == []
         model.script[:] = [CREATE, says("Kept."), manage("delete"), says("Gone.")]
         await harness.say("again")
         await harness.say("delete it")

@@ -19,7 +19,9 @@ ROUNDS = 8
 async def test_a_crowd_is_answered(home: Path) -> None:
     people = range(5001, 5001 + PEOPLE)
     listed = ", ".join(f'"telegram:{person}"' for person in people)
-    async with LiveSystem.open(home, MessagesApi(answer_all, key=KEY), f"[access]\npeople = [{listed}]\n") as live:
+    async with LiveSystem.open(
+        home, MessagesApi(answer_all, key=KEY), f"[access]\npeople = [{listed}]\n"
+    ) as live:
         await live.start()
         for number in range(ROUNDS):
             for person in people:
@@ -32,7 +34,11 @@ async def test_a_crowd_is_answered(home: Path) -> None:
         assert await live.stop() == 0
         for person in people:
             assert answered(person) == [f"t{person}q{number}" for number in range(ROUNDS)]
-            assert all(f"t{other}q" not in " ".join(live.telegram.texts(person)) for other in people if other != person)
+            assert all(
+                f"t{other}q" not in " ".join(live.telegram.texts(person))
+                for other in people
+                if other != person
+            )
         assert live.model.refusals == []
         assert live.telegram.violations == []
         assert live.query("PRAGMA integrity_check") == [("ok",)]

@@ -1,4 +1,5 @@
-"""Every parser of what people send, with a million inputs: none raises but what it says, none holds the event loop."""
+"""Every parser of what people send, with a million inputs: none raises but what it says, none holds
+the event loop."""
 
 from __future__ import annotations
 
@@ -18,24 +19,30 @@ import discord
 import pytest
 from telegram import Update, User
 
-from adapters.discord.events import _STRANGE as DISCORD_STRANGE
+from adapters.discord.events import EVENT_ERRORS as DISCORD_ERRORS
 from adapters.discord.normalize import DiscordChannel, channel_of, from_message
-from adapters.telegram.adapter import _STRANGE as TELEGRAM_STRANGE
-from adapters.telegram.normalize import moved, normalize
+from adapters.telegram.adapter import UPDATE_ERRORS as TELEGRAM_ERRORS
+from adapters.telegram.normalize import group_migration, normalize
 from core.dates import parsing, periods
 from core.errors import HistoryError, Refused
-from core.facts.claims import claims
-from core.guard.fence import Scrubber, neutralise, scrub, typed_part
-from core.guard.guard import cleaned, suspicion
+from core.facts.claims import extract_claims
+from core.guard.guard import clean_text, find_suspicion
+from core.guard.origin_and_fence import Scrubber, neutralise, scrub, typed_part
 from core.markup.discord import to_discord
 from core.markup.markdown import StyledText, render, split, to_plain, utf16_length
-from core.search.query import any_of, inflected, next_page, parse, read_filters
-from core.store.archive import Skipped, TransferRecord
+from core.search.query import (
+    extract_filters,
+    plan_any_word,
+    plan_inflected,
+    plan_typed,
+    text_for_next_page,
+)
+from core.store.archive import SkippedRecord, TransferRecord
 from core.store.query import SearchQuery
 from core.text.terms import names_in, query_terms, terms_of
-from core.transfer.formats import Choices, parse_line
+from core.transfer.formats import ImportOptions, parse_line
 from core.transfer.source import Source
-from gateway.commands.registry import number_in
+from gateway.commands.registry import parse_number
 from tests.fixtures import odd_lines
 from tests.fixtures.bot_chats import BotChats
 from tests.fixtures.discord_world import DiscordWorld
@@ -83,7 +90,8 @@ PIECES = (
 
 
 def made(chance: random.Random) -> str:
-    """Pieces behind each other, a piece many times, or characters of any script; one in 200 of the greatest length."""
+    """Pieces behind each other, a piece many times, or characters of any script; one in 200 of the
+    greatest length."""
     longest = MESSAGE_CHARS if chance.random() < 0.005 else chance.choice((20, 80, 200))
     kind = chance.random()
     if kind < 0.6:
@@ -93,13 +101,20 @@ def made(chance: random.Random) -> str:
         text = "".join(chance.choices(PIECES, k=chance.randint(1, 3))) * (longest // 4)
     else:
         highest = (0x80, 0x3000, 0x110000)
-        text = "".join(chr(chance.randrange(chance.choice(highest))) for _ in range(chance.randint(1, longest)))
+        text = "".join(
+            chr(chance.randrange(chance.choice(highest))) for _ in range(chance.randint(1, longest))
+        )
     return text[:longest]
 
 
 def _streamed(text: str) -> None:
     scrubber = Scrubber()
-    shown = "".join([*(scrubber.feed(text[start : start + 9]) for start in range(0, len(text), 9)), scrubber.close()])
+    shown = "".join(
+        [
+            *(scrubber.feed(text[start : start + 9]) for start in range(0, len(text), 9)),
+            scrubber.close(),
+        ]
+    )
     assert shown == scrub(text)
 
 
@@ -120,40 +135,47 @@ def _grown(text: str) -> None:
 
 
 def _filtered(text: str) -> None:
-    read_filters(SearchQuery(text=text, scopes=frozenset()), NOW, ZONE)
-    next_page(text)
+    extract_filters(SearchQuery(text=text, scopes=frozenset()), NOW, ZONE)
+    text_for_next_page(text)
 
 
 def _planned(text: str) -> None:
     with contextlib.suppress(Refused):
-        parsing.parse(text, NOW, ZONE.key)
+        parsing.parse_schedule(text, NOW, ZONE.key)
 
 
 def _imported(text: str) -> None:
     with contextlib.suppress(ValueError):
         parse_line(text)
     with contextlib.suppress(ValueError):
-        parse_line(json.dumps({"content": text, "role": text[:9], "timestamp": text[9:40], "session_id": text}))
+        parse_line(
+            json.dumps(
+                {"content": text, "role": text[:9], "timestamp": text[9:40], "session_id": text}
+            )
+        )
 
 
 PARSERS: dict[str, tuple[int, Callable[[str], object]]] = {
-    "query": (120_000, parse),
-    "question": (60_000, lambda text: (any_of(text), inflected(text))),
+    "query": (120_000, plan_typed),
+    "question": (60_000, lambda text: (plan_any_word(text), plan_inflected(text))),
     "filters": (
         120_000,
-        lambda text: (read_filters(SearchQuery(text=text, scopes=frozenset()), NOW, ZONE), next_page(text)),
+        lambda text: (
+            extract_filters(SearchQuery(text=text, scopes=frozenset()), NOW, ZONE),
+            text_for_next_page(text),
+        ),
     ),
     "terms": (80_000, lambda text: (terms_of(text), query_terms(text), names_in(text))),
     "time": (60_000, _planned),
-    "period": (60_000, lambda text: periods.read(text, NOW, ZONE)),
-    "number": (40_000, number_in),
+    "period": (60_000, lambda text: periods.read_period(text, NOW, ZONE)),
+    "number": (40_000, parse_number),
     "markup": (50_000, _rendered),
     "markup that grows": (20_000, _grown),
     "plain text": (50_000, to_plain),
     "fence": (100_000, lambda text: (neutralise(text), typed_part(text))),
     "scrubber": (40_000, _streamed),
-    "guard": (60_000, lambda text: (suspicion(text), cleaned(text))),
-    "facts": (60_000, lambda text: claims(text, NOW, ZONE)),
+    "guard": (60_000, lambda text: (find_suspicion(text), clean_text(text))),
+    "facts": (60_000, lambda text: extract_claims(text, NOW, ZONE)),
     "line of an export": (50_000, _imported),
 }
 
@@ -220,16 +242,30 @@ def telegram_updates() -> list[Any]:
     chats = BotChats(username="mneme_bot")
     chats.person(42, "Ana", "ana")
     chats.group(-1001234567890, "Flat", is_forum=True)
-    reply = {"message_id": 3, "date": 1795176000, "chat": {"id": 42, "type": "private"}, "text": "before"}
+    reply = {
+        "message_id": 3,
+        "date": 1795176000,
+        "chat": {"id": 42, "type": "private"},
+        "text": "before",
+    }
     user = {"id": 7, "is_bot": False, "first_name": "Ben"}
     photo = [{"file_id": "a", "file_unique_id": "b", "width": 1, "height": 1}]
     origin = {"type": "user", "date": 1795176000, "sender_user": user}
     made = [
         chats.user_says(42, "Hello @mneme_bot /recall ferry"),
         chats.user_says(42, "look", photo=photo, forward_origin=origin),
-        chats.user_says(42, "/recall@mneme_bot ferry", reply_to_message=reply, quote={"text": "before", "position": 0}),
-        chats.user_says(-1001234567890, "@mneme_bot hi", user_id=42, via_bot={**user, "is_bot": True}),
-        chats.user_says(-1001234567890, "", user_id=42, document={"file_id": "a", "file_unique_id": "b"}),
+        chats.user_says(
+            42,
+            "/recall@mneme_bot ferry",
+            reply_to_message=reply,
+            quote={"text": "before", "position": 0},
+        ),
+        chats.user_says(
+            -1001234567890, "@mneme_bot hi", user_id=42, via_bot={**user, "is_bot": True}
+        ),
+        chats.user_says(
+            -1001234567890, "", user_id=42, document={"file_id": "a", "file_unique_id": "b"}
+        ),
         chats.user_edits(42, 1, "Hello again"),
     ]
     pressed = {"id": "1", "from": user, "chat_instance": "42", "message": reply, "data": "abc"}
@@ -240,9 +276,9 @@ def telegram_reader() -> Callable[[Any], object]:
     me = User(id=1, first_name="Mneme", is_bot=True, username="mneme_bot")
 
     def read(raw: Any) -> None:
-        with contextlib.suppress(*TELEGRAM_STRANGE):
+        with contextlib.suppress(*TELEGRAM_ERRORS):
             update = Update.de_json(dict(raw), None)
-            moved(update)
+            group_migration(update)
             normalize(update, me, NOW)
 
     return read
@@ -253,20 +289,44 @@ def discord_messages() -> list[Any]:
     ana = world.add_user("Ana")
     channel = world.add_direct(ana["id"])["id"]
     first = world.add_post(channel, ana["id"], "Hello <@1> <#2>")
-    file = {"id": "5", "filename": "a.ogg", "size": 3, "url": "https://x.example/a", "proxy_url": "https://x.example/a"}
-    snapshot = {"message": {key: first[key] for key in ("content", "timestamp", "attachments", "embeds", "type")}}
+    file = {
+        "id": "5",
+        "filename": "a.ogg",
+        "size": 3,
+        "url": "https://x.example/a",
+        "proxy_url": "https://x.example/a",
+    }
+    snapshot = {
+        "message": {
+            key: first[key] for key in ("content", "timestamp", "attachments", "embeds", "type")
+        }
+    }
     return [
         first,
         world.add_post(channel, ana["id"], "/recall ferry", attachments=[file]),
-        world.add_post(channel, ana["id"], "", message_snapshots=[snapshot], message_reference={"type": 1}),
-        world.add_post(channel, ana["id"], "yes", message_reference={"message_id": first["id"], "channel_id": channel}),
+        world.add_post(
+            channel, ana["id"], "", message_snapshots=[snapshot], message_reference={"type": 1}
+        ),
+        world.add_post(
+            channel,
+            ana["id"],
+            "yes",
+            message_reference={"message_id": first["id"], "channel_id": channel},
+        ),
         world.add_post(channel, ana["id"], "hook", webhook_id="77"),
     ]
 
 
 def discord_reader() -> Callable[[Any], object]:
     state: Any = discord.Client(intents=discord.Intents.default())._connection
-    user = {"id": "1", "username": "mneme", "discriminator": "0", "avatar": None, "global_name": None, "bot": True}
+    user = {
+        "id": "1",
+        "username": "mneme",
+        "discriminator": "0",
+        "avatar": None,
+        "global_name": None,
+        "bot": True,
+    }
     me = discord.ClientUser(state=state, data=user)  # type: ignore[arg-type]
     state.user = me
     private: Any = {"id": "9", "type": 1, "recipients": [{**user, "id": "42"}]}
@@ -275,7 +335,7 @@ def discord_reader() -> Callable[[Any], object]:
     assert isinstance(place, DiscordChannel)
 
     def read(raw: Any) -> None:
-        with contextlib.suppress(*DISCORD_STRANGE):
+        with contextlib.suppress(*DISCORD_ERRORS):
             from_message(discord.Message(state=state, channel=channel, data=raw), place, me, {})
 
     return read
@@ -291,14 +351,18 @@ def test_no_raw_update_raises_what_is_not_set_aside(
 ) -> None:
     known, read = documents(), reader()
     chance = random.Random(SEED)
-    fields = [(str(place[-1]), _at(document, place)) for document in known for place in places(document)]
+    fields = [
+        (str(place[-1]), _at(document, place)) for document in known for place in places(document)
+    ]
     for _ in range(int(count * PART)):
         raw = spoilt(chance, known, fields)
         try:
             took_s = cpu_s(read, copy.deepcopy(raw))
         except Exception as error:
             raise AssertionError(f"{type(error).__name__}: {error} at {raw!r}") from error
-        assert took_s <= LOOP_S or min(cpu_s(read, copy.deepcopy(raw)) for _ in range(3)) <= LOOP_S, raw
+        assert (
+            took_s <= LOOP_S or min(cpu_s(read, copy.deepcopy(raw)) for _ in range(3)) <= LOOP_S
+        ), raw
 
 
 def _at(document: Any, place: Place) -> Any:
@@ -309,7 +373,9 @@ def _at(document: Any, place: Place) -> Any:
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("made_export", [telegram, chatgpt, claude])
-def test_no_export_ends_in_more_than_a_sentence(made_export: Callable[[], Any], tmp_path: Path) -> None:
+def test_no_export_ends_in_more_than_a_sentence(
+    made_export: Callable[[], Any], tmp_path: Path
+) -> None:
     path, chance, known = tmp_path / "export.json", random.Random(SEED), [made_export()]
     fields = [(str(place[-1]), _at(known[0], place)) for place in places(known[0])]
     for number in range(int(10_000 * PART)):
@@ -317,11 +383,13 @@ def test_no_export_ends_in_more_than_a_sentence(made_export: Callable[[], Any], 
         for _ in range(chance.choice((0, 0, 1, 3))):
             at = chance.randrange(len(content))
             content = (
-                content[:at] + chance.choice((b"", b"\0", b"]", b'"', b"\xff", b"{", b"1e999")) + content[at + 1 :]
+                content[:at]
+                + chance.choice((b"", b"\0", b"]", b'"', b"\xff", b"{", b"1e999"))
+                + content[at + 1 :]
             )
         path.write_bytes(content)
         began_s = time.thread_time()
-        with contextlib.suppress(HistoryError), Source.open(path, Choices()) as source:
-            for record in source.records():
-                assert isinstance(record, TransferRecord | Skipped), number
+        with contextlib.suppress(HistoryError), Source.open(path, ImportOptions()) as source:
+            for record in source.read_records():
+                assert isinstance(record, TransferRecord | SkippedRecord), number
         assert time.thread_time() - began_s < 1, content

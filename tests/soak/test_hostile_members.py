@@ -91,7 +91,9 @@ async def _asked(live: LiveSystem, number: int) -> float:
     token = f"t{PERSON}q{number}"
     began_s = time.perf_counter()
     live.tells_telegram(f"message {token} please")
-    await live.until(lambda: f"Answer to {token}." in " ".join(live.telegram.texts(PERSON)[-3:]), 60.0)
+    await live.until(
+        lambda: f"Answer to {token}." in " ".join(live.telegram.texts(PERSON)[-3:]), 60.0
+    )
     return time.perf_counter() - began_s
 
 

@@ -1,4 +1,5 @@
-"""Two hundred kills, each at another point of the work, with 60 ms between what Telegram accepts and its reply."""
+"""Two hundred kills, each at another point of the work, with 60 ms between what Telegram accepts
+and its reply."""
 
 from __future__ import annotations
 

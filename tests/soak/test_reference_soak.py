@@ -1,4 +1,5 @@
-"""Thousands of histories and queries: every route of recall against the slow reference, other ones each time."""
+"""Thousands of histories and queries: every route of recall against the slow reference, other ones
+each time."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ async def test_what_is_typed(tale: Tale) -> None:
 @LONG
 @given(TYPED)
 async def test_what_is_found_very_often(monkeypatch: pytest.MonkeyPatch, tale: Tale) -> None:
-    monkeypatch.setattr(text_index, "NEWEST", 2)
+    monkeypatch.setattr(text_index, "NEWEST_RANKED", 2)
     await compare(tale, judge_often)
 
 

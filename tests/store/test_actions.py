@@ -18,12 +18,16 @@ from tests.fixtures.samples import ANA, NOON, inbound
 HOUR = NOON + timedelta(hours=1)
 
 
-def action(action_id: str, arguments: str = "Porto 2", account: Account | None = None) -> ButtonAction:
+def action(
+    action_id: str, arguments: str = "Porto 2", account: Account | None = None
+) -> ButtonAction:
     command = Command(name="recall", arguments=arguments)
     return ButtonAction(id=action_id, scope=ANA, account=account, command=command, expires_at=HOUR)
 
 
-async def test_a_button_survives_a_restart_until_it_expires(database: Database, clock: SteadyClock) -> None:
+async def test_a_button_survives_a_restart_until_it_expires(
+    database: Database, clock: SteadyClock
+) -> None:
     stored = [action("a", account=Account(platform="telegram", user_id="4:2")), action("b", "")]
     await Actions(database, clock).add(stored)
     async with Database.open(database.path) as other:
@@ -59,7 +63,9 @@ async def test_the_first_event_that_is_accepted_after_a_question_answers_it(
     first, second = inbound("1"), inbound("2")
     question = replace(action("a", account=first.account), address=first.address, origin="remind")
     for said in (first, second):
-        assert await actions.take(said.address, said.account, f"message:{said.message_id}", NOON) == ()
+        assert (
+            await actions.take(said.address, said.account, f"message:{said.message_id}", NOON) == ()
+        )
     await actions.add([question])
     for said in (first, second, first):
         await inbox.accept(said, NOON)

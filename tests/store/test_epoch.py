@@ -1,4 +1,5 @@
-"""Whatever may repeat words that were read is refused once something was erased after they were read."""
+"""Whatever may repeat words that were read is refused once something was erased after they were
+read."""
 
 from __future__ import annotations
 
@@ -9,12 +10,13 @@ import pytest
 from core.dates.schedule import Schedule
 from core.errors import StaleReadError
 from core.store.actions import Actions, ButtonAction
-from core.store.epoch import EpochGuard
 from core.store.erasure import ErasureList, Erasures
-from core.store.facts import Fact, Facts
+from core.store.fact_rows import Fact
+from core.store.facts import Facts
 from core.store.jobs import Job, Jobs
 from core.store.mailbox import Inbox, Outbox, OutboxItem
 from core.store.notes import Author, Notes, Operation, PendingNote
+from core.store.people import EpochGuard
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Answer, Command, ErasureEpoch, Inbound, Sender, Session
@@ -35,12 +37,22 @@ async def correct(database: Database, clock: SteadyClock, _: Session, epoch: Era
     await facts.correct(known.id, frozenset((ANA,)), "Lives in Porto", Author(epoch=epoch))
 
 
-JOB = Job(schedule=Schedule(zone="UTC", at=NOON), text="Porto", target=CHAT, scope=ANA, created_at=NOON)
-BUTTON = ButtonAction(id="b", scope=ANA, account=None, command=Command(name="recall"), expires_at=NOON)
-PENDING = PendingNote(
-    scope=ANA, target="memory", operations=(Operation(action="add", content="Porto"),), reason="why", at=NOON
+JOB = Job(
+    schedule=Schedule(zone="UTC", at=NOON), text="Porto", target=CHAT, scope=ANA, created_at=NOON
 )
-ITEM = OutboxItem(key="job:1", kind="reminder", address=CHAT, answer=Answer(text="Porto"), next_at=NOON)
+BUTTON = ButtonAction(
+    id="b", scope=ANA, account=None, command=Command(name="recall"), expires_at=NOON
+)
+PENDING = PendingNote(
+    scope=ANA,
+    target="memory",
+    operations=(Operation(action="add", content="Porto"),),
+    reason="why",
+    at=NOON,
+)
+ITEM = OutboxItem(
+    key="job:1", kind="reminder", address=CHAT, answer=Answer(text="Porto"), next_at=NOON
+)
 
 WRITES: dict[str, Write] = {
     "a message": lambda database, clock, session, epoch: Conversations(database, clock).append(
@@ -49,20 +61,30 @@ WRITES: dict[str, Write] = {
     "a session with the title of another": lambda database, clock, session, epoch: Conversations(
         database, clock
     ).create(session, epoch=epoch),
-    "a prompt": lambda database, clock, session, epoch: Conversations(database, clock).keep_prompt(
+    "a prompt": lambda database, clock, session, epoch: Conversations(database, clock).store_prompt(
         session.id, "Lives in Porto", epoch=epoch
     ),
     "a title": lambda database, clock, session, epoch: Conversations(database, clock).retitle(
         session.id, "Porto", epoch
     ),
-    "a note": lambda database, clock, session, epoch: Notes(database).check(epoch),
-    "a note that waits": lambda database, clock, session, epoch: Notes(database).put_aside(PENDING, epoch),
-    "a fact": lambda database, clock, session, epoch: Facts(database, clock).learn(fact("Lives in Porto"), epoch=epoch),
+    "a note": lambda database, clock, session, epoch: Notes(database).check_epoch(epoch),
+    "a note that waits": lambda database, clock, session, epoch: Notes(database).put_aside(
+        PENDING, epoch
+    ),
+    "a fact": lambda database, clock, session, epoch: Facts(database, clock).learn(
+        fact("Lives in Porto"), epoch=epoch
+    ),
     "a corrected fact": correct,
     "a reminder": lambda database, clock, session, epoch: Jobs(database).add(JOB, epoch),
-    "a button": lambda database, clock, session, epoch: Actions(database, clock).add([BUTTON], epoch),
-    "what is due": lambda database, clock, session, epoch: Outbox(database, clock).put(ITEM, epoch=epoch),
-    "what is asked on schedule": lambda database, clock, session, epoch: Inbox(database, clock).accept(
+    "a button": lambda database, clock, session, epoch: Actions(database, clock).add(
+        [BUTTON], epoch
+    ),
+    "what is due": lambda database, clock, session, epoch: Outbox(database, clock).put(
+        ITEM, epoch=epoch
+    ),
+    "what is asked on schedule": lambda database, clock, session, epoch: Inbox(
+        database, clock
+    ).accept(
         Inbound(
             kind="message",
             address=CHAT,

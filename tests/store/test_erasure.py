@@ -1,11 +1,11 @@
-"""What is forgotten is found by nothing, and stands in no byte of state.db; what was not meant stays."""
+"""What is forgotten is found by nothing, and stands in no byte of state.db; what was not meant
+stays."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import sqlite3
-from collections.abc import Sequence
 
 import pytest
 
@@ -13,11 +13,13 @@ from core.errors import Refused
 from core.search.recall import Recall
 from core.store.erasure import erase_messages
 from core.store.mailbox import Outbox, OutboxItem
-from core.store.query import SearchQuery
+from core.store.rows import load_answer
 from core.store.sqlite.database import Database
+from core.store.sync import SyncQueue, SyncTask
 from core.types import Address, Answer, File
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.forgetting import claim_of, forget, forgetting_of, left_of
+from tests.fixtures.search_queries import search_query
 from tests.fixtures.stored_history import ANA, BEN, ROOM, StoredHistory
 
 pytestmark = pytest.mark.slow
@@ -25,13 +27,15 @@ pytestmark = pytest.mark.slow
 
 async def texts(database: Database) -> list[str]:
     return await database.read(
-        lambda connection: [row[0] for row in connection.execute("SELECT text FROM messages ORDER BY id")]
+        lambda connection: [
+            row[0] for row in connection.execute("SELECT text FROM messages ORDER BY id")
+        ]
     )
 
 
 async def found(database: Database, clock: SteadyClock, text: str) -> int:
     findings = await Recall(database, clock).recall(
-        SearchQuery(text=text, scopes=frozenset({ANA, BEN, ROOM}), messages=100)
+        search_query(text=text, scopes=frozenset({ANA, BEN, ROOM}), messages=100)
     )
     return len(findings.messages)
 
@@ -58,7 +62,12 @@ async def test_not_a_byte_is_left(
     written = StoredHistory(database)
     for number in range(12):
         await written.session(
-            [f"Talk {number} about ferries and trains", "They leave at nine", *lines, f"Good {number}"]
+            [
+                f"Talk {number} about ferries and trains",
+                "They leave at nine",
+                *lines,
+                f"Good {number}",
+            ]
         )
     await tended(database, clock)
     assert left_of(word, database.path)
@@ -88,20 +97,32 @@ async def test_free_pages_do_not_keep_it_either(database: Database, clock: Stead
 async def test_what_repeats_it_goes_along(database: Database, clock: SteadyClock) -> None:
     written = StoredHistory(database)
     first = await written.session(
-        ["I moved to Zanzibar with my cat Tibby in the month of May", "How nice!"], title="I moved to Zanzibar…"
+        ["I moved to Zanzibar with my cat Tibby in the month of May", "How nice!"],
+        title="I moved to Zanzibar…",
     )
     later = await written.session(["Where do I live?", "Let me see"], title="Homes")
-    await written.say(later[0], "This is what I found: > I moved to Zanzibar", role="assistant", kind="quote")
+    await written.say(
+        later[0], "This is what I found: > I moved to Zanzibar", role="assistant", kind="quote"
+    )
     await written.say(later[0], json.dumps({"text": "said\nZanzibar"}), role="tool", kind="quote")
     await written.say(later[0], "/recall Zanzibar", kind="command")
-    kept = await written.say(first[0], "You came with your cat Tibby in the month of May.", role="assistant")
+    kept = await written.say(
+        first[0], "You came with your cat Tibby in the month of May.", role="assistant"
+    )
     fence = f"<memory-context>\n- m{first[1]} 3 May: Ana: moved to Zanzibar\n</memory-context>"
     blocks = [{"type": "text", "text": text} for text in ("[time]", "Where do I live?", fence)]
-    await written.execute("UPDATE messages SET sent = :sent WHERE id = :id", id=later[1], sent=json.dumps(blocks))
-    quotes = [json.dumps({"kind": "reply", "text": "my cat", "message_id": id_}) for id_ in (first[1], first[2])]
+    await written.execute(
+        "UPDATE messages SET sent = :sent WHERE id = :id", id=later[1], sent=json.dumps(blocks)
+    )
+    quotes = [
+        json.dumps({"kind": "reply", "text": "my cat", "message_id": id_})
+        for id_ in (first[1], first[2])
+    ]
     for text, quoted in zip(("What about her?", "What do you mean?"), quotes, strict=True):
         id_ = await written.say(later[0], text)
-        await written.execute("UPDATE messages SET quoted = :quoted WHERE id = :id", id=id_, quoted=quoted)
+        await written.execute(
+            "UPDATE messages SET quoted = :quoted WHERE id = :id", id=id_, quoted=quoted
+        )
     await written.execute("UPDATE sessions SET system_prompt = 'You know: lives in Zanzibar'")
     assert await forget(forgetting_of(database, clock), "Zanzibar", claim_of()) == {"message": 1}
     assert left_of("Zanzibar", database.path) == []
@@ -113,7 +134,9 @@ async def test_what_repeats_it_goes_along(database: Database, clock: SteadyClock
     assert titles == [(None, ""), ("Homes", "")]
     (sent,) = (await written.execute("SELECT sent FROM messages WHERE id = :id", id=later[1]))[0]
     assert sent is None, "it is made anew without memory"
-    (asked, answered) = await written.execute("SELECT quoted FROM messages WHERE text LIKE 'What %' ORDER BY id")
+    (asked, answered) = await written.execute(
+        "SELECT quoted FROM messages WHERE text LIKE 'What %' ORDER BY id"
+    )
     assert asked == (None,), "what answers it was said of it, whatever it quotes"
     assert answered == (quotes[1],)
     causes = await written.execute("SELECT session_id, cause FROM disturbances ORDER BY session_id")
@@ -124,13 +147,22 @@ async def test_a_title_goes_with_what_it_was_made_from_and_stays_with_what_it_wa
     database: Database, clock: SteadyClock
 ) -> None:
     written = StoredHistory(database)
-    await written.session(["My passport is in the blue drawer", "Fine"], title="Where important papers are kept")
-    await written.session(["We go by train", "Fine", "The blue drawer it is", "Yes"], title="Travels")
+    await written.session(
+        ["My passport is in the blue drawer", "Fine"], title="Where important papers are kept"
+    )
+    await written.session(
+        ["We go by train", "Fine", "The blue drawer it is", "Yes"], title="Travels"
+    )
     await forget(forgetting_of(database, clock), '"blue drawer"', claim_of())
-    assert await written.execute("SELECT title FROM sessions ORDER BY id") == [(None,), ("Travels",)]
+    assert await written.execute("SELECT title FROM sessions ORDER BY id") == [
+        (None,),
+        ("Travels",),
+    ]
 
 
-async def test_jobs_versions_buttons_and_parcels_go_along(database: Database, clock: SteadyClock) -> None:
+async def test_jobs_versions_buttons_and_parcels_go_along(
+    database: Database, clock: SteadyClock
+) -> None:
     written = StoredHistory(database)
     await written.session(["Zanzibar is where we go", "Fine"])
     statements = (
@@ -148,10 +180,14 @@ async def test_jobs_versions_buttons_and_parcels_go_along(database: Database, cl
         await written.execute(statement)
     counts = await forget(forgetting_of(database, clock), "Zanzibar", claim_of())
     assert counts == {"message": 1, "job": 1}
-    assert await written.execute("SELECT text, next_at, ended_at IS NULL FROM jobs") == [("", None, 0)]
+    assert await written.execute("SELECT text, next_at, ended_at IS NULL FROM jobs") == [
+        ("", None, 0)
+    ]
     assert await written.execute("SELECT COUNT(*) FROM notes") == [(0,)]
     assert await written.execute("SELECT COUNT(*) FROM actions") == [(0,)]
-    left = await written.execute("SELECT key, payload IS NULL, dead_at IS NULL FROM outbox ORDER BY key")
+    left = await written.execute(
+        "SELECT key, payload IS NULL, dead_at IS NULL FROM outbox ORDER BY key"
+    )
     assert left == [("k", 1, 0), ("other", 0, 1)], "another's parcel is not his"
 
 
@@ -161,14 +197,21 @@ async def test_an_export_on_its_way_goes_along(database: Database, clock: Steady
     file = File(name="said.jsonl.gz", content=gzip.compress(b"{}"), mime="application/gzip")
     outbox = Outbox(database, clock)
     for key, files in {"export": (file,), "other": ()}.items():
-        place, answer = Address(platform="telegram", chat_id="1"), Answer(text="All of it.", files=files)
-        await outbox.put(OutboxItem(key=key, kind="answer", address=place, answer=answer, next_at=clock.now()))
+        place, answer = (
+            Address(platform="telegram", chat_id="1"),
+            Answer(text="All of it.", files=files),
+        )
+        await outbox.put(
+            OutboxItem(key=key, kind="answer", address=place, answer=answer, next_at=clock.now())
+        )
     await forget(forgetting_of(database, clock), "Zanzibar", claim_of())
     left = await written.execute("SELECT key FROM outbox WHERE payload IS NOT NULL")
     assert left == [("other",)], "what is in the file is not looked for"
 
 
-async def test_an_update_that_failed_goes_in_whatever_letters(database: Database, clock: SteadyClock) -> None:
+async def test_an_update_that_failed_goes_in_whatever_letters(
+    database: Database, clock: SteadyClock
+) -> None:
     written = StoredHistory(database)
     await written.session(["Пароль сезам", "Хорошо"])
     raw = json.dumps({"update_id": 5, "message": {"text": "Пароль сезам"}})
@@ -180,7 +223,9 @@ async def test_an_update_that_failed_goes_in_whatever_letters(database: Database
     assert await written.execute("SELECT update_id FROM raw_updates") == [(6,)]
 
 
-async def test_of_updates_that_failed_one_takes_his_own(database: Database, clock: SteadyClock) -> None:
+async def test_of_updates_that_failed_one_takes_his_own(
+    database: Database, clock: SteadyClock
+) -> None:
     written = StoredHistory(database)
     await written.session(["Zanzibar is where we go", "Fine"])
     ours = (
@@ -212,7 +257,15 @@ async def test_of_updates_that_failed_one_takes_his_own(database: Database, cloc
 async def test_number_and_case_of_a_word_go_along(database: Database, clock: SteadyClock) -> None:
     written = StoredHistory(database)
     await written.session(
-        ["Two ferries leave", "ok", "The ferry is late", "ok", "Fairy tales", "я в Москве", "Москва!"]
+        [
+            "Two ferries leave",
+            "ok",
+            "The ferry is late",
+            "ok",
+            "Fairy tales",
+            "я в Москве",
+            "Москва!",
+        ]
     )
     await written.execute(
         "INSERT INTO notes (scope_id, target, action, after, at) VALUES (1, 'memory', 'add', 'likes ferries', 0)"
@@ -229,20 +282,24 @@ async def test_others_keep_what_is_theirs(database: Database, clock: SteadyClock
     await written.session(["Zanzibar for me", "Yes"])
     await written.session(["Zanzibar for Ben", "Yes"], scope=BEN)
     forgetting = forgetting_of(database, clock)
-    assert not (await forgetting.look("Zanzibar", claim_of(ROOM))).token
-    traces = await forgetting.look("Zanzibar", claim_of())
+    assert not (await forgetting.prepare("Zanzibar", claim_of(ROOM))).token
+    traces = await forgetting.prepare("Zanzibar", claim_of())
     with pytest.raises(Refused, match="nothing was erased"):
         await forgetting.erase(traces.token, claim_of(BEN, who="2"))
     await forgetting.erase(traces.token, claim_of())
     assert await texts(database) == ["", "Yes", "Zanzibar for Ben", "Yes"]
 
 
-async def test_in_a_room_a_member_forgets_only_his_own_words(database: Database, clock: SteadyClock) -> None:
+async def test_in_a_room_a_member_forgets_only_his_own_words(
+    database: Database, clock: SteadyClock
+) -> None:
     written = StoredHistory(database)
     room = await written.session(scope=ROOM, platform="discord")
     await written.say(room[0], "I like Zanzibar and its long white beaches a lot", sender="1")
     await written.say(room[0], "Zanzibar bores me", sender="2")
-    await written.say(room[0], "One of you likes Zanzibar and its long white beaches.", role="assistant")
+    await written.say(
+        room[0], "One of you likes Zanzibar and its long white beaches.", role="assistant"
+    )
     await written.say(room[0], "Zanzibar is an island.", role="assistant")
     await written.execute(
         "INSERT INTO notes (scope_id, target, action, after, account, at) VALUES "
@@ -253,11 +310,15 @@ async def test_in_a_room_a_member_forgets_only_his_own_words(database: Database,
     assert await forget(forgetting, "Zanzibar", claim_of(ROOM)) == {"message": 1}
     assert await texts(database) == ["", "Zanzibar bores me", "", "Zanzibar is an island."]
     assert await written.execute("SELECT after FROM notes") == [("Zanzibar one",)]
-    assert await forget(forgetting, "Zanzibar", claim_of(ROOM, is_owner=True, who="9")) == {"message": 2}
+    assert await forget(forgetting, "Zanzibar", claim_of(ROOM, is_owner=True, who="9")) == {
+        "message": 2
+    }
     assert left_of("Zanzibar", database.path) == []
 
 
-async def test_facts_go_with_the_words_they_were_taken_from(database: Database, clock: SteadyClock) -> None:
+async def test_facts_go_with_the_words_they_were_taken_from(
+    database: Database, clock: SteadyClock
+) -> None:
     written = StoredHistory(database)
     ids = await written.session(["I moved to Zanzibar", "Fine"])
     await written.execute(
@@ -270,32 +331,43 @@ async def test_facts_go_with_the_words_they_were_taken_from(database: Database, 
     await written.execute(
         "INSERT INTO fact_changes (scope_id, fact_id, action, reason, at) VALUES (1, 3, 'close', 'Zanzibar is home', 0)"
     )
-    assert await forget(forgetting_of(database, clock), "Zanzibar", claim_of()) == {"message": 1, "fact": 2}
+    assert await forget(forgetting_of(database, clock), "Zanzibar", claim_of()) == {
+        "message": 1,
+        "fact": 2,
+    }
     assert await written.execute("SELECT content FROM facts") == [("Likes tea",)]
     assert await written.execute("SELECT COUNT(*) FROM fact_changes") == [(0,)]
     assert left_of("Zanzibar", database.path) == []
 
 
 @pytest.mark.parametrize("what", ["?!", "Atlantis", "zanzi", '"moved Zanzibar"', "before:2020"])
-async def test_nothing_is_found_that_is_not_meant(database: Database, clock: SteadyClock, what: str) -> None:
+async def test_nothing_is_found_that_is_not_meant(
+    database: Database, clock: SteadyClock, what: str
+) -> None:
     await StoredHistory(database).session(["I moved to Zanzibar", "Fine"])
-    assert not (await forgetting_of(database, clock).look(what, claim_of())).token
+    assert not (await forgetting_of(database, clock).prepare(what, claim_of())).token
     with pytest.raises(Refused, match="/forget Porto"):
-        await forgetting_of(database, clock).look("  ", claim_of())
+        await forgetting_of(database, clock).prepare("  ", claim_of())
 
 
 @pytest.mark.parametrize("what", ["a", "them?", "it and the", "what did I say"])
-async def test_words_of_every_text_do_not_say_what_is_meant(database: Database, clock: SteadyClock, what: str) -> None:
+async def test_words_of_every_text_do_not_say_what_is_meant(
+    database: Database, clock: SteadyClock, what: str
+) -> None:
     await StoredHistory(database).session(["It was a day with them", "What did I say? And the?"])
     with pytest.raises(Refused, match="Name what it is about"):
-        await forgetting_of(database, clock).look(what, claim_of())
-    found = await forgetting_of(database, clock).look(f'"{what}"', claim_of())
+        await forgetting_of(database, clock).prepare(what, claim_of())
+    found = await forgetting_of(database, clock).prepare(f'"{what}"', claim_of())
     assert found.token or what == "it and the"
 
 
-async def test_filters_and_operators_say_what_is_meant(database: Database, clock: SteadyClock) -> None:
+async def test_filters_and_operators_say_what_is_meant(
+    database: Database, clock: SteadyClock
+) -> None:
     written = StoredHistory(database)
-    await written.session(["ferry to Lisbon", "ferry it is", "train to Lisbon", "fine", "a boat", "fine"])
+    await written.session(
+        ["ferry to Lisbon", "ferry it is", "train to Lisbon", "fine", "a boat", "fine"]
+    )
     forgetting = forgetting_of(database, clock)
     assert await forget(forgetting, "ferry role:assistant", claim_of()) == {"message": 1}
     assert await forget(forgetting, "lisbon -train", claim_of()) == {"message": 1}
@@ -303,15 +375,19 @@ async def test_filters_and_operators_say_what_is_meant(database: Database, clock
     assert await texts(database) == ["", "", "train to Lisbon", "fine", "", "fine"]
 
 
-async def test_while_an_index_is_rebuilt_nothing_is_overlooked(database: Database, clock: SteadyClock) -> None:
+async def test_while_an_index_is_rebuilt_nothing_is_overlooked(
+    database: Database, clock: SteadyClock
+) -> None:
     written = StoredHistory(database)
     await written.session(["I moved to Zanzibar", "Fine"])
     await written.execute("INSERT INTO state_meta (key, value) VALUES ('index_stale', '1')")
     with pytest.raises(Refused, match="built anew"):
-        await forgetting_of(database, clock).look("Zanzibar", claim_of())
+        await forgetting_of(database, clock).prepare("Zanzibar", claim_of())
 
 
-async def test_an_open_reader_keeps_the_bytes_until_it_is_done(database: Database, clock: SteadyClock) -> None:
+async def test_an_open_reader_keeps_the_bytes_until_it_is_done(
+    database: Database, clock: SteadyClock
+) -> None:
     await StoredHistory(database).session(["I moved to Zanzibar", "Fine"])
     await database.checkpoint()
     reader = sqlite3.connect(database.path, isolation_level=None)
@@ -320,24 +396,26 @@ async def test_an_open_reader_keeps_the_bytes_until_it_is_done(database: Databas
         reader.execute("BEGIN")
         assert reader.execute("SELECT COUNT(*) FROM state_meta").fetchone()
         forgetting = forgetting_of(database, clock)
-        traces = await forgetting.look("Zanzibar", claim_of())
+        traces = await forgetting.prepare("Zanzibar", claim_of())
         assert traces is not None
         receipt = await forgetting.erase(traces.token, claim_of())
         assert not receipt.is_clean
         assert await found(database, clock, "Zanzibar") == 0
     finally:
         reader.close()
-    while await forgetting.tend():
+    while await forgetting.maintain():
         pass
     assert left_of("Zanzibar", database.path) == []
 
 
-async def test_what_was_begun_is_finished_after_a_restart(database: Database, clock: SteadyClock) -> None:
+async def test_what_was_begun_is_finished_after_a_restart(
+    database: Database, clock: SteadyClock
+) -> None:
     written = StoredHistory(database)
     for _ in range(60):
         await written.session(["I moved to Zanzibar", "Zanzibar!", "x", "y"])
     forgetting = forgetting_of(database, clock)
-    asked = await forgetting.look("Zanzibar", claim_of())
+    asked = await forgetting.prepare("Zanzibar", claim_of())
     found = await forgetting.erasures.begin(asked.token, claim_of())
     assert found is not None
     await database.write(lambda connection: erase_messages(connection, found.ids["messages"][:70]))
@@ -345,10 +423,12 @@ async def test_what_was_begun_is_finished_after_a_restart(database: Database, cl
         after = forgetting_of(again, clock)
         assert await after.resume() == 1
         assert await after.resume() == 0
-        while await after.tend():
+        while await after.maintain():
             pass
         receipt = await after.erase(asked.token, claim_of())
-        assert dict(receipt.counts) == {"message": 120}, "the same yes once more is answered the same"
+        assert dict(receipt.counts) == {"message": 120}, (
+            "the same yes once more is answered the same"
+        )
     assert left_of("Zanzibar", database.path) == []
     lists = await written.execute("SELECT list FROM erasures")
     assert "Zanzibar" not in str(lists)
@@ -364,31 +444,43 @@ async def test_a_member_forgets_the_commands_he_gave_and_what_they_showed_of_his
         await written.say(room[0], "/recall Zanzibar", kind="command", sender=who)
     await written.say(room[0], "> **Zanzibar** is mine", kind="command", role="assistant")
     await written.say(room[0], "> **Zanzibar** is ours", kind="command", role="assistant")
-    assert await forget(forgetting_of(database, clock), "Zanzibar", claim_of(ROOM)) == {"message": 1}
+    assert await forget(forgetting_of(database, clock), "Zanzibar", claim_of(ROOM)) == {
+        "message": 1
+    }
     assert await texts(database) == ["", "", "/recall Zanzibar", "", "> **Zanzibar** is ours"]
 
 
 async def test_who_keeps_copies_elsewhere_is_told_and_what_he_leaves_is_said(
     database: Database, clock: SteadyClock
 ) -> None:
-    told: list[list[int]] = []
-
-    async def forget_copies(message_ids: Sequence[int], _: Sequence[int]) -> Sequence[str]:
-        told.append(list(message_ids))
-        return ["honcho"]
-
     ids = await StoredHistory(database).session(["I moved to Zanzibar", "Fine"])
-    forgetting = forgetting_of(database, clock, forget_copies)
-    traces = await forgetting.look("Zanzibar", claim_of())
-    assert told == [], "nobody has said yes yet"
+    await database.execute(
+        "INSERT INTO told (provider, subject, last_id) VALUES ('honcho', '1', :id)", {"id": ids[2]}
+    )
+    forgetting = forgetting_of(database, clock, SyncQueue(database, clock))
+    waiting = "SELECT key, payload FROM outbox WHERE key LIKE 'memory:honcho:%:on_forget'"
+    traces = await forgetting.prepare("Zanzibar", claim_of())
+    assert await database.fetch_all(waiting) == [], "nobody has said yes yet"
     receipt = await forgetting.erase(traces.token, claim_of())
-    assert receipt.asked == ("honcho",)
-    assert told == [[ids[1]]]
+    assert receipt.services == ("honcho",)
+    ((key, payload),) = await database.fetch_all(waiting)
+    task = SyncTask.parse(key, (load_answer(payload) or Answer(text="")).text)
+    assert task is not None
+    assert task.ids == (ids[1],)
 
 
-async def test_a_list_that_an_earlier_version_began_is_finished(database: Database, clock: SteadyClock) -> None:
+async def test_a_list_that_an_earlier_version_began_is_finished(
+    database: Database, clock: SteadyClock
+) -> None:
     ids = await StoredHistory(database).session(["I moved to Zanzibar", "Fine"])
-    stored = {"messages": [ids[1]], "scopes": [ANA.key], "notes": 0, "upto": ids[2], "where": ANA.key, "is_owner": True}
+    stored = {
+        "messages": [ids[1]],
+        "scopes": [ANA.key],
+        "notes": 0,
+        "upto": ids[2],
+        "where": ANA.key,
+        "is_owner": True,
+    }
     await database.execute(
         "INSERT INTO erasures (id, lane, account, scopes, list, made_at, begun_at) "
         "VALUES ('old', 'telegram:1', 'telegram:1', :scopes, :list, 1, 1)",
@@ -396,7 +488,7 @@ async def test_a_list_that_an_earlier_version_began_is_finished(database: Databa
     )
     forgetting = forgetting_of(database, clock)
     assert await forgetting.resume() == 1
-    while await forgetting.tend():
+    while await forgetting.maintain():
         pass
     assert left_of("Zanzibar", database.path) == []
     assert await texts(database) == ["", "Fine"]

@@ -1,4 +1,5 @@
-"""What is known, row by row: said again, contradicted, corrected, undone, forgotten; and nobody else's business."""
+"""What is known, row by row: said again, contradicted, corrected, undone, forgotten; and nobody
+else's business."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.errors import Refused
-from core.store.facts import Fact, Facts
+from core.store.fact_rows import Fact
+from core.store.facts import Facts
 from core.store.notes import Author
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
@@ -43,7 +45,9 @@ def fact(content: str, **changes: Any) -> Fact:
 
 
 def home(place: str, **changes: Any) -> Fact:
-    return fact(f"I live in {place}", attribute="me|home", value=place.lower(), entities=(place,), **changes)
+    return fact(
+        f"I live in {place}", attribute="me|home", value=place.lower(), entities=(place,), **changes
+    )
 
 
 @pytest.fixture
@@ -55,43 +59,54 @@ async def test_what_is_learned_is_found_by_its_id(facts: Facts) -> None:
     learned = await facts.learn(home("Porto", message_id=7, valid_from=NOON, grain="month"))
     assert await facts.find(learned.id, OWN) == replace(learned, last_at=NOON)
     assert learned.entities == ("Porto",)
-    assert [step.action for step in await facts.history(learned.id, OWN)] == ["learn"]
+    assert [step.action for step in await facts.list_changes(learned.id, OWN)] == ["learn"]
 
 
 async def test_the_same_said_again_counts_and_makes_surer(facts: Facts) -> None:
     first = await facts.learn(home("Porto", message_id=1))
     later = NOON + timedelta(days=1)
-    again = await facts.learn(replace(home("Porto"), content="i live in porto!", message_id=2, created_at=later))
+    again = await facts.learn(
+        replace(home("Porto"), content="i live in porto!", message_id=2, created_at=later)
+    )
     assert (again.id, again.said, again.message_id, again.last_at) == (first.id, 2, 2, later)
     assert first.trust < again.trust < 1
     assert await facts.learn(home("Porto", message_id=2)) == again, "the same message twice is once"
-    assert len(await facts.page(OWN)) == 1
+    assert len(await facts.list_page(OWN)) == 1
 
 
-async def test_a_contradiction_closes_the_old_and_keeps_both(facts: Facts, database: Database) -> None:
+async def test_a_contradiction_closes_the_old_and_keeps_both(
+    facts: Facts, database: Database
+) -> None:
     lisbon = await facts.learn(home("Lisbon"))
     may = datetime(2026, 5, 1, tzinfo=UTC)
     porto = await facts.learn(home("Porto", valid_from=may, message_id=2))
     closed = await facts.find(lisbon.id, OWN)
     assert closed is not None
     assert (closed.closed_by, closed.valid_to, closed.is_open) == (porto.id, may, False)
-    assert [known.content for known in await facts.page(OWN)] == ["I live in Porto", "I live in Lisbon"]
-    closing = (await facts.history(lisbon.id, OWN))[-1]
+    assert [known.content for known in await facts.list_page(OWN)] == [
+        "I live in Porto",
+        "I live in Lisbon",
+    ]
+    closing = (await facts.list_changes(lisbon.id, OWN))[-1]
     assert (closing.action, closing.reason, closing.account) == ("close", f"f{porto.id}", ME)
     logged = await database.fetch_all("SELECT message_id FROM fact_changes WHERE action = 'close'")
     assert [row["message_id"] for row in logged] == [2]
     back = await facts.learn(home("Lisbon", message_id=3))
     assert back.id not in (lisbon.id, porto.id)
-    assert [known.is_open for known in await facts.page(OWN)] == [True, False, False]
+    assert [known.is_open for known in await facts.list_page(OWN)] == [True, False, False]
     await facts.learn(home("Porto", valid_from=may, message_id=2))
-    assert (await facts.page(OWN))[0].id == back.id, "an old message replayed brings nothing back"
+    assert (await facts.list_page(OWN))[0].id == back.id, (
+        "an old message replayed brings nothing back"
+    )
 
 
 async def test_what_was_so_before_is_kept_as_such(facts: Facts) -> None:
     now = await facts.learn(home("Porto", valid_from=datetime(2024, 1, 1, tzinfo=UTC)))
     before = await facts.learn(home("Lisbon", valid_from=datetime(2019, 1, 1, tzinfo=UTC)))
     assert (before.is_open, before.valid_to) == (False, now.valid_from)
-    assert [known.content for known in await facts.page(OWN) if known.is_open] == ["I live in Porto"]
+    assert [known.content for known in await facts.list_page(OWN) if known.is_open] == [
+        "I live in Porto"
+    ]
 
 
 async def test_what_is_learned_late_does_not_close_what_was_said_after_it(facts: Facts) -> None:
@@ -100,16 +115,24 @@ async def test_what_is_learned_late_does_not_close_what_was_said_after_it(facts:
     assert (late.is_open, late.closed_by, late.valid_to) == (False, now.id, now.created_at)
     again = await facts.learn(home("Porto", created_at=NOON + timedelta(days=1), message_id=5))
     assert (again.id, again.last_at, again.message_id) == (now.id, now.created_at, 9)
-    year = await facts.learn(home("Faro", created_at=NOON + timedelta(days=3), valid_from=YEARS[2026], grain="year"))
+    year = await facts.learn(
+        home("Faro", created_at=NOON + timedelta(days=3), valid_from=YEARS[2026], grain="year")
+    )
     assert year.is_open, "this year is not before what was said this year"
 
 
 async def test_a_birthday_without_its_year_says_the_same(facts: Facts) -> None:
-    whole = await facts.learn(fact("I was born on 3 May 1990", attribute="me|birthday", value="3.5.1990"))
-    again = await facts.learn(fact("My birthday is 3 May", attribute="me|birthday", value="3.5", message_id=2))
+    whole = await facts.learn(
+        fact("I was born on 3 May 1990", attribute="me|birthday", value="3.5.1990")
+    )
+    again = await facts.learn(
+        fact("My birthday is 3 May", attribute="me|birthday", value="3.5", message_id=2)
+    )
     assert (again.id, again.said, again.content) == (whole.id, 2, whole.content)
-    other = await facts.learn(fact("My birthday is 3 June", attribute="me|birthday", value="3.6", message_id=3))
-    assert [known.id for known in await facts.page(OWN) if known.is_open] == [other.id]
+    other = await facts.learn(
+        fact("My birthday is 3 June", attribute="me|birthday", value="3.6", message_id=3)
+    )
+    assert [known.id for known in await facts.list_page(OWN) if known.is_open] == [other.id]
 
 
 YEARS = {year: datetime(year, 1, 1, tzinfo=UTC) for year in range(2015, 2027)}
@@ -119,14 +142,16 @@ async def _moves(facts: Facts, *moves: tuple[str, int]) -> dict[str, int]:
     """Learns of moves in this order, from a message each; the ids by place."""
     found = {}
     for number, (place, year) in enumerate(moves, 1):
-        known = await facts.learn(home(place, valid_from=YEARS[year], grain="year", message_id=number))
+        known = await facts.learn(
+            home(place, valid_from=YEARS[year], grain="year", message_id=number)
+        )
         found[place] = known.id
     return found
 
 
 async def _spans(facts: Facts) -> dict[str, tuple[int | None, int | None]]:
     """From which year to which, by place; no second year: it is still so."""
-    known = await facts.page(OWN)
+    known = await facts.list_page(OWN)
     return {
         one.value: (
             one.valid_from.year if one.valid_from else None,
@@ -136,9 +161,15 @@ async def _spans(facts: Facts) -> dict[str, tuple[int | None, int | None]]:
     }
 
 
-async def test_what_was_so_longer_ago_ends_where_the_next_begins_also_when_that_is_forgotten(facts: Facts) -> None:
+async def test_what_was_so_longer_ago_ends_where_the_next_begins_also_when_that_is_forgotten(
+    facts: Facts,
+) -> None:
     ids = await _moves(facts, ("Porto", 2020), ("Faro", 2024), ("Lisbon", 2015))
-    assert await _spans(facts) == {"lisbon": (2015, 2020), "porto": (2020, 2024), "faro": (2024, None)}
+    assert await _spans(facts) == {
+        "lisbon": (2015, 2020),
+        "porto": (2020, 2024),
+        "faro": (2024, None),
+    }
     await facts.forget([ids["Porto"]], OWN)
     assert await _spans(facts) == {"lisbon": (2015, 2024), "faro": (2024, None)}
     await facts.forget([ids["Faro"]], OWN)
@@ -146,42 +177,68 @@ async def test_what_was_so_longer_ago_ends_where_the_next_begins_also_when_that_
 
 
 async def test_nobody_closes_what_another_has_said(facts: Facts) -> None:
-    room = Scope.room("telegram", "-9")
-    hers = await facts.learn(fact("Ana lives in Porto", scope=room, attribute="ana|home", value="porto"))
+    room = Scope.group("telegram", "-9")
+    hers = await facts.learn(
+        fact("Ana lives in Porto", scope=room, attribute="ana|home", value="porto")
+    )
     other = Account(platform="telegram", user_id="7")
     his = await facts.learn(
-        fact("Ana lives in Rome", scope=room, attribute="ana|home", value="rome", account=other, speaker="Bob")
+        fact(
+            "Ana lives in Rome",
+            scope=room,
+            attribute="ana|home",
+            value="rome",
+            account=other,
+            speaker="Bob",
+        )
     )
     sight = frozenset((room,))
-    assert {known.id for known in await facts.page(sight) if known.is_open} == {hers.id, his.id}
-    assert [{known.id for known in group} for group in await facts.conflicts(sight)] == [{hers.id, his.id}]
+    assert {known.id for known in await facts.list_page(sight) if known.is_open} == {
+        hers.id,
+        his.id,
+    }
+    assert [{known.id for known in group} for group in await facts.list_conflicts(sight)] == [
+        {hers.id, his.id}
+    ]
 
 
 async def test_feedback_moves_trust(facts: Facts) -> None:
     known = await facts.learn(home("Porto"))
-    surer = await facts.feedback(known.id, OWN, True)
+    surer = await facts.record_feedback(known.id, OWN, True)
     assert surer is not None
-    doubted = await facts.feedback(known.id, OWN, False, Author(account=ME))
+    doubted = await facts.record_feedback(known.id, OWN, False, Author(account=ME))
     assert doubted is not None
     assert surer.trust > known.trust
     assert doubted.trust == pytest.approx(surer.trust / 2)
 
 
-async def test_a_person_puts_a_fact_right_and_takes_it_back(facts: Facts, database: Database) -> None:
+async def test_a_person_puts_a_fact_right_and_takes_it_back(
+    facts: Facts, database: Database
+) -> None:
     known = await facts.learn(home("Lisbon"))
-    corrected = await facts.correct(known.id, OWN, "  I live  in Braga ", Author(account=ME, message_id=9))
+    corrected = await facts.correct(
+        known.id, OWN, "  I live  in Braga ", Author(account=ME, message_id=9)
+    )
     assert corrected is not None
-    assert (corrected.content, corrected.origin, corrected.entities) == ("I live in Braga", "person", ("Braga",))
-    assert await facts.of_entities(["lisbon"], OWN) == []
-    step = (await facts.history(known.id, OWN))[-1]
+    assert (corrected.content, corrected.origin, corrected.entities) == (
+        "I live in Braga",
+        "person",
+        ("Braga",),
+    )
+    assert await facts.find_by_entities(["lisbon"], OWN) == []
+    step = (await facts.list_changes(known.id, OWN))[-1]
     assert (step.action, step.before, corrected.message_id) == ("correct", "I live in Lisbon", 9)
     logged = "SELECT json_extract(after, '$.content') AS after, message_id FROM fact_changes WHERE action = 'correct'"
     assert [tuple(row) for row in await database.fetch_all(logged)] == [("I live in Braga", 9)]
     undone = await facts.undo(known.id, OWN)
     assert undone is not None
-    assert (undone.content, undone.trust, undone.origin) == ("I live in Lisbon", known.trust, "rule")
-    assert [found.id for found in await facts.of_entities(["lisbon"], OWN)] == [known.id]
-    assert await facts.candidates(["braga"], [], OWN) == [(None, [])]
+    assert (undone.content, undone.trust, undone.origin) == (
+        "I live in Lisbon",
+        known.trust,
+        "rule",
+    )
+    assert [found.id for found in await facts.find_by_entities(["lisbon"], OWN)] == [known.id]
+    assert await facts.find_candidates(["braga"], [], OWN) == [(None, [])]
     with pytest.raises(Refused, match="empty"):
         await facts.correct(known.id, OWN, "  ")
 
@@ -220,11 +277,15 @@ async def test_undoing_a_lesson_takes_it_away_and_opens_what_it_closed(facts: Fa
 async def test_the_same_in_other_words_is_one_fact_and_can_be_parted_again(facts: Facts) -> None:
     pinned = await facts.learn(home("Porto"))
     await facts.pin(pinned.id, OWN)
-    also = await facts.learn(fact("My home is Porto", attribute="me|home", value="porto", origin="person"))
+    also = await facts.learn(
+        fact("My home is Porto", attribute="me|home", value="porto", origin="person")
+    )
     heard = await facts.learn(fact("Porto is my home", attribute="me|home", value="porto"))
-    known = await facts.page(OWN)
+    known = await facts.list_page(OWN)
     assert [one.id for one in known] == [pinned.id, also.id, heard.id], "nothing is deleted"
-    assert [one.is_open for one in known] == [True, True, False], "what a person wrote or pinned stays"
+    assert [one.is_open for one in known] == [True, True, False], (
+        "what a person wrote or pinned stays"
+    )
     dated = await facts.learn(replace(home("Porto", valid_from=NOON), content="I moved to Porto"))
     assert dated.is_open, "it says more than they do"
 
@@ -233,15 +294,17 @@ async def test_the_later_or_dated_telling_is_the_one_that_stays(facts: Facts) ->
     first = await facts.learn(home("Porto"))
     dated = await facts.learn(replace(home("Porto", valid_from=NOON), content="I moved to Porto"))
     last = await facts.learn(replace(home("Porto"), content="Porto is where I live"))
-    assert [one.id for one in await facts.page(OWN) if one.is_open] == [dated.id]
-    step = (await facts.history(first.id, OWN))[-1]
+    assert [one.id for one in await facts.list_page(OWN) if one.is_open] == [dated.id]
+    step = (await facts.list_changes(first.id, OWN))[-1]
     assert (step.action, step.reason) == ("merge", f"f{dated.id}")
     parted = await facts.undo(first.id, OWN)
     assert parted is not None
     assert parted.is_open
-    assert not (await facts.page(OWN))[-1].is_open
+    assert not (await facts.list_page(OWN))[-1].is_open
     await facts.forget([dated.id], OWN)
-    assert {one.id for one in await facts.page(OWN) if one.is_open} == {first.id, last.id}, "they are told again"
+    assert {one.id for one in await facts.list_page(OWN) if one.is_open} == {first.id, last.id}, (
+        "they are told again"
+    )
 
 
 async def test_what_is_forgotten_leaves_nothing(facts: Facts, database: Database) -> None:
@@ -249,9 +312,9 @@ async def test_what_is_forgotten_leaves_nothing(facts: Facts, database: Database
     porto = await facts.learn(home("Porto"))
     assert await facts.forget([porto.id, porto.id, 999, 1 << 70], OWN) == 1
     assert await facts.forget([lisbon.id], frozenset((BOB,))) == 0
-    assert [known.content for known in await facts.page(OWN)] == ["I live in Lisbon"]
-    assert (await facts.page(OWN))[0].is_open
-    assert await facts.candidates(["porto"], ["porto"], OWN) == [(None, [])]
+    assert [known.content for known in await facts.list_page(OWN)] == ["I live in Lisbon"]
+    assert (await facts.list_page(OWN))[0].is_open
+    assert await facts.find_candidates(["porto"], ["porto"], OWN) == [(None, [])]
     assert await facts.forget([lisbon.id], OWN) == 1
     left = await database.read(
         lambda connection: [
@@ -268,31 +331,39 @@ async def test_a_fact_goes_with_the_message_it_came_from(
 ) -> None:
     conversations = Conversations(database, clock)
     session = await opened(conversations)
-    said = (await conversations.append([message(session.id, "I moved to Porto", external_id="1")]))[0]
+    said = (await conversations.append([message(session.id, "I moved to Porto", external_id="1")]))[
+        0
+    ]
     await facts.learn(home("Lisbon"))
     await facts.learn(home("Porto", message_id=said.id))
-    assert [known.message_id for known in await facts.page(OWN)] == [said.id, None]
+    assert [known.message_id for known in await facts.list_page(OWN)] == [said.id, None]
     assert await conversations.amend(CHAT, "1", text)
-    assert [(known.content, known.is_open) for known in await facts.page(OWN)] == [("I live in Lisbon", True)]
+    assert [(known.content, known.is_open) for known in await facts.list_page(OWN)] == [
+        ("I live in Lisbon", True)
+    ]
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=("nobody", "another", "another platform"))
 async def test_what_is_not_theirs_does_not_exist(facts: Facts, wrong: frozenset[Scope]) -> None:
     known = await facts.learn(home("Porto", message_id=5, trust=0.1))
-    await facts.learn(fact("My home is Lisbon", attribute="ana|home", value="lisbon", entities=("Porto", "Lisbon")))
+    await facts.learn(
+        fact(
+            "My home is Lisbon", attribute="ana|home", value="lisbon", entities=("Porto", "Lisbon")
+        )
+    )
     await facts.learn(fact("I said hello", scope=BOB, entities=("Hello",)))
     assert await facts.find(known.id, wrong) is None
-    assert await facts.history(known.id, wrong) == []
-    assert all(fact.scope != ANA for fact in await facts.page(wrong))
-    assert await facts.feedback(known.id, wrong, True) is None
+    assert await facts.list_changes(known.id, wrong) == []
+    assert all(fact.scope != ANA for fact in await facts.list_page(wrong))
+    assert await facts.record_feedback(known.id, wrong, True) is None
     assert await facts.pin(known.id, wrong) is None
     assert await facts.correct(known.id, wrong, "x") is None
     assert await facts.undo(known.id, wrong) is None
     assert await facts.forget([known.id], wrong) == 0
-    assert await facts.candidates(["porto", "live"], ["porto"], wrong) == [(None, [])]
-    assert await facts.of_entities(["porto"], wrong) == []
-    assert await facts.related(["porto"], wrong) == []
-    assert await facts.conflicts(wrong) == []
+    assert await facts.find_candidates(["porto", "live"], ["porto"], wrong) == [(None, [])]
+    assert await facts.find_by_entities(["porto"], wrong) == []
+    assert await facts.list_related_names(["porto"], wrong) == []
+    assert await facts.list_conflicts(wrong) == []
     assert (await facts.find(known.id, OWN)) == replace(known, last_at=NOON)
 
 
@@ -300,11 +371,11 @@ async def test_names_are_asked_alone_and_together(facts: Facts) -> None:
     both = await facts.learn(fact("Ana and Ben share a flat", entities=("Ana", "Ben")))
     await facts.learn(fact("Ana likes tea", entities=("Ana",)))
     await facts.learn(fact("Ben met Clara in Gaia", entities=("Ben", "Clara", "Gaia")))
-    assert [known.id for known in await facts.of_entities(["ana", "ben"], OWN)] == [both.id]
-    assert len(await facts.of_entities(["ana"], OWN)) == 2
-    assert await facts.of_entities(["ana", "nobody"], OWN) == []
-    assert await facts.of_entities([], OWN) == []
-    assert await facts.related(["ben"], OWN) == [("Ana", 1), ("Clara", 1), ("Gaia", 1)]
+    assert [known.id for known in await facts.find_by_entities(["ana", "ben"], OWN)] == [both.id]
+    assert len(await facts.find_by_entities(["ana"], OWN)) == 2
+    assert await facts.find_by_entities(["ana", "nobody"], OWN) == []
+    assert await facts.find_by_entities([], OWN) == []
+    assert await facts.list_related_names(["ben"], OWN) == [("Ana", 1), ("Clara", 1), ("Gaia", 1)]
 
 
 async def test_of_a_message_that_was_erased_meanwhile_nothing_is_learned(
@@ -315,26 +386,30 @@ async def test_of_a_message_that_was_erased_meanwhile_nothing_is_learned(
     (said,) = await conversations.append([message(session.id, "I live in Porto", external_id="9")])
     await conversations.amend(CHAT, "9", None)
     await facts.learn(home("Porto", message_id=said.id))
-    assert await facts.page(OWN) == []
+    assert await facts.list_page(OWN) == []
 
 
 @pytest.mark.parametrize("term", ['"', "*", "a OR b", "", "()", "x\0", "端"])
 async def test_no_term_breaks_the_search(facts: Facts, term: str) -> None:
     await facts.learn(home("Porto"))
-    assert await facts.candidates([term], [term], OWN) == [(None, [])]
+    assert await facts.find_candidates([term], [term], OWN) == [(None, [])]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(places=st.lists(st.sampled_from(["Porto", "Lisbon", "Faro", "Braga"]), min_size=1, max_size=12))
+@given(
+    places=st.lists(st.sampled_from(["Porto", "Lisbon", "Faro", "Braga"]), min_size=1, max_size=12)
+)
 async def test_of_one_attribute_exactly_one_is_open_and_it_is_the_last(
     facts: Facts, database: Database, places: list[str]
 ) -> None:
-    await facts.forget([known.id for known in await facts.page(OWN, limit=100)], OWN)
+    await facts.forget([known.id for known in await facts.list_page(OWN, limit=100)], OWN)
     for number, place in enumerate(places, 1):
         at = NOON + timedelta(days=number)
         await facts.learn(home(place, message_id=number, created_at=at))
-    known = await facts.page(OWN, limit=100)
+    known = await facts.list_page(OWN, limit=100)
     assert [found.entities for found in known if found.is_open] == [(places[-1],)]
     assert all(
-        found.valid_to is not None and found.valid_to >= found.created_at for found in known if not found.is_open
+        found.valid_to is not None and found.valid_to >= found.created_at
+        for found in known
+        if not found.is_open
     )

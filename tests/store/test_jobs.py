@@ -15,7 +15,7 @@ from core.store.jobs import Job, Jobs
 from core.store.people import People
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.types import Account, Address, Scope
+from core.types import Account, Address, Scope, SessionEnd
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, BOB, CHAT, NOON, opened, session
 
@@ -63,24 +63,31 @@ async def test_a_job_comes_back_as_it_was_given(jobs: Jobs) -> None:
     stored = await jobs.add(wanted)
     assert stored == replace(wanted, id=stored.id)
     assert await jobs.find(stored.id, MINE) == stored
-    assert await jobs.of_origin("telegram:42#5", ANA) == stored
-    assert await jobs.of_origin("telegram:42#5", BOB) is None
+    assert await jobs.find_by_origin("telegram:42#5", ANA) == stored
+    assert await jobs.find_by_origin("telegram:42#5", BOB) is None
     other = await jobs.add(job())
     assert other == replace(job(), id=other.id)
-    assert await jobs.active() == [stored, other]
+    assert await jobs.list_active() == [stored, other]
 
 
-async def test_a_job_must_have_the_scope_of_its_target(jobs: Jobs, conversations: Conversations) -> None:
+async def test_a_job_must_have_the_scope_of_its_target(
+    jobs: Jobs, conversations: Conversations
+) -> None:
     group = Address(platform="telegram", chat_id="-5")
-    room = Scope.room("telegram", "-5")
+    room = Scope.group("telegram", "-5")
     await conversations.create(session(address=group, scope=room))
     assert (await jobs.add(job(target=group, scope=room))).target == group
     for target, scope in ((CHAT, BOB), (group, ANA), (CHAT, room)):
         with pytest.raises(Refused, match="others would see it"):
             await jobs.add(job(target=target, scope=scope))
     with pytest.raises(Refused, match="Nobody has spoken with me at telegram:8"):
-        await jobs.add(job(target=Address(platform="telegram", chat_id="8"), scope=Scope.account("telegram", "8")))
-    assert len(await jobs.active()) == 1
+        await jobs.add(
+            job(
+                target=Address(platform="telegram", chat_id="8"),
+                scope=Scope.account("telegram", "8"),
+            )
+        )
+    assert len(await jobs.list_active()) == 1
 
 
 @pytest.mark.parametrize("platform", ["cron", "terminal"])
@@ -91,13 +98,15 @@ async def test_where_nobody_spoke_only_the_terminals_jobs_go(jobs: Jobs, platfor
         await jobs.add(job(target=target))
 
 
-async def test_an_imported_session_does_not_decide_who_hears(jobs: Jobs, conversations: Conversations) -> None:
-    await conversations.create(session(scope=BOB, ended_at=NOON, end_reason="import"))
+async def test_an_imported_session_does_not_decide_who_hears(
+    jobs: Jobs, conversations: Conversations
+) -> None:
+    await conversations.create(session(scope=BOB, end=SessionEnd(at=NOON, reason="import")))
     await jobs.add(job())
     with pytest.raises(Refused):
         await jobs.add(job(scope=BOB))
     past = Address(platform="telegram", chat_id="77")
-    await conversations.create(session(address=past, ended_at=NOON, end_reason="import"))
+    await conversations.create(session(address=past, end=SessionEnd(at=NOON, reason="import")))
     with pytest.raises(Refused):
         await jobs.add(job(target=past))
 
@@ -108,7 +117,7 @@ async def test_a_job_whose_target_is_somebody_elses_by_now_does_not_run(
     stored = await jobs.add(job())
     await conversations.create(session(scope=BOB))
     with pytest.raises(Refused):
-        await jobs.check(stored)
+        await jobs.check_scope(stored)
 
 
 async def test_lists_are_by_next_time_and_without_the_ended(jobs: Jobs) -> None:
@@ -116,32 +125,41 @@ async def test_lists_are_by_next_time_and_without_the_ended(jobs: Jobs) -> None:
     never = await jobs.add(job(next_at=None))
     soon = await jobs.add(job())
     gone = await jobs.add(job())
-    await jobs.change(gone.id, ended_at=NOON, next_at=None)
-    assert await jobs.of(MINE) == [soon, late, never]
+    await jobs.update(gone.id, ended_at=NOON, next_at=None)
+    assert await jobs.list_visible(MINE) == [soon, late, never]
     assert await jobs.find(gone.id, MINE) == replace(gone, ended_at=NOON, next_at=None)
 
 
 async def test_a_paused_job_rests_until_it_is_resumed(jobs: Jobs) -> None:
     stored = await jobs.add(job())
-    await jobs.change(stored.id, paused_at=NOON)
-    assert await jobs.active() == []
-    assert await jobs.of(MINE) == [replace(stored, paused_at=NOON)]
-    await jobs.change(stored.id, paused_at=None, next_at=SOON + timedelta(days=1))
-    assert await jobs.active() == [replace(stored, next_at=SOON + timedelta(days=1))]
-    await jobs.change(stored.id, ended_at=NOON, next_at=None)
-    await jobs.change(stored.id, next_at=SOON)
-    await jobs.change(stored.id, paused_at=SOON)
+    await jobs.update(stored.id, paused_at=NOON)
+    assert await jobs.list_active() == []
+    assert await jobs.list_visible(MINE) == [replace(stored, paused_at=NOON)]
+    await jobs.update(stored.id, paused_at=None, next_at=SOON + timedelta(days=1))
+    assert await jobs.list_active() == [replace(stored, next_at=SOON + timedelta(days=1))]
+    await jobs.update(stored.id, ended_at=NOON, next_at=None)
+    await jobs.update(stored.id, next_at=SOON)
+    await jobs.update(stored.id, paused_at=SOON)
     assert await jobs.find(stored.id, MINE) == replace(stored, next_at=None, ended_at=NOON)
 
 
 async def test_a_job_of_one_moment_has_ended_after_it(jobs: Jobs) -> None:
-    once, weekly, other = await jobs.add(job()), await jobs.add(job(schedule=WEEKLY)), await jobs.add(job())
+    once, weekly, other = (
+        await jobs.add(job()),
+        await jobs.add(job(schedule=WEEKLY)),
+        await jobs.add(job()),
+    )
     for stored in (once, weekly):
         await jobs.finish(stored.id, SOON + timedelta(seconds=1), None)
     await jobs.finish(other.id, SOON, SOON + timedelta(days=7))
     await jobs.finish(99, SOON, None)
-    assert await jobs.active() == [replace(weekly, next_at=None), replace(other, next_at=SOON + timedelta(days=7))]
-    assert await jobs.find(once.id, MINE) == replace(once, next_at=None, ended_at=SOON + timedelta(seconds=1))
+    assert await jobs.list_active() == [
+        replace(weekly, next_at=None),
+        replace(other, next_at=SOON + timedelta(days=7)),
+    ]
+    assert await jobs.find(once.id, MINE) == replace(
+        once, next_at=None, ended_at=SOON + timedelta(seconds=1)
+    )
 
 
 async def test_a_number_no_job_can_have(jobs: Jobs) -> None:
@@ -151,14 +169,17 @@ async def test_a_number_no_job_can_have(jobs: Jobs) -> None:
 async def test_what_is_planned_for_a_room_follows_it_when_it_moves(
     database: Database, conversations: Conversations, jobs: Jobs
 ) -> None:
-    room = Scope.room("telegram", "-5")
-    old, new = Address(platform="telegram", chat_id="-5"), Address(platform="telegram", chat_id="-1005")
+    room = Scope.group("telegram", "-5")
+    old, new = (
+        Address(platform="telegram", chat_id="-5"),
+        Address(platform="telegram", chat_id="-1005"),
+    )
     await conversations.create(session(address=old, scope=room))
     planned = await jobs.add(job(target=old, scope=room))
-    await People(database).moved("telegram", "-5", "-1005")
-    [moved] = await jobs.active()
+    await People(database).migrate_group("telegram", "-5", "-1005")
+    [moved] = await jobs.list_active()
     assert (moved.id, moved.target, moved.scope) == (planned.id, new, room)
-    await jobs.check(moved)
+    await jobs.check_scope(moved)
 
 
 async def test_the_hundred_and_first_of_one_is_refused_and_not_the_first_of_another(
@@ -166,7 +187,7 @@ async def test_the_hundred_and_first_of_one_is_refused_and_not_the_first_of_anot
 ) -> None:
     ana, bob = (Account(platform="telegram", user_id=number) for number in ("42", "43"))
     group = Address(platform="telegram", chat_id="-5")
-    room = Scope.room("telegram", "-5")
+    room = Scope.group("telegram", "-5")
     await conversations.create(session(address=group, scope=room))
     everywhere: list[dict[str, Any]] = [{}, {"target": group, "scope": room}]
     for number in range(100):
@@ -176,8 +197,8 @@ async def test_the_hundred_and_first_of_one_is_refused_and_not_the_first_of_anot
             await jobs.add(job(account=ana, **place))
     for is_prompt in (True, False):
         await jobs.add(job(account=bob, is_prompt=is_prompt, **everywhere[1]))
-    first = (await jobs.of(frozenset((room,))))[0]
-    await jobs.change(first.id, ended_at=NOON)
+    first = (await jobs.list_visible(frozenset((room,))))[0]
+    await jobs.update(first.id, ended_at=NOON)
     await jobs.add(job(account=ana))
 
 
@@ -192,15 +213,21 @@ async def test_the_twenty_first_question_is_refused_and_a_reminder_is_not(jobs: 
 async def test_two_processes_at_once_keep_no_more(jobs: Jobs, database: Database) -> None:
     async with Database.open(database.path) as other:
         both = (Jobs(database, 20), Jobs(other, 20))
-        done = await asyncio.gather(*(both[number % 2].add(job()) for number in range(60)), return_exceptions=True)
-    assert sum(isinstance(one, Job) for one in done) == len(await jobs.of(MINE)) == 20
+        done = await asyncio.gather(
+            *(both[number % 2].add(job()) for number in range(60)), return_exceptions=True
+        )
+    assert sum(isinstance(one, Job) for one in done) == len(await jobs.list_visible(MINE)) == 20
     assert all(isinstance(one, Job | Refused) for one in done)
 
 
 async def test_nothing_of_a_room_that_was_the_owners_is_said_there_later(
     database: Database, jobs: Jobs, conversations: Conversations
 ) -> None:
-    group, room, people = Address(platform="telegram", chat_id="-5"), Scope.room("telegram", "-5"), People(database)
+    group, room, people = (
+        Address(platform="telegram", chat_id="-5"),
+        Scope.group("telegram", "-5"),
+        People(database),
+    )
     await people.set_owner([], [room])
     await conversations.create(session(address=group, scope=room))
     await people.set_owner([], [])

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from core.errors import Refused
-from core.store.links import LIFE, Link, Links, NamedAccount
+from core.store.links import LINK_LIFETIME, Link, Links, NamedAccount
 from core.store.people import People
 from core.store.removal import Removals
 from core.store.sqlite.database import Database
@@ -38,12 +38,14 @@ async def test_a_code_lives_ten_minutes_and_the_newest_alone_counts(database: Da
     with pytest.raises(Refused, match="wrong"):
         await links.claim(first, named("2"), THERE, NOON)
     with pytest.raises(Refused, match="wrong"):
-        await links.claim(second, named("2"), THERE, NOON + LIFE)
+        await links.claim(second, named("2"), THERE, NOON + LINK_LIFETIME)
 
 
 async def test_a_code_stands_nowhere(database: Database) -> None:
     code = await Links(database).offer(ANA, HERE, SCOPE, NOON)
-    rows = await database.read(lambda connection: [tuple(row) for row in connection.execute("SELECT * FROM links")])
+    rows = await database.read(
+        lambda connection: [tuple(row) for row in connection.execute("SELECT * FROM links")]
+    )
     assert code not in str(rows)
 
 
@@ -51,15 +53,16 @@ async def test_two_who_use_one_code_at_once_are_not_both_asked(database: Databas
     links = Links(database, LET_IN)
     code = await links.offer(ANA, HERE, SCOPE, NOON)
     results = await asyncio.gather(
-        *(links.claim(code, named(str(number)), THERE, NOON) for number in range(2, 8)), return_exceptions=True
+        *(links.claim(code, named(str(number)), THERE, NOON) for number in range(2, 8)),
+        return_exceptions=True,
     )
     won = [one for one in results if isinstance(one, Link)]
     assert len(won) == 1
     assert sum(isinstance(one, Refused) for one in results) == 5
-    await links.agree(won[0].digest, won[0].claimed[0].account, NOON)
+    await links.agree(won[0].digest, won[0].claiming_accounts[0].account, NOON)
     agreed = await asyncio.gather(*(links.agree(won[0].digest, ANA, NOON) for _ in range(3)))
     assert all(link.is_joined for link in agreed)
-    assert len(await links.accounts(ANA)) == 2
+    assert len(await links.list_accounts(ANA)) == 2
 
 
 async def test_what_names_a_link_is_no_number_to_be_guessed(database: Database) -> None:
@@ -77,7 +80,7 @@ async def test_the_same_yes_twice_is_once(database: Database) -> None:
         assert not (await links.agree(link.digest, named("2").account, NOON)).is_joined
     for _ in range(2):
         assert (await links.agree(link.digest, ANA, NOON)).is_joined
-    assert await people.scopes(SCOPE) == {SCOPE, Scope.account("discord", "2")}
+    assert await people.load_visible_scopes(SCOPE) == {SCOPE, Scope.account("discord", "2")}
 
 
 async def test_an_own_code_links_nobody(database: Database) -> None:
@@ -94,7 +97,7 @@ async def test_questions_wait_ten_minutes_each(database: Database) -> None:
     assert (await links.agree(link.digest, ANA, NOON + timedelta(minutes=18))).is_joined
     link = await claimed(links, "4")
     with pytest.raises(Refused, match="Nothing is waiting"):
-        await links.agree(link.digest, named("4").account, NOON + LIFE)
+        await links.agree(link.digest, named("4").account, NOON + LINK_LIFETIME)
 
 
 async def waiting(links: Links) -> Link:
@@ -104,28 +107,37 @@ async def waiting(links: Links) -> Link:
     return await links.agree(link.digest, ANA, NOON)
 
 
-async def test_with_who_is_not_let_in_it_waits_for_the_owner_for_an_hour(database: Database) -> None:
+async def test_with_who_is_not_let_in_it_waits_for_the_owner_for_an_hour(
+    database: Database,
+) -> None:
     links, people = Links(database, LET_IN), People(database)
     link = await waiting(links)
     assert not link.is_joined
     assert link.token is not None
-    assert [one.account for one in (*link.offered, *link.claimed)] == [ANA, named("9").account]
+    assert [one.account for one in (*link.offering_accounts, *link.claiming_accounts)] == [
+        ANA,
+        named("9").account,
+    ]
     almost, hour = NOON + timedelta(minutes=59), NOON + timedelta(hours=1)
-    assert await links.for_owner(almost) == [link]
-    assert await links.for_owner(hour) == []
+    assert await links.list_for_owner(almost) == [link]
+    assert await links.list_for_owner(hour) == []
     assert await links.decide(link.token, hour, is_yes=True) is None
-    assert await people.scopes(SCOPE) == {SCOPE}
+    assert await people.load_visible_scopes(SCOPE) == {SCOPE}
     for _ in range(2):
-        assert (await links.agree(link.digest, ANA, almost)).token == link.token, "the same yes again changes nothing"
+        assert (await links.agree(link.digest, ANA, almost)).token == link.token, (
+            "the same yes again changes nothing"
+        )
     for _ in range(2):
         joined = await links.decide(f" {link.token.lower()} ", almost, is_yes=True)
         assert joined is not None
         assert joined.is_joined
     assert await links.decide(link.token, almost, is_yes=False) is None
-    assert await people.scopes(SCOPE) == {SCOPE, Scope.account("discord", "9")}
+    assert await people.load_visible_scopes(SCOPE) == {SCOPE, Scope.account("discord", "9")}
 
 
-async def test_after_a_no_and_after_a_new_claim_the_owners_yes_links_nobody(database: Database) -> None:
+async def test_after_a_no_and_after_a_new_claim_the_owners_yes_links_nobody(
+    database: Database,
+) -> None:
     links, people = Links(database, LET_IN), People(database)
     refused = await waiting(links)
     assert refused.token is not None
@@ -138,7 +150,7 @@ async def test_after_a_no_and_after_a_new_claim_the_owners_yes_links_nobody(data
     await links.claim(code, named("9"), THERE, NOON)
     for token in (refused.token, asked.token, "", "X"):
         assert await links.decide(token, NOON, is_yes=True) is None
-    assert await people.scopes(SCOPE) == {SCOPE}
+    assert await people.load_visible_scopes(SCOPE) == {SCOPE}
 
 
 async def test_no_word_of_the_owner_makes_an_account_the_owners(database: Database) -> None:
@@ -148,12 +160,14 @@ async def test_no_word_of_the_owner_makes_an_account_the_owners(database: Databa
     await people.set_owner([named("9").account], [])
     with pytest.raises(Refused, match="my owner's"):
         await links.decide(link.token, NOON, is_yes=True)
-    assert await people.scopes(SCOPE) == {SCOPE}
+    assert await people.load_visible_scopes(SCOPE) == {SCOPE}
 
 
-async def test_whoever_was_let_in_by_any_of_their_accounts_is_so_with_all(database: Database) -> None:
+async def test_whoever_was_let_in_by_any_of_their_accounts_is_so_with_all(
+    database: Database,
+) -> None:
     links, people = Links(database, ["telegram:1", "discord:2"]), People(database)
-    ask = await people.ask(named("9").account, "Nine", NOON)
+    ask = await people.request_pairing(named("9").account, "Nine", NOON)
     assert ask is not None
     await people.approve(ask.code, NOON)
     assert (await waiting(links)).is_joined, "who showed a code"
@@ -171,5 +185,5 @@ async def test_who_was_removed_is_not_let_in_until_the_owner_says_so(database: D
     token = (await links.agree(link.digest, ANA, NOON)).token
     assert token is not None
     await links.decide(token, NOON, is_yes=True)
-    assert not (await people.standing(ANA, SCOPE)).is_removed
-    assert not (await people.standing(named("2").account, SCOPE)).is_removed
+    assert not (await people.load_access(ANA, SCOPE)).is_removed
+    assert not (await people.load_access(named("2").account, SCOPE)).is_removed

@@ -1,6 +1,5 @@
-"""The contracts of Inbox and Outbox: accepted once, waiting until closed, nothing left afterwards but its id; each item
-leaves once, in the order of its address, also across a crash.
-"""
+"""The contracts of Inbox and Outbox: accepted once, waiting until closed, nothing left afterwards
+but its id; each item leaves once, in the order of its address, also across a crash."""
 
 from __future__ import annotations
 
@@ -12,14 +11,14 @@ from typing import Any
 import pytest
 
 from core.search.recall import Recall
-from core.store.mailbox import INTENDED, Inbox, InboxEntry, Outbox, OutboxCounts, OutboxItem
-from core.store.query import SearchQuery
+from core.store.mailbox import INTENT_MARK, Inbox, InboxEntry, Outbox, OutboxCounts, OutboxItem
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Address, Answer, Attachment, Button, Command, File
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.delivery_record import hold
 from tests.fixtures.samples import ANA, CHAT, NOON, inbound, message, opened
+from tests.fixtures.search_queries import search_query
 
 ELSEWHERE = Address(platform="telegram", chat_id="42", thread_id="7")
 
@@ -47,7 +46,7 @@ async def test_an_event_waits_as_it_came(inbox: Inbox) -> None:
     second = await inbox.accept(inbound("0"), NOON)
     assert first is not None
     assert second is not None
-    assert await inbox.waiting() == [
+    assert await inbox.list_waiting() == [
         InboxEntry(id=first, inbound=event, received_at=NOON + timedelta(seconds=1)),
         InboxEntry(id=second, inbound=inbound("0"), received_at=NOON),
     ]
@@ -59,13 +58,15 @@ async def test_an_event_is_accepted_once(inbox: Inbox) -> None:
     assert await inbox.accept(inbound("1", address=ELSEWHERE), NOON) is not None
 
 
-async def test_an_answered_message_is_known(inbox: Inbox, database: Database, clock: SteadyClock) -> None:
+async def test_an_answered_message_is_known(
+    inbox: Inbox, database: Database, clock: SteadyClock
+) -> None:
     conversations = Conversations(database, clock)
     made = await opened(conversations)
     entry = await inbox.accept(inbound("5"), NOON)
     assert entry is not None
     await conversations.append([message(made.id, external_id="5")], [entry])
-    assert await inbox.waiting() == []
+    assert await inbox.list_waiting() == []
     assert await inbox.accept(inbound("5"), NOON) is None
     assert await inbox.accept(inbound("5", address=ELSEWHERE), NOON) is not None
 
@@ -82,7 +83,7 @@ async def test_edits_deletions_and_presses_do_not_collide_with_messages(inbox: I
     entries = [await inbox.accept(event, NOON) for event in events]
     assert None not in entries
     assert [await inbox.accept(event, NOON) for event in events] == [None] * 5
-    assert [entry.inbound for entry in await inbox.waiting()] == events
+    assert [entry.inbound for entry in await inbox.list_waiting()] == events
 
 
 async def test_what_was_closed_without_a_message_is_not_taken_again(
@@ -93,7 +94,7 @@ async def test_what_was_closed_without_a_message_is_not_taken_again(
     assert entry is not None
     await inbox.close([entry])
     await inbox.close([entry])
-    assert await inbox.waiting() == []
+    assert await inbox.list_waiting() == []
     assert await inbox.accept(press, NOON) is None
     assert "button-secret" not in await _dump(database)
     clock.advance(days=31)
@@ -105,7 +106,8 @@ async def test_what_was_closed_without_a_message_is_not_taken_again(
 
 async def test_the_arguments_of_a_closed_command_are_gone(inbox: Inbox, database: Database) -> None:
     entry = await inbox.accept(
-        inbound(text="/approve K7WX2MAA", command=Command(name="approve", arguments="K7WX2MAA")), NOON
+        inbound(text="/approve K7WX2MAA", command=Command(name="approve", arguments="K7WX2MAA")),
+        NOON,
     )
     assert entry is not None
     assert "K7WX2MAA" in await _dump(database)
@@ -117,7 +119,7 @@ async def test_text_that_is_no_unicode_is_accepted(inbox: Inbox) -> None:
     event = inbound("\ud800", text="\udfff\0", sender=replace(inbound().sender, name="\ud83d"))
     assert await inbox.accept(event, NOON) is not None
     assert await inbox.accept(event, NOON) is None
-    (entry,) = await inbox.waiting()
+    (entry,) = await inbox.list_waiting()
     assert entry.inbound.text == "\ufffd\0"
 
 
@@ -167,38 +169,38 @@ async def filled(outbox: Outbox, *keys: str, address: Address = CHAT) -> None:
 
 
 async def due(outbox: Outbox, *platforms: str) -> list[str]:
-    return [found.key for found in await outbox.due(NOON, platforms or None)]
+    return [found.key for found in await outbox.list_due(NOON, platforms or None)]
 
 
 async def test_a_parcel_is_held_until_it_is_filled(outbox: Outbox) -> None:
     wanted = replace(outbox_item("a", OTHER), reply_to="", kind="reminder")
     held = await hold(outbox, replace(wanted, next_at=NOON))
     assert held == replace(wanted, id=held.id)
-    assert await outbox.due(NOON) == []
-    assert await outbox.next_at() is None
+    assert await outbox.list_due(NOON) == []
+    assert await outbox.find_next_due() is None
     assert await outbox.put(replace(wanted, answer=ANSWER, next_at=NOON))
-    assert await outbox.due(NOON - timedelta(microseconds=1)) == []
-    assert await outbox.due(NOON) == [replace(held, answer=ANSWER, next_at=NOON)]
+    assert await outbox.list_due(NOON - timedelta(microseconds=1)) == []
+    assert await outbox.list_due(NOON) == [replace(held, answer=ANSWER, next_at=NOON)]
     assert not await outbox.put(replace(wanted, answer=Answer(text="again"), next_at=LATER))
-    assert await outbox.due(NOON) == [replace(held, answer=ANSWER, next_at=NOON)]
+    assert await outbox.list_due(NOON) == [replace(held, answer=ANSWER, next_at=NOON)]
 
 
 async def test_what_was_posted_is_found_by_the_next_process(outbox: Outbox) -> None:
     await hold(outbox, outbox_item("a"))
-    await outbox.set_posted("a", ["501", "0501", INTENDED])
-    assert (await hold(outbox, outbox_item("a"))).posted == ("501", "0501", INTENDED)
+    await outbox.set_posted("a", ["501", "0501", INTENT_MARK])
+    assert (await hold(outbox, outbox_item("a"))).posted == ("501", "0501", INTENT_MARK)
 
 
 async def test_one_parcel_an_address_leaves_at_a_time_in_order(outbox: Outbox) -> None:
     await filled(outbox, "a1", "a2")
     await filled(outbox, "b1", "b2", address=OTHER)
     assert await due(outbox) == ["a1", "b1"]
-    assert [found.key for found in await outbox.due(NOON, limit=1)] == ["a1"]
-    await outbox.done("a1")
+    assert [found.key for found in await outbox.list_due(NOON, limit=1)] == ["a1"]
+    await outbox.mark_done("a1")
     assert await due(outbox) == ["a2", "b1"]
     await outbox.claim("b1")
     assert await due(outbox) == ["a2"]
-    await outbox.fail("b1", "gone")
+    await outbox.record_failure("b1", "gone")
     assert await due(outbox) == ["a2", "b2"]
 
 
@@ -219,20 +221,24 @@ async def test_what_is_for_other_platforms_takes_no_place(outbox: Outbox) -> Non
     assert await due(outbox, "telegram", "terminal") == ["t"]
     assert len(await due(outbox, "telegram", "discord")) == 50
     assert len(await due(outbox)) == 50
-    assert await outbox.due(NOON, ()) == []
+    assert await outbox.list_due(NOON, ()) == []
     assert await due(outbox, "tele", "disco%") == []
-    assert await outbox.next_at(("terminal",)) == LATER
-    assert await outbox.next_at(("terminal", "telegram")) == NOON
-    assert await outbox.next_at(("cron",)) is None
-    assert await outbox.next_at(()) is None
-    assert await outbox.next_at() == NOON
+    assert await outbox.find_next_due(("terminal",)) == LATER
+    assert await outbox.find_next_due(("terminal", "telegram")) == NOON
+    assert await outbox.find_next_due(("cron",)) is None
+    assert await outbox.find_next_due(()) is None
+    assert await outbox.find_next_due() == NOON
 
 
-async def test_an_answer_is_behind_older_ones_of_its_address_that_have_yet_to_leave(outbox: Outbox) -> None:
+async def test_an_answer_is_behind_older_ones_of_its_address_that_have_yet_to_leave(
+    outbox: Outbox,
+) -> None:
     await hold(outbox, outbox_item("working"))
     await filled(outbox, "a1", "a2")
     await filled(outbox, "b", address=OTHER)
-    assert [await outbox.is_behind(key) for key in ("working", "a1", "a2", "b", "unknown")] == [
+    assert [
+        await outbox.has_older_item(key) for key in ("working", "a1", "a2", "b", "unknown")
+    ] == [
         False,
         False,
         True,
@@ -240,44 +246,46 @@ async def test_an_answer_is_behind_older_ones_of_its_address_that_have_yet_to_le
         False,
     ]
     await outbox.claim("a1")
-    assert await outbox.is_behind("a2")
-    await outbox.fail("a1", "429", LATER)
-    assert await outbox.is_behind("a2")
-    await outbox.done("a1")
-    assert not await outbox.is_behind("a2")
+    assert await outbox.has_older_item("a2")
+    await outbox.record_failure("a1", "429", LATER)
+    assert await outbox.has_older_item("a2")
+    await outbox.mark_done("a1")
+    assert not await outbox.has_older_item("a2")
     await outbox.put(answered("working", next_at=None))
-    assert await outbox.is_behind("a2")
-    await outbox.fail("working", "gone")
-    assert not await outbox.is_behind("a2")
+    assert await outbox.has_older_item("a2")
+    await outbox.record_failure("working", "gone")
+    assert not await outbox.has_older_item("a2")
 
 
 async def test_a_failed_delivery_waits_and_counts(outbox: Outbox) -> None:
     await filled(outbox, "a1", "a2")
-    await outbox.fail("a1", "429", LATER)
-    assert await outbox.due(NOON) == []
-    assert await outbox.next_at() == LATER
-    (found,) = await outbox.due(LATER)
+    await outbox.record_failure("a1", "429", LATER)
+    assert await outbox.list_due(NOON) == []
+    assert await outbox.find_next_due() == LATER
+    (found,) = await outbox.list_due(LATER)
     assert (found.key, found.attempts, found.answer) == ("a1", 1, ANSWER)
 
 
 async def test_nothing_leaves_twice(outbox: Outbox, database: Database) -> None:
     await filled(outbox, "a")
-    await outbox.done("a")
+    await outbox.mark_done("a")
     again = await hold(outbox, outbox_item("a"))
     assert again.is_over
     assert again.answer is None
     await outbox.put(answered("a"))
-    await outbox.fail("a", "late", NOON)
+    await outbox.record_failure("a", "late", NOON)
     await outbox.recover(NOON)
-    assert await outbox.due(NOON) == []
-    payloads = await database.read(lambda connection: connection.execute("SELECT payload FROM outbox").fetchall())
+    assert await outbox.list_due(NOON) == []
+    payloads = await database.read(
+        lambda connection: connection.execute("SELECT payload FROM outbox").fetchall()
+    )
     assert [tuple(row) for row in payloads] == [(None,)]
 
 
 async def test_what_cannot_be_delivered_is_kept_for_the_owner(outbox: Outbox) -> None:
     await filled(outbox, "a")
-    await outbox.fail("a", "the bot was blocked")
-    assert await outbox.due(NOON) == []
+    await outbox.record_failure("a", "the bot was blocked")
+    assert await outbox.list_due(NOON) == []
     dead = await hold(outbox, outbox_item("a"))
     assert dead.is_over
     assert dead.answer == ANSWER
@@ -286,14 +294,14 @@ async def test_what_cannot_be_delivered_is_kept_for_the_owner(outbox: Outbox) ->
 async def test_a_dead_process_gives_its_parcels_back(outbox: Outbox) -> None:
     await filled(outbox, "claimed", "postponed")
     await outbox.claim("claimed")
-    await outbox.fail("postponed", "429", LATER)
+    await outbox.record_failure("postponed", "429", LATER)
     await hold(outbox, replace(outbox_item("turn", OTHER), kind="reminder"))
-    assert await outbox.due(LATER) == []
+    assert await outbox.list_due(LATER) == []
     await outbox.recover(NOON)
     assert await due(outbox) == ["claimed"]
-    await outbox.done("claimed")
-    assert await outbox.next_at() == LATER
-    assert await outbox.counts() == OutboxCounts(held=1, due=1, dead=0)
+    await outbox.mark_done("claimed")
+    assert await outbox.find_next_due() == LATER
+    assert await outbox.count_items() == OutboxCounts(held=1, due=1, dead=0)
 
 
 async def test_an_answer_that_nothing_works_on_any_more_is_buried(
@@ -309,44 +317,53 @@ async def test_an_answer_that_nothing_works_on_any_more_is_buried(
     await hold(outbox, replace(outbox_item("job:1:x"), kind="reminder"))
     await filled(outbox, "filled")
     await outbox.recover(NOON)
-    assert await outbox.counts() == OutboxCounts(held=2, due=1, dead=2)
+    assert await outbox.count_items() == OutboxCounts(held=2, due=1, dead=2)
     dead = await database.read(
         lambda connection: [
             tuple(row)
-            for row in connection.execute("SELECT key, error FROM outbox WHERE dead_at IS NOT NULL ORDER BY key")
+            for row in connection.execute(
+                "SELECT key, error FROM outbox WHERE dead_at IS NOT NULL ORDER BY key"
+            )
         ]
     )
     assert dead == [
         ("turn:discord:9/8:message:77", "expired: the process ended before it was answered"),
         ("turn:telegram:42:message:2", "expired: the process ended before it was answered"),
     ]
-    await inbox.close([entry.id for entry in await inbox.waiting()])
+    await inbox.close([entry.id for entry in await inbox.list_waiting()])
     await outbox.recover(NOON)
-    assert await outbox.counts() == OutboxCounts(held=1, due=1, dead=3)
+    assert await outbox.count_items() == OutboxCounts(held=1, due=1, dead=3)
 
 
 async def test_delivered_keys_are_let_go_after_a_month(outbox: Outbox, clock: SteadyClock) -> None:
     await filled(outbox, "a", "b")
-    await outbox.done("a")
-    await outbox.fail("b", "gone")
+    await outbox.mark_done("a")
+    await outbox.record_failure("b", "gone")
     clock.advance(days=29)
     await outbox.recover(clock.now())
     assert (await hold(outbox, outbox_item("a"))).is_over
     clock.advance(days=2)
     await outbox.recover(clock.now())
     assert not (await hold(outbox, outbox_item("a"))).is_over
-    assert await outbox.counts() == OutboxCounts(held=1, due=0, dead=1)
+    assert await outbox.count_items() == OutboxCounts(held=1, due=0, dead=1)
 
 
 async def test_an_empty_outbox(outbox: Outbox) -> None:
-    assert await outbox.counts() == OutboxCounts(held=0, due=0, dead=0)
-    assert await outbox.next_at() is None
-    for change in (outbox.done("x"), outbox.claim("x"), outbox.fail("x", ""), outbox.set_posted("x", ["1"])):
+    assert await outbox.count_items() == OutboxCounts(held=0, due=0, dead=0)
+    assert await outbox.find_next_due() is None
+    for change in (
+        outbox.mark_done("x"),
+        outbox.claim("x"),
+        outbox.record_failure("x", ""),
+        outbox.set_posted("x", ["1"]),
+    ):
         await change
-    assert await outbox.due(NOON) == []
+    assert await outbox.list_due(NOON) == []
 
 
-async def test_an_answer_that_has_left_can_be_opened_on_its_platform(database: Database, clock: SteadyClock) -> None:
+async def test_an_answer_that_has_left_can_be_opened_on_its_platform(
+    database: Database, clock: SteadyClock
+) -> None:
     outbox, inbox, recall = Outbox(database, clock), Inbox(database, clock), Recall(database, clock)
     conversations = Conversations(database, clock)
     base = "https://discord.com/channels/5/9/"
@@ -354,17 +371,21 @@ async def test_an_answer_that_has_left_can_be_opened_on_its_platform(database: D
     opened_session = await opened(conversations)
     asked = message(opened_session.id, "when does the ferry leave?", external_id="700")
     answer = message(opened_session.id, "the ferry leaves at nine", role="assistant", sender=None)
-    await conversations.append([asked, answer], outbox_item=replace(outbox_item("a"), answer=ANSWER))
-    query = SearchQuery(scopes=frozenset({ANA}), text="ferry", messages=2)
+    await conversations.append(
+        [asked, answer], outbox_item=replace(outbox_item("a"), answer=ANSWER)
+    )
+    query = search_query(scopes=frozenset({ANA}), text="ferry", messages=2)
 
     async def links() -> set[str | None]:
         return {hit.link for hit in (await recall.recall(query)).messages}
 
     assert await links() == {f"{base}700", None}
     await outbox.set_posted("a", ["701", "702"])
-    await outbox.done("a")
+    await outbox.mark_done("a")
     assert await links() == {f"{base}700", f"{base}701"}
     ids = {hit.external_id for hit in (await recall.recall(query)).messages}
     assert ids == {"700", None}, "what an import goes by stays as it is"
-    (window,) = [found.window for found in (await recall.recall(replace(query, text="in:1"))).sessions]
+    (window,) = [
+        found.window for found in (await recall.recall(replace(query, text="in:1"))).sessions
+    ]
     assert [item.link for item in window] == [f"{base}700", f"{base}701"]

@@ -15,7 +15,9 @@ from tests.fixtures.samples import ANA, BOB, NOON, message, opened
 
 async def test_versions_come_back_as_they_were_logged(database: Database) -> None:
     notes = Notes(database)
-    first = NoteChange(scope=ANA, target="memory", action="add", before=None, after="§ a\ud800", at=NOON)
+    first = NoteChange(
+        scope=ANA, target="memory", action="add", before=None, after="§ a\ud800", at=NOON
+    )
     second = NoteChange(
         scope=BOB,
         target="user",
@@ -26,21 +28,27 @@ async def test_versions_come_back_as_they_were_logged(database: Database) -> Non
         account=Account(platform="discord", user_id="7"),
         message_id=12,
     )
-    await notes.log(first)
-    await notes.log(second)
-    latest, earlier = await notes.changes(frozenset((ANA, BOB)))
+    await notes.log_changes(first)
+    await notes.log_changes(second)
+    latest, earlier = await notes.list_changes(frozenset((ANA, BOB)))
     assert latest == replace(second, id=latest.id)
     assert earlier == replace(first, id=earlier.id, after="§ a\ufffd")
-    assert await notes.changes(frozenset((ANA,))) == [earlier]
-    assert await notes.changes(frozenset((ANA, BOB)), limit=1) == [latest]
-    assert await notes.changes(frozenset((ANA, BOB)), limit=-1) == []
+    assert await notes.list_changes(frozenset((ANA,))) == [earlier]
+    assert await notes.list_changes(frozenset((ANA, BOB)), limit=1) == [latest]
+    assert await notes.list_changes(frozenset((ANA, BOB)), limit=-1) == []
 
 
-async def test_a_message_is_told_only_where_it_may_be_seen(database: Database, clock: SteadyClock) -> None:
+async def test_a_message_is_told_only_where_it_may_be_seen(
+    database: Database, clock: SteadyClock
+) -> None:
     conversations, notes = Conversations(database, clock), Notes(database)
     session = await opened(conversations)
     (said,) = await conversations.append([message(session.id, "The code is 4711")])
-    noted = NoteChange(scope=BOB, target="user", action="add", before=None, after="x", at=NOON, message_id=said.id)
-    await notes.log(noted)
-    assert [change.said for change in await notes.changes(frozenset((BOB,)))] == [""]
-    assert [change.said for change in await notes.changes(frozenset((ANA, BOB)))] == ["The code is 4711"]
+    noted = NoteChange(
+        scope=BOB, target="user", action="add", before=None, after="x", at=NOON, message_id=said.id
+    )
+    await notes.log_changes(noted)
+    assert [change.source_text for change in await notes.list_changes(frozenset((BOB,)))] == [""]
+    assert [change.source_text for change in await notes.list_changes(frozenset((ANA, BOB)))] == [
+        "The code is 4711"
+    ]

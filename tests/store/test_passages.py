@@ -1,18 +1,17 @@
-"""Recent sessions: one for each lineage, the last that may be listed, whatever stands in its way."""
+"""Recent sessions: one for each lineage, the last that may be listed, whatever stands in its
+way."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import pytest
 
 from core.search.recall import Recall
-from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.search_queries import search_query, with_fields
 from tests.fixtures.stored_history import ANA, ROOM, StoredHistory
 
-MINE = SearchQuery(scopes=frozenset({ANA}), limit=10)
+MINE = search_query(scopes=frozenset({ANA}), sessions=10)
 ENDLESS = 2**63 - 1
 
 
@@ -27,12 +26,14 @@ def recall(database: Database, clock: SteadyClock) -> Recall:
 
 
 async def _browsed(recall: Recall, **changes: object) -> list[int]:
-    findings = await recall.recall(replace(MINE, **changes))  # type: ignore[arg-type]
+    findings = await recall.recall(with_fields(MINE, **changes))
     assert findings.shape == "browse"
     return [found.session.id for found in findings.sessions]
 
 
-async def test_a_session_resumed_at_two_places_is_listed_once(stored: StoredHistory, recall: Recall) -> None:
+async def test_a_session_resumed_at_two_places_is_listed_once(
+    stored: StoredHistory, recall: Recall
+) -> None:
     first = (await stored.session(["the ferry"]))[0]
     await stored.session(["and then"], parent_id=first, platform="discord")
     last = (await stored.session(["again"], parent_id=first, platform="terminal"))[0]
@@ -51,7 +52,9 @@ async def test_a_lineage_is_one_also_over_a_session_in_which_nothing_was_said(
     assert await _browsed(recall) == [last]
 
 
-async def test_a_lineage_over_two_scopes_is_one_for_who_sees_both(stored: StoredHistory, recall: Recall) -> None:
+async def test_a_lineage_over_two_scopes_is_one_for_who_sees_both(
+    stored: StoredHistory, recall: Recall
+) -> None:
     mine = (await stored.session(["the ferry"]))[0]
     ours = (await stored.session(["for all"], parent_id=mine, scope=ROOM))[0]
     assert await _browsed(recall, scopes=frozenset({ANA, ROOM})) == [ours]
@@ -59,29 +62,37 @@ async def test_a_lineage_over_two_scopes_is_one_for_who_sees_both(stored: Stored
     assert await _browsed(recall, scopes=frozenset({ROOM})) == [ours]
 
 
-async def test_what_the_filters_leave_out_stands_for_nothing(stored: StoredHistory, recall: Recall) -> None:
+async def test_what_the_filters_leave_out_stands_for_nothing(
+    stored: StoredHistory, recall: Recall
+) -> None:
     first = (await stored.session(["the ferry"], platform="telegram", title="Travel"))[0]
-    child = (await stored.session(["and then"], parent_id=first, platform="discord", title="Work"))[0]
+    child = (await stored.session(["and then"], parent_id=first, platform="discord", title="Work"))[
+        0
+    ]
     assert await _browsed(recall, platforms=("telegram",)) == [first]
     assert await _browsed(recall, platforms=("discord",)) == [child]
     assert await _browsed(recall, title="travel") == [first]
 
 
-async def test_behind_a_session_in_the_window_its_parent_is_listed(stored: StoredHistory, recall: Recall) -> None:
+async def test_behind_a_session_in_the_window_its_parent_is_listed(
+    stored: StoredHistory, recall: Recall
+) -> None:
     parent, *_ = await stored.session(["the ferry"])
     child, *_ = await stored.session(["and then"], parent_id=parent)
     assert await _browsed(recall, hidden=((child, 0, ENDLESS),)) == [parent]
 
 
-async def test_a_session_with_other_filters_gives_what_they_let_through(stored: StoredHistory, recall: Recall) -> None:
+async def test_a_session_with_other_filters_gives_what_they_let_through(
+    stored: StoredHistory, recall: Recall
+) -> None:
     session, *ids = await stored.session(["one", "two", "three"], platform="discord")
     await stored.session(["elsewhere"], platform="telegram")
 
     async def found(**changes: object) -> list[int]:
-        findings = await recall.recall(replace(MINE, session=session, **changes))  # type: ignore[arg-type]
+        findings = await recall.recall(with_fields(MINE, session_id=session, **changes))
         return [hit.message_id for each in findings.sessions for hit in each.matches]
 
-    whole = await recall.recall(replace(MINE, session=session))
+    whole = await recall.recall(with_fields(MINE, session_id=session))
     assert whole.shape == "read"
     between = whole.sessions[0].window[1].at
     assert await found(after=between) == [ids[2], ids[1]]
@@ -100,7 +111,7 @@ async def test_an_old_session_is_looked_into_behind_a_thousand_newer_ones(
         SELECT n, 1, 1, 1800000000 + n, 1800000000 + n, 1800000000 + n FROM numbers
         """
     )
-    findings = await recall.recall(replace(MINE, session=session, roles=("user",)))
+    findings = await recall.recall(with_fields(MINE, session_id=session, roles=("user",)))
     assert [hit.message_id for each in findings.sessions for hit in each.matches] == [message]
 
 
@@ -108,6 +119,6 @@ async def test_a_session_of_others_names_no_lineage(stored: StoredHistory, recal
     mine, *_ = await stored.session(["the ferry"])
     await stored.session(["the ferry of all"], parent_id=mine, scope=ROOM)
     for changes in ({"text": "ferry"}, {"roles": ("user",)}, {}):
-        asked = replace(MINE, scopes=frozenset({ROOM}), session=mine, **changes)
-        absent = replace(asked, session=987)
+        asked = with_fields(MINE, scopes=frozenset({ROOM}), session_id=mine, **changes)
+        absent = with_fields(asked, session_id=987)
         assert (await recall.recall(asked)).sessions == (await recall.recall(absent)).sessions == ()

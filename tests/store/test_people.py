@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.store.people import ALPHABET, People, Standing
+from core.store.people import ALPHABET, AccountAccess, People
 from core.store.sqlite.database import Database
 from core.types import Account, Scope
 from tests.fixtures.samples import NOON
@@ -17,8 +17,8 @@ TERMINAL = Account(platform="terminal", user_id="local")
 TELEGRAM = Account(platform="telegram", user_id="1")
 DISCORD = Account(platform="discord", user_id="1")
 STRANGER = Account(platform="telegram", user_id="99")
-ROOM = Scope.room("telegram", "-5")
-OWN = Scope.room("telegram", "-6")
+ROOM = Scope.group("telegram", "-5")
+OWN = Scope.group("telegram", "-6")
 
 
 @pytest.fixture
@@ -30,8 +30,8 @@ def of(*accounts: Account) -> frozenset[Scope]:
     return frozenset(Scope.account(account.platform, account.user_id) for account in accounts)
 
 
-async def standing(people: People, account: Account) -> Standing:
-    return await people.standing(account, Scope.account(account.platform, account.user_id))
+async def standing(people: People, account: Account) -> AccountAccess:
+    return await people.load_access(account, Scope.account(account.platform, account.user_id))
 
 
 async def is_owner(people: People, account: Account) -> bool:
@@ -39,15 +39,15 @@ async def is_owner(people: People, account: Account) -> bool:
 
 
 async def is_admitted(people: People, account: Account) -> bool:
-    return (await standing(people, account)).is_admitted
+    return (await standing(people, account)).is_approved
 
 
 async def seen(people: People, account: Account) -> frozenset[Scope]:
-    return await people.scopes(Scope.account(account.platform, account.user_id))
+    return await people.load_visible_scopes(Scope.account(account.platform, account.user_id))
 
 
 async def code_for(people: People, account: Account) -> str:
-    pairing = await people.ask(account, "name", NOON)
+    pairing = await people.request_pairing(account, "name", NOON)
     assert pairing is not None
     return pairing.code
 
@@ -73,7 +73,9 @@ async def test_an_account_not_listed_any_more_becomes_its_own_person(people: Peo
     assert await seen(people, TERMINAL) == of(TERMINAL, TELEGRAM) | {OWN}
 
 
-async def test_naming_the_same_owner_again_writes_nothing(people: People, database: Database) -> None:
+async def test_naming_the_same_owner_again_writes_nothing(
+    people: People, database: Database
+) -> None:
     await people.set_owner([TELEGRAM], [OWN])
     async with Database.open(database.path) as other:
         before = await database.data_version()
@@ -85,73 +87,86 @@ async def test_naming_the_same_owner_again_writes_nothing(people: People, databa
 
 async def test_a_room_sees_itself_unless_it_is_the_owners_own(people: People) -> None:
     await people.set_owner([TELEGRAM], [OWN])
-    assert await people.scopes(ROOM) == {ROOM}
-    assert await people.scopes(OWN) == of(TERMINAL, TELEGRAM) | {OWN}
+    assert await people.load_visible_scopes(ROOM) == {ROOM}
+    assert await people.load_visible_scopes(OWN) == of(TERMINAL, TELEGRAM) | {OWN}
 
 
 @pytest.mark.parametrize(
-    "key", ["", "account", "account:", "account:telegram", "account:telegram:", "person:1", "rooms:x"]
+    "key",
+    ["", "account", "account:", "account:telegram", "account:telegram:", "person:1", "rooms:x"],
 )
 async def test_what_is_no_scope_sees_nothing(people: People, key: str) -> None:
     await people.set_owner([TELEGRAM], [OWN])
-    assert await people.scopes(Scope(key=key)) == frozenset()
+    assert await people.load_visible_scopes(Scope(key=key)) == frozenset()
 
 
 async def test_an_unknown_account_sees_its_own_scope(people: People) -> None:
     assert await seen(people, STRANGER) == of(STRANGER)
-    assert await people.scopes(Scope(key="account:telegram:a:b")) == {Scope(key="account:telegram:a:b")}
+    assert await people.load_visible_scopes(Scope(key="account:telegram:a:b")) == {
+        Scope(key="account:telegram:a:b")
+    }
 
 
-async def test_a_greeted_account_is_a_person_but_not_admitted(people: People, database: Database) -> None:
+async def test_a_greeted_account_is_a_person_but_not_admitted(
+    people: People, database: Database
+) -> None:
     for name in ("Bob", "Bob the \ud800"):
-        await people.greet(STRANGER, name)
+        await people.record_name(STRANGER, name)
     assert not await is_admitted(people, STRANGER)
     assert await seen(people, STRANGER) == of(STRANGER)
-    found = await database.read(lambda connection: connection.execute("SELECT name FROM accounts").fetchall())
+    found = await database.read(
+        lambda connection: connection.execute("SELECT name FROM accounts").fetchall()
+    )
     assert [row["name"] for row in found] == ["Bob the \ufffd"]
-    await people.greet(TELEGRAM, "Ana")
+    await people.record_name(TELEGRAM, "Ana")
     await people.set_owner([TELEGRAM], [])
     assert await is_owner(people, TELEGRAM)
 
 
 async def test_a_stranger_is_admitted_by_code(people: People) -> None:
-    pairing = await people.ask(STRANGER, "Bob", NOON)
+    pairing = await people.request_pairing(STRANGER, "Bob", NOON)
     assert pairing is not None
     assert len(pairing.code) == 8
     assert set(pairing.code) <= set(ALPHABET)
-    assert await people.pending(NOON) == [pairing]
+    assert await people.list_pending(NOON) == [pairing]
     assert not await is_admitted(people, STRANGER)
     typed = f" {pairing.code[:4].lower()}-{pairing.code[4:]} "
     assert await people.approve(typed, NOON) == pairing
     assert await is_admitted(people, STRANGER)
     assert not await is_owner(people, STRANGER)
-    assert await people.pending(NOON) == []
+    assert await people.list_pending(NOON) == []
     assert await people.approve(pairing.code, NOON) is None
 
 
 async def test_a_code_is_good_for_an_hour_and_there_is_one_an_hour(people: People) -> None:
-    pairing = await people.ask(STRANGER, "Bob", NOON)
+    pairing = await people.request_pairing(STRANGER, "Bob", NOON)
     assert pairing is not None
     almost, hour = NOON + timedelta(minutes=59), NOON + timedelta(hours=1)
     assert pairing.expires_at == hour
-    assert await people.ask(STRANGER, "Bob", almost) is None
-    assert await people.ask(Account(platform="discord", user_id="99"), "Bob", almost) is not None
+    assert await people.request_pairing(STRANGER, "Bob", almost) is None
+    assert (
+        await people.request_pairing(Account(platform="discord", user_id="99"), "Bob", almost)
+        is not None
+    )
     assert await people.approve(pairing.code, hour) is None
-    again = await people.ask(STRANGER, "Bob", hour)
+    again = await people.request_pairing(STRANGER, "Bob", hour)
     assert again is not None
     assert again.code != pairing.code
     assert await people.approve(again.code, hour) == again
 
 
 async def test_at_most_twenty_requests_are_pending(people: People) -> None:
-    asked = [await people.ask(Account(platform="telegram", user_id=str(n)), "x", NOON) for n in range(21)]
+    asked = [
+        await people.request_pairing(Account(platform="telegram", user_id=str(n)), "x", NOON)
+        for n in range(21)
+    ]
     assert [pairing is None for pairing in asked] == [False] * 20 + [True]
     assert asked[0] is not None
     await people.approve(asked[0].code, NOON)
-    assert await people.ask(STRANGER, "x", NOON) is not None
-    assert len(await people.pending(NOON)) == 20
-    assert await people.pending(NOON + timedelta(hours=1)) == []
-    assert await people.ask(TELEGRAM, "x", NOON + timedelta(hours=1)) is not None
+    assert await people.request_pairing(STRANGER, "x", NOON) is not None
+    assert len(await people.list_pending(NOON)) == 20
+    assert await people.list_pending(NOON + timedelta(hours=1)) == []
+    assert await people.request_pairing(TELEGRAM, "x", NOON + timedelta(hours=1)) is not None
 
 
 async def test_an_owner_approved_at_the_command_line_stays_across_starts(people: People) -> None:
@@ -166,25 +181,25 @@ async def test_an_owner_approved_at_the_command_line_stays_across_starts(people:
 
 
 async def test_a_moved_room_keeps_its_scope(people: People) -> None:
-    assert await people.scopes(ROOM) == {ROOM}
-    await people.moved("telegram", "-5", "-1005")
-    await people.moved("telegram", "-1005", "-2005")
-    await people.moved("telegram", "-1005", "-2005")
+    assert await people.load_visible_scopes(ROOM) == {ROOM}
+    await people.migrate_group("telegram", "-5", "-1005")
+    await people.migrate_group("telegram", "-1005", "-2005")
+    await people.migrate_group("telegram", "-1005", "-2005")
     for chat in ("-5", "-1005", "-2005"):
-        assert (await people.standing(STRANGER, Scope.room("telegram", chat))).scope == ROOM
-        assert await people.scopes(Scope.room("telegram", chat)) == {ROOM}
-    elsewhere = Scope.room("discord", "-1005")
-    assert await people.scopes(elsewhere) == {elsewhere}
+        assert (await people.load_access(STRANGER, Scope.group("telegram", chat))).scope == ROOM
+        assert await people.load_visible_scopes(Scope.group("telegram", chat)) == {ROOM}
+    elsewhere = Scope.group("discord", "-1005")
+    assert await people.load_visible_scopes(elsewhere) == {elsewhere}
 
 
 async def test_moves_told_backwards_or_in_a_circle_end_somewhere(people: People) -> None:
-    first = {Scope.room("telegram", "a")}
-    await people.moved("telegram", "b", "c")
-    await people.moved("telegram", "a", "b")
-    assert await people.scopes(Scope.room("telegram", "c")) == first
-    await people.moved("telegram", "c", "a")
-    await people.moved("telegram", "a", "a")
-    assert await people.scopes(Scope.room("telegram", "c")) == first
+    first = {Scope.group("telegram", "a")}
+    await people.migrate_group("telegram", "b", "c")
+    await people.migrate_group("telegram", "a", "b")
+    assert await people.load_visible_scopes(Scope.group("telegram", "c")) == first
+    await people.migrate_group("telegram", "c", "a")
+    await people.migrate_group("telegram", "a", "a")
+    assert await people.load_visible_scopes(Scope.group("telegram", "c")) == first
 
 
 def generation(number: int) -> Scope:
@@ -195,52 +210,57 @@ async def test_a_room_that_ceases_to_be_the_owners_begins_anew(people: People) -
     await people.set_owner([TELEGRAM], [OWN])
     for _ in range(2):
         await people.set_owner([TELEGRAM], [])
-        assert await people.scopes(OWN) == {generation(2)}
-        assert (await people.standing(STRANGER, OWN)).scope == generation(2)
+        assert await people.load_visible_scopes(OWN) == {generation(2)}
+        assert (await people.load_access(STRANGER, OWN)).scope == generation(2)
         assert await seen(people, TELEGRAM) == of(TERMINAL, TELEGRAM) | {OWN}, (
             "what was said there before is the owner's"
         )
     await people.set_owner([TELEGRAM], [OWN])
     everything = of(TERMINAL, TELEGRAM) | {OWN, generation(2)}
-    assert await people.scopes(OWN) == await seen(people, TELEGRAM) == everything
+    assert await people.load_visible_scopes(OWN) == await seen(people, TELEGRAM) == everything
     await people.set_owner([TELEGRAM], [])
-    assert await people.scopes(OWN) == {generation(3)}
+    assert await people.load_visible_scopes(OWN) == {generation(3)}
     assert await seen(people, TELEGRAM) == everything
 
 
 @pytest.mark.parametrize("is_moved_first", [False, True])
-async def test_a_room_that_moves_takes_its_generation_along(people: People, is_moved_first: bool) -> None:
-    moved = Scope.room("telegram", "-1006")
+async def test_a_room_that_moves_takes_its_generation_along(
+    people: People, is_moved_first: bool
+) -> None:
+    moved = Scope.group("telegram", "-1006")
     await people.set_owner([TELEGRAM], [OWN])
     if is_moved_first:
-        await people.moved("telegram", "-6", "-1006")
+        await people.migrate_group("telegram", "-6", "-1006")
     await people.set_owner([TELEGRAM], [])
     for old, new in (("-6", "-1006"), ("-1006", "-6")):
-        await people.moved("telegram", old, new)
+        await people.migrate_group("telegram", old, new)
         for room in (OWN, moved):
-            assert await people.scopes(room) == {generation(2)}
-            assert (await people.standing(STRANGER, room)).scope == generation(2)
+            assert await people.load_visible_scopes(room) == {generation(2)}
+            assert (await people.load_access(STRANGER, room)).scope == generation(2)
     assert await seen(people, TELEGRAM) == of(TERMINAL, TELEGRAM) | {OWN}
     await people.set_owner([TELEGRAM], [moved])
-    assert await people.scopes(OWN) == of(TERMINAL, TELEGRAM) | {OWN, generation(2)}
+    assert await people.load_visible_scopes(OWN) == of(TERMINAL, TELEGRAM) | {OWN, generation(2)}
 
 
 async def test_of_the_owners_one_room_parts_and_the_other_stays(people: People) -> None:
     await people.set_owner([TELEGRAM], [OWN, ROOM])
     await people.set_owner([TELEGRAM], [ROOM])
-    assert await people.scopes(ROOM) == of(TERMINAL, TELEGRAM) | {OWN, ROOM}
-    assert await people.scopes(OWN) == {generation(2)}
+    assert await people.load_visible_scopes(ROOM) == of(TERMINAL, TELEGRAM) | {OWN, ROOM}
+    assert await people.load_visible_scopes(OWN) == {generation(2)}
 
 
 async def test_an_own_room_stays_the_owners_through_a_move(people: People) -> None:
     everything = of(TERMINAL, TELEGRAM) | {OWN}
     await people.set_owner([TELEGRAM], [OWN])
-    await people.moved("telegram", "-6", "-1006")
-    moved = Scope.room("telegram", "-1006")
-    assert await people.scopes(moved) == everything
+    await people.migrate_group("telegram", "-6", "-1006")
+    moved = Scope.group("telegram", "-1006")
+    assert await people.load_visible_scopes(moved) == everything
     await people.set_owner([TELEGRAM], [moved])
-    assert await people.scopes(moved) == everything
-    await people.set_owner([TELEGRAM], [Scope.room("telegram", "-1007")])
-    await people.moved("telegram", "-6", "-1007")
+    assert await people.load_visible_scopes(moved) == everything
+    await people.set_owner([TELEGRAM], [Scope.group("telegram", "-1007")])
+    await people.migrate_group("telegram", "-6", "-1007")
     # The id in the settings changed before Telegram has told of the move.
-    assert await people.scopes(OWN) == everything | {generation(2), Scope.room("telegram", "-1007")}
+    assert await people.load_visible_scopes(OWN) == everything | {
+        generation(2),
+        Scope.group("telegram", "-1007"),
+    }

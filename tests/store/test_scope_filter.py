@@ -14,11 +14,11 @@ from core.store.jobs import Job, JobMessages, Jobs
 from core.store.mailbox import Outbox, OutboxItem
 from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote
 from core.store.people import People
-from core.store.rows import scope_parameter, visible
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.store.usage import ModelCall, UsageLog
-from core.types import Address, Answer, Message, Payer, Scope, Session, Usage
+from core.store.usage_and_limits import ModelCall, UsageLog
+from core.store.visibility import scope_parameter, visible
+from core.types import Address, Answer, BillingScope, Message, Scope, Session, Usage
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, BOB, CHAT, NOON, inbound, message, opened
 
@@ -28,13 +28,19 @@ WRONG: dict[str, Scopes] = {
     "nobody": frozenset(),
     "another account": frozenset((BOB,)),
     "the same number on another platform": frozenset((Scope.account("discord", "42"),)),
-    "a room of the same number": frozenset((Scope.room("telegram", "42"),)),
+    "a room of the same number": frozenset((Scope.group("telegram", "42"),)),
     "a prefix": frozenset((Scope(key="account:telegram:4"),)),
-    "a longer key": frozenset((Scope(key="account:telegram:421"), Scope(key="account:telegram:42 "))),
-    "a NUL behind the key": frozenset((Scope(key="account:telegram:42\0"), Scope(key="account:telegram:42\0x"))),
+    "a longer key": frozenset(
+        (Scope(key="account:telegram:421"), Scope(key="account:telegram:42 "))
+    ),
+    "a NUL behind the key": frozenset(
+        (Scope(key="account:telegram:42\0"), Scope(key="account:telegram:42\0x"))
+    ),
     "another case": frozenset((Scope(key="Account:Telegram:42"),)),
     "patterns": frozenset((Scope(key="%"), Scope(key="*"), Scope(key="account:telegram:__"))),
-    "SQL and JSON": frozenset((Scope(key="') OR 1=1 --"), Scope(key='"]'), Scope(key='","account:telegram:42","'))),
+    "SQL and JSON": frozenset(
+        (Scope(key="') OR 1=1 --"), Scope(key='"]'), Scope(key='","account:telegram:42","'))
+    ),
     "no Unicode": frozenset((Scope(key="account:telegram:42\ud800"),)),
     "nothing": frozenset((Scope(key=""),)),
     "everybody else": frozenset(Scope.account("telegram", str(n)) for n in range(1000) if n != 42),
@@ -52,34 +58,49 @@ class _Kept:
 
 @pytest.fixture
 async def kept(database: Database, clock: SteadyClock) -> _Kept:
-    """One of everything, all of it Ana's; and something of Bob's, so that the wrong scopes exist too."""
+    """One of everything, all of it Ana's; and something of Bob's, so that the wrong scopes exist
+    too."""
     conversations = Conversations(database, clock)
     jobs, notes = Jobs(database), Notes(database)
     session = await opened(conversations, "secret", title="secret title")
-    await conversations.append([message(session.id, "more", usage=Usage(input=1), external_id="70")])
+    await conversations.append(
+        [message(session.id, "more", usage=Usage(input=1), external_id="70")]
+    )
     calls = UsageLog(database)
-    used, payer = Usage(input=1, cache_write=1), Payer(session_id=session.id)
-    await calls.keep(ModelCall(kind="chat", model="m", usage=used, at=NOON, payer=payer))
+    used, payer = Usage(input=1, cache_write=1), BillingScope(session_id=session.id)
+    await calls.log(ModelCall(kind="chat", model="m", usage=used, at=NOON, billing=payer))
     schedule = Schedule(zone="UTC", at=NOON)
-    job = await jobs.add(Job(schedule=schedule, text="x", target=CHAT, scope=ANA, created_at=NOON, next_at=NOON))
+    job = await jobs.add(
+        Job(schedule=schedule, text="x", target=CHAT, scope=ANA, created_at=NOON, next_at=NOON)
+    )
     delivered = JobMessages(clock=clock, incognito=IncognitoRegistry(), model="m")
-    outbox, told = Outbox(database, clock, delivered.keep), Answer(text="secret reminder")
-    await outbox.put(OutboxItem(key=f"job:{job.id}:now", kind="reminder", address=CHAT, answer=told))
-    await outbox.done(f"job:{job.id}:now")
+    outbox, told = Outbox(database, clock, delivered.store_delivery), Answer(text="secret reminder")
+    await outbox.put(
+        OutboxItem(key=f"job:{job.id}:now", kind="reminder", address=CHAT, answer=told)
+    )
+    await outbox.mark_done(f"job:{job.id}:now")
     for scope in (ANA, BOB):
-        change = NoteChange(scope=scope, target="user", action="add", before=None, after="x", at=NOON)
-        await notes.log(replace(change, is_insisted=True, message_id=1, address=CHAT, external_id="7"))
-        aside = PendingNote(scope=scope, target="user", operations=(Operation(action="add"),), reason="x", at=NOON)
+        change = NoteChange(
+            scope=scope, target="user", action="add", before=None, after="x", at=NOON
+        )
+        await notes.log_changes(
+            replace(change, is_insisted=True, message_id=1, address=CHAT, external_id="7")
+        )
+        aside = PendingNote(
+            scope=scope, target="user", operations=(Operation(action="add"),), reason="x", at=NOON
+        )
         assert await notes.put_aside(aside)
-    await database.write(lambda connection: connection.execute("DELETE FROM notes WHERE id = 2").close())
+    await database.write(
+        lambda connection: connection.execute("DELETE FROM notes WHERE id = 2").close()
+    )
     await notes.drop(2)
     merged = replace(change, scope=ANA, action="consolidate")
-    await notes.log(merged)
-    await notes.note_skill(ANA, "knots", used_at=NOON)
+    await notes.log_changes(merged)
+    await notes.update_skill(ANA, "knots", used_at=NOON)
 
     async def history(session_id: int, _: int, scopes: Scopes) -> Any:
         found = await conversations.find(session_id, frozenset((ANA,)))
-        return await conversations.history(
+        return await conversations.load_history(
             found or Session(id=session_id, address=CHAT, scope=ANA, started_at=NOON), scopes
         )
 
@@ -89,31 +110,45 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
         readers={
             "find": lambda session_id, _, scopes: conversations.find(session_id, scopes),
             "history": history,
-            "history of the open session": lambda _, __, scopes: _open_history(conversations, scopes),
-            "results of a job": lambda _, job_id, scopes: conversations.job_results(
+            "history of the open session": lambda _, __, scopes: _open_history(
+                conversations, scopes
+            ),
+            "results of a job": lambda _, job_id, scopes: conversations.list_job_results(
                 Address(platform="cron", chat_id=str(job_id)), scopes, 3
             ),
-            "transcript": lambda session_id, _, scopes: conversations.transcript(session_id, scopes),
-            "recent": lambda _, __, scopes: conversations.recent(scopes, 10),
-            "quoted": lambda _, __, scopes: conversations.quoted(inbound("x", reply_to="70"), scopes),
-            "private places": lambda _, __, scopes: People(database).private(min(scopes, default=Scope(key=""))),
-            "tip": lambda session_id, _, scopes: conversations.tip(session_id, scopes),
-            "recent by text": lambda _, __, scopes: conversations.recent(scopes, 10, "secret"),
+            "transcript": lambda session_id, _, scopes: conversations.load_transcript(
+                session_id, scopes
+            ),
+            "recent": lambda _, __, scopes: conversations.list_recent(scopes, 10),
+            "quoted": lambda _, __, scopes: conversations.resolve_quote(
+                inbound("x", reply_to="70"), scopes
+            ),
+            "private places": lambda _, __, scopes: People(database).list_private_chats(
+                min(scopes, default=Scope(key=""))
+            ),
+            "tip": lambda session_id, _, scopes: conversations.find_tip(session_id, scopes),
+            "recent by text": lambda _, __, scopes: conversations.list_recent(scopes, 10, "secret"),
             "sums of calls": lambda session_id, _, scopes: _sums(calls, scopes, session_id),
-            "months with calls": lambda _, __, scopes: calls.months(scopes),
-            "jobs of": lambda _, __, scopes: jobs.of(scopes),
+            "months with calls": lambda _, __, scopes: calls.list_months(scopes),
+            "jobs of": lambda _, __, scopes: jobs.list_visible(scopes),
             "find a job": lambda _, job_id, scopes: jobs.find(job_id, scopes),
-            "changes": lambda _, __, scopes: notes.changes(scopes),
-            "changes since": lambda session_id, __, scopes: notes.since(scopes, session_id, NOON),
+            "changes": lambda _, __, scopes: notes.list_changes(scopes),
+            "changes since": lambda session_id, __, scopes: notes.list_changes_since(
+                scopes, session_id, NOON
+            ),
             "find a change": lambda _, __, scopes: notes.find(scopes, 1),
-            "what can be undone": lambda _, __, scopes: notes.undoable(scopes),
+            "what can be undone": lambda _, __, scopes: notes.list_undoable(scopes),
             "sources of changes": lambda _, __, scopes: _sources(notes, scopes),
-            "made by a command": lambda _, __, scopes: notes.made(scopes, Author(address=CHAT, external_id="7")),
-            "put aside": lambda _, __, scopes: notes.waiting(scopes),
-            "where a note is from": lambda _, __, scopes: notes.origin(scopes, "x"),
+            "made by a command": lambda _, __, scopes: notes.list_changes_by(
+                scopes, Author(address=CHAT, external_id="7")
+            ),
+            "put aside": lambda _, __, scopes: notes.list_pending(scopes),
+            "where a note is from": lambda _, __, scopes: notes.find_origin(scopes, "x"),
             "what notes say": lambda _, __, scopes: _current(notes, scopes),
-            "what was one change": lambda _, __, scopes: notes.together(scopes, merged),
-            "what the curator looks at": lambda _, __, scopes: notes.unreviewed(scopes, NOON),
+            "what was one change": lambda _, __, scopes: notes.list_group(scopes, merged),
+            "what the curator looks at": lambda _, __, scopes: notes.find_unreviewed_mark(
+                scopes, NOON
+            ),
             "what can be pinned": lambda _, __, scopes: _pinned(notes, scopes),
             "what is kept of skills": lambda _, __, scopes: _skills(notes, scopes),
         },
@@ -121,38 +156,46 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
 
 
 async def _skills(notes: Notes, scopes: Scopes) -> list[object]:
-    return [*await notes.skills(scopes)]
+    return [*await notes.load_skill_uses(scopes)]
 
 
 async def _open_history(conversations: Conversations, scopes: Scopes) -> list[Message]:
-    found = await conversations.opened(CHAT, scopes)
+    found = await conversations.load_open(CHAT, scopes)
     return found[1] if found else []
 
 
 async def _sums(calls: UsageLog, scopes: Scopes, session_id: int) -> object:
-    return (await calls.spent(scopes, session_id=session_id)).sums
+    return (await calls.load_spending(scopes, session_id=session_id)).sums
 
 
 async def _current(notes: Notes, scopes: Scopes) -> list[str]:
-    return list(await notes.current(scopes, "user"))
+    return list(await notes.load_versions(scopes, "user"))
 
 
 async def _pinned(notes: Notes, scopes: Scopes) -> list[str]:
     """What is pinned of Ana's when somebody pins it."""
     await notes.pin(scopes, "user", "x", is_pinned=True)
-    found = [text for text, one in (await notes.current(frozenset((ANA,)), "user")).items() if one.is_pinned]
+    found = [
+        text
+        for text, one in (await notes.load_versions(frozenset((ANA,)), "user")).items()
+        if one.is_pinned
+    ]
     await notes.pin(frozenset((ANA,)), "user", "x", is_pinned=False)
     return found
 
 
 async def _sources(notes: Notes, scopes: Scopes) -> list[str]:
     """What is told of the messages that notes came from."""
-    return [change.said for change in await notes.changes(scopes) if change.said]
+    return [change.source_text for change in await notes.list_changes(scopes) if change.source_text]
 
 
 async def test_the_right_person_reads_everything(kept: _Kept) -> None:
     for name, read in kept.readers.items():
-        assert await read(kept.session.id, kept.job_id, frozenset((ANA, BOB))) not in (None, [], Usage()), name
+        assert await read(kept.session.id, kept.job_id, frozenset((ANA, BOB))) not in (
+            None,
+            [],
+            Usage(),
+        ), name
 
 
 @pytest.mark.parametrize("who", WRONG)
@@ -173,28 +216,28 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
     }
     assert taking == {
         "Conversations.find",
-        "Conversations.quoted",
-        "Conversations.history",
-        "Conversations.opened",
-        "Conversations.tip",
-        "Conversations.transcript",
-        "Conversations.job_results",
-        "Conversations.recent",
-        "UsageLog.spent",
-        "UsageLog.months",
-        "Jobs.of",
+        "Conversations.resolve_quote",
+        "Conversations.load_history",
+        "Conversations.load_open",
+        "Conversations.find_tip",
+        "Conversations.load_transcript",
+        "Conversations.list_job_results",
+        "Conversations.list_recent",
+        "UsageLog.load_spending",
+        "UsageLog.list_months",
+        "Jobs.list_visible",
         "Jobs.find",
-        "Notes.changes",
-        "Notes.since",
+        "Notes.list_changes",
+        "Notes.list_changes_since",
         "Notes.find",
-        "Notes.undoable",
-        "Notes.made",
-        "Notes.waiting",
-        "Notes.origin",
-        "Notes.current",
-        "Notes.together",
-        "Notes.unreviewed",
-        "Notes.skills",
+        "Notes.list_undoable",
+        "Notes.list_changes_by",
+        "Notes.list_pending",
+        "Notes.find_origin",
+        "Notes.load_versions",
+        "Notes.list_group",
+        "Notes.find_unreviewed_mark",
+        "Notes.load_skill_uses",
         "Notes.pin",
     }
 

@@ -1,6 +1,5 @@
-"""The contract of Conversations: what is written once is read back exactly, by those it belongs to; where nothing is to
-be written down, the marks in state.db and what adapters keep of their own.
-"""
+"""The contract of Conversations: what is written once is read back exactly, by those it belongs to;
+where nothing is to be written down, the marks in state.db and what adapters keep of their own."""
 
 from __future__ import annotations
 
@@ -16,7 +15,19 @@ from core.store.incognito import IncognitoRegistry
 from core.store.mailbox import Inbox, Outbox, OutboxItem
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.types import Address, Answer, Attachment, Command, Message, Quoted, Sender, Usage
+from core.types import (
+    Address,
+    Answer,
+    Attachment,
+    CarryOver,
+    Command,
+    Message,
+    Quote,
+    Sender,
+    SessionEnd,
+    SessionPrompt,
+    Usage,
+)
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.delivery_record import hold
 from tests.fixtures.samples import ANA, BOB, CHAT, NOON, inbound, message, opened, session
@@ -35,7 +46,9 @@ def conversations(database: Database, clock: SteadyClock) -> Conversations:
 
 async def ask(database: Database, statement: str) -> list[tuple[Any, ...]]:
     """What an outsider reads in the file."""
-    return await database.read(lambda connection: [tuple(row) for row in connection.execute(statement)])
+    return await database.read(
+        lambda connection: [tuple(row) for row in connection.execute(statement)]
+    )
 
 
 def texts(messages: list[Message]) -> list[str]:
@@ -43,23 +56,29 @@ def texts(messages: list[Message]) -> list[str]:
 
 
 async def test_a_session_comes_back_as_it_was_made(conversations: Conversations) -> None:
-    wanted = session(system_prompt="You are.", model="m", title="Ferry \ud83d", external_id="x1")
+    wanted = session(
+        prompt=SessionPrompt(text="You are."), model="m", title="Ferry \ud83d", external_id="x1"
+    )
     made = await conversations.create(wanted)
     assert made == replace(wanted, id=made.id, root_id=made.id, last_at=NOON, title="Ferry \ufffd")
-    assert await conversations.current(CHAT) == made
+    assert await conversations.find_open(CHAT) == made
     assert await conversations.find(made.id, MINE) == made
-    assert await conversations.current(ELSEWHERE) is None
+    assert await conversations.find_open(ELSEWHERE) is None
 
 
-async def test_a_new_session_ends_the_open_one_of_its_address_only(conversations: Conversations) -> None:
+async def test_a_new_session_ends_the_open_one_of_its_address_only(
+    conversations: Conversations,
+) -> None:
     first = await opened(conversations, "one")
-    thread = await conversations.create(session(address=Address(platform="telegram", chat_id="42", thread_id="7")))
+    thread = await conversations.create(
+        session(address=Address(platform="telegram", chat_id="42", thread_id="7"))
+    )
     second = await conversations.create(session(started_at=LATER))
     ended = await conversations.find(first.id, MINE)
     assert ended is not None
-    assert (ended.end_reason, ended.ended_at) == ("new", LATER)
-    assert await conversations.current(CHAT) == second
-    assert await conversations.current(thread.address) == thread
+    assert ended.end == SessionEnd(at=LATER, reason="new")
+    assert await conversations.find_open(CHAT) == second
+    assert await conversations.find_open(thread.address) == thread
 
 
 async def test_an_end_keeps_its_first_reason(conversations: Conversations) -> None:
@@ -69,36 +88,46 @@ async def test_an_end_keeps_its_first_reason(conversations: Conversations) -> No
     await conversations.create(session())
     ended = await conversations.find(made.id, MINE)
     assert ended is not None
-    assert (ended.end_reason, ended.ended_at) == ("compression", LATER)
+    assert ended.end == SessionEnd(at=LATER, reason="compression")
 
 
-async def test_a_delegated_session_is_in_no_list_and_a_lineage_of_its_own(conversations: Conversations) -> None:
+async def test_a_delegated_session_is_in_no_list_and_a_lineage_of_its_own(
+    conversations: Conversations,
+) -> None:
     current = await opened(conversations, "one")
-    made = await conversations.create(session(parent_id=current.id, ended_at=NOON, is_delegated=True))
+    made = await conversations.create(
+        session(parent_id=current.id, end=SessionEnd(at=NOON), is_delegated=True)
+    )
     await conversations.append([message(made.id, "Compare the ferries")])
     assert (made.is_delegated, made.parent_id, made.root_id) == (True, current.id, made.id)
-    assert await conversations.current(CHAT) == current
-    assert [one.id for one in await conversations.recent(MINE, 9)] == [current.id]
-    assert texts(await conversations.history(made, MINE)) == ["Compare the ferries"]
+    assert await conversations.find_open(CHAT) == current
+    assert [one.id for one in await conversations.list_recent(MINE, 9)] == [current.id]
+    assert texts(await conversations.load_history(made, MINE)) == ["Compare the ferries"]
 
 
 async def test_an_import_stands_beside_the_open_session(conversations: Conversations) -> None:
     current = await opened(conversations)
-    past = session(ended_at=NOON, end_reason="import", external_id="old-1", started_at=NOON - timedelta(days=9))
+    past = session(
+        end=SessionEnd(at=NOON, reason="import"),
+        external_id="old-1",
+        started_at=NOON - timedelta(days=9),
+    )
     imported = await conversations.create(past)
-    assert await conversations.current(CHAT) == current
+    assert await conversations.find_open(CHAT) == current
     assert (await conversations.create(replace(past, scope=BOB))).id != imported.id
 
 
-async def test_reopening_continues_with_the_stored_prompt_and_ends_the_other(conversations: Conversations) -> None:
-    first = await opened(conversations, "one", system_prompt="as it was")
+async def test_reopening_continues_with_the_stored_prompt_and_ends_the_other(
+    conversations: Conversations,
+) -> None:
+    first = await opened(conversations, "one", prompt=SessionPrompt(text="as it was"))
     second = await opened(conversations)
     again = await conversations.reopen(first.id, LATER)
-    assert again == replace(first, ended_at=None, end_reason=None)
-    assert await conversations.current(CHAT) == again
+    assert again == replace(first, end=None)
+    assert await conversations.find_open(CHAT) == again
     other = await conversations.find(second.id, MINE)
     assert other is not None
-    assert (other.end_reason, other.ended_at) == ("resumed", LATER)
+    assert other.end == SessionEnd(at=LATER, reason="resumed")
     assert await conversations.reopen(first.id, LATER) == again
     with pytest.raises(StoreError, match="no session 99"):
         await conversations.reopen(99, LATER)
@@ -107,9 +136,9 @@ async def test_reopening_continues_with_the_stored_prompt_and_ends_the_other(con
 async def test_titles_and_prompts(conversations: Conversations) -> None:
     made = await opened(conversations)
     await conversations.retitle(made.id, "Ferry")
-    assert (await conversations.keep_prompt(made.id, "first")).system_prompt == "first"
-    kept = await conversations.keep_prompt(made.id, "second")
-    assert (kept.system_prompt, kept.title) == ("first", "Ferry")
+    assert (await conversations.store_prompt(made.id, "first")).prompt.text == "first"
+    kept = await conversations.store_prompt(made.id, "second")
+    assert (kept.prompt.text, kept.title) == ("first", "Ferry")
 
 
 async def test_lineages_share_a_root(conversations: Conversations) -> None:
@@ -119,7 +148,7 @@ async def test_lineages_share_a_root(conversations: Conversations) -> None:
     assert (first.root_id, child.root_id, grandchild.root_id) == (first.id, first.id, first.id)
     with pytest.raises(StoreError):
         await conversations.create(session(parent_id=99))
-    assert await conversations.current(CHAT) == grandchild
+    assert await conversations.find_open(CHAT) == grandchild
 
 
 async def test_a_message_comes_back_as_it_was_said(conversations: Conversations) -> None:
@@ -128,9 +157,9 @@ async def test_a_message_comes_back_as_it_was_said(conversations: Conversations)
         made.id,
         "Grüße \0 из 東京 \U0001f600",
         blocks=({"type": "text", "text": "other"}, {"type": "image", "source": {"data": "AA=="}}),
-        sent=({"type": "text", "text": "Friday"},),
+        sent_blocks=({"type": "text", "text": "Friday"},),
         external_id="5",
-        sender=Sender(id="-100", name="", is_nobody=True),
+        sender=Sender(id="-100", name="", is_anonymous=True),
         tool_name="session_search",
         tools="",
         kind="quote",
@@ -139,7 +168,7 @@ async def test_a_message_comes_back_as_it_was_said(conversations: Conversations)
     bare = message(made.id, "", blocks=(), sender=None, role="assistant")
     stored = await conversations.append([said, bare])
     assert stored == [replace(said, id=stored[0].id), replace(bare, id=stored[1].id)]
-    assert await conversations.history(made, MINE) == stored
+    assert await conversations.load_history(made, MINE) == stored
 
 
 async def test_only_blocks_that_differ_from_the_text_are_stored(
@@ -149,13 +178,18 @@ async def test_only_blocks_that_differ_from_the_text_are_stored(
     plain = ({"type": "text", "text": "hello"},)
     picture = ({"type": "image", "source": {}}, {"type": "text", "text": "hello"})
     stored = await conversations.append(
-        [message(made.id, blocks=plain), message(made.id, blocks=picture, sent=picture)]
+        [message(made.id, blocks=plain), message(made.id, blocks=picture, sent_blocks=picture)]
     )
-    assert [(row.blocks, row.sent) for row in stored] == [(None, None), (picture, picture)]
-    await conversations.append((), sent=[(stored[0].id, (*plain, *plain)), (99, plain)])
-    assert [row.sent for row in await conversations.history(made, MINE)] == [(*plain, *plain), picture]
+    assert [(row.blocks, row.sent_blocks) for row in stored] == [(None, None), (picture, picture)]
+    await conversations.append((), sent_blocks=[(stored[0].id, (*plain, *plain)), (99, plain)])
+    assert [row.sent_blocks for row in await conversations.load_history(made, MINE)] == [
+        (*plain, *plain),
+        picture,
+    ]
     await conversations.end(made.id, "new", LATER)
-    assert await ask(database, "SELECT COUNT(*) FROM messages WHERE sent IS NOT NULL") == [(2,)], "it may be resumed"
+    assert await ask(database, "SELECT COUNT(*) FROM messages WHERE sent IS NOT NULL") == [(2,)], (
+        "it may be resumed"
+    )
 
 
 async def test_the_sent_form_of_what_was_erased_meanwhile_is_not_kept(
@@ -164,7 +198,9 @@ async def test_the_sent_form_of_what_was_erased_meanwhile_is_not_kept(
     made = await opened(conversations)
     (said,) = await conversations.append([message(made.id, "the vault code", external_id="5")])
     await conversations.amend(CHAT, "5", None)
-    await conversations.append((), sent=[(said.id, ({"type": "text", "text": "[now] the vault code"},))])
+    await conversations.append(
+        (), sent_blocks=[(said.id, ({"type": "text", "text": "[now] the vault code"},))]
+    )
     assert await ask(database, "SELECT COUNT(*) FROM messages WHERE sent IS NOT NULL") == [(0,)]
 
 
@@ -185,7 +221,9 @@ async def test_what_the_session_counts(conversations: Conversations) -> None:
 
 async def test_a_session_began_with_its_oldest_message(conversations: Conversations) -> None:
     made = await opened(conversations)
-    await conversations.append([message(made.id, created_at=LATER), message(made.id, created_at=NOON - LATE)])
+    await conversations.append(
+        [message(made.id, created_at=LATER), message(made.id, created_at=NOON - LATE)]
+    )
     found = await conversations.find(made.id, MINE)
     assert found is not None
     assert (found.started_at, found.last_at) == (NOON - LATE, LATER)
@@ -197,11 +235,14 @@ async def test_a_redelivered_message_is_returned_as_it_stands(conversations: Con
     second = await conversations.create(session())
     thread = await conversations.create(session(address=ELSEWHERE))
     again = await conversations.append(
-        [message(second.id, "again", external_id="5"), message(thread.id, "other chat", external_id="5")]
+        [
+            message(second.id, "again", external_id="5"),
+            message(thread.id, "other chat", external_id="5"),
+        ]
     )
     assert again[0] == stored
     assert again[1].id != stored.id
-    assert await conversations.history(second, MINE) == []
+    assert await conversations.load_history(second, MINE) == []
 
 
 async def test_an_answer_its_entries_and_its_parcel_are_one_transaction(
@@ -215,22 +256,26 @@ async def test_an_answer_its_entries_and_its_parcel_are_one_transaction(
     await outbox.set_posted("turn:1", ["501"])
     outbox_item = replace(held, answer=Answer(text="done"), next_at=NOON)
     with pytest.raises(StoreError, match="no session 99"):
-        await conversations.append([message(made.id), message(99)], [e for e in entries if e], outbox_item)
-    assert await conversations.history(made, MINE) == []
-    assert len(await inbox.waiting()) == 2
-    assert await outbox.due(NOON) == []
+        await conversations.append(
+            [message(made.id), message(99)], [e for e in entries if e], outbox_item
+        )
+    assert await conversations.load_history(made, MINE) == []
+    assert len(await inbox.list_waiting()) == 2
+    assert await outbox.list_due(NOON) == []
     await conversations.append([message(made.id)], [e for e in entries if e], outbox_item)
-    assert await inbox.waiting() == []
-    assert await outbox.due(NOON) == [replace(outbox_item, posted=("501",))]
-    await outbox.done("turn:1")
+    assert await inbox.list_waiting() == []
+    assert await outbox.list_due(NOON) == [replace(outbox_item, posted=("501",))]
+    await outbox.mark_done("turn:1")
     await conversations.append([], (), outbox_item)
-    assert await outbox.due(NOON) == []
+    assert await outbox.list_due(NOON) == []
 
 
 async def test_a_parcel_nobody_held_is_made(conversations: Conversations, outbox: Outbox) -> None:
-    outbox_item = OutboxItem(key="late", kind="notice", address=CHAT, answer=Answer(text="x"), next_at=NOON)
+    outbox_item = OutboxItem(
+        key="late", kind="notice", address=CHAT, answer=Answer(text="x"), next_at=NOON
+    )
     await conversations.append([], (), outbox_item)
-    (due,) = await outbox.due(NOON)
+    (due,) = await outbox.list_due(NOON)
     assert due == replace(outbox_item, id=due.id)
 
 
@@ -243,65 +288,95 @@ async def test_history_shows_what_the_model_may_see(conversations: Conversations
     made = await opened(conversations)
     kinds = ("chat", "command", "quote", "notice")
     await conversations.append([message(made.id, kind, kind=kind) for kind in kinds])
-    assert texts(await conversations.history(made, MINE)) == ["chat", "quote"]
+    assert texts(await conversations.load_history(made, MINE)) == ["chat", "quote"]
 
 
 async def test_history_of_a_child_begins_where_it_opens(conversations: Conversations) -> None:
     sent = ({"type": "text", "text": "as sent"},)
     first = await opened(conversations)
-    a, b, c = await conversations.append([message(first.id, text, sent=sent) for text in "abc"])
-    child = await conversations.create(session(parent_id=first.id, opens_at=b.id))
-    await conversations.append([message(child.id, text, sent=sent) for text in "de"])
-    rows = await conversations.history(child, MINE)
+    a, b, c = await conversations.append(
+        [message(first.id, text, sent_blocks=sent) for text in "abc"]
+    )
+    child = await conversations.create(
+        session(parent_id=first.id, carry_over=CarryOver(opens_at=b.id))
+    )
+    await conversations.append([message(child.id, text, sent_blocks=sent) for text in "de"])
+    rows = await conversations.load_history(child, MINE)
     assert texts(rows) == list("bcde")
-    assert [row.sent for row in rows] == [sent] * 4
-    grandchild = await conversations.create(session(parent_id=child.id, opens_at=c.id))
+    assert [row.sent_blocks for row in rows] == [sent] * 4
+    grandchild = await conversations.create(
+        session(parent_id=child.id, carry_over=CarryOver(opens_at=c.id))
+    )
     await conversations.append([message(grandchild.id, "f")])
-    assert texts(await conversations.history(grandchild, MINE)) == list("cdef")
+    assert texts(await conversations.load_history(grandchild, MINE)) == list("cdef")
     orphan = await conversations.create(session(parent_id=first.id))
     await conversations.append([message(orphan.id, "g")])
-    below = await conversations.create(session(parent_id=orphan.id, opens_at=a.id))
-    assert texts(await conversations.history(below, MINE)) == ["g"]
+    below = await conversations.create(
+        session(parent_id=orphan.id, carry_over=CarryOver(opens_at=a.id))
+    )
+    assert texts(await conversations.load_history(below, MINE)) == ["g"]
 
 
-async def test_what_memory_added_where_more_could_be_seen_is_not_carried_along(conversations: Conversations) -> None:
+async def test_what_memory_added_where_more_could_be_seen_is_not_carried_along(
+    conversations: Conversations,
+) -> None:
     parent = await opened(conversations)
-    await conversations.keep_prompt(parent.id, "prompt", frozenset((*MINE, BOB)))
-    sent = tuple({"type": "text", "text": text} for text in ("[now]", "[answers]", "a", "<memory-context>\n"))
-    (said,) = await conversations.append([message(parent.id, "a", sent=sent)])
-    child = await conversations.create(session(parent_id=parent.id, opens_at=said.id, address=ELSEWHERE))
-    (row,) = await conversations.history(child, MINE)
-    assert row.sent == sent[:3]
-    (row,) = await conversations.history(child, frozenset((*MINE, BOB)))
-    assert row.sent == sent
+    await conversations.store_prompt(parent.id, "prompt", frozenset((*MINE, BOB)))
+    sent = tuple(
+        {"type": "text", "text": text} for text in ("[now]", "[answers]", "a", "<memory-context>\n")
+    )
+    (said,) = await conversations.append([message(parent.id, "a", sent_blocks=sent)])
+    child = await conversations.create(
+        session(parent_id=parent.id, carry_over=CarryOver(opens_at=said.id), address=ELSEWHERE)
+    )
+    (row,) = await conversations.load_history(child, MINE)
+    assert row.sent_blocks == sent[:3]
+    (row,) = await conversations.load_history(child, frozenset((*MINE, BOB)))
+    assert row.sent_blocks == sent
 
 
-async def test_what_a_parent_says_later_does_not_enter_the_childs_prefix(conversations: Conversations) -> None:
+async def test_what_a_parent_says_later_does_not_enter_the_childs_prefix(
+    conversations: Conversations,
+) -> None:
     parent = await opened(conversations, "a", "b")
-    opens_at = (await conversations.history(parent, MINE))[0].id
-    child = await conversations.create(session(parent_id=parent.id, opens_at=opens_at, address=ELSEWHERE))
+    opens_at = (await conversations.load_history(parent, MINE))[0].id
+    child = await conversations.create(
+        session(parent_id=parent.id, carry_over=CarryOver(opens_at=opens_at), address=ELSEWHERE)
+    )
     await conversations.append([message(child.id, "c")])
     await conversations.append([message(parent.id, "said meanwhile")])
     await conversations.append([message(child.id, "d")])
-    assert texts(await conversations.history(child, MINE)) == list("abcd")
+    assert texts(await conversations.load_history(child, MINE)) == list("abcd")
 
 
 async def test_every_ancestor_must_be_of_the_scopes(conversations: Conversations) -> None:
     theirs = await opened(conversations, "secret", scope=BOB, address=ELSEWHERE)
-    (opens_at,) = [row.id for row in await conversations.history(theirs, frozenset((BOB,)))]
-    child = await conversations.create(session(parent_id=theirs.id, opens_at=opens_at))
+    (opens_at,) = [row.id for row in await conversations.load_history(theirs, frozenset((BOB,)))]
+    child = await conversations.create(
+        session(parent_id=theirs.id, carry_over=CarryOver(opens_at=opens_at))
+    )
     await conversations.append([message(child.id, "mine")])
-    assert texts(await conversations.history(child, MINE)) == ["mine"]
-    assert texts(await conversations.history(child, frozenset((ANA, BOB)))) == ["secret", "mine"]
-    assert await conversations.history(child, frozenset((BOB,))) == []
+    assert texts(await conversations.load_history(child, MINE)) == ["mine"]
+    assert texts(await conversations.load_history(child, frozenset((ANA, BOB)))) == [
+        "secret",
+        "mine",
+    ]
+    assert await conversations.load_history(child, frozenset((BOB,))) == []
 
 
-async def test_an_edit_takes_the_old_words_back(conversations: Conversations, database: Database) -> None:
+async def test_an_edit_takes_the_old_words_back(
+    conversations: Conversations, database: Database
+) -> None:
     made = await opened(conversations)
     blocks = ({"type": "text", "text": "look"}, {"type": "text", "text": "4711"})
     await conversations.append(
         [
-            message(made.id, "my pin is 4711", external_id="5", sent=({"type": "text", "text": "at noon 4711"},)),
+            message(
+                made.id,
+                "my pin is 4711",
+                external_id="5",
+                sent_blocks=({"type": "text", "text": "at noon 4711"},),
+            ),
             message(made.id, "look 4711", external_id="6", blocks=blocks),
         ]
     )
@@ -309,16 +384,20 @@ async def test_an_edit_takes_the_old_words_back(conversations: Conversations, da
     assert await conversations.amend(CHAT, "6", "look \ud800")
     assert not await conversations.amend(CHAT, "7", "unknown")
     assert not await conversations.amend(ELSEWHERE, "5", "another chat")
-    first, second = await conversations.history(made, MINE)
-    assert (first.text, first.blocks, first.sent) == ("my pin is secret", None, None)
+    first, second = await conversations.load_history(made, MINE)
+    assert (first.text, first.blocks, first.sent_blocks) == ("my pin is secret", None, None)
     assert (second.text, second.blocks) == ("look \ufffd", None)
     assert "4711" not in str(await ask(database, "SELECT * FROM messages"))
 
 
-async def test_a_title_that_was_made_of_old_words_goes_with_them(conversations: Conversations) -> None:
+async def test_a_title_that_was_made_of_old_words_goes_with_them(
+    conversations: Conversations,
+) -> None:
     async def retold(title: str, text: str | None, *typed: str) -> str | None:
         made = await opened(conversations)
-        await conversations.append([message(made.id, "/help", kind="command", external_id=f"{title} before")])
+        await conversations.append(
+            [message(made.id, "/help", kind="command", external_id=f"{title} before")]
+        )
         await conversations.append([message(made.id, f"the pin for {title}", external_id=title)])
         await conversations.append([message(made.id, one, kind="command") for one in typed])
         await conversations.append([message(made.id, "more", external_id=f"{title} later")])
@@ -339,20 +418,22 @@ async def test_a_title_that_was_made_of_old_words_goes_with_them(conversations: 
 async def test_an_edit_that_changes_nothing_keeps_the_prefix(conversations: Conversations) -> None:
     made = await opened(conversations)
     sent = ({"type": "text", "text": "at noon: hello"},)
-    await conversations.append([message(made.id, "hello", external_id="5", sent=sent)])
+    await conversations.append([message(made.id, "hello", external_id="5", sent_blocks=sent)])
     assert await conversations.amend(CHAT, "5", "hello")
-    assert (await conversations.history(made, MINE))[0].sent == sent
+    assert (await conversations.load_history(made, MINE))[0].sent_blocks == sent
 
 
 async def test_an_erased_message_is_gone_and_never_taken_again(
     conversations: Conversations, database: Database, clock: SteadyClock
 ) -> None:
     made = await opened(conversations)
-    await conversations.append([message(made.id, "forget this", external_id="5"), message(made.id, "stays")])
+    await conversations.append(
+        [message(made.id, "forget this", external_id="5"), message(made.id, "stays")]
+    )
     for _ in range(2):
         assert await conversations.amend(CHAT, "5", None)
     assert await conversations.amend(CHAT, "5", "an edit that arrives too late")
-    assert texts(await conversations.history(made, MINE)) == ["stays"]
+    assert texts(await conversations.load_history(made, MINE)) == ["stays"]
     found = await conversations.find(made.id, MINE)
     assert found is not None
     assert found.messages == 1
@@ -373,16 +454,19 @@ async def test_what_is_not_yours_is_as_if_it_did_not_exist(conversations: Conver
     made = await opened(conversations, "hello")
     for scopes in (frozenset[Any](), frozenset((BOB,))):
         assert await conversations.find(made.id, scopes) is None
-        assert await conversations.history(made, scopes) == []
+        assert await conversations.load_history(made, scopes) == []
     assert await conversations.find(10**30, MINE) is None
 
 
 async def test_fifty_appends_at_once_are_all_kept(conversations: Conversations) -> None:
     made = await opened(conversations)
     stored = await asyncio.gather(
-        *(conversations.append([message(made.id, str(n), external_id=str(n % 40))]) for n in range(50))
+        *(
+            conversations.append([message(made.id, str(n), external_id=str(n % 40))])
+            for n in range(50)
+        )
     )
-    rows = await conversations.history(made, MINE)
+    rows = await conversations.load_history(made, MINE)
     assert len(rows) == 40
     assert {batch[0].id for batch in stored} == {row.id for row in rows}
     found = await conversations.find(made.id, MINE)
@@ -392,12 +476,15 @@ async def test_fifty_appends_at_once_are_all_kept(conversations: Conversations) 
 
 async def test_a_cancelled_append_is_whole_or_nothing(conversations: Conversations) -> None:
     made = await opened(conversations)
-    tasks = [asyncio.create_task(conversations.append([message(made.id, text) for text in "abc"])) for _ in range(20)]
+    tasks = [
+        asyncio.create_task(conversations.append([message(made.id, text) for text in "abc"]))
+        for _ in range(20)
+    ]
     await tasks[3]
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    rows = texts(await conversations.history(made, MINE))
+    rows = texts(await conversations.load_history(made, MINE))
     assert rows == list("abc") * (len(rows) // 3)
     assert len(rows) >= 12
 
@@ -408,41 +495,60 @@ async def test_a_second_process_reads_what_the_first_has_written(
     made = await opened(conversations, "from the gateway")
     async with Database.open(database.path) as other:
         beside = Conversations(other, clock)
-        assert texts(await beside.history(made, MINE)) == ["from the gateway"]
+        assert texts(await beside.load_history(made, MINE)) == ["from the gateway"]
         await beside.append([message(made.id, "from the command line")])
-    assert texts(await conversations.history(made, MINE)) == ["from the gateway", "from the command line"]
+    assert texts(await conversations.load_history(made, MINE)) == [
+        "from the gateway",
+        "from the command line",
+    ]
 
 
 OTHER = Address(platform="telegram", chat_id="7", thread_id="3")
 
 
-async def test_a_mark_outlives_the_process_until_it_is_lifted(database: Database, clock: SteadyClock) -> None:
+async def test_a_mark_outlives_the_process_until_it_is_lifted(
+    database: Database, clock: SteadyClock
+) -> None:
     conversations = Conversations(database, clock, IncognitoRegistry())
     for address in (CHAT, CHAT, OTHER):
         await conversations.begin_incognito(address)
-    assert await Conversations(database, clock, IncognitoRegistry()).left_over() == [CHAT, OTHER]
-    await conversations.unmark(CHAT)
-    await conversations.unmark(Address(platform="telegram", chat_id="nobody"))
-    assert await conversations.left_over() == [OTHER]
+    assert await Conversations(database, clock, IncognitoRegistry()).recover_incognito() == [
+        CHAT,
+        OTHER,
+    ]
+    await conversations.unmark_incognito(CHAT)
+    await conversations.unmark_incognito(Address(platform="telegram", chat_id="nobody"))
+    assert await conversations.recover_incognito() == [OTHER]
 
 
-async def test_only_the_id_of_what_waits_there_stays(database: Database, clock: SteadyClock) -> None:
+async def test_only_the_id_of_what_waits_there_stays(
+    database: Database, clock: SteadyClock
+) -> None:
     registry = IncognitoRegistry()
-    inbox, conversations = Inbox(database, clock, registry), Conversations(database, clock, registry)
-    await inbox.accept(inbound("1", text="secret", command=Command(name="recall", arguments="secret")), NOON)
+    inbox, conversations = (
+        Inbox(database, clock, registry),
+        Conversations(database, clock, registry),
+    )
+    await inbox.accept(
+        inbound("1", text="secret", command=Command(name="recall", arguments="secret")), NOON
+    )
     await conversations.begin_incognito(CHAT)
     photo = Attachment(kind="photo", name="secret.jpg")
-    entry_id = await inbox.accept(inbound("2", text="secret", attachments=(photo,), reply_to="secret"), NOON)
+    entry_id = await inbox.accept(
+        inbound("2", text="secret", attachments=(photo,), reply_to="secret"), NOON
+    )
     assert entry_id is not None
-    first, second = await inbox.waiting()
+    first, second = await inbox.list_waiting()
     assert "secret" not in f"{first} {second}"
-    await inbox.update(type(second)(id=second.id, inbound=inbound("2", text="secret again"), received_at=NOON))
-    assert "secret" not in str(await inbox.waiting())
+    await inbox.update(
+        type(second)(id=second.id, inbound=inbound("2", text="secret again"), received_at=NOON)
+    )
+    assert "secret" not in str(await inbox.list_waiting())
     await inbox.accept(inbound("3", text="open", address=OTHER), NOON)
-    assert [entry.inbound.text for entry in await inbox.waiting()][-1] == "open"
+    assert [entry.inbound.text for entry in await inbox.list_waiting()][-1] == "open"
 
-    assert await conversations.left_over() == [CHAT]
-    assert [entry.inbound.text for entry in await inbox.waiting()] == ["open"]
+    assert await conversations.recover_incognito() == [CHAT]
+    assert [entry.inbound.text for entry in await inbox.list_waiting()] == ["open"]
     assert await inbox.accept(inbound("2", text="secret"), NOON) is None, "it is known by its id"
 
 
@@ -471,30 +577,41 @@ async def test_what_is_appended_here_is_not_taken_for_the_write_of_another_proce
     ],
 )
 async def test_what_a_message_answers_is_looked_for_among_what_may_be_seen_in_its_chat(
-    conversations: Conversations, outbox: Outbox, answers: str | None, given: str | None, expected: object
+    conversations: Conversations,
+    outbox: Outbox,
+    answers: str | None,
+    given: str | None,
+    expected: object,
 ) -> None:
-    first, theirs = await opened(conversations), await opened(conversations, scope=BOB, address=ELSEWHERE)
-    await conversations.append([message(first.id, "the ferry", external_id="7", sender=Sender(id="1", name="Ana"))])
+    first, theirs = (
+        await opened(conversations),
+        await opened(conversations, scope=BOB, address=ELSEWHERE),
+    )
+    await conversations.append(
+        [message(first.id, "the ferry", external_id="7", sender=Sender(id="1", name="Ana"))]
+    )
     for key, text, kind in (("one", "At nine. And ten.", "chat"), ("two", "kept: ***", "command")):
         said = message(first.id, text, role="assistant", kind=kind, sender=None)
-        made = OutboxItem(key=key, kind="answer", address=first.address, answer=Answer(text="…"), next_at=NOON)
+        made = OutboxItem(
+            key=key, kind="answer", address=first.address, answer=Answer(text="…"), next_at=NOON
+        )
         await conversations.append([said], (), made)
-        await outbox.done(key, ("p1", "p2") if key == "one" else ("c1",))
+        await outbox.mark_done(key, ("p1", "p2") if key == "one" else ("c1",))
     await conversations.append([message(theirs.id, "a secret", external_id="8")])
     parted = await conversations.create(session(scope=BOB))
     await conversations.append([message(parted.id, "another secret", external_id="theirs")])
     mine = await conversations.create(session())
     await conversations.append([message(mine.id, "forgotten", external_id="gone")])
     await conversations.amend(CHAT, "gone", None)
-    quoted = None if given is None else Quoted(kind="reply", text=given)
-    asked = replace(inbound("x"), reply_to=answers, quoted=quoted)
-    found = await conversations.quoted(asked, MINE)
+    quoted = None if given is None else Quote(kind="reply", text=given)
+    asked = replace(inbound("x"), reply_to=answers, quote=quoted)
+    found = await conversations.resolve_quote(asked, MINE)
     assert (found and (found.text, found.name, found.is_ours)) == expected
 
 
 async def test_at_most_500_characters_are_quoted(conversations: Conversations) -> None:
     made = await opened(conversations)
     await conversations.append([message(made.id, "x" * 501, external_id="7")])
-    found = await conversations.quoted(replace(inbound("x"), reply_to="7"), MINE)
+    found = await conversations.resolve_quote(replace(inbound("x"), reply_to="7"), MINE)
     assert found is not None
     assert found.text == "x" * 498 + " …"

@@ -20,23 +20,31 @@ def conversations(database: Database, clock: SteadyClock) -> Conversations:
     return Conversations(database, clock)
 
 
-async def _listed(conversations: Conversations, text: str | None = None, limit: int = 10) -> list[str | None]:
-    return [found.title for found in await conversations.recent(MINE, limit, text)]
+async def _listed(
+    conversations: Conversations, text: str | None = None, limit: int = 10
+) -> list[str | None]:
+    return [found.title for found in await conversations.list_recent(MINE, limit, text)]
 
 
-async def test_recent_sessions_are_those_that_something_was_said_in(conversations: Conversations) -> None:
+async def test_recent_sessions_are_those_that_something_was_said_in(
+    conversations: Conversations,
+) -> None:
     for hour, title in enumerate(("oldest", "middle", "newest")):
-        made = await conversations.create(session(title=title, address=Address(platform="terminal", chat_id=title)))
+        made = await conversations.create(
+            session(title=title, address=Address(platform="terminal", chat_id=title))
+        )
         await conversations.append([message(made.id, created_at=NOON + timedelta(hours=hour))])
     await conversations.create(session(title="empty"))
     commands = await conversations.create(session(title="commands only"))
     await conversations.append([message(commands.id, "/help", kind="command")])
-    await opened(conversations, "theirs", scope=BOB, address=Address(platform="discord", chat_id="1"))
+    await opened(
+        conversations, "theirs", scope=BOB, address=Address(platform="discord", chat_id="1")
+    )
     assert await _listed(conversations) == ["newest", "middle", "oldest"]
     assert await _listed(conversations, limit=2) == ["newest", "middle"]
     assert await _listed(conversations, limit=10**30) == ["newest", "middle", "oldest"]
     assert await _listed(conversations, limit=-1) == []
-    (newest,) = await conversations.recent(MINE, 1)
+    (newest,) = await conversations.list_recent(MINE, 1)
     assert newest == await conversations.find(newest.id, MINE)
 
 
@@ -56,7 +64,10 @@ async def test_a_transcript_is_what_a_person_may_read(conversations: Conversatio
     made = await opened(conversations)
     sent = ({"type": "text", "text": "<memory-context>"},)
     await conversations.append(
-        [message(made.id, kind, kind=kind, sent=sent) for kind in ("chat", "quote", "command", "notice")]
+        [
+            message(made.id, kind, kind=kind, sent_blocks=sent)
+            for kind in ("chat", "quote", "command", "notice")
+        ]
     )
     result = ({"type": "tool_result", "tool_use_id": "t1", "content": "found"},)
     call = ({"type": "tool_use", "id": "t1", "name": "session_search", "input": {}},)
@@ -69,7 +80,7 @@ async def test_a_transcript_is_what_a_person_may_read(conversations: Conversatio
             message(made.id, "", role="assistant", kind="quote"),
         ]
     )
-    shown, answer = await conversations.transcript(made.id, MINE)
-    assert (shown.text, shown.sent) == ("chat", None)
+    shown, answer = await conversations.load_transcript(made.id, MINE)
+    assert (shown.text, shown.sent_blocks) == ("chat", None)
     assert (answer.text, answer.kind) == ("You said so.", "quote"), "it is what the assistant said"
-    assert await conversations.transcript(10**30, MINE) == []
+    assert await conversations.load_transcript(10**30, MINE) == []

@@ -5,10 +5,24 @@ from __future__ import annotations
 
 import pytest
 
-from core.search.query import any_of
-from core.text.languages import languages_of, latin_stem, script_form, script_stem, script_stop_words, telling
+from core.search.query import plan_any_word
+from core.text.languages import (
+    detect_languages,
+    latin_stem,
+    non_english_words,
+    script_form,
+    script_stem,
+    script_stop_words,
+)
 from core.text.normalize import fold, indexed_words, language_data, words_of
-from core.text.terms import name_terms, other_forms, query_terms, telling_words, terms_of, word_terms
+from core.text.terms import (
+    alternate_terms,
+    content_words,
+    name_terms,
+    query_terms,
+    terms_of,
+    word_terms,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,8 +49,8 @@ def test_words_that_only_ask_or_join_are_left_out() -> None:
     assert query_terms("Πότε ήταν το ταξίδι;") == query_terms("ταξίδι")
     assert query_terms("यह किताब कब खरीदी?") == query_terms("किताब खरीदी")
     assert query_terms("מתי היה הטיול שלנו?") == query_terms("הטיול")
-    assert list(any_of("где была книга").terms) == ["книга"]
-    assert list(any_of("где я").terms) == ["где", "я"]
+    assert list(plan_any_word("где была книга").highlights) == ["книга"]
+    assert list(plan_any_word("где я").highlights) == ["где", "я"]
 
 
 @pytest.mark.parametrize("digits", ["٢٠٢٣", "۲۰۲۳", "२०२३", "২০২৩", "๒๐๒๓"])
@@ -79,7 +93,7 @@ def test_other_letters_keep_their_word() -> None:
     ],
 )
 def test_a_language_is_known_by_its_words(language: str, text: str) -> None:
-    assert languages_of(*_read(text))[:1] == (language,)
+    assert detect_languages(*_read(text))[:1] == (language,)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +111,7 @@ def test_a_language_is_known_by_its_words(language: str, text: str) -> None:
     ],
 )
 def test_english_names_and_single_words_are_in_no_other_language(text: str) -> None:
-    assert languages_of(*_read(text)) == ()
+    assert detect_languages(*_read(text)) == ()
 
 
 def _read(text: str) -> tuple[list[str], set[str]]:
@@ -109,8 +123,14 @@ def _read(text: str) -> tuple[list[str], set[str]]:
     ("said", "asked"),
     [
         ("Ich habe die Rechnungen nicht bezahlt", "Wer hat die Rechnung bezahlt?"),
-        ("Las organizaciones participaron en los juegos", "¿Qué organización participa en el juego?"),
-        ("Os meninos foram à praia com as professoras", "Quando é que o menino foi à praia com a professora?"),
+        (
+            "Las organizaciones participaron en los juegos",
+            "¿Qué organización participa en el juego?",
+        ),
+        (
+            "Os meninos foram à praia com as professoras",
+            "Quando é que o menino foi à praia com a professora?",
+        ),
         ("Nous avons mangé les gâteaux de la boulangère", "Qui est-ce qui mange le gâteau ?"),
         ("I ragazzi hanno letto dei libri", "Che libro ha letto il ragazzo?"),
         ("Kitapları evlerinde bıraktık ama sonra bulduk", "Bu kitap nerede?"),
@@ -118,7 +138,7 @@ def _read(text: str) -> tuple[list[str], set[str]]:
     ],
 )
 def test_a_question_asks_for_the_forms_of_its_language(said: str, asked: str) -> None:
-    forms = other_forms(asked)
+    forms = alternate_terms(asked)
     wanted = [term for term in query_terms(asked) if term not in forms]
     assert wanted
     assert set(wanted) <= set(terms_of(said))
@@ -129,8 +149,8 @@ def test_each_word_keeps_its_english_form_beside() -> None:
     assert set(query_terms("What did Carlos and Thomas bring?")) - {"bring"} <= set(said)
     assert {"ess", "essen"} <= set(said)
     assert "und" not in said
-    assert other_forms("Wann war das Essen?") == {"essen": "ess"}
-    assert other_forms("When was the party of the children?") == {}
+    assert alternate_terms("Wann war das Essen?") == {"essen": "ess"}
+    assert alternate_terms("When was the party of the children?") == {}
 
 
 def test_vietnamese_syllables_are_told_by_their_tone_and_found_without() -> None:
@@ -143,14 +163,14 @@ def test_vietnamese_syllables_are_told_by_their_tone_and_found_without() -> None
 def test_names_and_single_words_are_the_same_in_all_languages() -> None:
     assert word_terms("El Niño de la Rosa") == ["el", "nino", "de", "la", "rosa"]
     assert name_terms("Ana dos Santos") == ("ana", "do", "santo")
-    assert telling_words(["wo", "ist", "die", "rechnung"]) == ["rechnung"]
-    assert telling_words(["where", "is", "the", "bill"]) == ["bill"]
+    assert content_words(["wo", "ist", "die", "rechnung"]) == ["rechnung"]
+    assert content_words(["where", "is", "the", "bill"]) == ["bill"]
 
 
 def test_the_profile_of_a_language_has_no_words_that_are_english() -> None:
     english = terms_of(" ".join(language_data("words")["moment_words"].split()))
     assert english == word_terms(language_data("words")["moment_words"])
-    assert telling().isdisjoint(language_data("words")["stop_words"].split())
+    assert non_english_words().isdisjoint(language_data("words")["stop_words"].split())
 
 
 def test_what_is_too_common_in_english_may_be_a_word_elsewhere() -> None:
@@ -172,7 +192,11 @@ def test_turkish_endings_go_with_or_without_the_dot(word: str) -> None:
         ("Hans har målat båten och huset", "Vad har Hans målat?", "Hans"),
         ("Mia ha comprato la bicicletta", "Che cosa ha comprato Mia?", "mia"),
         ("Kim arabayı aldı ve çok mutlu oldu", "Bu arabayı Kim mi aldı?", "kim"),
-        ("Elle a dit qu'elle viendra demain avec les enfants, et Elle sait", "Quand est-ce que Elle vient ?", "elle"),
+        (
+            "Elle a dit qu'elle viendra demain avec les enfants, et Elle sait",
+            "Quand est-ce que Elle vient ?",
+            "elle",
+        ),
     ],
 )
 def test_a_stop_word_with_a_capital_may_be_a_name(said: str, asked: str, name: str) -> None:
@@ -198,9 +222,9 @@ def test_other_stop_words_are_none(text: str, word: str) -> None:
 def test_a_question_begins_with_no_name_but_key_words_may() -> None:
     assert "ben" not in query_terms("Ben je met de fiets? Waar was het?\nBen ik er geweest?")
     assert "han" not in query_terms("Hans båten huset målat")
-    assert other_forms("Hans båten huset målat")["han"] == ""
-    assert "han" not in other_forms("Hans båten huset målat?")
-    assert "han" not in other_forms("vad har Hans målat")
+    assert alternate_terms("Hans båten huset målat")["han"] == ""
+    assert "han" not in alternate_terms("Hans båten huset målat?")
+    assert "han" not in alternate_terms("vad har Hans målat")
 
 
 def test_a_sign_that_is_a_letter_only_when_small_hides_no_word() -> None:

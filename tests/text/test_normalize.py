@@ -9,23 +9,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.text.normalize import (
-    SCOPE,
+    SCOPE_MARKER,
     fold,
+    folding_replacements,
     indexed_words,
     is_unspaced,
-    legible,
-    on_one_line,
-    parted,
-    plain,
-    replaced,
+    plain_with_offsets,
+    split_unspaced,
+    strip_controls,
+    to_single_line,
     words_of,
 )
 
-HAN = {one: simplified for one, simplified in replaced()[1].items() if one >= "\u2e80"}
+HAN = {one: simplified for one, simplified in folding_replacements()[1].items() if one >= "\u2e80"}
 
 
 def test_words_and_runs_are_kept_apart() -> None:
-    assert indexed_words("修改youer服务端").split() == ["youer", "修改", "修", "改", "服务", "务端", "服", "务", "端"]
+    assert indexed_words("修改youer服务端").split() == [
+        "youer",
+        "修改",
+        "修",
+        "改",
+        "服务",
+        "务端",
+        "服",
+        "务",
+        "端",
+    ]
     assert indexed_words("ﾃｽﾄ").split() == ["テス", "スト", "テ", "ス", "ト"]
     assert indexed_words("数据库 👍").split() == ["数据", "据库", "数", "据", "库", "u1f44d"]
     assert indexed_words("plain words") == "plain words"
@@ -52,26 +62,30 @@ def test_each_variant_has_one_simplified_form() -> None:
     assert all(unicodedata.normalize("NFKC", one) == one for pair in HAN.items() for one in pair)
 
 
-@pytest.mark.parametrize("text", ["，？！：\u3000；（）\uff21\uff11", "ﾊﾟｽﾜｰﾄﾞ", "ﬁne ½", "한글", "\uff1a\u0338"])
+@pytest.mark.parametrize(
+    "text", ["，？！：\u3000；（）\uff21\uff11", "ﾊﾟｽﾜｰﾄﾞ", "ﬁne ½", "한글", "\uff1a\u0338"]
+)
 def test_wide_signs_fold_as_unicode_says(text: str) -> None:
     assert fold(text) == unicodedata.normalize("NFKC", text)
 
 
-@given(st.text(st.sampled_from("".join(a + b for a, b in HAN.items()) + "，？aあ가ﾊﾞ゛\u0651\u200d")))
+@given(
+    st.text(st.sampled_from("".join(a + b for a, b in HAN.items()) + "，？aあ가ﾊﾞ゛\u0651\u200d"))
+)
 def test_folding_twice_is_folding_once(text: str) -> None:
     assert fold(fold(text)) == fold(text)
 
 
 def test_what_is_written_in_several_signs_is_compared_as_one() -> None:
-    assert plain("ﾊﾟｽﾜｰﾄﾞを") == ("パスワードを", [0, 2, 3, 4, 5, 7])
-    assert plain(unicodedata.normalize("NFD", "비밀 가")) == ("비밀 가", [0, 2, 5, 6])
-    assert plain("資料庫") == ("资料库", None)
-    assert plain("OK 我 ของฉัน") == ("ok 我 ของฉัน", None)
-    assert plain("ทำ") == ("ทํา", [0, 1, 1])
+    assert plain_with_offsets("ﾊﾟｽﾜｰﾄﾞを") == ("パスワードを", [0, 2, 3, 4, 5, 7])
+    assert plain_with_offsets(unicodedata.normalize("NFD", "비밀 가")) == ("비밀 가", [0, 2, 5, 6])
+    assert plain_with_offsets("資料庫") == ("资料库", None)
+    assert plain_with_offsets("OK 我 ของฉัน") == ("ok 我 ของฉัน", None)
+    assert plain_with_offsets("ทำ") == ("ทํา", [0, 1, 1])
 
 
 def test_nobody_can_write_the_word_of_a_scope() -> None:
-    assert fold(f"{SCOPE}7") == "7"
+    assert fold(f"{SCOPE_MARKER}7") == "7"
 
 
 def test_thai_keeps_its_vowels() -> None:
@@ -80,7 +94,7 @@ def test_thai_keeps_its_vowels() -> None:
 
 @given(st.text())
 def test_plain_knows_where_each_character_came_from(text: str) -> None:
-    compared, origins = plain(text)
+    compared, origins = plain_with_offsets(text)
     places = list(range(len(text))) if origins is None else origins
     assert len(places) == len(compared)
     assert all(0 <= place < len(text) for place in places)
@@ -118,22 +132,26 @@ def test_a_word_of_an_indian_script_is_not_cut_at_its_vowels() -> None:
     ],
 )
 def test_nothing_is_left_that_a_terminal_would_obey(text: str, shown: str) -> None:
-    assert legible(text) == shown
+    assert strip_controls(text) == shown
 
 
 def test_a_name_stands_on_one_line() -> None:
-    assert on_one_line(" Ana\r\n\u2028the\t\x1bowner ") == "Ana the owner"
+    assert to_single_line(" Ana\r\n\u2028the\t\x1bowner ") == "Ana the owner"
 
 
 def test_every_character_without_spaces_is_cut_out_of_the_words() -> None:
     apart = [character for character in map(chr, range(0xFFFF)) if is_unspaced(character)]
     assert len(apart) > 40_000
-    assert [character for character in apart if not parted(character)[1] and fold(character) == character] == []
+    assert [
+        character
+        for character in apart
+        if not split_unspaced(character)[1] and fold(character) == character
+    ] == []
 
 
 def test_vowel_signs_leave_each_character_its_place() -> None:
     text = "مُحَمَّد"
-    compared, places = plain(text)
+    compared, places = plain_with_offsets(text)
     assert compared == fold(text)
     assert places is not None
     assert "".join(text[place] for place in places) == compared

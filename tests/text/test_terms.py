@@ -13,23 +13,21 @@ from hypothesis import strategies as st
 
 from core.search.results import Highlighter
 from core.text.normalize import fold, indexed_words, language_data
+from core.text.runs import drop_covered_characters, question_run_terms, run_terms
 from core.text.terms import (
-    MOST,
-    NAME_CHARS,
-    apart,
-    asked_terms,
+    MAX_NAME_CHARS,
+    MAX_NAMES,
     asks_when,
     date_terms,
     entity_key,
+    entity_keys_in,
+    highlight_patterns,
     irregular_forms,
-    is_of_oneself,
+    is_about_self,
     is_smalltalk,
-    keys_in,
-    marks_of,
     moment_terms,
     names_in,
     query_terms,
-    run_terms,
     stem,
     terms_of,
 )
@@ -63,7 +61,8 @@ def test_a_sign_that_belongs_to_a_word_makes_a_term_of_its_own(written: str, ter
 
 
 @pytest.mark.parametrize(
-    "written", ["# title", "a.b", "...and", "x += 1", "site/#top", "&#39;", "2 + + 3", "end.", "3 .5"]
+    "written",
+    ["# title", "a.b", "...and", "x += 1", "site/#top", "&#39;", "2 + + 3", "end.", "3 .5"],
 )
 def test_other_signs_belong_to_no_word(written: str) -> None:
     assert not [term for term in terms_of(written) if "u2" in term]
@@ -75,7 +74,14 @@ def test_unspaced_scripts_count_by_pairs_and_emoji_by_themselves() -> None:
 
 
 def test_questions_in_unspaced_scripts_lose_what_only_asks() -> None:
-    assert query_terms("Redis缓存什么时候过期？") == [*terms_of("redis"), "缓存", "过期", "缓", "存", "期"]
+    assert query_terms("Redis缓存什么时候过期？") == [
+        *terms_of("redis"),
+        "缓存",
+        "过期",
+        "缓",
+        "存",
+        "期",
+    ]
     assert query_terms("什么时候？") == terms_of("什么时候？")
     assert len(query_terms("北京上海广州深圳" * 20 + "去")) <= 64
     assert all(len(term) == 2 for term in query_terms("甲乙丙丁戊己庚辛" * 20)[:8])
@@ -101,7 +107,7 @@ def test_when_is_asked() -> None:
      "我什麼時候去北京？", "私の猫はどこ", "내 고양이 어디"],
 )  # fmt: skip
 def test_people_speak_of_themselves(text: str) -> None:
-    assert is_of_oneself(text)
+    assert is_about_self(text)
 
 
 @pytest.mark.parametrize(
@@ -112,17 +118,22 @@ def test_people_speak_of_themselves(text: str) -> None:
      "私立学校", "ร้านตัดผม"],
 )  # fmt: skip
 def test_people_speak_of_others(text: str) -> None:
-    assert not is_of_oneself(text)
+    assert not is_about_self(text)
 
 
 def test_every_form_is_marked() -> None:
-    marker = Highlighter(marks_of(query_terms("decide going ferry")))
+    marker = Highlighter(highlight_patterns(query_terms("decide going ferry")))
     text = "She went, they decided: ferries and a ferry"
-    assert [text[start:end] for start, end in marker.spans(text)] == ["went", "decided", "ferries", "ferry"]
+    assert [text[start:end] for start, end in marker.find_spans(text)] == [
+        "went",
+        "decided",
+        "ferries",
+        "ferry",
+    ]
 
 
 def test_a_character_is_marked_where_it_is_no_part_of_a_word() -> None:
-    marks = marks_of(query_terms("家长会是几点，给猫的药"))
+    marks = highlight_patterns(query_terms("家长会是几点，给猫的药"))
     assert {"家长", "长会", "猫", "药"} <= set(marks)
     assert not {"家", "长"} & set(marks)
 
@@ -147,7 +158,9 @@ lying oscillators generalizations ion onion by is us as
 
 def _of_fts5(words: list[str]) -> dict[str, str]:
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute("CREATE VIRTUAL TABLE stems USING fts5(word, tokenize = 'porter unicode61')")
+        connection.execute(
+            "CREATE VIRTUAL TABLE stems USING fts5(word, tokenize = 'porter unicode61')"
+        )
         connection.execute("CREATE VIRTUAL TABLE terms USING fts5vocab('stems', 'instance')")
         connection.executemany("INSERT INTO stems (rowid, word) VALUES (?, ?)", enumerate(words))
         return {words[row[1]]: row[0] for row in connection.execute("SELECT term, doc FROM terms")}
@@ -206,11 +219,17 @@ def test_thai_counts_by_pairs_of_syllables() -> None:
     ],
 )
 def test_of_a_question_what_is_asked_for_is_left(asked: str, terms: list[str]) -> None:
-    assert list(asked_terms(asked)) == terms
+    assert list(question_run_terms(asked)) == terms
 
 
 def test_a_character_is_apart_from_what_is_no_word() -> None:
-    assert apart(["决定", "给猫", "母さ", "决", "猫", "母"]) == ["决定", "给猫", "母さ", "猫", "母"]
+    assert drop_covered_characters(["决定", "给猫", "母さ", "决", "猫", "母"]) == [
+        "决定",
+        "给猫",
+        "母さ",
+        "猫",
+        "母",
+    ]
 
 
 @pytest.mark.parametrize("name", list(language_data("cjk")))
@@ -219,11 +238,16 @@ def test_the_lists_are_in_folded_form(name: str) -> None:
     assert fold(text) == text
 
 
-@given(st.text(st.sampled_from("的了什么猫犬のはかたカー가나를뭐เมื่อไห\u0ec4\u1780\u17d2\u1039々"), min_size=1))
+@given(
+    st.text(
+        st.sampled_from("的了什么猫犬のはかたカー가나를뭐เมื่อไห\u0ec4\u1780\u17d2\u1039々"),
+        min_size=1,
+    )
+)
 def test_any_run_has_terms(run: str) -> None:
     assert run_terms(run)
     assert all(run_terms(run))
-    assert all(asked_terms(run))
+    assert all(question_run_terms(run))
 
 
 @pytest.mark.parametrize(
@@ -244,26 +268,27 @@ def test_names_are_known_by_their_capitals(text: str, names: tuple[str, ...]) ->
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("Ana", "ana"), ("Ana's", "ANA"), ("São Paulo", "sao  paulo"), ("O’Brien", "o'brien")]
+    ("one", "other"),
+    [("Ana", "ana"), ("Ana's", "ANA"), ("São Paulo", "sao  paulo"), ("O’Brien", "o'brien")],
 )
 def test_two_spellings_are_one_name(one: str, other: str) -> None:
     assert entity_key(one) == entity_key(other) != ""
 
 
 def test_a_question_may_mean_any_of_its_words_but_ordinary_ones() -> None:
-    keys = keys_in("What does ana silva do?")
+    keys = entity_keys_in("What does ana silva do?")
     assert "ana silva" in keys
     assert "ana" in keys
     assert "what" not in keys
-    assert keys_in("") == ()
+    assert entity_keys_in("") == ()
 
 
 @given(st.text(max_size=500))
 def test_every_name_in_a_text_is_found_by_asking_with_that_text(text: str) -> None:
     names = names_in(text)
-    assert len(names) <= MOST
-    assert all(0 < len(name) <= NAME_CHARS for name in names)
-    assert len(keys_in(text)) <= 240
+    assert len(names) <= MAX_NAMES
+    assert all(0 < len(name) <= MAX_NAME_CHARS for name in names)
+    assert len(entity_keys_in(text)) <= 240
 
 
 SMALL = """

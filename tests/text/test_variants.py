@@ -8,10 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.search.query import inflected, parse
-from core.text.normalize import clean
+from core.search.query import plan_inflected, plan_typed
+from core.text.normalize import clean_query
 from core.text.terms import terms_of
-from core.text.variants import MOST, are_kin, forms_of, meant, other_ways
+from core.text.variants import (
+    MAX_VARIANTS,
+    are_related,
+    inflected_forms,
+    spelling_corrections,
+    spelling_variants,
+)
 from tests.bench.hurry import slip
 
 
@@ -53,19 +59,21 @@ from tests.bench.hurry import slip
     ],
 )
 def test_another_way_to_write_it(typed: str, written: str) -> None:
-    ways = other_ways(clean(typed))
+    ways = spelling_variants(clean_query(typed))
     assert any(set(way) >= set(terms_of(written)) for way in ways), ways
 
 
-@pytest.mark.parametrize("text", ["", "ferry", "the ferry", "7", "?", "一", "百万十三三", "ー", "x" * 5_000])
+@pytest.mark.parametrize(
+    "text", ["", "ferry", "the ferry", "7", "?", "一", "百万十三三", "ー", "x" * 5_000]
+)
 def test_what_has_no_other_way(text: str) -> None:
-    assert other_ways(clean(text)) == []
+    assert spelling_variants(clean_query(text)) == []
 
 
 @given(st.text(alphabet="ab AB12._-'たまゴラー三十百千万点号度", max_size=400))
 def test_the_ways_are_few_and_have_terms(text: str) -> None:
-    ways = other_ways(clean(text))
-    assert len(ways) <= MOST
+    ways = spelling_variants(clean_query(text))
+    assert len(ways) <= MAX_VARIANTS
     assert all(way and all(way) for way in ways)
 
 
@@ -84,24 +92,24 @@ def test_the_ways_are_few_and_have_terms(text: str) -> None:
     ],
 )
 def test_the_likelihood_of_a_slip(typed: str, word: str, likelihood: float) -> None:
-    assert meant(typed)[word] == likelihood
+    assert spelling_corrections(typed)[word] == likelihood
 
 
 def test_the_first_letter_is_seldom_wrong() -> None:
-    assert meant("kisbon")["lisbon"] < meant("lisvon")["lisbon"]
-    assert meant("isbon")["lisbon"] < meant("lisbn")["lisbon"]
+    assert spelling_corrections("kisbon")["lisbon"] < spelling_corrections("lisvon")["lisbon"]
+    assert spelling_corrections("isbon")["lisbon"] < spelling_corrections("lisbn")["lisbon"]
 
 
 def test_a_slip_in_cyrillic_is_undone_too() -> None:
     for typed in ("превет", "приввет", "рпивет", "привт", "приветы"):
-        assert "привет" in meant(typed), typed
+        assert "привет" in spelling_corrections(typed), typed
 
 
 def test_every_slip_that_the_benchmark_makes_is_undone() -> None:
     chance = Random(3)
     for word in ("ferry", "harbour", "grandmother", "committee"):
         for typed in {slip(word, chance) for _ in range(100)} - {word}:
-            assert word in meant(typed)
+            assert word in spelling_corrections(typed)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +127,7 @@ def test_every_slip_that_the_benchmark_makes_is_undone() -> None:
     ],
 )
 def test_kin(one: str, other: str, expected: bool) -> None:
-    assert are_kin(one, other) is are_kin(other, one) is expected
+    assert are_related(one, other) is are_related(other, one) is expected
 
 
 @pytest.mark.parametrize(
@@ -137,22 +145,41 @@ def test_kin(one: str, other: str, expected: bool) -> None:
     ],
 )
 def test_number_and_case_are_forms(word: str, form: str) -> None:
-    assert form in forms_of(word)
+    assert form in inflected_forms(word)
 
 
 @pytest.mark.parametrize(
     ("word", "other"),
-    [("reading", "read"), ("news", "new"), ("porto", "portal"), ("mars", "mar"), ("анна", "антон"), ("ana", "an")],
+    [
+        ("reading", "read"),
+        ("news", "new"),
+        ("porto", "portal"),
+        ("mars", "mar"),
+        ("анна", "антон"),
+        ("ana", "an"),
+    ],
 )
 def test_another_word_is_none(word: str, other: str) -> None:
-    assert other not in forms_of(word)
-    assert forms_of(word)[0] == word
+    assert other not in inflected_forms(word)
+    assert inflected_forms(word)[0] == word
 
 
 def test_what_is_typed_with_operators_or_signs_is_meant_as_it_stands() -> None:
-    for text in ('"ferry"', "ferry OR boat", "ferry -boat", "ferr*", "波尔图", "core/store.py", "🦜", ""):
-        assert inflected(text) == parse(text)
-    assert inflected("Ferry Köln").terms == ("ferry|ferrys|ferryes|ferries", "koln|kolns|kolnes")
+    for text in (
+        '"ferry"',
+        "ferry OR boat",
+        "ferry -boat",
+        "ferr*",
+        "波尔图",
+        "core/store.py",
+        "🦜",
+        "",
+    ):
+        assert plan_inflected(text) == plan_typed(text)
+    assert plan_inflected("Ferry Köln").highlights == (
+        "ferry|ferrys|ferryes|ferries",
+        "koln|kolns|kolnes",
+    )
 
 
 @pytest.mark.parametrize(
@@ -179,21 +206,23 @@ def test_what_is_typed_with_operators_or_signs_is_meant_as_it_stands() -> None:
     ],
 )
 def test_another_way_to_write_a_number(typed: str, way: tuple[str, ...]) -> None:
-    assert way in other_ways(typed)
+    assert way in spelling_variants(typed)
 
 
 @pytest.mark.parametrize("text", ["", "ferry", "7", "1234567890123456"])
 def test_a_number_that_has_no_other_way(text: str) -> None:
-    assert other_ways(text) == []
+    assert spelling_variants(text) == []
 
 
-@pytest.mark.parametrize(("text", "way"), [("25:00", ("2500",)), ("13pm", ("13", "pm")), ("3 may", ("3may",))])
+@pytest.mark.parametrize(
+    ("text", "way"), [("25:00", ("2500",)), ("13pm", ("13", "pm")), ("3 may", ("3may",))]
+)
 def test_what_is_no_time_is_not_written_as_one(text: str, way: tuple[str, ...]) -> None:
-    assert other_ways(text) == [way]
+    assert spelling_variants(text) == [way]
 
 
 @given(st.text(alphabet="0123456789 .:,-apmh/", max_size=600))
 def test_the_ways_are_few_and_of_one_word_each(text: str) -> None:
-    ways = other_ways(text)
-    assert len(ways) <= MOST
+    ways = spelling_variants(text)
+    assert len(ways) <= MAX_VARIANTS
     assert all(way and all(word.isalnum() and word.isascii() for word in way) for way in ways)

@@ -1,4 +1,5 @@
-"""History in and out: taken once however often it comes, bad lines refused by number, nothing seen out of scope."""
+"""History in and out: taken once however often it comes, bad lines refused by number, nothing seen
+out of scope."""
 
 from __future__ import annotations
 
@@ -17,14 +18,14 @@ from hypothesis import strategies as st
 from core.search.recall import Recall
 from core.store import archive as archive_module
 from core.store.archive import Archive, ImportReport
-from core.store.query import SearchQuery
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.transfer.formats import parse_line, read_lines, to_line
-from core.types import LOCAL, Address, Message, Scope, Sender, Session
+from core.transfer.formats import format_line, parse_line, read_lines
+from core.types import LOCAL_SCOPE, Address, Message, Scope, Sender, Session
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.search_queries import search_query
 
-HOME_SCOPES = frozenset({LOCAL})
+HOME_SCOPES = frozenset({LOCAL_SCOPE})
 
 
 def line(text: str = "hello", **values: Any) -> str:
@@ -36,8 +37,10 @@ async def take(database: Database, lines: Iterable[str | bytes]) -> ImportReport
     return await Archive(database).import_records(read_lines(lines), lambda _: None)
 
 
-async def exported(database: Database, scopes: frozenset[Scope] = HOME_SCOPES) -> list[dict[str, Any]]:
-    return [json.loads(to_line(one)) async for one in Archive(database).export(scopes)]
+async def exported(
+    database: Database, scopes: frozenset[Scope] = HOME_SCOPES
+) -> list[dict[str, Any]]:
+    return [json.loads(format_line(one)) async for one in Archive(database).export(scopes)]
 
 
 async def sessions(database: Database) -> list[dict[str, Any]]:
@@ -55,14 +58,16 @@ async def test_a_session_comes_in_ended_and_titled(database: Database) -> None:
             line("In Porto.", id="m2", role="assistant", at="2026-05-03T12:30:00+02:00"),
         ],
     )
-    assert report == ImportReport(lines=2, taken=2, sessions={1})
+    assert report == ImportReport(line_count=2, imported_count=2, session_ids={1})
     (session,) = await sessions(database)
     assert session["external_id"] == "s1"
     assert session["end_reason"] == "import"
     assert session["title"].startswith("Where does Ana live? long")
     assert len(session["title"]) < 70
     assert session["messages"] == 2
-    assert datetime.fromtimestamp(session["ended_at"], UTC) == datetime(2026, 5, 3, 10, 30, tzinfo=UTC)
+    assert datetime.fromtimestamp(session["ended_at"], UTC) == datetime(
+        2026, 5, 3, 10, 30, tzinfo=UTC
+    )
     first, second = await exported(database)
     assert (first["sender"], first["id"], first["platform"]) == ("Tom", "m1", "terminal")
     assert "chat" not in first, "the session's name stands for it"
@@ -74,7 +79,9 @@ async def test_what_is_imported_is_in_the_index(database: Database) -> None:
     await take(database, [line("the ferry leaves at noon")])
 
     def work(connection: sqlite3.Connection) -> int:
-        found = connection.execute("SELECT COUNT(*) FROM messages_fts WHERE messages_fts MATCH 'ferry'")
+        found = connection.execute(
+            "SELECT COUNT(*) FROM messages_fts WHERE messages_fts MATCH 'ferry'"
+        )
         return int(found.fetchone()[0])
 
     assert await database.read(work) == 1
@@ -82,70 +89,91 @@ async def test_what_is_imported_is_in_the_index(database: Database) -> None:
 
 async def test_with_ids_a_line_is_known_by_session_and_id(database: Database) -> None:
     lines = [line("one", id="1"), line("two", id="2"), line("other session", session="s2", id="1")]
-    assert (await take(database, lines)).taken == 3
+    assert (await take(database, lines)).imported_count == 3
     again = await take(database, [*lines, line("three", id="3")])
-    assert (again.taken, again.known, len(again.sessions)) == (1, 3, 2)
+    assert (again.imported_count, again.known_count, len(again.session_ids)) == (1, 3, 2)
 
 
 async def test_equal_ids_of_two_sessions_in_one_chat_are_two_messages(database: Database) -> None:
-    lines = [line("one", session=name, id="1", platform="telegram", chat="42") for name in ("s1", "s2")]
-    assert (await take(database, lines)).taken == 2
+    lines = [
+        line("one", session=name, id="1", platform="telegram", chat="42") for name in ("s1", "s2")
+    ]
+    assert (await take(database, lines)).imported_count == 2
     other_scope = line("one", session="s1", id="1", scope="account:telegram:42")
-    assert (await take(database, [other_scope])).taken == 1
+    assert (await take(database, [other_scope])).imported_count == 1
 
 
 async def test_without_ids_a_line_is_known_by_time_role_sender_and_text(database: Database) -> None:
-    assert (await take(database, [line("ok"), line("ok", sender="Ana")])).taken == 2
+    assert (await take(database, [line("ok"), line("ok", sender="Ana")])).imported_count == 2
     again = await take(database, [line("ok"), line("ok", sender="Ana"), line("ok")])
-    assert (again.taken, again.known) == (0, 3)
-    assert (await take(database, [line("ok", role="assistant"), line("ok", at="2026-05-03T10:00:01")])).taken == 2
+    assert (again.imported_count, again.known_count) == (0, 3)
+    assert (
+        await take(database, [line("ok", role="assistant"), line("ok", at="2026-05-03T10:00:01")])
+    ).imported_count == 2
     assert len(await exported(database)) == 4
 
 
 async def test_lines_of_sessions_may_come_in_any_order_and_in_pieces(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive_module, "BATCH_LINES", 3)
+    monkeypatch.setattr(archive_module, "BATCH_RECORDS", 3)
     lines = [line(f"{number}", session=f"s{number % 2}") for number in range(20)]
-    assert (await take(database, lines)).taken == 20
+    assert (await take(database, lines)).imported_count == 20
     again = await take(database, lines * 2)
-    assert (again.taken, again.known) == (0, 40)
+    assert (again.imported_count, again.known_count) == (0, 40)
     assert [session["messages"] for session in await sessions(database)] == [10, 10]
 
 
 async def test_messages_stand_in_the_order_of_their_times(database: Database) -> None:
-    await take(database, [line("second", at="2026-05-03T11:00:00"), line("first", at="2026-05-03T10:00:00Z")])
+    await take(
+        database,
+        [line("second", at="2026-05-03T11:00:00"), line("first", at="2026-05-03T10:00:00Z")],
+    )
     assert [one["text"] for one in await exported(database)] == ["first", "second"]
 
 
-async def test_older_history_that_comes_later_is_read_first(database: Database, clock: SteadyClock) -> None:
+async def test_older_history_that_comes_later_is_read_first(
+    database: Database, clock: SteadyClock
+) -> None:
     recall = Recall(database, clock)
     newer = [line(f"newer ferry {number}", id=f"n{number}") for number in range(40)]
-    older = [line(f"older boat {number}", id=f"o{number}", at="2026-05-02T10:00:00") for number in range(40)]
+    older = [
+        line(f"older boat {number}", id=f"o{number}", at="2026-05-02T10:00:00")
+        for number in range(40)
+    ]
     await take(database, newer)
     while await recall.tend():
         pass
     await take(database, older)
     (session,) = await sessions(database)
-    texts = [one.text for one in await Conversations(database, clock).transcript(session["id"], HOME_SCOPES)]
-    assert texts == [f"older boat {number}" for number in range(40)] + [f"newer ferry {number}" for number in range(40)]
+    texts = [
+        one.text
+        for one in await Conversations(database, clock).load_transcript(session["id"], HOME_SCOPES)
+    ]
+    assert texts == [f"older boat {number}" for number in range(40)] + [
+        f"newer ferry {number}" for number in range(40)
+    ]
     while await recall.tend():
         pass
     assert await recall.verify() == []
-    (found,) = (await recall.recall(SearchQuery(text='"boat 7"', scopes=HOME_SCOPES, window=1))).sessions
+    (found,) = (
+        await recall.recall(search_query(text='"boat 7"', scopes=HOME_SCOPES, window=1))
+    ).sessions
     assert [item.text for item in found.window] == ["older boat 6", "older boat 7", "older boat 8"]
 
 
-async def test_what_comes_late_stands_behind_what_a_model_has_seen(database: Database, clock: SteadyClock) -> None:
+async def test_what_comes_late_stands_behind_what_a_model_has_seen(
+    database: Database, clock: SteadyClock
+) -> None:
     await take(database, [line("newer", id="1")])
     (row,) = await sessions(database)
     conversations = Conversations(database, clock)
     session = await conversations.reopen(row["id"], clock.now())
     said = Message(role="user", text="and now", session_id=session.id, created_at=clock.now())
     await conversations.append([said])
-    before = await conversations.history(session, HOME_SCOPES)
+    before = await conversations.load_history(session, HOME_SCOPES)
     await take(database, [line("older", id="0", at="2026-05-02T10:00:00")])
-    after = await conversations.history(session, HOME_SCOPES)
+    after = await conversations.load_history(session, HOME_SCOPES)
     assert after[: len(before)] == before
     assert [one.text for one in after] == ["newer", "and now", "older"]
 
@@ -155,7 +183,9 @@ async def test_the_title_is_what_was_said_first(database: Database) -> None:
     assert (await sessions(database))[0]["title"] == "first"
 
 
-async def test_a_bad_line_is_refused_with_its_number_and_the_rest_is_kept(database: Database) -> None:
+async def test_a_bad_line_is_refused_with_its_number_and_the_rest_is_kept(
+    database: Database,
+) -> None:
     bad: list[str | bytes] = [
         "{",
         "[]",
@@ -173,9 +203,13 @@ async def test_a_bad_line_is_refused_with_its_number_and_the_rest_is_kept(databa
         line() + "," + line(),
         line() + line(),
     ]
-    report = await take(database, ["\ufeff" + line("first"), "", *bad, "   \n", line("last") + "\r\n"])
-    assert (report.taken, report.refused) == (2, len(bad))
-    assert [reason.partition(":")[0] for reason in report.reasons] == [f"line {n + 3}" for n in range(len(bad))]
+    report = await take(
+        database, ["\ufeff" + line("first"), "", *bad, "   \n", line("last") + "\r\n"]
+    )
+    assert (report.imported_count, report.refused_count) == (2, len(bad))
+    assert [reason.partition(":")[0] for reason in report.reasons] == [
+        f"line {n + 3}" for n in range(len(bad))
+    ]
     assert [one["text"] for one in await exported(database)] == ["first", "last"]
 
 
@@ -184,53 +218,77 @@ async def test_odd_text_never_breaks_an_import(database: Database) -> None:
         '{"session":"s","role":"user","text":"\\ud83d and \\u0000 nul","at":"2026-05-03"}',
         line("修改youer服务端 🎉"),
     ]
-    assert (await take(database, odd)).taken == 2
-    assert (await take(database, odd)).known == 2
+    assert (await take(database, odd)).imported_count == 2
+    assert (await take(database, odd)).known_count == 2
 
 
 async def test_what_the_standard_parser_takes_is_taken(database: Database) -> None:
     deep = "[" * 500 + "]" * 500
     odd: list[str | bytes] = [
         line("half an emoji", sender="\ud83d"),
-        line("first").replace('"text"', f'"more": [NaN, -Infinity, {deep}], "text": "zeroth", "text"'),
+        line("first").replace(
+            '"text"', f'"more": [NaN, -Infinity, {deep}], "text": "zeroth", "text"'
+        ),
         line("wide").encode("utf-16"),
         line("blanks").replace(",", " \t,\r "),
     ]
     report = await take(database, odd)
-    assert (report.taken, report.reasons) == (4, [])
+    assert (report.imported_count, report.reasons) == (4, [])
     found = [(one["text"], one.get("sender")) for one in await exported(database)]
     assert found == [("half an emoji", "\ufffd"), ("first", None), ("wide", None), ("blanks", None)]
 
 
 async def test_quotes_keep_their_place_and_are_not_counted(database: Database) -> None:
     kinds = ["quote", None, "quote", None, None]
-    lines = [line(str(number), id=str(number), kind=kind, role="assistant") for number, kind in enumerate(kinds)]
-    assert (await take(database, lines[1:3])).taken == 2
+    lines = [
+        line(str(number), id=str(number), kind=kind, role="assistant")
+        for number, kind in enumerate(kinds)
+    ]
+    assert (await take(database, lines[1:3])).imported_count == 2
     again = await take(database, [*lines, *lines])
-    assert (again.taken, again.known) == (3, 7)
+    assert (again.imported_count, again.known_count) == (3, 7)
     assert [(one["text"], one.get("kind")) for one in await exported(database)] == [
         ("1", None), ("2", "quote"), ("0", "quote"), ("3", None), ("4", None)
     ]  # fmt: skip
     assert [session["messages"] for session in await sessions(database)] == [3]
 
 
-async def test_export_comes_back_as_it_was_in_another_home(database: Database, tmp_path: Path) -> None:
-    scope = Scope.room("telegram", "-1001")
+async def test_export_comes_back_as_it_was_in_another_home(
+    database: Database, tmp_path: Path
+) -> None:
+    scope = Scope.group("telegram", "-1001")
     await take(
         database,
         [
-            line("a", title="Trip", platform="telegram", chat="-1001/7", scope=scope.key, sender="Ana", id="1"),
-            line("b", title="Trip", platform="telegram", chat="-1001/7", scope=scope.key, role="assistant"),
+            line(
+                "a",
+                title="Trip",
+                platform="telegram",
+                chat="-1001/7",
+                scope=scope.key,
+                sender="Ana",
+                id="1",
+            ),
+            line(
+                "b",
+                title="Trip",
+                platform="telegram",
+                chat="-1001/7",
+                scope=scope.key,
+                role="assistant",
+            ),
             line("mine"),
         ],
     )
-    every = frozenset({scope, LOCAL})
-    out = [to_line(one) async for one in Archive(database).export(every)]
+    every = frozenset({scope, LOCAL_SCOPE})
+    out = [format_line(one) async for one in Archive(database).export(every)]
     async with Database.open(tmp_path / "other.db") as other:
-        assert (await take(other, out)).taken == 3
-        assert [to_line(one) async for one in Archive(other).export(every)] == out
+        assert (await take(other, out)).imported_count == 3
+        assert [format_line(one) async for one in Archive(other).export(every)] == out
     parsed = parse_line(out[0])
-    assert parsed.conversation.address == Address(platform="telegram", chat_id="-1001", thread_id="7")
+    assert parsed.conversation.address == Address(
+        platform="telegram", chat_id="-1001", thread_id="7"
+    )
 
 
 async def test_export_shows_the_given_scopes_only(database: Database) -> None:
@@ -245,7 +303,11 @@ async def test_own_sessions_come_back_as_themselves_and_tools_are_left_out(
 ) -> None:
     conversations = Conversations(database, clock)
     session = await conversations.create(
-        Session(address=Address(platform="terminal", chat_id="local"), scope=LOCAL, started_at=clock.now())
+        Session(
+            address=Address(platform="terminal", chat_id="local"),
+            scope=LOCAL_SCOPE,
+            started_at=clock.now(),
+        )
     )
     use = {"type": "tool_use", "id": "t1", "name": "reminder", "input": {}}
     result = {"type": "tool_result", "tool_use_id": "t1", "content": "done"}
@@ -267,16 +329,30 @@ async def test_own_sessions_come_back_as_themselves_and_tools_are_left_out(
                 blocks=({"type": "text", "text": "Yes."}, use),
                 tools="reminder",
             ),
-            Message(role="tool", text="done", session_id=session.id, created_at=clock.now(), blocks=(result,)),
-            Message(role="user", text="/new", session_id=session.id, created_at=clock.now(), kind="command"),
+            Message(
+                role="tool",
+                text="done",
+                session_id=session.id,
+                created_at=clock.now(),
+                blocks=(result,),
+            ),
+            Message(
+                role="user",
+                text="/new",
+                session_id=session.id,
+                created_at=clock.now(),
+                kind="command",
+            ),
         ]
     )
     out = await exported(database)
     assert [one["text"] for one in out] == ["remind me", "Yes."]
     report = await take(database, [json.dumps(one) for one in out])
-    assert (report.taken, report.known) == (0, 2)
+    assert (report.imported_count, report.known_count) == (0, 2)
     foreign = [json.dumps(one | {"scope": "account:telegram:7"}) for one in out]
-    assert (await take(database, foreign)).taken == 2, "another scope's line must not meet this session"
+    assert (await take(database, foreign)).imported_count == 2, (
+        "another scope's line must not meet this session"
+    )
 
 
 async def test_an_answer_that_quotes_history_goes_out_and_comes_back_without_being_found(
@@ -284,9 +360,15 @@ async def test_an_answer_that_quotes_history_goes_out_and_comes_back_without_bei
 ) -> None:
     conversations = Conversations(database, clock)
     session = await conversations.create(
-        Session(address=Address(platform="terminal", chat_id="local"), scope=LOCAL, started_at=clock.now())
+        Session(
+            address=Address(platform="terminal", chat_id="local"),
+            scope=LOCAL_SCOPE,
+            started_at=clock.now(),
+        )
     )
-    asked = Message(role="user", text="When is the ferry?", session_id=session.id, created_at=clock.now())
+    asked = Message(
+        role="user", text="When is the ferry?", session_id=session.id, created_at=clock.now()
+    )
     result = {"type": "tool_result", "tool_use_id": "t1", "content": "ferry"}
     call = {"type": "tool_use", "id": "t1", "name": "session_search", "input": {}}
     await conversations.append(
@@ -300,29 +382,45 @@ async def test_an_answer_that_quotes_history_goes_out_and_comes_back_without_bei
     )
     await conversations.amend(session.address, "x", None)
     archive = Archive(database)
-    out = [to_line(one) async for one in archive.export(HOME_SCOPES)]
-    assert [json.loads(one)["text"] for one in out] == ["When is the ferry?", "You said: the ferry is at noon."]
-    assert set(json.loads(out[1])) <= {"session", "platform", "chat", "scope", "role", "text", "at", "kind"}
+    out = [format_line(one) async for one in archive.export(HOME_SCOPES)]
+    assert [json.loads(one)["text"] for one in out] == [
+        "When is the ferry?",
+        "You said: the ferry is at noon.",
+    ]
+    assert set(json.loads(out[1])) <= {
+        "session",
+        "platform",
+        "chat",
+        "scope",
+        "role",
+        "text",
+        "at",
+        "kind",
+    }
     again = await take(database, out)
-    assert (again.taken, again.known) == (0, 2)
+    assert (again.imported_count, again.known_count) == (0, 2)
     async with Database.open(tmp_path / "other.db") as other:
-        assert (await take(other, out)).taken == 2
-        assert (await take(other, out)).known == 2
+        assert (await take(other, out)).imported_count == 2
+        assert (await take(other, out)).known_count == 2
         (there,) = await sessions(other)
-        shown = await Conversations(other, clock).transcript(there["id"], HOME_SCOPES)
+        shown = await Conversations(other, clock).load_transcript(there["id"], HOME_SCOPES)
         assert [(one.role, one.kind) for one in shown] == [("user", "chat"), ("assistant", "quote")]
-        found = await Recall(other, clock).recall(SearchQuery(text="ferry", scopes=HOME_SCOPES, messages=9))
+        found = await Recall(other, clock).recall(
+            search_query(text="ferry", scopes=HOME_SCOPES, messages=9)
+        )
         assert [hit.role for hit in found.messages] == ["user"]
         assert there["messages"] == 1
-        back = [to_line(one) async for one in Archive(other).export(HOME_SCOPES)]
+        back = [format_line(one) async for one in Archive(other).export(HOME_SCOPES)]
         titles = [{**json.loads(one), "title": None} for one in back]
         assert titles == [{**json.loads(one), "title": None} for one in out]
-    assert (await take(database, back)).known == 2
+    assert (await take(database, back)).known_count == 2
 
 
 async def test_progress_is_heard(database: Database) -> None:
     heard: list[int] = []
-    await Archive(database).import_records(read_lines([line(str(number)) for number in range(2500)]), heard.append)
+    await Archive(database).import_records(
+        read_lines([line(str(number)) for number in range(2500)]), heard.append
+    )
     assert heard == [1000, 2000, 2500]
 
 
@@ -335,8 +433,10 @@ async def test_a_long_export_is_whole_and_in_order(database: Database) -> None:
 @given(st.text(), st.text(), st.datetimes())
 def test_any_line_is_read_or_refused(session: str, text: str, at: datetime) -> None:
     try:
-        parsed = parse_line(json.dumps({"session": session, "role": "user", "text": text, "at": at.isoformat()}))
+        parsed = parse_line(
+            json.dumps({"session": session, "role": "user", "text": text, "at": at.isoformat()})
+        )
     except ValueError:
         assert not session or not text.strip()
         return
-    assert parse_line(to_line(parsed)) == parsed
+    assert parse_line(format_line(parsed)) == parsed

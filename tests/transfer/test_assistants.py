@@ -1,5 +1,5 @@
-"""The conversations.json of ChatGPT (the path to the current node) and of Claude (text blocks, attachments): what their
-pages show, and everything else counted."""
+"""The conversations.json of ChatGPT (the path to the current node) and of Claude (text blocks,
+attachments): what their pages show, and everything else counted."""
 
 from __future__ import annotations
 
@@ -9,14 +9,24 @@ from datetime import UTC, datetime
 from typing import Any
 
 from core.store.archive import TransferRecord
-from core.transfer import exports
-from core.transfer.formats import EMPTY, HIDDEN, SHAPELESS, TIMELESS, Choices
-from tests.fixtures.exports import NOON, chatgpt_conversation, chatgpt_node, claude_conversation, claude_message
+from core.transfer import assistants
+from core.transfer.formats import HIDDEN, NO_TEXT, NO_TIME, UNKNOWN_SHAPE, ImportOptions
+from tests.fixtures.exports import (
+    NOON,
+    chatgpt_conversation,
+    chatgpt_node,
+    claude_conversation,
+    claude_message,
+)
 from tests.fixtures.import_reading import sorted_out
 
 
 def chatgpt(export: Any) -> tuple[list[TransferRecord], dict[str, int]]:
-    return sorted_out(exports.read_chatgpt(io.BytesIO(json.dumps(export).encode()), "conversations.json", Choices()))
+    return sorted_out(
+        assistants.read_chatgpt(
+            io.BytesIO(json.dumps(export).encode()), "conversations.json", ImportOptions()
+        )
+    )
 
 
 def test_the_path_to_the_current_node_is_taken() -> None:
@@ -34,7 +44,11 @@ def test_the_path_to_the_current_node_is_taken() -> None:
     ]
     assert not skipped
     first = taken[0]
-    assert (first.conversation.name, first.conversation.title, first.id) == ("chatgpt:c-1", "Ferry to Porto", "m-q")
+    assert (first.conversation.name, first.conversation.title, first.id) == (
+        "chatgpt:c-1",
+        "Ferry to Porto",
+        "m-q",
+    )
     assert first.conversation.address.key == "chatgpt:c-1"
     assert first.at == datetime(2026, 5, 3, 12, 0, 0, 250_000, tzinfo=UTC)
 
@@ -61,18 +75,30 @@ def test_what_the_page_hides_is_counted() -> None:
     nodes = [
         chatgpt_node("1", "root", "system", ""),
         chatgpt_node("2", "1", "user", "secret", metadata=hidden),
-        chatgpt_node("3", "2", "user", {"content_type": "user_editable_context", "user_profile": "sails"}),
+        chatgpt_node(
+            "3", "2", "user", {"content_type": "user_editable_context", "user_profile": "sails"}
+        ),
         chatgpt_node("4", "3", "user", "search for it"),
-        chatgpt_node("5", "4", "assistant", {"content_type": "code", "text": 'search("x")'}, recipient="browser"),
-        chatgpt_node("6", "5", "tool", {"content_type": "tether_browsing_display", "result": "page"}),
+        chatgpt_node(
+            "5",
+            "4",
+            "assistant",
+            {"content_type": "code", "text": 'search("x")'},
+            recipient="browser",
+        ),
+        chatgpt_node(
+            "6", "5", "tool", {"content_type": "tether_browsing_display", "result": "page"}
+        ),
         chatgpt_node("7", "6", "assistant", {"content_type": "thoughts", "thoughts": []}),
-        chatgpt_node("8", "7", "assistant", {"content_type": "reasoning_recap", "content": "Thought for 3 s"}),
+        chatgpt_node(
+            "8", "7", "assistant", {"content_type": "reasoning_recap", "content": "Thought for 3 s"}
+        ),
         chatgpt_node("9", "8", "assistant", ""),
         chatgpt_node("10", "9", "assistant", "found"),
     ]
     taken, skipped = chatgpt([chatgpt_conversation(nodes, "10")])
     assert [line.text for line in taken] == ["search for it", "found"]
-    assert skipped == {HIDDEN: 7, EMPTY: 1}
+    assert skipped == {HIDDEN: 7, NO_TEXT: 1}
 
 
 def test_code_documents_and_parts_are_kept_as_text() -> None:
@@ -87,7 +113,9 @@ def test_code_documents_and_parts_are_kept_as_text() -> None:
     code = {"content_type": "code", "language": "python", "text": "print(1)"}
     document = {"content_type": "code", "language": "json", "text": '{"name": "plan"}'}
     nodes = [
-        chatgpt_node("1", "root", "user", multimodal, metadata={"attachments": [{"name": "boat.pdf"}, "odd"]}),
+        chatgpt_node(
+            "1", "root", "user", multimodal, metadata={"attachments": [{"name": "boat.pdf"}, "odd"]}
+        ),
         chatgpt_node("2", "1", "assistant", code, recipient="python"),
         chatgpt_node("3", "2", "assistant", document, recipient="canmore.create_textdoc"),
     ]
@@ -108,27 +136,39 @@ def test_a_message_without_a_time_has_that_of_the_one_before() -> None:
     taken, _ = chatgpt([chatgpt_conversation(nodes, "3")])
     assert [line.at.timestamp() - NOON for line in taken] == [-1.5, 60, 60]
     taken, skipped = chatgpt([chatgpt_conversation(nodes[:1], "1", create_time=None)])
-    assert (taken, skipped) == ([], {TIMELESS: 1})
+    assert (taken, skipped) == ([], {NO_TIME: 1})
 
 
 def test_odd_shapes_of_chatgpt_never_break_the_rest() -> None:
     good = chatgpt_conversation([chatgpt_node("1", "root", text="hello")], "1")
-    odd = chatgpt_conversation([], "1", mapping={"1": "x", "2": {"message": {"content": 5, "author": "me"}}})
+    odd = chatgpt_conversation(
+        [], "1", mapping={"1": "x", "2": {"message": {"content": 5, "author": "me"}}}
+    )
     taken, skipped = chatgpt([5, {}, {"mapping": []}, odd, good])
     assert [line.text for line in taken] == ["hello"]
-    assert skipped[SHAPELESS] == 3
+    assert skipped[UNKNOWN_SHAPE] == 3
 
 
 def claude(export: Any) -> tuple[list[TransferRecord], dict[str, int]]:
-    return sorted_out(exports.read_claude(io.BytesIO(json.dumps(export).encode()), "conversations.json", Choices()))
+    return sorted_out(
+        assistants.read_claude(
+            io.BytesIO(json.dumps(export).encode()), "conversations.json", ImportOptions()
+        )
+    )
 
 
 def test_a_conversation_is_a_session() -> None:
-    taken, skipped = claude([claude_conversation([claude_message(1), claude_message(2, "assistant", "Ahoy")])])
+    taken, skipped = claude(
+        [claude_conversation([claude_message(1), claude_message(2, "assistant", "Ahoy")])]
+    )
     assert not skipped
     assert [(line.role, line.text) for line in taken] == [("user", "hello"), ("assistant", "Ahoy")]
     first = taken[0]
-    assert (first.conversation.name, first.conversation.title, first.id) == ("claude:cc-1", "Sailing", "cm-1")
+    assert (first.conversation.name, first.conversation.title, first.id) == (
+        "claude:cc-1",
+        "Sailing",
+        "cm-1",
+    )
     assert first.conversation.address.key == "claude:cc-1"
     assert first.at == datetime(2026, 5, 3, 12, 1, 0, 123456, tzinfo=UTC)
 
@@ -143,8 +183,12 @@ def test_blocks_that_are_no_text_are_counted_and_placeholders_do_not_appear() ->
         "odd",
         {"type": "text", "text": "At noon."},
     ]
-    flat = "Let me look.\n```\nThis block is not supported on your current device yet.\n```\nAt noon."
-    (line,), skipped = claude([claude_conversation([claude_message(1, "assistant", flat, content=blocks)])])
+    flat = (
+        "Let me look.\n```\nThis block is not supported on your current device yet.\n```\nAt noon."
+    )
+    (line,), skipped = claude(
+        [claude_conversation([claude_message(1, "assistant", flat, content=blocks)])]
+    )
     assert line.text == "Let me look.\nAt noon."
     assert skipped == {HIDDEN: 5}
 
@@ -161,7 +205,12 @@ def test_attachments_are_named_with_their_text_and_files_by_name() -> None:
         1,
         text="what does it say?",
         attachments=[
-            {"file_name": "log.txt", "file_size": 9, "file_type": "txt", "extracted_content": "mast broken"},
+            {
+                "file_name": "log.txt",
+                "file_size": 9,
+                "file_type": "txt",
+                "extracted_content": "mast broken",
+            },
             {"file_name": "", "extracted_content": "pasted words"},
             "odd",
         ],
@@ -174,11 +223,11 @@ def test_attachments_are_named_with_their_text_and_files_by_name() -> None:
 
 
 def test_a_book_in_an_attachment_is_cut_and_it_is_said() -> None:
-    book = {"file_name": "b.txt", "extracted_content": "x" * (exports.ATTACHMENT_CHARS + 1)}
+    book = {"file_name": "b.txt", "extracted_content": "x" * (assistants.ATTACHMENT_CHARS + 1)}
     (line,), skipped = claude([claude_conversation([claude_message(1, attachments=[book])])])
-    assert len(line.text) < exports.ATTACHMENT_CHARS + 100
+    assert len(line.text) < assistants.ATTACHMENT_CHARS + 100
     assert "x […]" in line.text
-    assert skipped == {exports.LONG: 1}
+    assert skipped == {assistants.LONG_ATTACHMENT: 1}
 
 
 def test_odd_shapes_of_claude_never_break_the_rest() -> None:
@@ -187,4 +236,4 @@ def test_odd_shapes_of_claude_never_break_the_rest() -> None:
     odd = claude_conversation([5, claude_message(1, "system"), empty, claude_message(4)])
     taken, skipped = claude([None, {"chat_messages": 3}, timeless, odd])
     assert [line.id for line in taken] == ["cm-4"]
-    assert skipped == {SHAPELESS: 4, EMPTY: 1, TIMELESS: 1}
+    assert skipped == {UNKNOWN_SHAPE: 4, NO_TEXT: 1, NO_TIME: 1}

@@ -1,4 +1,5 @@
-"""What formats share: JSON is built as the standard parser builds it, mended, refused in clear sentences."""
+"""What formats share: JSON is built as the standard parser builds it, mended, refused in clear
+sentences."""
 
 from __future__ import annotations
 
@@ -11,12 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import HistoryError
-from core.transfer.formats import json_values
+from core.transfer.json_stream import json_values
 
 INTEGERS = st.integers(1 - 2**63, 2**63 - 1)
 """Ids and times have no more digits; a longer number is refused."""
 JSON = st.recursive(
-    st.none() | st.booleans() | INTEGERS | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | INTEGERS
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=20,
 )

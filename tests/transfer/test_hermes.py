@@ -1,4 +1,5 @@
-"""The state.db of Hermes: its conversations as they were, nothing it hides, and not one byte written."""
+"""The state.db of Hermes: its conversations as they were, nothing it hides, and not one byte
+written."""
 
 from __future__ import annotations
 
@@ -15,9 +16,9 @@ from core.errors import HistoryError
 from core.store.archive import Archive
 from core.store.sqlite.database import Database
 from core.transfer import hermes
-from core.transfer.formats import EMPTY, HIDDEN, Choices, read_lines, to_line
+from core.transfer.formats import HIDDEN, NO_TEXT, ImportOptions, format_line, read_lines
 from core.transfer.source import Source
-from core.types import LOCAL
+from core.types import LOCAL_SCOPE
 from tests.fixtures.exports import HERMES_TABLES, NOON, fill, hermes_store, zipped
 from tests.fixtures.import_reading import sorted_out, taken_from
 
@@ -48,9 +49,18 @@ def test_sessions_come_with_title_place_and_times(tmp_path: Path) -> None:
     ]
     first, last = taken[0], taken[-1]
     boats, last_one = first.conversation, last.conversation
-    assert (boats.name, boats.title, first.id, boats.address.key) == ("hermes:s1", "Boats", "1", "telegram:-100/7")
+    assert (boats.name, boats.title, first.id, boats.address.key) == (
+        "hermes:s1",
+        "Boats",
+        "1",
+        "telegram:-100/7",
+    )
     assert first.at == datetime(2026, 5, 3, 12, 0, 0, 500_000, tzinfo=UTC)
-    assert (last_one.name, last_one.title, last_one.address.key) == ("hermes:s2", None, "terminal:s2")
+    assert (last_one.name, last_one.title, last_one.address.key) == (
+        "hermes:s2",
+        None,
+        "terminal:s2",
+    )
 
 
 def test_what_hermes_hides_is_counted_by_reason(tmp_path: Path) -> None:
@@ -70,29 +80,41 @@ def test_what_hermes_hides_is_counted_by_reason(tmp_path: Path) -> None:
     assert [line.text for line in taken] == ["kept"]
     assert skipped == {
         HIDDEN: 4,
-        EMPTY: 1,
+        NO_TEXT: 1,
     }
 
 
-async def test_a_session_that_goes_on_another_one_keeps_its_parent(tmp_path: Path, database: Database) -> None:
+async def test_a_session_that_goes_on_another_one_keeps_its_parent(
+    tmp_path: Path, database: Database
+) -> None:
     sessions: list[dict[str, Any]] = [
         SESSION,
         {"id": "s2", "parent_session_id": "s1", "started_at": NOON + 9, "title": "Boats #2"},
     ]
     third = {"id": "s3", "parent_session_id": "s2", "started_at": NOON + 18}
-    messages = [{"role": "user", "content": f"in {one}", "session_id": one} for one in ("s1", "s2", "s3")]
+    messages = [
+        {"role": "user", "content": f"in {one}", "session_id": one} for one in ("s1", "s2", "s3")
+    ]
     path = hermes_store(tmp_path / "hermes.db", [*sessions, third], messages)
     for _ in range(2):
-        with Source.open(path, Choices()) as source:
-            report = await Archive(database).import_records(source.records(), lambda _: None)
-    assert (report.known, len(report.sessions)) == (3, 3)
+        with Source.open(path, ImportOptions()) as source:
+            report = await Archive(database).import_records(source.read_records(), lambda _: None)
+    assert (report.known_count, len(report.session_ids)) == (3, 3)
 
     def lineage(connection: sqlite3.Connection) -> list[tuple[object, ...]]:
-        found = connection.execute("SELECT external_id, parent_id, COALESCE(root_id, id) FROM sessions ORDER BY id")
+        found = connection.execute(
+            "SELECT external_id, parent_id, COALESCE(root_id, id) FROM sessions ORDER BY id"
+        )
         return [tuple(row) for row in found]
 
-    assert await database.read(lineage) == [("hermes:s1", None, 1), ("hermes:s2", 1, 1), ("hermes:s3", 2, 1)]
-    lines = [to_line(record) async for record in Archive(database).export(frozenset({LOCAL}))]
+    assert await database.read(lineage) == [
+        ("hermes:s1", None, 1),
+        ("hermes:s2", 1, 1),
+        ("hermes:s3", 2, 1),
+    ]
+    lines = [
+        format_line(record) async for record in Archive(database).export(frozenset({LOCAL_SCOPE}))
+    ]
     assert [json.loads(line).get("parent") for line in lines] == [None, "hermes:s1", "hermes:s2"]
     async with Database.open(tmp_path / "other.db") as other:
         await Archive(other).import_records(read_lines(lines), lambda _: None)
@@ -103,12 +125,17 @@ def test_its_notes_are_found_beside_it_in_a_folder_and_in_an_archive(tmp_path: P
     folder = tmp_path / "hermes"
     (folder / "memories").mkdir(parents=True)
     path = hermes_store(folder / "state.db", [SESSION], [{"role": "user", "content": "hello"}])
-    (folder / "memories" / "MEMORY.md").write_text("The boat is in Porto.\n§\nTests run with `make`.\n§\n \n")
+    (folder / "memories" / "MEMORY.md").write_text(
+        "The boat is in Porto.\n§\nTests run with `make`.\n§\n \n"
+    )
     (folder / "memories" / "USER.md").write_text("Name: Tom\nlikes tea")
-    wanted = {"memory": ["The boat is in Porto.", "Tests run with `make`."], "user": ["Name: Tom\nlikes tea"]}
+    wanted = {
+        "memory": ["The boat is in Porto.", "Tests run with `make`."],
+        "user": ["Name: Tom\nlikes tea"],
+    }
     for place in (folder, path, zipped(tmp_path / "h.zip", folder)):
-        with Source.open(place, Choices()) as source:
-            assert source.notes() == wanted
+        with Source.open(place, ImportOptions()) as source:
+            assert source.read_notes() == wanted
             assert source.kinds == ("hermes",), "notes are no history"
 
 
@@ -119,7 +146,11 @@ def test_a_compressed_conversation_is_taken_once(tmp_path: Path) -> None:
         {"role": "user", "content": "two", "timestamp": NOON + 3},
     ]
     archived = [{**row, "active": 0, "compacted": 1} for row in old]
-    summary = {"role": "user", "content": "[CONTEXT COMPACTION — REFERENCE ONLY] …", "timestamp": NOON + 60}
+    summary = {
+        "role": "user",
+        "content": "[CONTEXT COMPACTION — REFERENCE ONLY] …",
+        "timestamp": NOON + 60,
+    }
     kept = [{**old[1], "timestamp": NOON + 60}, old[2]]
     later = [{"role": "assistant", "content": "yes", "timestamp": NOON + 99}]
     path = hermes_store(tmp_path / "state.db", [SESSION], [*archived, summary, *kept, *later])
@@ -133,7 +164,9 @@ def test_columns_that_an_older_one_lacks_are_absent(tmp_path: Path) -> None:
         CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT NOT NULL, started_at REAL NOT NULL);
         CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, content TEXT, timestamp REAL);
     """
-    path = hermes_store(tmp_path / "old.db", [{"id": "s1"}], [{"role": "user", "content": "old"}], tables)
+    path = hermes_store(
+        tmp_path / "old.db", [{"id": "s1"}], [{"role": "user", "content": "old"}], tables
+    )
     assert [line.text for line in taken_from(path)[0]] == ["old"]
 
 
@@ -177,13 +210,15 @@ async def test_other_databases_are_told_apart(tmp_path: Path, database: Database
     with pytest.raises(HistoryError, match="not of Hermes"):
         taken_from(tmp_path / "other.db")
     with pytest.raises(HistoryError, match="mneme export"), database.path.open("rb") as stream:
-        sorted_out(hermes.read(stream, "state.db", Choices()))
+        sorted_out(hermes.read_hermes(stream, "state.db", ImportOptions()))
 
 
-async def test_another_database_is_refused_before_it_is_called_hermes(tmp_path: Path, database: Database) -> None:
+async def test_another_database_is_refused_before_it_is_called_hermes(
+    tmp_path: Path, database: Database
+) -> None:
     with (
         pytest.raises(HistoryError, match="of Mneme itself"),
-        Source.open(database.path, Choices()),
+        Source.open(database.path, ImportOptions()),
     ):
         pass
 
@@ -199,7 +234,9 @@ def test_another_database_beside_history_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_a_damaged_one_is_one_sentence(tmp_path: Path) -> None:
-    path = hermes_store(tmp_path / "state.db", [SESSION], [{"role": "user", "content": "x" * 9000}] * 50)
+    path = hermes_store(
+        tmp_path / "state.db", [SESSION], [{"role": "user", "content": "x" * 9000}] * 50
+    )
     raw = bytearray(path.read_bytes())
     raw[100:4096] = b"\xff" * 3996
     path.write_bytes(raw)

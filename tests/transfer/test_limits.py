@@ -1,4 +1,5 @@
-"""What is no history but an attack, or an accident, ends an import in one sentence; what was fine before it is kept."""
+"""What is no history but an attack, or an accident, ends an import in one sentence; what was fine
+before it is kept."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ import pytest
 from core.errors import HistoryError
 from core.store.archive import Archive, ImportReport
 from core.store.sqlite.database import Database
-from core.transfer import formats, source
-from core.transfer.formats import Choices
+from core.transfer import json_stream, source
+from core.transfer.formats import ImportOptions
 from core.transfer.source import Source
 from tests.fixtures.exports import hermes_store, telegram_chat, telegram_message, write
 
@@ -30,16 +31,20 @@ GIANT = 100_000_000
 
 async def imported(database: Database, path: Path) -> ImportReport:
     """Twice, since a second time may neither add nor lose anything."""
-    with Source.open(path, Choices()) as opened:
-        report = await Archive(database).import_records(opened.records(), lambda _: None)
-    with Source.open(path, Choices()) as opened:
-        repeated = await Archive(database).import_records(opened.records(), lambda _: None)
-    assert (repeated.taken, repeated.known, repeated.broken) == (0, report.taken, report.broken)
+    with Source.open(path, ImportOptions()) as opened:
+        report = await Archive(database).import_records(opened.read_records(), lambda _: None)
+    with Source.open(path, ImportOptions()) as opened:
+        repeated = await Archive(database).import_records(opened.read_records(), lambda _: None)
+    assert (repeated.imported_count, repeated.known_count, repeated.read_error) == (
+        0,
+        report.imported_count,
+        report.read_error,
+    )
     return report
 
 
 def refused(path: Path) -> str:
-    with pytest.raises(HistoryError) as raised, Source.open(path, Choices()):
+    with pytest.raises(HistoryError) as raised, Source.open(path, ImportOptions()):
         pass
     return sentence(str(raised.value))
 
@@ -56,30 +61,38 @@ def sentence(text: str) -> str:
         (',{"id": ' + "9" * 100_000 + "}]}", "a number with more digits"),
         (',{"id": -' + "9" * 5_000 + "}]}", "a number with more digits"),
         (',{"id": 1e99999999999999999999}]}', "a number with more digits"),
-        (',{"id": 7, "text": ' + "[" * 300_000 + "]" * 300_000 + "}]}", "nested more than 100 levels"),
+        (
+            ',{"id": 7, "text": ' + "[" * 300_000 + "]" * 300_000 + "}]}",
+            "nested more than 100 levels",
+        ),
         ("," + '{"a":' * 100_000, "nested more than 100 levels"),
-        (',{"id": 7, "text": "' + "a" * 11_000_000 + '"}]}', "a value of more than 10,000,000 bytes"),
+        (
+            ',{"id": 7, "text": "' + "a" * 11_000_000 + '"}]}',
+            "a value of more than 10,000,000 bytes",
+        ),
         ("," + " " * 11_000_000 + "]}", "a value of more than 10,000,000 bytes"),
     ],
     ids=["digits", "negative", "exponent", "depth", "objects", "text", "blanks"],
 )
-async def test_what_was_fine_in_a_document_is_kept(rest: str, said: str, tmp_path: Path, database: Database) -> None:
+async def test_what_was_fine_in_a_document_is_kept(
+    rest: str, said: str, tmp_path: Path, database: Database
+) -> None:
     path = tmp_path / "result.json"
     path.write_text(HEAD + rest)
     report = await imported(database, path)
-    assert report.taken == 3
-    assert said in sentence(report.broken or "")
+    assert report.imported_count == 3
+    assert said in sentence(report.read_error or "")
 
 
 async def test_an_entry_is_not_built_without_end(
     tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(formats, "ENTRY_EVENTS", 1_000)
+    monkeypatch.setattr(json_stream, "MAX_ENTRY_EVENTS", 1_000)
     path = tmp_path / "result.json"
     path.write_text(HEAD + ',{"id": 7, "text": [' + "1," * 1_000 + "1]}]}")
     report = await imported(database, path)
-    assert report.taken == 3
-    assert "an entry of more parts" in sentence(report.broken or "")
+    assert report.imported_count == 3
+    assert "an entry of more parts" in sentence(report.read_error or "")
 
 
 @pytest.mark.parametrize(
@@ -91,11 +104,13 @@ async def test_an_entry_is_not_built_without_end(
     ],
     ids=["digits", "depth", "time"],
 )
-async def test_a_line_that_nobody_said_is_refused(raw: str, said: str, tmp_path: Path, database: Database) -> None:
+async def test_a_line_that_nobody_said_is_refused(
+    raw: str, said: str, tmp_path: Path, database: Database
+) -> None:
     path = tmp_path / "lines"
     path.write_text(f"{LINE}\n{raw}\n{LINE.replace('hello', 'later')}\n")
     report = await imported(database, path)
-    assert (report.taken, report.refused) == (2, 1)
+    assert (report.imported_count, report.refused_count) == (2, 1)
     assert report.reasons[0].startswith("line 2: ")
     assert said in sentence(report.reasons[0])
 
@@ -103,9 +118,14 @@ async def test_a_line_that_nobody_said_is_refused(raw: str, said: str, tmp_path:
 async def test_a_line_of_100_megabytes_is_refused(tmp_path: Path, database: Database) -> None:
     path = tmp_path / "lines"
     with path.open("wb") as file:
-        file.writelines([f"{LINE}\n".encode(), b"a" * GIANT, f"\n{LINE.replace('hello', 'later')}\n".encode()])
+        file.writelines(
+            [f"{LINE}\n".encode(), b"a" * GIANT, f"\n{LINE.replace('hello', 'later')}\n".encode()]
+        )
     report = await imported(database, path)
-    assert (report.taken, report.reasons) == (2, ["line 2: is longer than 10,000,000 bytes"])
+    assert (report.imported_count, report.reasons) == (
+        2,
+        ["line 2: is longer than 10,000,000 bytes"],
+    )
 
 
 def zipped(path: Path, entries: dict[str, bytes | str], kind: int = zipfile.ZIP_DEFLATED) -> Path:
@@ -115,8 +135,10 @@ def zipped(path: Path, entries: dict[str, bytes | str], kind: int = zipfile.ZIP_
     return path
 
 
-def test_a_zip_bomb_is_told_of_before_anything_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "FREE_BYTES", 1_000_000)
+def test_a_zip_bomb_is_told_of_before_anything_is_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "ALWAYS_ALLOWED_BYTES", 1_000_000)
     bomb = zipped(tmp_path / "export.zip", {"result.json": FINE, "more.json": b"[" * 5_000_000})
     monkeypatch.setattr(zipfile.ZipFile, "extract", None)
     assert "would be 5,000,6" in refused(bomb)
@@ -124,8 +146,10 @@ def test_a_zip_bomb_is_told_of_before_anything_is_unpacked(tmp_path: Path, monke
     assert "Unpack it yourself and import the folder." in refused(bomb)
 
 
-def test_no_archive_unpacks_to_more_than_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "UNPACKED_BYTES", 1_000)
+def test_no_archive_unpacks_to_more_than_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "MAX_UNPACKED_BYTES", 1_000)
     stored = zipped(tmp_path / "export.zip", {"a": "a" * 600, "b": "b" * 600}, zipfile.ZIP_STORED)
     assert "1,200 bytes when unpacked; 1,000 are the most" in refused(stored)
 
@@ -134,35 +158,43 @@ async def test_what_comes_on_stdin_without_an_end_is_read_up_to_the_limit(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = LINE.encode() + b"\n"
-    monkeypatch.setattr(source, "UNPACKED_BYTES", 2 * len(whole) + 5)
-    with Source.open(io.BytesIO(whole * 3), Choices()) as opened:
-        report = await Archive(database).import_records(opened.records(), lambda _: None)
-    assert report.taken + report.known == 2
-    assert "came on stdin, and what is beyond that was not read" in sentence(report.broken or "")
-    monkeypatch.setattr(source, "UNPACKED_BYTES", 3 * len(whole))
-    with Source.open(io.BytesIO(whole * 3), Choices()) as opened:
-        report = await Archive(database).import_records(opened.records(), lambda _: None)
-    assert not report.broken
+    monkeypatch.setattr(source, "MAX_UNPACKED_BYTES", 2 * len(whole) + 5)
+    with Source.open(io.BytesIO(whole * 3), ImportOptions()) as opened:
+        report = await Archive(database).import_records(opened.read_records(), lambda _: None)
+    assert report.imported_count + report.known_count == 2
+    assert "came on stdin, and what is beyond that was not read" in sentence(
+        report.read_error or ""
+    )
+    monkeypatch.setattr(source, "MAX_UNPACKED_BYTES", 3 * len(whole))
+    with Source.open(io.BytesIO(whole * 3), ImportOptions()) as opened:
+        report = await Archive(database).import_records(opened.read_records(), lambda _: None)
+    assert not report.read_error
 
 
-async def test_an_archive_that_lies_about_its_size_gives_no_more(tmp_path: Path, database: Database) -> None:
+async def test_an_archive_that_lies_about_its_size_gives_no_more(
+    tmp_path: Path, database: Database
+) -> None:
     path = zipped(tmp_path / "export.zip", {"a/result.json": FINE, "lie.json": b"[" * 5_000_000})
     raw = path.read_bytes()
     path.write_bytes(raw.replace((5_000_000).to_bytes(4, "little"), (50).to_bytes(4, "little")))
     report = await imported(database, path)
-    assert report.taken == 3
-    assert "lie.json in" in sentence(report.broken or "")
+    assert report.imported_count == 3
+    assert "lie.json in" in sentence(report.read_error or "")
 
 
 @pytest.mark.parametrize("inner", ["result.json", "inner.zip"])
 def test_an_archive_in_an_archive_is_left_alone(inner: str, tmp_path: Path) -> None:
     nested = zipped(tmp_path / "inner.zip", {inner: FINE})
-    assert "nothing that can be imported" in refused(zipped(tmp_path / "o.zip", {"inner.zip": nested.read_bytes()}))
+    assert "nothing that can be imported" in refused(
+        zipped(tmp_path / "o.zip", {"inner.zip": nested.read_bytes()})
+    )
 
 
 def test_entries_are_counted_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "ENTRIES", 3)
-    assert "4 entries; 3 are the most" in refused(zipped(tmp_path / "a.zip", {str(number): "" for number in range(4)}))
+    monkeypatch.setattr(source, "MAX_ENTRIES", 3)
+    assert "4 entries; 3 are the most" in refused(
+        zipped(tmp_path / "a.zip", {str(number): "" for number in range(4)})
+    )
 
 
 @pytest.mark.parametrize(
@@ -172,23 +204,27 @@ def test_entries_are_counted_first(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         "\x1b[2Jgone\n", "\u202egnp.exe", "~/.ssh/authorized_keys", "a/../../b",
     ],
 )  # fmt: skip
-async def test_no_name_leads_out_of_the_folder(name: str, tmp_path: Path, database: Database) -> None:
+async def test_no_name_leads_out_of_the_folder(
+    name: str, tmp_path: Path, database: Database
+) -> None:
     inside = tmp_path / "inside"
     inside.mkdir()
     before = os.listdir(tmp_path)
     report = await imported(database, zipped(inside / "export.zip", {name: FINE}))
-    assert (report.taken, report.broken) == (3, None)
+    assert (report.imported_count, report.read_error) == (3, None)
     assert os.listdir(tmp_path) == before
-    with Source.open(inside / "export.zip", Choices()) as opened:
-        assert all(file.isprintable() for file in opened.files)
+    with Source.open(inside / "export.zip", ImportOptions()) as opened:
+        assert all(file.isprintable() for file in opened.file_names)
 
 
 @pytest.mark.parametrize("name", ["a" * 300, "a/" * 3_000 + "b", "result.json/below"])
-async def test_a_name_that_cannot_be_written_is_one_sentence(name: str, tmp_path: Path, database: Database) -> None:
+async def test_a_name_that_cannot_be_written_is_one_sentence(
+    name: str, tmp_path: Path, database: Database
+) -> None:
     path = zipped(tmp_path / "export.zip", {"result.json": FINE, name: FINE})
     report = await imported(database, path)
-    assert report.taken == 3
-    assert "cannot be unpacked here" in sentence(report.broken or "")
+    assert report.imported_count == 3
+    assert "cannot be unpacked here" in sentence(report.read_error or "")
 
 
 def test_a_name_that_is_no_text_is_one_sentence(tmp_path: Path) -> None:
@@ -210,22 +246,28 @@ async def test_links_are_not_followed(tmp_path: Path, database: Database) -> Non
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr(entry, str(tmp_path / "private.jsonl"))
         archive.writestr("result.json", FINE)
-    assert (await imported(database, tmp_path / "a.zip")).taken == 3
+    assert (await imported(database, tmp_path / "a.zip")).imported_count == 3
 
 
-async def test_what_is_behind_a_broken_entry_of_an_archive_is_told_of(tmp_path: Path, database: Database) -> None:
-    path = zipped(tmp_path / "export.zip", {"a.json": FINE, "b.json": FINE.replace("hello", "other")})
+async def test_what_is_behind_a_broken_entry_of_an_archive_is_told_of(
+    tmp_path: Path, database: Database
+) -> None:
+    path = zipped(
+        tmp_path / "export.zip", {"a.json": FINE, "b.json": FINE.replace("hello", "other")}
+    )
     raw = bytearray(path.read_bytes())
     raw[raw.rindex(b"b.json", 0, raw.index(b"PK\x01\x02")) + 20] ^= 0xFF
     path.write_bytes(raw)
     report = await imported(database, path)
-    assert report.taken == 3
-    assert "b.json in" in sentence(report.broken or "")
+    assert report.imported_count == 3
+    assert "b.json in" in sentence(report.read_error or "")
 
 
-def test_for_a_file_alone_no_folder_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_for_a_file_alone_no_folder_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tempfile, "TemporaryDirectory", None)
-    with Source.open(write(tmp_path / "result.json", json.loads(FINE)), Choices()) as opened:
+    with Source.open(write(tmp_path / "result.json", json.loads(FINE)), ImportOptions()) as opened:
         assert opened.kinds == ("telegram",)
 
 
@@ -237,15 +279,19 @@ async def test_what_gives_nothing_for_long_is_given_up(
     moments = iter(range(10**9))
     monkeypatch.setattr(time, "monotonic", lambda: next(moments))
     report = await imported(database, path)
-    assert "300 seconds, and nothing came of it" in sentence(report.broken or "")
-    assert report.taken == 3
+    assert "300 seconds, and nothing came of it" in sentence(report.read_error or "")
+    assert report.imported_count == 3
 
 
-async def test_a_database_with_a_giant_value_or_a_view_is_one_sentence(tmp_path: Path, database: Database) -> None:
-    path = hermes_store(tmp_path / "hermes.db", [{"id": "s1"}], [{"role": "user", "content": "hello"}])
+async def test_a_database_with_a_giant_value_or_a_view_is_one_sentence(
+    tmp_path: Path, database: Database
+) -> None:
+    path = hermes_store(
+        tmp_path / "hermes.db", [{"id": "s1"}], [{"role": "user", "content": "hello"}]
+    )
     with closing(sqlite3.connect(path)) as store, store:
         store.execute("UPDATE sessions SET source = CAST(zeroblob(11000000) AS TEXT)")
-    assert "cannot be read" in sentence((await imported(database, path)).broken or "")
+    assert "cannot be read" in sentence((await imported(database, path)).read_error or "")
     with closing(sqlite3.connect(path)) as store, store:
         store.execute("ALTER TABLE sessions RENAME TO hidden")
         store.execute("CREATE VIEW sessions AS SELECT * FROM hidden")
@@ -253,4 +299,4 @@ async def test_a_database_with_a_giant_value_or_a_view_is_one_sentence(tmp_path:
 
 
 def test_the_limits_of_one_value_hold_for_lines_and_documents() -> None:
-    assert formats.VALUE_BYTES < source.FREE_BYTES < source.UNPACKED_BYTES
+    assert json_stream.MAX_VALUE_BYTES < source.ALWAYS_ALLOWED_BYTES < source.MAX_UNPACKED_BYTES

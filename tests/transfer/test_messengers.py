@@ -1,5 +1,6 @@
-"""Telegram Desktop's result.json: chats at their own addresses, texts whole, media as lines, the rest counted.
-A Discord data package: one's own messages by channel, in the order of time, whatever the folders are called."""
+"""Telegram Desktop's result.json: chats at their own addresses, texts whole, media as lines, the
+rest counted. A Discord data package: one's own messages by channel, in the order of time, whatever
+the folders are called."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.store.archive import TransferRecord
-from core.transfer import exports
-from core.transfer.formats import EMPTY, SHAPELESS, TIMELESS, Choices
+from core.transfer import messengers
+from core.transfer.formats import NO_TEXT, NO_TIME, UNKNOWN_SHAPE, ImportOptions
 from core.types import Scope
 from tests.fixtures.exports import (
     NOT_INCLUDED,
@@ -29,14 +30,23 @@ from tests.fixtures.exports import (
 from tests.fixtures.import_reading import sorted_out, taken_from
 
 
-def read(export: Any, choices: Choices | None = None) -> tuple[list[TransferRecord], dict[str, int]]:
+def read(
+    export: Any, choices: ImportOptions | None = None
+) -> tuple[list[TransferRecord], dict[str, int]]:
     raw = export if isinstance(export, bytes) else json.dumps(export).encode()
-    return sorted_out(exports.read_telegram(io.BytesIO(raw), "result.json", choices or Choices()))
+    return sorted_out(
+        messengers.read_telegram(io.BytesIO(raw), "result.json", choices or ImportOptions())
+    )
 
 
 def test_a_chat_is_a_session_of_its_people() -> None:
     taken, skipped = read(
-        telegram_chat([telegram_message(1), telegram_message(2, "hi Tom", **{"from": "Ana", "from_id": "user42"})])
+        telegram_chat(
+            [
+                telegram_message(1),
+                telegram_message(2, "hi Tom", **{"from": "Ana", "from_id": "user42"}),
+            ]
+        )
     )
     assert not skipped
     first, second = taken
@@ -65,7 +75,10 @@ def test_a_chat_has_the_address_that_bots_know(kind: str, number: int, address: 
 
 
 def test_the_whole_account_is_all_its_chats() -> None:
-    chats = [telegram_chat([telegram_message(1)], 42), telegram_chat([telegram_message(1)], 43, name=None)]
+    chats = [
+        telegram_chat([telegram_message(1)], 42),
+        telegram_chat([telegram_message(1)], 43, name=None),
+    ]
     left = [telegram_chat([telegram_message(5)], 44, "private_supergroup", "Old club"), "no chat"]
     taken, _ = read(telegram_account(chats, left))
     assert [(line.conversation.name, line.conversation.title) for line in taken] == [
@@ -98,22 +111,41 @@ def test_entities_stand_in_for_a_missing_text() -> None:
 @pytest.mark.parametrize(
     ("values", "text"),
     [
-        ({"photo": "photos/photo_1@03-05-2026.jpg", "width": 10}, "[photo: photo_1@03-05-2026.jpg]\nlook"),
+        (
+            {"photo": "photos/photo_1@03-05-2026.jpg", "width": 10},
+            "[photo: photo_1@03-05-2026.jpg]\nlook",
+        ),
         ({"photo": NOT_INCLUDED}, "[photo]\nlook"),
         ({"file": "files/a.pdf", "mime_type": "application/pdf"}, "[file: a.pdf]\nlook"),
         ({"file": NOT_INCLUDED, "file_name": "plan.odt"}, "[file: plan.odt]\nlook"),
-        ({"file": "stickers/s.webp", "media_type": "sticker", "sticker_emoji": "🎉"}, "[sticker: 🎉]\nlook"),
+        (
+            {"file": "stickers/s.webp", "media_type": "sticker", "sticker_emoji": "🎉"},
+            "[sticker: 🎉]\nlook",
+        ),
         (
             {"file": "v.mp3", "media_type": "audio_file", "performer": "Amália", "title": "Barco"},
             "[audio: Amália – Barco]\nlook",
         ),
-        ({"file": NOT_INCLUDED, "media_type": "voice_message", "duration_seconds": 3}, "[voice message]\nlook"),
         (
-            {"contact_information": {"first_name": "Rui", "last_name": "", "phone_number": "+351 1"}},
+            {"file": NOT_INCLUDED, "media_type": "voice_message", "duration_seconds": 3},
+            "[voice message]\nlook",
+        ),
+        (
+            {
+                "contact_information": {
+                    "first_name": "Rui",
+                    "last_name": "",
+                    "phone_number": "+351 1",
+                }
+            },
             "[contact: Rui +351 1]\nlook",
         ),
         (
-            {"place_name": "Pier", "address": "Rua 1", "location_information": {"latitude": 41.15, "longitude": -8.6}},
+            {
+                "place_name": "Pier",
+                "address": "Rua 1",
+                "location_information": {"latitude": 41.15, "longitude": -8.6},
+            },
             "[location: Pier, Rua 1, 41.15, -8.6]\nlook",
         ),
         (
@@ -136,7 +168,7 @@ def test_a_picture_alone_is_taken_and_an_empty_message_is_not() -> None:
     ]
     (line,), skipped = read(telegram_chat(messages))
     assert line.text == "[photo]"
-    assert skipped == {EMPTY: 2}
+    assert skipped == {NO_TEXT: 2}
 
 
 def test_what_is_not_taken_is_counted_by_reason() -> None:
@@ -144,7 +176,14 @@ def test_what_is_not_taken_is_counted_by_reason() -> None:
     del timeless["date_unixtime"]
     timeless["date"] = "once"
     odd: list[Any] = [
-        {"id": 1, "type": "service", "date_unixtime": "1", "actor": "Ana", "action": "pin_message", "text": ""},
+        {
+            "id": 1,
+            "type": "service",
+            "date_unixtime": "1",
+            "actor": "Ana",
+            "action": "pin_message",
+            "text": "",
+        },
         {"id": 2, "type": "service", "date_unixtime": "1", "action": "phone_call", "text": ""},
         {"id": 3, "type": "unsupported"},
         timeless,
@@ -155,16 +194,16 @@ def test_what_is_not_taken_is_counted_by_reason() -> None:
     taken, skipped = read(telegram_chat(odd))
     assert [line.id for line in taken] == ["10"]
     assert skipped == {
-        exports.SERVICE: 3,
-        TIMELESS: 1,
-        SHAPELESS: 2,
+        messengers.SERVICE_MESSAGE: 3,
+        NO_TIME: 1,
+        UNKNOWN_SHAPE: 2,
     }
 
 
 def test_local_times_of_old_exports_are_of_the_persons_zone() -> None:
     message = telegram_message(1)
     del message["date_unixtime"]
-    (line,), _ = read(telegram_chat([message]), Choices(zone=ZoneInfo("Europe/Lisbon")))
+    (line,), _ = read(telegram_chat([message]), ImportOptions(zone=ZoneInfo("Europe/Lisbon")))
     assert line.at == datetime(2026, 5, 3, 12, 1, tzinfo=UTC)
 
 
@@ -175,23 +214,32 @@ def test_the_bot_of_a_chat_is_the_assistant_and_others_by_name_or_id() -> None:
             telegram_message(2, **{"from": "Helper", "from_id": "user42"}),
             telegram_message(3, **{"from": None, "from_id": "user9"}),
         ]
-        return [line.role for line in read(telegram_chat(messages, 42, kind), Choices(**choices))[0]]
+        return [
+            line.role
+            for line in read(telegram_chat(messages, 42, kind), ImportOptions(**choices))[0]
+        ]
 
     assert roles("bot_chat") == ["user", "assistant", "user"]
     assert roles("private_group") == ["user", "user", "user"]
-    assert roles("private_group", assistants=frozenset({"helper"})) == ["user", "assistant", "user"]
-    assert roles("private_group", assistants=frozenset({"9"})) == ["user", "user", "assistant"]
+    assert roles("private_group", assistant_names=frozenset({"helper"})) == [
+        "user",
+        "assistant",
+        "user",
+    ]
+    assert roles("private_group", assistant_names=frozenset({"9"})) == ["user", "user", "assistant"]
 
 
 def test_control_characters_as_telegram_writes_them_are_read() -> None:
-    raw = json.dumps(telegram_chat([telegram_message(1, "a?b \\x0B c"), telegram_message(2, "end")])).encode()
+    raw = json.dumps(
+        telegram_chat([telegram_message(1, "a?b \\x0B c"), telegram_message(2, "end")])
+    ).encode()
     taken, _ = read(raw.replace(b'"a?b', b'"a\\x0Bb'))
     assert [line.text for line in taken] == ["a\x0bb \\x0B c", "end"]
 
 
 def test_a_scope_is_kept() -> None:
     scope = Scope.account("telegram", "777")
-    (line,), _ = read(telegram_chat([telegram_message(1)]), Choices(scope=scope))
+    (line,), _ = read(telegram_chat([telegram_message(1)]), ImportOptions(scope=scope))
     assert line.conversation.scope == scope
 
 
@@ -209,23 +257,38 @@ def test_channels_become_sessions_of_their_owner(folder: Path) -> None:
         ("discord:222222222222222222", "Direct Message with ana", "42"),
     ]
     assert {(line.role, line.sender) for line in taken} == {("user", "Tom")}
-    assert (taken[0].id, taken[0].conversation.address.key) == ("1368200000000000001", "discord:111111111111111111")
-    assert taken[0].at == datetime(2026, 5, 3, 12, 0, tzinfo=UTC), "package times are UTC and do not say so"
+    assert (taken[0].id, taken[0].conversation.address.key) == (
+        "1368200000000000001",
+        "discord:111111111111111111",
+    )
+    assert taken[0].at == datetime(2026, 5, 3, 12, 0, tzinfo=UTC), (
+        "package times are UTC and do not say so"
+    )
     assert taken[2].at == datetime(2021, 8, 25, 22, 54, 5, 726_000, tzinfo=UTC)
-    assert skipped == {EMPTY: 1}
+    assert skipped == {NO_TEXT: 1}
 
 
 def test_a_channel_that_begins_with_the_newest_is_read_from_the_oldest_on(folder: Path) -> None:
     newest_first = [
-        {"ID": 1368200000000000001 + number, "Timestamp": f"2026-05-03 12:{number:02}:00", "Contents": str(number)}
+        {
+            "ID": 1368200000000000001 + number,
+            "Timestamp": f"2026-05-03 12:{number:02}:00",
+            "Contents": str(number),
+        }
         for number in reversed(range(60))
     ]
     write(folder / "messages" / "c111111111111111111" / "messages.json", newest_first)
-    taken = [line.text for line in taken_from(folder)[0] if line.conversation.name == "discord:111111111111111111"]
+    taken = [
+        line.text
+        for line in taken_from(folder)[0]
+        if line.conversation.name == "discord:111111111111111111"
+    ]
     assert taken == [str(number) for number in range(60)]
 
 
-def test_the_messages_alone_other_names_and_an_archive_are_known_too(folder: Path, tmp_path: Path) -> None:
+def test_the_messages_alone_other_names_and_an_archive_are_known_too(
+    folder: Path, tmp_path: Path
+) -> None:
     wanted = [line.text for line in taken_from(folder)[0]]
     archive = zipped(tmp_path / "package.zip", folder)
     assert [line.text for line in taken_from(archive)[0]] == wanted
@@ -242,7 +305,7 @@ def test_a_broken_channel_does_not_keep_back_the_others(folder: Path) -> None:
     messages.write_text(whole[: whole.index("ferry")])
     taken, skipped = taken_from(folder)
     assert [line.text for line in taken] == ["[file: boat.png]", 'two\nlines, and a "quote"', "42"]
-    assert skipped == {exports.BROKEN: 1, EMPTY: 1}
+    assert skipped == {messengers.BROKEN_CHANNEL: 1, NO_TEXT: 1}
 
 
 def test_names_are_found_elsewhere_when_they_are_missing(folder: Path) -> None:
@@ -252,7 +315,12 @@ def test_names_are_found_elsewhere_when_they_are_missing(folder: Path) -> None:
     write(
         place / "messages.json",
         [
-            {"ID": "175928847299117063", "Timestamp": "2016-04-30", "Contents": "early", "Attachments": None},
+            {
+                "ID": "175928847299117063",
+                "Timestamp": "2016-04-30",
+                "Contents": "early",
+                "Attachments": None,
+            },
             {"ID": 1, "Timestamp": "once", "Contents": "never"},
             {"Contents": "no id"},
             "odd",
@@ -260,4 +328,4 @@ def test_names_are_found_elsewhere_when_they_are_missing(folder: Path) -> None:
     )
     taken, skipped = taken_from(folder)
     assert (taken[0].conversation.title, taken[0].sender) == ("general in Harbour", None)
-    assert skipped == {TIMELESS: 1, SHAPELESS: 2}
+    assert skipped == {NO_TIME: 1, UNKNOWN_SHAPE: 2}

@@ -1,4 +1,5 @@
-"""An export with something odd in any place of it is taken as far as it goes, and never breaks an import."""
+"""An export with something odd in any place of it is taken as far as it goes, and never breaks an
+import."""
 
 from __future__ import annotations
 
@@ -12,9 +13,9 @@ from typing import Any
 import pytest
 
 from core.errors import HistoryError
-from core.store.archive import Archive, Skipped, TransferRecord
+from core.store.archive import Archive, SkippedRecord, TransferRecord
 from core.store.sqlite.database import Database
-from core.transfer.formats import Choices
+from core.transfer.formats import ImportOptions
 from core.transfer.source import Source
 from tests.fixtures.exports import (
     chatgpt_conversation,
@@ -29,43 +30,75 @@ from tests.fixtures.exports import (
 
 pytestmark = pytest.mark.slow
 
-ODD: tuple[Any, ...] = (None, True, 10**30, "x\ud800\0y", "9" * 200, [["ferry"], None], {"type": ["ferry"]})
+ODD: tuple[Any, ...] = (
+    None,
+    True,
+    10**30,
+    "x\ud800\0y",
+    "9" * 200,
+    [["ferry"], None],
+    {"type": ["ferry"]},
+)
 Place = tuple[str | int, ...]
 
 
 def telegram() -> Any:
-    rich = [{"type": "bold", "text": "ferry"}, {"type": "text_link", "text": "here", "href": "https://x.example"}]
+    rich = [
+        {"type": "bold", "text": "ferry"},
+        {"type": "text_link", "text": "here", "href": "https://x.example"},
+    ]
     poll = {"question": "When?", "answers": [{"text": "May", "voters": 1}]}
     place = {"latitude": 1.5, "longitude": 2.5}
     card = {"first_name": "Ana", "phone_number": "1"}
     messages = [
         telegram_message(1, rich, forwarded_from="Ben"),
         telegram_message(2, "", poll=poll, photo="photos/a.jpg"),
-        telegram_message(3, "", location_information=place, place_name="Quay", contact_information=card),
+        telegram_message(
+            3, "", location_information=place, place_name="Quay", contact_information=card
+        ),
         telegram_message(4, "", file="f.ogg", media_type="audio_file", performer="P", title="T"),
     ]
-    return telegram_account([telegram_chat(messages)], [telegram_chat([telegram_message(6)], 43, "public_channel")])
+    return telegram_account(
+        [telegram_chat(messages)], [telegram_chat([telegram_message(6)], 43, "public_channel")]
+    )
 
 
 def chatgpt() -> Any:
-    pictured = {"content_type": "multimodal_text", "parts": [{"content_type": "image_asset_pointer"}, "ferry"]}
+    pictured = {
+        "content_type": "multimodal_text",
+        "parts": [{"content_type": "image_asset_pointer"}, "ferry"],
+    }
     nodes = [
         chatgpt_node("1", "root", text="hello"),
-        chatgpt_node("2", "1", "assistant", {"content_type": "code", "language": "python", "text": "1"}),
+        chatgpt_node(
+            "2", "1", "assistant", {"content_type": "code", "language": "python", "text": "1"}
+        ),
         chatgpt_node("3", "2", "user", pictured, metadata={"attachments": [{"name": "a.txt"}]}),
     ]
-    return [chatgpt_conversation(nodes, "3"), chatgpt_conversation([chatgpt_node("1", "root", text="b")], "1", id="b")]
+    return [
+        chatgpt_conversation(nodes, "3"),
+        chatgpt_conversation([chatgpt_node("1", "root", text="b")], "1", id="b"),
+    ]
 
 
 def claude() -> Any:
     attached = [{"file_name": "a.txt", "extracted_content": "ferry"}]
-    messages = [claude_message(1, attachments=attached, files=[{"file_name": "b.png"}]), claude_message(2, "assistant")]
+    messages = [
+        claude_message(1, attachments=attached, files=[{"file_name": "b.png"}]),
+        claude_message(2, "assistant"),
+    ]
     return [claude_conversation(messages), claude_conversation([claude_message(3)], uuid="cc-2")]
 
 
 def places(value: Any, above: Place = ()) -> Iterator[Place]:
     """Every place in a document but its root."""
-    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inside = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, one in inside:
         yield (*above, key)
         yield from places(one, (*above, key))
@@ -91,22 +124,24 @@ async def test_something_odd_anywhere_breaks_nothing(
     taken: list[TransferRecord] = []
     for number, (place, document) in enumerate(spoilt(made())):
         path.write_text(json.dumps(document))
-        with contextlib.suppress(HistoryError), Source.open(path, Choices()) as source:
-            for record in source.records():
-                assert isinstance(record, TransferRecord | Skipped), place
+        with contextlib.suppress(HistoryError), Source.open(path, ImportOptions()) as source:
+            for record in source.read_records():
+                assert isinstance(record, TransferRecord | SkippedRecord), place
                 if isinstance(record, TransferRecord) and number % 7 == 0:
                     taken.append(record)
     report = await Archive(database).import_records(iter(taken), lambda _: None)
-    assert report.taken + report.known == len(taken)
-    assert report.taken
+    assert report.imported_count + report.known_count == len(taken)
+    assert report.imported_count
 
 
 @pytest.mark.parametrize("odd", [json.dumps(odd) for odd in ODD] + ["{", "[1,", "\0"])
 @pytest.mark.parametrize("name", ["index.json", "channel.json", "messages.json", "user.json"])
-def test_something_odd_in_a_discord_package_keeps_back_nothing_else(name: str, odd: str, tmp_path: Path) -> None:
+def test_something_odd_in_a_discord_package_keeps_back_nothing_else(
+    name: str, odd: str, tmp_path: Path
+) -> None:
     package = discord_package(tmp_path / "package")
     for path in sorted(package.rglob(name))[:1]:
         path.write_text(odd)
-    with Source.open(package, Choices()) as source:
-        found = list(source.records())
+    with Source.open(package, ImportOptions()) as source:
+        found = list(source.read_records())
     assert any(isinstance(record, TransferRecord) for record in found)

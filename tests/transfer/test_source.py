@@ -1,4 +1,5 @@
-"""What is brought to an import is recognised by its content, wherever it lies, and refused in one sentence."""
+"""What is brought to an import is recognised by its content, wherever it lies, and refused in one
+sentence."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ import pytest
 from core.errors import HistoryError
 from core.store.archive import Archive
 from core.store.sqlite.database import Database
-from core.transfer import exports
-from core.transfer.formats import Choices
+from core.transfer import messengers
+from core.transfer.formats import ImportOptions
 from core.transfer.source import FORMATS, Source
 from core.types import Scope
 from tests.fixtures.exports import (
@@ -80,10 +81,10 @@ def object_lines(path: Path) -> Path:
 def test_the_name_says_nothing_and_the_content_everything(
     made: Callable[[Path], Path], kind: str, tmp_path: Path
 ) -> None:
-    with Source.open(made(tmp_path / "download (3)"), Choices()) as source:
+    with Source.open(made(tmp_path / "download (3)"), ImportOptions()) as source:
         assert source.kinds == (kind,)
         assert kind in FORMATS
-        assert any(getattr(record, "text", "") == "hello" for record in source.records())
+        assert any(getattr(record, "text", "") == "hello" for record in source.read_records())
 
 
 def test_a_minified_export_is_not_taken_for_lines(tmp_path: Path) -> None:
@@ -105,8 +106,8 @@ def test_in_folders_and_archives_everything_that_is_history_is_found(tmp_path: P
     wanted = {"telegram:42", "chatgpt:c-1", "s1"}
     for path in (folder, zipped(tmp_path / "all.zip", folder)):
         assert {line.conversation.name for line in taken_from(path)[0]} == wanted
-        with Source.open(path, Choices()) as source:
-            assert source.files == ["chats/result.json", "conversations-000.json", "old.jsonl"]
+        with Source.open(path, ImportOptions()) as source:
+            assert source.file_names == ["chats/result.json", "conversations-000.json", "old.jsonl"]
 
 
 @pytest.mark.parametrize(
@@ -119,9 +120,15 @@ def test_in_folders_and_archives_everything_that_is_history_is_found(tmp_path: P
         (b"[]", "nothing that can be imported"),
         (b"{nonsense}", "not valid JSON"),
         (b"<!DOCTYPE html><html>", "Machine-readable JSON"),
-        (b"# Mneme\n\nA persistent assistant.\n\n```\nmneme import result.json\n```\n", "is a text, but no history"),
+        (
+            b"# Mneme\n\nA persistent assistant.\n\n```\nmneme import result.json\n```\n",
+            "is a text, but no history",
+        ),
         (b"date,sender,text\n2026-05-03,Tom,hello\n", "is a text, but no history"),
-        (b"[Mneme](https://example.org) is an assistant\n", "nothing that can be imported|not valid JSON"),
+        (
+            b"[Mneme](https://example.org) is an assistant\n",
+            "nothing that can be imported|not valid JSON",
+        ),
         ("Приве́т, мир".encode(), "is a text, but no history"),
         (b"", "is empty"),
         (b"PK\x03\x04 and no archive", "damaged"),
@@ -157,17 +164,19 @@ def test_a_damaged_archive_is_one_sentence(tmp_path: Path) -> None:
 
 
 async def take(database: Database, path: Path, scope: Scope | None = None) -> dict[str, object]:
-    with Source.open(path, Choices(scope=scope) if scope else Choices()) as source:
-        report = await Archive(database).import_records(source.records(), lambda _: None)
-    names = ("taken", "known", "broken")
-    return {name: getattr(report, name) for name in names} | {
-        "sessions": len(report.sessions),
-        "skipped": dict(report.skipped),
+    with Source.open(path, ImportOptions(scope=scope) if scope else ImportOptions()) as source:
+        report = await Archive(database).import_records(source.read_records(), lambda _: None)
+    names = {"taken": "imported_count", "known": "known_count", "broken": "read_error"}
+    return {key: getattr(report, name) for key, name in names.items()} | {
+        "sessions": len(report.session_ids),
+        "skipped": dict(report.skipped_counts),
     }
 
 
 @pytest.mark.parametrize("made", [telegram, account, chatgpt, claude, hermes, discord_package])
-async def test_twice_is_once(made: Callable[[Path], Path], tmp_path: Path, database: Database) -> None:
+async def test_twice_is_once(
+    made: Callable[[Path], Path], tmp_path: Path, database: Database
+) -> None:
     path = made(tmp_path / "export")
     first = await take(database, path)
     again = await take(database, path)
@@ -176,16 +185,20 @@ async def test_twice_is_once(made: Callable[[Path], Path], tmp_path: Path, datab
     assert again["sessions"] == first["sessions"]
 
 
-async def test_a_longer_export_of_the_same_chat_adds_what_is_new(tmp_path: Path, database: Database) -> None:
+async def test_a_longer_export_of_the_same_chat_adds_what_is_new(
+    tmp_path: Path, database: Database
+) -> None:
     path = tmp_path / "result.json"
     await take(database, telegram(path))
     write(path, telegram_chat([telegram_message(1), SERVICE, telegram_message(2, "new")]))
     report = await take(database, path)
     assert (report["taken"], report["known"], report["sessions"]) == (1, 1, 1)
-    assert report["skipped"] == {exports.SERVICE: 1}
+    assert report["skipped"] == {messengers.SERVICE_MESSAGE: 1}
 
 
-async def test_what_comes_before_the_end_of_a_broken_file_is_taken(tmp_path: Path, database: Database) -> None:
+async def test_what_comes_before_the_end_of_a_broken_file_is_taken(
+    tmp_path: Path, database: Database
+) -> None:
     path = tmp_path / "result.json"
     raw = json.dumps(telegram_chat([telegram_message(number) for number in range(30)]))
     path.write_text(raw[: raw.index('"id": 20,')])
@@ -201,5 +214,8 @@ async def test_a_scope_is_a_wall(tmp_path: Path, database: Database) -> None:
     bob = Scope.account("telegram", "7")
     await take(database, object_lines(tmp_path / "a"), bob)
     await take(database, telegram(tmp_path / "b"), bob)
-    assert [line async for line in Archive(database).export(frozenset({Scope.account("terminal", "local")}))] == []
+    assert [
+        line
+        async for line in Archive(database).export(frozenset({Scope.account("terminal", "local")}))
+    ] == []
     assert len([line async for line in Archive(database).export(frozenset({bob}))]) == 2

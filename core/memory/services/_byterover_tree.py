@@ -1,4 +1,4 @@
-"""The files that `brv` makes of what it is told, in a folder for each space, and what each of them came of."""
+"""The Markdown files in which `brv` stores memories, and the ledger of the items in each file."""
 
 from __future__ import annotations
 
@@ -6,46 +6,53 @@ import json
 import re
 import time
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from config.files import read_file, replace_file
-from core.text.normalize import on_one_line
+from core.text.normalize import to_single_line
 
 FILE_BYTES = 1_000_000
-GENERATED = ("_index.md", "_manifest.json")
-DERIVED = (".overview.md", ".abstract.md")
-"""What brv makes of the files of a tree, and makes anew."""
-_FRONT = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
-_UPDATED = re.compile(r"^updatedAt: '?([\dT:.Z+-]+)", re.MULTILINE)
+# Files that brv generates for each folder, and endings of the files it generates for each file.
+GENERATED_NAMES = ("_index.md", "_manifest.json")
+GENERATED_ENDINGS = (".overview.md", ".abstract.md")
+_FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
+_UPDATED_AT = re.compile(r"^updatedAt: '?([\dT:.Z+-]+)", re.MULTILINE)
 _HEADING = re.compile(r"^(#+ .*|\*\*[\w ]+:\*\*)$", re.MULTILINE)
 
 
 class Tree:
-    """What brv keeps for a space: Markdown files in folders."""
+    """The files of one space."""
 
     def __init__(self, home: Path, space: str) -> None:
+        # brv is started in this folder.
         self.folder = home / "spaces" / space
+        # Everything that brv stores here.
         self.state = self.folder / ".brv"
+        # The Markdown files.
         self.root = self.state / "context-tree"
         self.ledger = home / "ledgers" / f"{space}.json"
 
     @property
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         return self.root.is_dir()
 
-    def marks(self) -> dict[str, int]:
-        """Of each file, without those that brv makes of the others, what changes with it."""
-        return {
-            path.relative_to(self.root).as_posix(): zlib.crc32(path.read_bytes())
-            for path in self.root.rglob("*.md")
-            if path.is_file() and path.name not in GENERATED and not path.name.endswith(DERIVED)
-        }
+    def hash_files(self) -> dict[str, int]:
+        """Return a checksum of each file, by its path. Generated files are left out."""
+        checksums = {}
+        for path in self.root.rglob("*.md"):
+            is_generated = path.name in GENERATED_NAMES or path.name.endswith(GENERATED_ENDINGS)
+            if path.is_file() and not is_generated:
+                checksums[path.relative_to(self.root).as_posix()] = zlib.crc32(path.read_bytes())
+        return checksums
 
-    def said(self, path: str) -> tuple[str, str] | None:
-        """The text of a file, and since when; None for what is no file of the tree."""
+    def read_memory(self, path: str) -> tuple[str, str] | None:
+        """Return the text of a file on one line, and when it was updated.
+
+        Returns None if `path` is no readable file of the tree. The date is empty if it's unknown.
+        """
         file = self.root / path
         try:
             if ".." in file.parts or not file.resolve().is_relative_to(self.root.resolve()):
@@ -53,17 +60,21 @@ class Tree:
             content = read_file(file, FILE_BYTES).decode("utf-8", "replace")
         except (OSError, ValueError):
             return None
-        front = _FRONT.match(content)
-        since = _UPDATED.search(front[1]) if front else None
-        return on_one_line(_HEADING.sub("", content[front.end() if front else 0 :])), since[1] if since else ""
+        updated_at = ""
+        if front_matter := _FRONT_MATTER.match(content):
+            content = content[front_matter.end() :]
+            if date := _UPDATED_AT.search(front_matter[1]):
+                updated_at = date[1]
+        return to_single_line(_HEADING.sub("", content)), updated_at
 
     def remove(self, path: str) -> None:
-        """A file, what brv has made of it, and the folders that hold nothing else."""
+        """Delete a file, everything generated from it, and the folders that become empty."""
         file = self.root / path
-        for one in (file, *(file.with_name(file.stem + ending) for ending in DERIVED)):
-            one.unlink(missing_ok=True)
+        file.unlink(missing_ok=True)
+        for ending in GENERATED_ENDINGS:
+            file.with_name(file.stem + ending).unlink(missing_ok=True)
         for folder in file.parents:
-            for name in GENERATED:
+            for name in GENERATED_NAMES:
                 (folder / name).unlink(missing_ok=True)
             if folder == self.root:
                 break
@@ -72,62 +83,86 @@ class Tree:
 
 
 class Ledger:
-    """Which files of a tree came of which entry. What is changed while one is told is of that one; what is changed at
-    another time, since brv also works by itself, is of all. What goes meanwhile has gone into what is changed."""
+    """Records which items each file of a tree may contain.
+
+    brv doesn't tell which files it changes. So the ledger compares the files before and after each
+    item:
+
+    * A file that changes while an item is sent belongs to that item.
+    * A file that changes at another time belongs to all items, since brv also reorganizes files on
+      its own.
+    * If a file disappears, brv may have moved its text. Every file that changed then belongs to the
+      items of the file that disappeared.
+    """
 
     def __init__(self, tree: Tree) -> None:
+        """Load the ledger and assign the files that changed since it was saved."""
         self.tree = tree
-        kept = read_object(tree.ledger)
-        self._seen: dict[str, int] = kept.get("seen", {})
-        self._files: dict[str, list[str]] = kept.get("files", {})
-        self.begun: dict[str, int] = kept.get("begun", {})
-        """Since when, in ms, what is not known to have come to an end."""
-        self._settle(list(self.begun) or list(self._files))
+        content = read_object(tree.ledger)
+        # The checksums of all files when they were last compared.
+        self._checksums: dict[str, int] = content.get("seen", {})
+        # The files of each item, by its key.
+        self._files: dict[str, list[str]] = content.get("files", {})
+        # For each item whose sending may not have finished, when it began, in milliseconds.
+        self.unfinished: dict[str, int] = content.get("begun", {})
+        # Changes since the ledger was saved belong to unfinished items, or to all items if there
+        # are none.
+        self._assign_changes(list(self.unfinished) or list(self._files))
 
     def begin(self, key: str) -> None:
+        """Record that an item is about to be sent."""
         self._files.setdefault(key, [])
-        self.begun.setdefault(key, time.time_ns() // 1_000_000)
+        self.unfinished.setdefault(key, time.time_ns() // 1_000_000)
         self._save()
 
     def finish(self, key: str) -> None:
+        """Record that an item was sent, and assign the changed files to it."""
         self._files.setdefault(key, [])
-        self._settle([key])
-        self.begun.pop(key, None)
+        self._assign_changes([key])
+        self.unfinished.pop(key, None)
         self._save()
 
     def files_of(self, key: str) -> Sequence[str]:
         return self._files.get(key, ())
 
     def take_out(self, key: str) -> None:
-        """A file that came of several goes as a whole."""
-        gone = set(self._files.pop(key, ()))
-        for path in gone:
+        """Delete the files of an item, including files that it shares with other items."""
+        removed_paths = set(self._files.pop(key, ()))
+        for path in removed_paths:
             self.tree.remove(path)
-            self._seen.pop(path, None)
-        self._files = {other: [path for path in files if path not in gone] for other, files in self._files.items()}
-        self.begun.pop(key, None)
+            self._checksums.pop(path, None)
+        for other, files in self._files.items():
+            self._files[other] = [path for path in files if path not in removed_paths]
+        self.unfinished.pop(key, None)
         self._save()
 
-    def _settle(self, keys: Iterable[str]) -> None:
-        now = self.tree.marks()
-        changed = {path for path, mark in now.items() if self._seen.get(path) != mark}
-        gone = {*self._seen} - {*now}
+    def _assign_changes(self, keys: Collection[str]) -> None:
+        """Assign the files that changed since the last comparison to the items with these keys."""
+        checksums = self.tree.hash_files()
+        changed_paths = {
+            path for path, checksum in checksums.items() if self._checksums.get(path) != checksum
+        }
+        missing_paths = set(self._checksums) - set(checksums)
         for key, files in self._files.items():
-            gained = changed if key in keys or not gone.isdisjoint(files) else set()
-            self._files[key] = sorted(gained | {*files} - gone)
-        if changed or gone:
-            self._seen = now
+            current = set(files) - missing_paths
+            has_lost_file = not missing_paths.isdisjoint(files)
+            if key in keys or has_lost_file:
+                current |= changed_paths
+            self._files[key] = sorted(current)
+        if changed_paths or missing_paths:
+            self._checksums = checksums
             self._save()
 
     def _save(self) -> None:
         self.tree.ledger.parent.mkdir(mode=0o700, exist_ok=True)
-        kept = {"seen": self._seen, "files": self._files, "begun": self.begun}
-        replace_file(self.tree.ledger, json.dumps(kept).encode())
+        content = {"seen": self._checksums, "files": self._files, "begun": self.unfinished}
+        replace_file(self.tree.ledger, json.dumps(content).encode())
 
 
 def read_object(file: Path) -> dict[str, Any]:
-    """An object that a file holds; an empty one for what is none."""
+    """Return the JSON object in a file, or an empty one if the file has none or can't be read."""
     with suppress(OSError, ValueError):
-        if isinstance(found := json.loads(file.read_bytes()), dict):
-            return found
+        content = json.loads(file.read_bytes())
+        if isinstance(content, dict):
+            return content
     return {}

@@ -1,7 +1,9 @@
-"""ByteRover: its program `brv` on this machine, which makes Markdown files of what it is told, by a model you choose.
+"""ByteRover: the program `brv` on this machine. It writes what it gets into Markdown files, with a
+model that you choose.
 
-Each scope has a tree of its own, in a folder that `brv` is started in; it searches there without a model. Which files
-came of what stands in a `Ledger`, since `brv` has no command that deletes: what is forgotten is taken out of the tree.
+Each scope has a tree of files of its own, in a folder where `brv` is started. Searching the tree
+doesn't need the model. `brv` has no command to delete something. So a `Ledger` records which files
+may contain text of an item, and Mneme erases the item by deleting these files.
 """
 
 from __future__ import annotations
@@ -23,62 +25,100 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from config.files import Secret
-from config.settings import passed_on
+from config.settings import select_variables
 from core.errors import ConfigError, DeliveryError, Refused
-from core.guard.guard import Arguments, service_text, tool_of
+from core.guard.guard import ToolArguments, build_tool, clean_service_text
 from core.memory import http
 from core.memory.http import ANSWER_BYTES, SEARCH, objects, text_of
-from core.memory.service import PROMPTS, AskedOptions, Entry, Found, RemoteService, Told
+from core.memory.service import (
+    PROMPT_PACKAGE,
+    Entry,
+    ReflectionOptions,
+    RemoteMemory,
+    RemoteService,
+    SyncItem,
+)
 from core.memory.services._byterover_tree import Ledger, Tree, read_object
 from core.text.normalize import words_of
-from core.text.terms import query_terms, telling_words, terms_of
+from core.text.terms import content_words, query_terms, terms_of
 from core.types import Tool, ToolContext
 
-TOLD_BYTES = 100_000
-"""Of one argument of a program; Linux takes 128 KiB."""
-MOST_FOUND = 50
-"""As brv gives at most; of fewer, what it has shown often leaves nothing else."""
-LOG_ENTRIES = 50
+# The maximum size of an item, which is passed as one argument. Linux allows 128 KiB.
+MAX_TEXT_BYTES = 100_000
+# The number of results to ask for, which is the most that brv returns. Mneme ranks them itself,
+# because brv's first results are often those that it has shown before.
+MAX_MATCHES = 50
+MAX_LOG_ENTRIES = 50
+# How long the server of brv may take to end before it's killed.
 GRACE_S = 1.5
-"""For its server to end by itself."""
-PASSED_ON = ("PATH", "LANG", "TZ", "HTTPS_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS")
+POLL_S = 0.05
+READ_BYTES = 65_536
+# Variables of our environment that brv gets.
+PASSED_VARIABLES = ("PATH", "LANG", "TZ", "HTTPS_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS")
 _WRONG_KEY = re.compile(r"\b40[13]\b|unauthori[sz]ed|api[ _-]?key", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(AskedOptions):
-    url: str = field(metadata={"help": "an OpenAI-compatible server for the model that brv keeps things by"})
-    model: str = field(metadata={"help": "that model"})
-    key: Secret = field(default=Secret(""), metadata={"help": "the key of that server", "ask": True})
-    brv_path: str = field(default="brv", metadata={"help": "the program, or where it lies"})
-    account_url: str = field(default="", metadata={"help": "where brv looks for its account service, if elsewhere"})
+class Options(ReflectionOptions):
+    url: str = field(metadata={"help": "an OpenAI-compatible server for the model that brv uses"})
+    model: str = field(metadata={"help": "the name of that model"})
+    key: Secret = field(
+        default=Secret(""), metadata={"help": "the key of that server", "ask": True}
+    )
+    brv_path: str = field(default="brv", metadata={"help": "the program brv, or its path"})
+    account_url: str = field(
+        default="", metadata={"help": "the account service that brv calls, if it's another one"}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """The server process that brv leaves running."""
+
+    pid: int
+    # In milliseconds.
+    started_at: int
+
+
+class _ProgramError(DeliveryError):
+    """brv reports a failure."""
 
 
 class ByteRover(RemoteService):
     name = "byterover"
     options = Options
-    search_tool, add_tool, ask_tool = "brv_search", "brv_curate", "brv_query"
+    search_tool = "brv_search"
+    add_tool = "brv_curate"
+    ask_tool = "brv_query"
 
     def __init__(self, options: Options) -> None:
+        """Check the options and find the program. Raises ConfigError."""
         super().__init__(options)
-        if not options.url.startswith(("http://", "https://")) or not options.model.strip():
-            raise ConfigError("byterover needs the url of a model server, like http://127.0.0.1:11434/v1, and a model.")
-        found = shutil.which(os.path.expanduser(options.brv_path))
-        if found is None:
+        has_url = options.url.startswith(("http://", "https://"))
+        if not has_url or not options.model.strip():
             raise ConfigError(
-                "byterover needs its program brv: `npm install --global byterover-cli` (Node.js 20 or later), or set "
-                "brv_path to where it lies."
+                "byterover needs the url of a model server, like http://127.0.0.1:11434/v1, and a "
+                "model."
             )
-        self._brv, self._options = found, options
+        program = shutil.which(os.path.expanduser(options.brv_path))
+        if program is None:
+            raise ConfigError(
+                "byterover needs its program brv: `npm install --global byterover-cli` (Node.js 20 "
+                "or later), or set brv_path to where it lies."
+            )
+        self._program = program
+        self._options = options
         self._home: Path | None = None
+        # Whether brv knows its model.
         self._is_connected = False
         self._calls: set[asyncio.Task[bytes]] = set()
-        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        # Held while the tree of a space changes.
+        self._tree_locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def initialize(self, folder: Path) -> None:
         await super().initialize(folder)
         self._home = folder
-        # One that a crash has left knows the options of then.
+        # A server that survived a crash of Mneme still uses the options of that time.
         await self._end_server()
 
     async def shutdown(self) -> None:
@@ -91,155 +131,207 @@ class ByteRover(RemoteService):
             await self._end_server()
 
     async def probe(self) -> str:
+        """Describe brv and its model. Before `initialize`, brv runs in a temporary home."""
         if self._home is not None:
-            return await self._about(self._home)
+            return await self._describe(self._home)
         with TemporaryDirectory(prefix="mneme-brv-", ignore_cleanup_errors=True) as name:
             self._home = Path(name)
             try:
-                return await self._about(self._home)
+                return await self._describe(self._home)
             finally:
                 await self._end_server()
-                self._home, self._is_connected = None, False
+                self._home = None
+                self._is_connected = False
 
-    async def _about(self, folder: Path) -> str:
+    async def _describe(self, folder: Path) -> str:
+        """Return the version of brv and its model, after checking that brv can reach the model."""
         status = await self._run(folder, "status")
         await self._connect(folder)
         if not (version := text_of(status, "cliVersion")):
             raise DeliveryError("brv does not say which version it is")
-        return f"byterover {version}, brv on this machine; search without a model, files by {self._options.model}"
+        return (
+            f"byterover {version}, brv on this machine; search without a model, files by "
+            f"{self._options.model}"
+        )
 
-    async def find(self, space: str, query: str, limit: int) -> Sequence[Found]:
-        tree, asked = self._tree(space), _any_of(query)
-        if not tree.is_there or not asked:
+    async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
+        """Search the tree of the space with brv, and rank the matching files again."""
+        tree = self._tree(space)
+        query_text = _format_query(query)
+        if not tree.exists or not query_text:
             return []
-        answer = await self._run(tree.folder, "search", "--limit", str(MOST_FOUND), text=asked, limit_s=SEARCH.total_s)
-        found = []
-        for one in objects(answer, "results"):
-            # What it has in mind may be gone from the tree.
-            path = text_of(one, "path")
-            if (said := tree.said(path)) is not None:
-                found.append(Found(id=path, text=said[0], at=said[1]))
-        return _ranked(query, found)[:limit]
+        answer = await self._run(
+            tree.folder,
+            "search",
+            "--limit",
+            str(MAX_MATCHES),
+            text=query_text,
+            timeout_s=SEARCH.total_s,
+        )
+        memories = []
+        for result in objects(answer, "results"):
+            path = text_of(result, "path")
+            # brv may still return files that were deleted.
+            memory = tree.read_memory(path)
+            if memory is not None:
+                text, updated_at = memory
+                memories.append(RemoteMemory(id=path, text=text, at=updated_at))
+        return _rank(query, memories)[:limit]
 
-    async def keep(self, space: str, told: Told) -> Sequence[str]:
-        if len(told.text.encode()) > TOLD_BYTES:
-            raise Refused(f"what brv is to be told is over {TOLD_BYTES:,} bytes long")
-        async with self._locks[space]:
+    async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
+        """Let brv add an item to its files. Returns no ids, because the ledger has the files."""
+        if len(item.text.encode()) > MAX_TEXT_BYTES:
+            raise Refused(f"what brv is to be told is over {MAX_TEXT_BYTES:,} bytes long")
+        async with self._tree_locks[space]:
             tree = self._tree(space)
             tree.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             ledger = Ledger(tree)
-            if told.is_again and await self._arrived(ledger, told):
-                ledger.finish(told.key)
+            if item.is_retry and await self._has_arrived(ledger, item):
+                ledger.finish(item.key)
                 return ()
             await self._connect(tree.folder)
-            ledger.begin(told.key)
+            ledger.begin(item.key)
             try:
-                answer = await self._run(tree.folder, "curate", text=told.text)
-            except _Failed:
-                # It has ended, so that nothing more comes of it.
-                ledger.finish(told.key)
+                answer = await self._run(tree.folder, "curate", text=item.text)
+            except _ProgramError:
+                # brv has ended, so it won't change any more files.
+                ledger.finish(item.key)
                 raise
             if text_of(answer, "status") != "completed":
                 raise DeliveryError("brv does not say that it has kept it")
-            ledger.finish(told.key)
+            ledger.finish(item.key)
         return ()
 
     async def erase(self, entry: Entry) -> None:
         tree = self._tree(entry.space)
-        async with self._locks[entry.space]:
+        async with self._tree_locks[entry.space]:
             if tree.folder.is_dir():
-                # It holds what it has read, and may still be at what it was told last.
+                # The server keeps files in memory, and may still work on the last item.
                 await self._end_server()
                 Ledger(tree).take_out(entry.key)
-                self._drop_history(tree)
+                self._delete_logs(tree)
 
     async def holds(self, entry: Entry) -> bool:
         tree = self._tree(entry.space)
         return tree.folder.is_dir() and bool(Ledger(tree).files_of(entry.key))
 
     async def tools(self) -> Sequence[Tool]:
-        return [*await super().tools(), tool_of("brv_status", Arguments, self._status, PROMPTS)]
+        status = build_tool("brv_status", ToolArguments, self._run_status, PROMPT_PACKAGE)
+        return [*await super().tools(), status]
 
     async def ask(self, space: str, query: str) -> str:
-        """What its model answers, out of the tree of the space."""
+        """Return the answer of brv's model, from the tree of the space."""
         tree = self._tree(space)
-        if not tree.is_there:
+        if not tree.exists:
             return ""
         await self._connect(tree.folder)
         return text_of(await self._run(tree.folder, "query", text=query), "result")
 
-    async def _status(self, _: Arguments, context: ToolContext) -> str:
-        kept = sum(len(self._tree(self.space(scope)).marks()) for scope in context.scopes)
-        return f"{service_text(self.name, await self.probe())}. It has {kept} files of this conversation's people."
+    async def _run_status(self, _: ToolArguments, context: ToolContext) -> str:
+        count = 0
+        for scope in context.scopes:
+            count += len(self._tree(self.space(scope)).hash_files())
+        about = clean_service_text(self.name, await self.probe())
+        return f"{about}. It has {count} files of this conversation's people."
 
-    async def _arrived(self, ledger: Ledger, told: Told) -> bool:
-        """Whether an earlier try has; its program may have been ended while its server went on."""
-        if (since := ledger.begun.get(told.key)) is not None:
-            entries = await self._run(ledger.tree.folder, "curate", "view", "--limit", str(LOG_ENTRIES))
-            for one in objects(entries):
-                started = one.get("startedAt")
-                if not isinstance(started, int) or started < since or one.get("input") != {"context": told.text}:
-                    continue
-                if one.get("status") == "processing" and 0 < self._server()[1] <= started:
+    async def _has_arrived(self, ledger: Ledger, item: SyncItem) -> bool:
+        """Return whether an earlier try stored the item.
+
+        This can happen even if brv was killed, because its server continues. Raises DeliveryError
+        while the server is still working on the item.
+        """
+        begun_at = ledger.unfinished.get(item.key)
+        if begun_at is None:
+            return bool(ledger.files_of(item.key))
+        folder = ledger.tree.folder
+        entries = await self._run(folder, "curate", "view", "--limit", str(MAX_LOG_ENTRIES))
+        for entry in objects(entries):
+            started_at = entry.get("startedAt")
+            if not isinstance(started_at, int) or started_at < begun_at:
+                continue
+            if entry.get("input") != {"context": item.text}:
+                continue
+            if entry.get("status") == "completed":
+                return True
+            if entry.get("status") == "processing":
+                server = self._read_server()
+                # A newer server doesn't continue the work of an older one.
+                if server is not None and server.started_at <= started_at:
                     raise DeliveryError("brv is still at it", retry_after_s=5.0)
-                if one.get("status") == "completed":
-                    return True
-        return bool(ledger.files_of(told.key))
+        return bool(ledger.files_of(item.key))
 
     async def _connect(self, folder: Path) -> None:
-        """Tells brv its model, whose server it asks. The key goes by the environment, where nobody else sees it."""
-        if not self._is_connected:
-            server = ("openai-compatible", "--base-url", self._options.url, "--model", self._options.model)
-            try:
-                await self._run(folder, "providers", "connect", *server)
-            except _Failed as error:
-                if error.is_permanent:
-                    raise
-                raise _Failed("brv cannot reach its model: does its server run, and is its url right?") from error
-            self._is_connected = True
+        """Tell brv which model server to use, once.
+
+        The key is passed in the environment, where other users can't see it.
+        """
+        if self._is_connected:
+            return
+        server = ("--base-url", self._options.url, "--model", self._options.model)
+        try:
+            await self._run(folder, "providers", "connect", "openai-compatible", *server)
+        except _ProgramError as error:
+            if error.is_permanent:
+                raise
+            raise _ProgramError(
+                "brv cannot reach its model: does its server run, and is its url right?"
+            ) from error
+        self._is_connected = True
 
     def _tree(self, space: str) -> Tree:
         assert self._home is not None
         return Tree(self._home, space)
 
-    def _drop_history(self, tree: Tree) -> None:
-        """What brv was told and asked also stands in its logs; it makes them anew."""
+    def _delete_logs(self, tree: Tree) -> None:
+        """Delete the logs of brv, which contain items and questions. brv creates them again."""
         assert self._home is not None
         for path in tree.state.iterdir() if tree.state.is_dir() else ():
             if path not in (tree.root, tree.state / "config.json"):
-                _remove(path)
-        projects = self._home / "data" / "projects"
-        known = read_object(self._home / "data" / "registry.json").get("projects")
-        for folder, project in known.items() if isinstance(known, dict) else ():
-            storage = Path(text_of(project, "storagePath") or projects)
-            if Path(folder).name == tree.folder.name and storage.parent == projects:
-                _remove(storage)
+                _delete(path)
 
-    async def _run(self, folder: Path, *words: str, text: str | None = None, limit_s: float | None = None) -> Any:
-        """The data of its last line. Raises DeliveryError."""
-        limit_s = limit_s or http.WRITE.total_s
-        command = [self._brv, *words, "--format", "json", *(() if text is None else ("--", text))]
+        projects_folder = self._home / "data" / "projects"
+        projects = read_object(self._home / "data" / "registry.json").get("projects")
+        if not isinstance(projects, dict):
+            return
+        for folder, project in projects.items():
+            storage = Path(text_of(project, "storagePath") or projects_folder)
+            is_of_tree = Path(folder).name == tree.folder.name
+            if is_of_tree and storage.parent == projects_folder:
+                _delete(storage)
+
+    async def _run(
+        self,
+        folder: Path,
+        *words: str,
+        text: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Any:
+        """Run brv in a folder and return the data of its last line of output.
+
+        `text` is passed as the last argument. Raises _ProgramError if brv reports a failure, and
+        DeliveryError if it can't be run or doesn't answer in time.
+        """
+        timeout_s = timeout_s or http.WRITE.total_s
+        command = [self._program, *words, "--format", "json"]
+        if text is not None:
+            command += ["--", text]
         try:
-            async with asyncio.timeout(limit_s):
-                call = asyncio.create_task(_output(command, folder, self._environ()))
+            async with asyncio.timeout(timeout_s):
+                call = asyncio.create_task(_run_program(command, folder, self._build_environment()))
                 self._calls.add(call)
                 call.add_done_callback(self._calls.discard)
                 output = await call
         except TimeoutError as error:
-            more = "" if self._options.account_url else ": without internet it needs account_url"
-            raise DeliveryError(f"brv gave no answer within {limit_s:g} s{more}") from error
+            hint = "" if self._options.account_url else ": without internet it needs account_url"
+            raise DeliveryError(f"brv gave no answer within {timeout_s:g} s{hint}") from error
         except OSError as error:
             raise DeliveryError(f"brv cannot be run ({type(error).__name__})") from error
-        answer = _decoded(output)
-        data = answer.get("data")
-        if answer.get("success") is not True:
-            is_key = bool(_WRONG_KEY.search(text_of(data, "error", "message")))
-            raise _Failed("byterover: the key is not accepted" if is_key else "brv has failed", is_permanent=is_key)
-        return data
+        return _read_data(output)
 
-    def _environ(self) -> Mapping[str, str]:
+    def _build_environment(self) -> Mapping[str, str]:
+        """Return the environment of brv: its own home, our key, and a few variables of ours."""
         assert self._home is not None
-        ours = {
+        variables = {
             "HOME": str(self._home),
             "BRV_DATA_DIR": str(self._home / "data"),
             "BRV_DISABLE_AUTOUPDATE": "1",
@@ -247,113 +339,163 @@ class ByteRover(RemoteService):
             "OPENAI_COMPATIBLE_API_KEY": self._options.key.value,
             "BRV_IAM_BASE_URL": self._options.account_url,
         }
-        return passed_on(PASSED_ON) | {name: value for name, value in ours.items() if value}
+        set_variables = {name: value for name, value in variables.items() if value}
+        return select_variables(PASSED_VARIABLES) | set_variables
 
-    def _server(self) -> tuple[int, int]:
-        """Number of the process that brv leaves behind, and since when it runs, in ms; 0 where there is none."""
+    def _read_server(self) -> _Server | None:
+        """Return the server that brv left running, as its file says, or None."""
         assert self._home is not None
-        told = read_object(self._home / "data" / "daemon.json")
-        pid, since = told.get("pid"), told.get("startedAt")
-        return (pid, since) if isinstance(pid, int) and pid > 1 and isinstance(since, int) else (0, 0)
+        content = read_object(self._home / "data" / "daemon.json")
+        pid = content.get("pid")
+        started_at = content.get("startedAt")
+        if not isinstance(pid, int) or not isinstance(started_at, int):
+            return None
+        # Signals to the ids 0, 1 and below would reach other processes.
+        return _Server(pid, started_at) if pid > 1 else None
 
     async def _end_server(self) -> None:
-        pid, _ = self._server()
-        if not pid or not await _is_server(pid):
+        """End the server of brv, and kill it and its processes if it doesn't end in time."""
+        server = self._read_server()
+        if server is None or not await _is_brv_server(server.pid):
             return
         with suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGTERM)
-            until = time.monotonic() + GRACE_S
-            while time.monotonic() < until:
-                await asyncio.sleep(0.05)
-                os.kill(pid, 0)
-            # It leads a group of its own, with what works for it.
-            os.killpg(pid, signal.SIGKILL)
+            os.kill(server.pid, signal.SIGTERM)
+            deadline = time.monotonic() + GRACE_S
+            while time.monotonic() < deadline:
+                await asyncio.sleep(POLL_S)
+                # Signal 0 raises ProcessLookupError when the process has ended.
+                os.kill(server.pid, 0)
+            # The server leads a process group, which contains its workers.
+            os.killpg(server.pid, signal.SIGKILL)
 
 
-def _any_of(question: str) -> str:
-    """Its words as brv finds files with any of them. Words with spaces between them should all stand in one file: from
-    fifty files on it gives nothing for a question of which one, with its question mark, stands in none."""
+def _format_query(question: str) -> str:
+    """Return the content words of a question, separated by commas, so that brv finds files with any
+    of them.
+
+    Words separated by spaces must all be in one file. In a tree of fifty files or more, brv finds
+    nothing if a single word, such as one with a question mark, is in no file.
+    """
     words = words_of(question.lower())
-    return ",".join(telling_words(words) or words)
+    return ",".join(content_words(words) or words)
 
 
-def _ranked(question: str, found: Sequence[Found]) -> Sequence[Found]:
-    """By the terms of a question that they have, the rarer the better; of two alike the newer first. brv itself puts
-    first what it has shown most often, which with each search crowds out what fits."""
-    terms = [frozenset(terms_of(one.text)) for one in found]
-    known = {term: sum(term in one for one in terms) for term in query_terms(question)}
-    weights = {term: log(1 + len(found) / count) for term, count in known.items() if count}
+def _rank(question: str, memories: Sequence[RemoteMemory]) -> Sequence[RemoteMemory]:
+    """Sort memories by the terms of the question that they contain; rare terms count more.
+
+    Among memories with equal scores, newer ones come first. The order of brv isn't used, because
+    brv prefers what it has shown most often, and every search strengthens that preference.
+    """
+    memory_terms = [frozenset(terms_of(memory.text)) for memory in memories]
+    weights: dict[str, float] = {}
+    for term in query_terms(question):
+        count = sum(1 for terms in memory_terms if term in terms)
+        if count:
+            weights[term] = log(1 + len(memories) / count)
     if not weights:
-        return found
-    scores = [sum(weights[term] for term in weights.keys() & one) for one in terms]
-    scored = [replace(one, score=score) for one, score in zip(found, scores, strict=True)]
-    return sorted(scored, key=lambda one: (one.score, one.at), reverse=True)
+        return memories
+    scored_memories = []
+    for memory, terms in zip(memories, memory_terms, strict=True):
+        score = sum(weights[term] for term in weights.keys() & terms)
+        scored_memories.append(replace(memory, score=score))
+    return sorted(scored_memories, key=lambda memory: (memory.score, memory.at), reverse=True)
 
 
-class _Failed(DeliveryError):
-    """brv says itself that it has failed."""
+async def _run_program(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str]
+) -> bytes:
+    """Run a program and return its output.
 
-
-async def _output(command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> bytes:
-    """What a program prints. It is ended with all that it has started and not sent away when nobody waits any more."""
-    pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-    starting = asyncio.create_task(
+    If the caller is cancelled, the program and all processes of its group are killed.
+    Raises DeliveryError if the output is too long.
+    """
+    start = asyncio.create_task(
         asyncio.create_subprocess_exec(
-            *command, cwd=folder, env=environ, stdin=nothing, stdout=pipe, stderr=nothing, start_new_session=True
+            *command,
+            cwd=folder,
+            env=environment,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
         )
     )
     output = bytearray()
     try:
-        # One that is cancelled while it starts would be lost.
-        process = await asyncio.shield(starting)
+        # The shield lets the start finish if this is cancelled, so that the process isn't lost.
+        process = await asyncio.shield(start)
         assert process.stdout is not None
-        while piece := await process.stdout.read(65_536):
-            output += piece
+        while chunk := await process.stdout.read(READ_BYTES):
+            output += chunk
             if len(output) > ANSWER_BYTES:
                 raise DeliveryError(f"brv answers with over {ANSWER_BYTES:,} bytes")
         await process.wait()
     finally:
-        process = await starting
-        if process.returncode is None and process.stdout is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-            # What it had printed keeps the pipe open.
-            with suppress(TimeoutError):
-                async with asyncio.timeout(GRACE_S):
-                    while await process.stdout.read(65_536):
-                        pass
-        # Whoever it has started may hold the pipe still, and asyncio has no other way to let go of it.
-        process._transport.close()  # type: ignore[attr-defined]
+        await _kill(await start)
     return bytes(output)
 
 
-def _decoded(output: bytes) -> Mapping[str, Any]:
-    """It prints one object, or one for each step in a line of its own."""
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    """Kill the process group of a program unless the program has ended, and close its pipe."""
+    if process.returncode is None and process.stdout is not None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+        # Unread output keeps the pipe open.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GRACE_S):
+                while await process.stdout.read(READ_BYTES):
+                    pass
+    # A process that the program started may still hold the pipe. asyncio has no public method to
+    # close it.
+    process._transport.close()  # type: ignore[attr-defined]
+
+
+def _read_data(output: bytes) -> Any:
+    """Return the data in the output of brv. Raises _ProgramError if brv reports a failure."""
+    answer = _decode_output(output)
+    data = answer.get("data")
+    if answer.get("success") is True:
+        return data
+    if _WRONG_KEY.search(text_of(data, "error", "message")):
+        raise _ProgramError("byterover: the key is not accepted", is_permanent=True)
+    raise _ProgramError("brv has failed")
+
+
+def _decode_output(output: bytes) -> Mapping[str, Any]:
+    """Return the JSON object in the output, or the one in its last line if there are several.
+
+    brv prints one object, or one line with an object for each of its steps.
+    """
     lines = output.strip().splitlines()
     for text in (output, lines[-1] if lines else b""):
         with suppress(ValueError, RecursionError):
-            if isinstance(answer := json.loads(text), dict):
+            answer = json.loads(text)
+            if isinstance(answer, dict):
                 return answer
     raise DeliveryError("brv answers with something else than JSON")
 
 
-async def _is_server(pid: int) -> bool:
-    """Whether it is brv's: numbers of processes come again."""
-    if (command := _command(pid)) is None and (ps := shutil.which("ps")):
-        command = await _output([ps, "-o", "args=", "-p", str(pid)], Path("/"), {})
+async def _is_brv_server(pid: int) -> bool:
+    """Return whether the process with this id is a server of brv. Systems reuse process ids."""
+    command = _read_command(pid)
+    if command is None and (ps := shutil.which("ps")):
+        command = await _run_program([ps, "-o", "args=", "-p", str(pid)], Path("/"), {})
     return b"brv-server" in (command or b"")
 
 
-def _command(pid: int) -> bytes | None:
-    """How a process was started; None where the system does not show it as Linux does."""
+def _read_command(pid: int) -> bytes | None:
+    """Return the command line of a process, which is empty if there is no such process.
+
+    Returns None if the system has no /proc like Linux.
+    """
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b"" if Path("/proc/self").exists() else None
 
 
-def _remove(path: Path) -> None:
+def _delete(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:

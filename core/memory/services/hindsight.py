@@ -1,119 +1,181 @@
-"""Hindsight: its cloud, or a server of one's own (0.5 or later). A scope is a bank, and a turn a document in it.
+"""Hindsight, in its cloud or on your own server (0.5 or later).
 
-The server's own model makes facts of what it is told after it has answered, and observations some time later. A
-document is replaced by one of its name, so what arrives twice is there once, and what was made of it goes with it.
+Each scope is a bank, and each turn is a document in it. The server answers at once. Its own model
+derives facts from the document afterwards, and observations some time later. A document replaces
+the one with the same id, so a retry stores nothing twice. Deleting a document also deletes its
+facts and observations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from core.errors import ConfigError, DeliveryError
 from core.memory.http import SEARCH, objects, segment, text_of
-from core.memory.service import AskedOptions, Entry, Found, ServerOptions, ServerService, Told
+from core.memory.service import (
+    Entry,
+    ReflectionOptions,
+    RemoteMemory,
+    ServerOptions,
+    ServerService,
+    SyncItem,
+)
 
 CLOUD = "https://api.hindsight.vectorize.io"
+# Facts are about the world or an experience. Observations are later derived from several facts.
 TYPES = ("world", "experience", "observation")
-"""A fresh fact is one of the first two; the last is what the server concludes of several, some time later."""
 BUDGETS = ("low", "mid", "high")
-CONTEXTS = {"turn": "a conversation", "note": "a note", "tool": "what the assistant was to keep"}
+CONTEXTS = {
+    "turn": "a conversation",
+    "note": "a note",
+    "tool": "what the assistant was to keep",
+}
+# The prefix of remote ids that name an operation: work that the server does after its answer.
 OPERATION = "operation:"
-UNDER_WAY = ("pending", "processing")
+RUNNING_STATUSES = ("pending", "processing")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(ServerOptions, AskedOptions):
+class Options(ServerOptions, ReflectionOptions):
     url: str = field(
-        default=CLOUD, metadata={"help": "the cloud, or where your server listens: http://127.0.0.1:8888", "ask": True}
+        default=CLOUD,
+        metadata={
+            "help": "the cloud, or the address of your server, like http://127.0.0.1:8888",
+            "ask": True,
+        },
     )
-    recall_types: str = field(default=",".join(TYPES), metadata={"help": f"what is recalled: {', '.join(TYPES)}"})
-    recall_budget: str = field(default="low", metadata={"help": "how hard it looks: low, mid or high"})
-    recall_max_tokens: int = field(default=2048, metadata={"help": "how much a search may bring"})
-    retain_async: bool = field(default=True, metadata={"help": "whether it answers before it has made facts"})
+    recall_types: str = field(
+        default=",".join(TYPES), metadata={"help": f"what is recalled: {', '.join(TYPES)}"}
+    )
+    recall_budget: str = field(
+        default="low", metadata={"help": "how thoroughly it searches: low, mid or high"}
+    )
+    recall_max_tokens: int = field(
+        default=2048, metadata={"help": "the maximum size of search results"}
+    )
+    retain_async: bool = field(
+        default=True, metadata={"help": "whether it answers before it has derived facts"}
+    )
 
 
 class Hindsight(ServerService):
     name = "hindsight"
     options = Options
     cloud = CLOUD
-    search_tool, add_tool, ask_tool = "hindsight_recall", "hindsight_retain", "hindsight_reflect"
+    search_tool = "hindsight_recall"
+    add_tool = "hindsight_retain"
+    ask_tool = "hindsight_reflect"
 
     def __init__(self, options: Options) -> None:
+        """Check the options for recall. Raises ConfigError."""
         super().__init__(options)
         self._options = options
-        self._types = [one.strip() for one in options.recall_types.split(",") if one.strip()]
-        if not self._types or not {*self._types} <= {*TYPES} or options.recall_budget not in BUDGETS:
-            raise ConfigError(f"recall_types should be of {', '.join(TYPES)}, and recall_budget low, mid or high.")
+        self._types = [name.strip() for name in options.recall_types.split(",") if name.strip()]
+        has_valid_types = bool(self._types) and set(self._types) <= set(TYPES)
+        if not has_valid_types or options.recall_budget not in BUDGETS:
+            raise ConfigError(
+                f"recall_types should be of {', '.join(TYPES)}, and recall_budget low, mid or high."
+            )
 
     async def probe(self) -> str:
-        answer = await self._http.call("GET", "/version", patience=SEARCH)
+        """Ask for the version and check the key."""
+        answer = await self._http.call("GET", "/version", call_timeout=SEARCH)
         if not (version := text_of(answer, "api_version")):
             raise DeliveryError("what answers at the url of hindsight does not say its version")
-        # The version is told without a key.
-        nobody = _bank(f"{self._namespace}-nobody")
-        await self._http.call("GET", f"{nobody}/memories/list", params={"limit": 1}, patience=SEARCH, missing=None)
+        # The version needs no key, so a second call checks the key.
+        unused_bank = _bank_path(f"{self._namespace}-nobody")
+        await self._http.call(
+            "GET",
+            f"{unused_bank}/memories/list",
+            params={"limit": 1},
+            call_timeout=SEARCH,
+            missing=None,
+        )
+        about = f"hindsight {version}, {self.location}; recall, reflect"
         features = answer.get("features")
-        has_more = isinstance(features, dict) and features.get("observations") is True
-        return f"hindsight {version}, {self.where}; recall, reflect{', observations' if has_more else ''}"
+        if isinstance(features, dict) and features.get("observations") is True:
+            about += ", observations"
+        return about
 
-    async def find(self, space: str, query: str, limit: int) -> Sequence[Found]:
-        asked = {
+    async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
+        """Recall facts and observations from the bank of the space."""
+        request = {
             "query": query,
             "types": self._types,
             "budget": self._options.recall_budget,
             "max_tokens": self._options.recall_max_tokens,
         }
-        path = f"{_bank(space)}/memories/recall"
         answer = await self._http.call(
-            "POST", path, asked, patience=SEARCH, is_repeatable=True, missing={"results": []}
+            "POST",
+            f"{_bank_path(space)}/memories/recall",
+            request,
+            call_timeout=SEARCH,
+            is_repeatable=True,
+            missing={"results": []},
         )
-        found = [
-            Found(id=text_of(one, "id"), text=text_of(one, "text"), at=text_of(one, "occurred_start", "mentioned_at"))
-            for one in objects(answer, "results")
+        memories = [
+            RemoteMemory(
+                id=text_of(result, "id"),
+                text=text_of(result, "text"),
+                at=text_of(result, "occurred_start", "mentioned_at"),
+            )
+            for result in objects(answer, "results")
         ]
-        return [one for one in found if one.text][:limit]
+        return [memory for memory in memories if memory.text][:limit]
 
-    async def keep(self, space: str, told: Told) -> Sequence[str]:
-        item = {
-            "content": told.text,
-            "document_id": told.key,
-            "timestamp": told.at.isoformat(),
-            "context": CONTEXTS[told.kind],
-            "tags": [f"session:{told.session}"] if told.session else [],
+    async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
+        """Store an item as a document.
+
+        Returns the id of the operation if the server will process the item later.
+        """
+        document = {
+            "content": item.text,
+            "document_id": item.key,
+            "timestamp": item.at.isoformat(),
+            "context": CONTEXTS[item.kind],
+            "tags": [f"session:{item.session}"] if item.session else [],
         }
-        body = {"items": [item], "async": self._options.retain_async}
-        answer = await self._http.call("POST", f"{_bank(space)}/memories", body, is_repeatable=True)
+        request = {"items": [document], "async": self._options.retain_async}
+        answer = await self._http.call(
+            "POST", f"{_bank_path(space)}/memories", request, is_repeatable=True
+        )
         if not isinstance(answer, dict) or answer.get("success") is not True:
             raise DeliveryError("hindsight does not say that it has kept it")
         operation = text_of(answer, "operation_id")
         return [OPERATION + operation] if operation else []
 
     async def erase(self, entry: Entry) -> None:
-        for path in self._operations(entry):
-            if text_of(await self._http.call("GET", path, missing=None), "status") in UNDER_WAY:
-                raise DeliveryError("hindsight has not made facts of it yet", retry_after_s=5.0)
-            # It still holds what it was to make them of.
-            await self._http.call("DELETE", f"{path}/delete", missing=None)
-        await self._http.call("DELETE", self._document(entry), missing=None)
+        for remote_id in entry.remote or ():
+            await self._delete_operation(entry.space, remote_id.removeprefix(OPERATION))
+        await self._http.call("DELETE", _document_path(entry), missing=None)
+
+    async def _delete_operation(self, space: str, operation: str) -> None:
+        """Delete an operation, which still contains the text it worked on.
+
+        Raises DeliveryError while the operation runs, since its facts would appear after the
+        deletion.
+        """
+        path = f"{_bank_path(space)}/operations/{segment(operation)}"
+        status = text_of(await self._http.call("GET", path, missing=None), "status")
+        if status in RUNNING_STATUSES:
+            raise DeliveryError("hindsight has not made facts of it yet", retry_after_s=5.0)
+        await self._http.call("DELETE", f"{path}/delete", missing=None)
 
     async def holds(self, entry: Entry) -> bool:
-        return await self._http.call("GET", self._document(entry), missing=None) is not None
+        return await self._http.call("GET", _document_path(entry), missing=None) is not None
 
     async def ask(self, space: str, query: str) -> str:
-        body = {"query": query, "budget": self._options.recall_budget}
-        path = f"{_bank(space)}/reflect"
-        return text_of(await self._http.call("POST", path, body, is_repeatable=True, missing=None), "text")
-
-    @staticmethod
-    def _document(entry: Entry) -> str:
-        return f"{_bank(entry.space)}/documents/{segment(entry.key)}"
-
-    @staticmethod
-    def _operations(entry: Entry) -> Iterator[str]:
-        for one in entry.remote or ():
-            yield f"{_bank(entry.space)}/operations/{segment(one.removeprefix(OPERATION))}"
+        request = {"query": query, "budget": self._options.recall_budget}
+        answer = await self._http.call(
+            "POST", f"{_bank_path(space)}/reflect", request, is_repeatable=True, missing=None
+        )
+        return text_of(answer, "text")
 
 
-def _bank(space: str) -> str:
+def _bank_path(space: str) -> str:
     return f"/v1/default/banks/{segment(space)}"
+
+
+def _document_path(entry: Entry) -> str:
+    return f"{_bank_path(entry.space)}/documents/{segment(entry.key)}"

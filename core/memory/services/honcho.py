@@ -1,9 +1,13 @@
-"""Honcho: its cloud, or a server of one's own (3.0 or later). The namespace is a workspace, and a scope a peer in it.
+"""Honcho, in its cloud or on your own server (3.0 or later).
 
-A conversation is a session, out of which the server's own model draws conclusions some time later; a note is a
-conclusion in a session of its own. Single messages cannot be deleted, sessions can, with all that was concluded in
-them: what is forgotten goes with its session, and what is left of that is told anew in another one. Ids are ours to
-choose, and what is created twice is there once, but a session that was deleted never comes back under its name.
+The namespace is a workspace, and each scope is a peer in it. A conversation is a session, from
+which the server's own model later draws conclusions. A note is a conclusion in a session of its
+own.
+
+Honcho can't delete single messages. It can delete a session, together with everything concluded
+from it. So Mneme erases a message by copying the rest of its session to a new one and deleting the
+old one. Mneme chooses all ids, so creating something twice creates it once. A deleted session never
+comes back under its old id.
 """
 
 from __future__ import annotations
@@ -17,49 +21,61 @@ from typing import Any
 from pydantic import Field
 
 from core.errors import ConfigError, DeliveryError, ToolError
-from core.guard.guard import Arguments, tool_of
+from core.guard.guard import ToolArguments, build_tool
 from core.memory.http import SEARCH, objects, segment, text_of
 from core.memory.service import (
-    PROMPTS,
+    PROMPT_PACKAGE,
     QUERY_CHARS,
-    AskedOptions,
     Entry,
-    Found,
     Question,
+    ReflectionOptions,
+    RemoteMemory,
     ServerOptions,
     ServerService,
-    Told,
+    SyncItem,
     clean,
 )
 from core.types import Json, Tool, ToolContext
 
 CLOUD = "https://api.honcho.dev"
 LEVELS = ("minimal", "low", "medium", "high", "max")
-KEY, PART = "mneme", "part"
-"""In the metadata of a session: its conversation; of a message: what was told, and which part of it this is."""
+# Metadata: the conversation that a session belongs to, or the key of a message's item.
+KEY = "mneme"
+# Metadata of a message: its number among the messages of its item.
+PART = "part"
+# The fields of a message that a copy of it keeps.
 FIELDS = ("peer_id", "content", "metadata", "created_at")
 MESSAGE_CHARS = 20_000
+# How many messages one request may add.
 BATCH = 100
-PAGE, PAGES = 100, 100
+MAX_RESULTS = 100
+PAGE_SIZE = 100
+MAX_PAGES = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(ServerOptions, AskedOptions):
+class Options(ServerOptions, ReflectionOptions):
     url: str = field(
-        default=CLOUD, metadata={"help": "the cloud, or where your server listens: http://127.0.0.1:8000", "ask": True}
+        default=CLOUD,
+        metadata={
+            "help": "the cloud, or the address of your server, like http://127.0.0.1:8000",
+            "ask": True,
+        },
     )
-    reasoning_level: str = field(default="low", metadata={"help": f"how hard it reasons: {', '.join(LEVELS)}"})
+    reasoning_level: str = field(
+        default="low", metadata={"help": f"how thoroughly it reasons: {', '.join(LEVELS)}"}
+    )
 
 
 class _Reasoning(Question):
     reasoning_level: str = ""
 
 
-class _Context(Arguments):
+class _Context(ToolArguments):
     query: str = Field(default="", max_length=QUERY_CHARS)
 
 
-class _Conclude(Arguments):
+class _Conclude(ToolArguments):
     conclusion: str = Field(default="", max_length=2_000)
     delete_id: str = ""
 
@@ -71,260 +87,347 @@ class Honcho(ServerService):
     search_tool = "honcho_search"
 
     def __init__(self, options: Options) -> None:
+        """Check the reasoning level. Raises ConfigError."""
         super().__init__(options)
         self._level = options.reasoning_level
         if options.reasoning_level not in LEVELS:
             raise ConfigError(f"reasoning_level should be one of {', '.join(LEVELS)}.")
-        self._made: set[str] = set()
-        """Peers that there are."""
-        self._changing = asyncio.Lock()
-        """While a session is told anew nothing is added to it."""
+        # Spaces whose peers exist.
+        self._created_peers: set[str] = set()
+        # Held while a session is copied or extended, so that no message is added to an old copy.
+        self._session_lock = asyncio.Lock()
 
     async def probe(self) -> str:
-        answer = await self._http.call("POST", "/v3/workspaces", {"id": self._namespace}, patience=SEARCH)
+        """Create our workspace if needed, and ask for the version."""
+        answer = await self._http.call(
+            "POST", "/v3/workspaces", {"id": self._namespace}, call_timeout=SEARCH
+        )
         if text_of(answer, "id") != self._namespace:
             raise DeliveryError("what answers at the url of honcho does not know workspaces")
-        described = await self._http.call("GET", "/openapi.json", patience=SEARCH, missing=None)
-        version = text_of(described.get("info"), "version") if isinstance(described, dict) else ""
-        return f"honcho {version or '3'}, {self.where}; search, conclusions, reasoning"
+        schema = await self._http.call("GET", "/openapi.json", call_timeout=SEARCH, missing=None)
+        version = text_of(schema.get("info"), "version") if isinstance(schema, dict) else ""
+        return f"honcho {version or '3'}, {self.location}; search, conclusions, reasoning"
 
-    async def find(self, space: str, query: str, limit: int) -> Sequence[Found]:
-        """What was concluded and what was said in turn: the first comes late, the second at once."""
-        pair = {"query": query, "top_k": min(limit, 100), "filters": _of(space)}
-        said = {"query": query, "filters": {"peer_id": space}, "limit": min(limit, 100)}
-        how: Any = {"patience": SEARCH, "is_repeatable": True, "missing": []}
+    async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
+        """Search conclusions and messages, and alternate between them.
+
+        Conclusions appear some time later, messages at once. A text that is found as both is
+        returned once.
+        """
+        how: Any = {"call_timeout": SEARCH, "is_repeatable": True, "missing": []}
+        top_k = min(limit, MAX_RESULTS)
+        in_conclusions = {"query": query, "top_k": top_k, "filters": _self_observation(space)}
+        in_messages = {"query": query, "filters": {"peer_id": space}, "limit": top_k}
         answers = await asyncio.gather(
-            self._call("POST", "conclusions", "query", body=pair, **how),
-            self._call("POST", "peers", space, "search", body=said, **how),
+            self._call("POST", "conclusions", "query", body=in_conclusions, **how),
+            self._call("POST", "peers", space, "search", body=in_messages, **how),
         )
-        concluded = [one for one in objects(answers[0]) if text_of(one, "observed_id") == space]
-        messages = [one for one in objects(answers[1]) if text_of(one, "peer_id") == space]
-        in_turn = [one for one in chain(*zip_longest(concluded, messages)) if one is not None]
-        # What was said may be concluded in the same words.
-        by_text = {text_of(one, "content"): one for one in reversed(in_turn)}
-        return [
-            Found(id=text_of(one, "id"), text=text, at=text_of(one, "created_at"))
-            for one in in_turn
-            if (text := text_of(one, "content")) and by_text[text] is one
-        ][:limit]
+        conclusions = [
+            result for result in objects(answers[0]) if text_of(result, "observed_id") == space
+        ]
+        messages = [result for result in objects(answers[1]) if text_of(result, "peer_id") == space]
 
-    async def keep(self, space: str, told: Told) -> Sequence[str]:
-        conversation = told.session or told.key
-        async with self._changing:
-            if not (told.is_again and await self._is_there(space, conversation, told.key)):
-                session = await self._session(space, conversation, told.key)
-                if told.kind == "turn":
-                    await self._post(session, _messages_of(space, told))
-                else:
-                    concluded = {"content": told.text, **_of(space), "session_id": session}
-                    await self._call("POST", "conclusions", body={"conclusions": [concluded]})
+        memories: dict[str, RemoteMemory] = {}
+        for result in chain(*zip_longest(conclusions, messages)):
+            if result is None:
+                continue
+            text = text_of(result, "content")
+            if text and text not in memories:
+                memories[text] = RemoteMemory(
+                    id=text_of(result, "id"), text=text, at=text_of(result, "created_at")
+                )
+        return list(memories.values())[:limit]
+
+    async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
+        """Add a turn to the session of its conversation, or store a note as a conclusion.
+
+        Returns the name of the conversation, which is needed to find the item later.
+        """
+        conversation = item.session or item.key
+        async with self._session_lock:
+            if item.is_retry and await self._has_item(space, conversation, item.key):
+                return [conversation]
+            session = await self._ensure_session(space, conversation, item.key)
+            if item.kind == "turn":
+                await self._add_messages(session, _messages_of(space, item))
+            else:
+                conclusion = {
+                    "content": item.text,
+                    **_self_observation(space),
+                    "session_id": session,
+                }
+                await self._call("POST", "conclusions", body={"conclusions": [conclusion]})
         return [conversation]
 
     async def erase(self, entry: Entry) -> None:
         if await self.holds(entry):
-            await self._leave_out(entry.space, _conversation(entry), {entry.key})
+            await self._remove_items(entry.space, _conversation_of(entry), {entry.key})
 
     async def holds(self, entry: Entry) -> bool:
-        return await self._is_there(entry.space, _conversation(entry), entry.key)
+        return await self._has_item(entry.space, _conversation_of(entry), entry.key)
 
     async def _erase(self, entries: Sequence[Entry]) -> None:
-        """Of each conversation all at once, since what is left of it is told anew."""
+        """Erase the entries of a conversation together, because each erasure copies its
+        session."""
         conversations: dict[tuple[str, str], set[str]] = {}
         for entry in entries:
-            conversations.setdefault((entry.space, _conversation(entry)), set()).add(entry.key)
+            key = (entry.space, _conversation_of(entry))
+            conversations.setdefault(key, set()).add(entry.key)
         for (space, conversation), keys in conversations.items():
             if len(keys) > 1:
-                await self._leave_out(space, conversation, keys)
+                await self._remove_items(space, conversation, keys)
         await super()._erase(entries)
 
     async def tools(self) -> Sequence[Tool]:
         return [
             *await super().tools(),
-            tool_of("honcho_reasoning", _Reasoning, self._reason, PROMPTS),
-            tool_of("honcho_profile", Arguments, self._profile, PROMPTS),
-            tool_of("honcho_context", _Context, self._context, PROMPTS),
-            tool_of("honcho_conclude", _Conclude, self._conclude, PROMPTS),
+            build_tool("honcho_reasoning", _Reasoning, self._run_reasoning, PROMPT_PACKAGE),
+            build_tool("honcho_profile", ToolArguments, self._run_profile, PROMPT_PACKAGE),
+            build_tool("honcho_context", _Context, self._run_context, PROMPT_PACKAGE),
+            build_tool("honcho_conclude", _Conclude, self._run_conclude, PROMPT_PACKAGE),
         ]
 
-    async def _reason(self, asked: _Reasoning, context: ToolContext) -> str:
-        level = asked.reasoning_level or self._level
+    async def _run_reasoning(self, arguments: _Reasoning, context: ToolContext) -> str:
+        level = arguments.reasoning_level or self._level
         if level not in LEVELS:
             raise ToolError(f"reasoning_level: one of {', '.join(LEVELS)}.")
-        return await self.said(context, self.ask, clean(asked.query), level)
+        return await self.ask_spaces(context, self.ask, clean(arguments.query), level)
 
-    async def _profile(self, asked: Arguments, context: ToolContext) -> str:
-        return await self.said(context, self._card)
+    async def _run_profile(self, _: ToolArguments, context: ToolContext) -> str:
+        return await self.ask_spaces(context, self._load_card)
 
-    async def _context(self, asked: _Context, context: ToolContext) -> str:
-        return await self.said(context, self._known, clean(asked.query))
+    async def _run_context(self, arguments: _Context, context: ToolContext) -> str:
+        return await self.ask_spaces(context, self._load_context, clean(arguments.query))
 
-    async def _conclude(self, asked: _Conclude, context: ToolContext) -> str:
-        if bool(asked.conclusion.strip()) == bool(asked.delete_id):
+    async def _run_conclude(self, arguments: _Conclude, context: ToolContext) -> str:
+        """Add a conclusion, or delete one by its id."""
+        if bool(arguments.conclusion.strip()) == bool(arguments.delete_id):
             raise ToolError("Give either conclusion or delete_id.")
-        if not asked.delete_id:
-            await self.add(asked.conclusion, context)
+        if not arguments.delete_id:
+            await self.add(arguments.conclusion, context)
             return "It is kept."
-        await self.change(asked.delete_id, context, self.take_out)
+        await self.change(arguments.delete_id, context, self.take_out)
         return "honcho has taken it out."
 
     async def take_out(self, space: str, memory_id: str) -> bool:
-        """A conclusion: what was said cannot be."""
-        is_there = memory_id in [text_of(one, "id") for one in await self._conclusions(space)]
-        if is_there:
-            await self._call("DELETE", "conclusions", memory_id, missing=None)
-        return is_there
+        """Delete a conclusion. Messages can't be deleted."""
+        ids = [text_of(conclusion, "id") for conclusion in await self._list_conclusions(space)]
+        if memory_id not in ids:
+            return False
+        await self._call("DELETE", "conclusions", memory_id, missing=None)
+        return True
 
     async def ask(self, space: str, query: str, level: str = "") -> str:
-        body = {"query": query, "stream": False, "reasoning_level": level or self._level}
-        answer = await self._call("POST", "peers", space, "chat", body=body, is_repeatable=True, missing=None)
+        request = {"query": query, "stream": False, "reasoning_level": level or self._level}
+        answer = await self._call(
+            "POST", "peers", space, "chat", body=request, is_repeatable=True, missing=None
+        )
         return text_of(answer, "content")
 
-    async def _card(self, space: str) -> str:
-        return _card_of(await self._call("GET", "peers", space, "card", missing=None))
+    async def _load_card(self, space: str) -> str:
+        """Return the peer card: the most important facts about the person."""
+        return _read_card(await self._call("GET", "peers", space, "card", missing=None))
 
-    async def _known(self, space: str, query: str) -> str:
-        params = {"search_query": query} if query else None
-        answer = await self._call("GET", "peers", space, "context", params=params, patience=SEARCH, missing=None)
-        return "\n\n".join(filter(None, (text_of(answer, "representation"), _card_of(answer))))
+    async def _load_context(self, space: str, query: str) -> str:
+        """Return the conclusions about the person, the relevant ones first, and the card."""
+        answer = await self._call(
+            "GET",
+            "peers",
+            space,
+            "context",
+            params={"search_query": query} if query else None,
+            call_timeout=SEARCH,
+            missing=None,
+        )
+        parts = (text_of(answer, "representation"), _read_card(answer))
+        return "\n\n".join(filter(None, parts))
 
-    async def _session(self, space: str, conversation: str, key: str) -> str:
-        """The one in which the conversation goes on; a new one is named by what is told first."""
-        going = [text_of(one, "id") for one in await self._sessions(space, conversation) if _is_active(one)]
-        return going[-1] if going else await self._open(space, conversation, key)
+    async def _ensure_session(self, space: str, conversation: str, key: str) -> str:
+        """Return the active session of a conversation, or create one with the id `key`."""
+        sessions = await self._list_sessions(space, conversation)
+        active_ids = [text_of(session, "id") for session in sessions if _is_active(session)]
+        if active_ids:
+            return active_ids[-1]
+        return await self._create_session(space, conversation, key)
 
-    async def _open(self, space: str, conversation: str, session: str) -> str:
-        """Whether it is there already, or not."""
-        peers = {space: {"observe_me": True}, _assistant(space): {"observe_me": False}}
-        if space not in self._made:
-            await self._http.call("POST", "/v3/workspaces", {"id": self._namespace}, is_repeatable=True)
+    async def _create_session(self, space: str, conversation: str, session_id: str) -> str:
+        """Create a session and its peers unless they exist."""
+        peers = {space: {"observe_me": True}, _assistant_of(space): {"observe_me": False}}
+        if space not in self._created_peers:
+            await self._http.call(
+                "POST", "/v3/workspaces", {"id": self._namespace}, is_repeatable=True
+            )
             for peer in peers:
                 await self._call("POST", "peers", body={"id": peer}, is_repeatable=True)
-            self._made.add(space)
-        body = {"id": session, "metadata": {KEY: conversation}, "peers": peers}
-        await self._call("POST", "sessions", body=body, is_repeatable=True)
-        return session
+            self._created_peers.add(space)
+        request = {"id": session_id, "metadata": {KEY: conversation}, "peers": peers}
+        await self._call("POST", "sessions", body=request, is_repeatable=True)
+        return session_id
 
-    async def _post(self, session: str, messages: Sequence[Json]) -> None:
+    async def _add_messages(self, session_id: str, messages: Sequence[Json]) -> None:
         for start in range(0, len(messages), BATCH):
-            await self._call(
-                "POST", "sessions", session, "messages", body={"messages": messages[start : start + BATCH]}
-            )
+            request = {"messages": messages[start : start + BATCH]}
+            await self._call("POST", "sessions", session_id, "messages", body=request)
 
-    async def _is_there(self, space: str, conversation: str, key: str) -> bool:
-        """Also what is being deleted and not gone yet."""
-        for session in await self._sessions(space, conversation):
-            name = text_of(session, "id")
-            if _key(session) == key and any(
-                text_of(one, "session_id") == name for one in await self._conclusions(space)
-            ):
-                return True
-            if any(_key(one) == key for one in await self._messages(name, {"metadata": {KEY: key}})):
+    async def _has_item(self, space: str, conversation: str, key: str) -> bool:
+        """Return whether a conclusion or message of this item exists.
+
+        The items of a session that is being deleted exist until the session is gone.
+        """
+        for session in await self._list_sessions(space, conversation):
+            session_id = text_of(session, "id")
+            if _key_of(session) == key:
+                for conclusion in await self._list_conclusions(space):
+                    if text_of(conclusion, "session_id") == session_id:
+                        return True
+            messages = await self._list_messages(session_id, {"metadata": {KEY: key}})
+            if any(_key_of(message) == key for message in messages):
                 return True
         return False
 
-    async def _leave_out(self, space: str, conversation: str, keys: Collection[str]) -> None:
-        async with self._changing:
-            for session in filter(_is_active, await self._sessions(space, conversation)):
-                name = text_of(session, "id")
-                messages = await self._messages(name)
-                rest = [one for one in messages if _key(one) not in keys]
-                if len(rest) < len(messages) or _key(session) in keys:
-                    await self._replace(space, _key(session), name, rest, keys)
+    async def _remove_items(self, space: str, conversation: str, keys: Collection[str]) -> None:
+        """Replace each active session that contains any of the items."""
+        async with self._session_lock:
+            for session in await self._list_sessions(space, conversation):
+                if not _is_active(session):
+                    continue
+                messages = await self._list_messages(text_of(session, "id"))
+                remaining = [message for message in messages if _key_of(message) not in keys]
+                if len(remaining) < len(messages) or _key_of(session) in keys:
+                    await self._replace_session(space, session, remaining, keys)
 
-    async def _replace(
-        self, space: str, conversation: str, session: str, rest: Sequence[Json], keys: Collection[str]
+    async def _replace_session(
+        self, space: str, session: Json, remaining: Sequence[Json], keys: Collection[str]
     ) -> None:
-        """A session by one with the rest of its messages; a crash in between leaves nothing out and nothing twice."""
-        if rest:
-            copy = await self._open(space, conversation, self.record.name(session, *sorted(keys)))
-            there = [one.get("metadata") for one in await self._messages(copy)]
-            left = [one for one in rest if one.get("metadata") not in there]
-            await self._post(copy, [{name: one.get(name) for name in FIELDS} for one in left])
-        for gone in _concluded_from(session, await self._conclusions(space)):
-            await self._call("DELETE", "conclusions", gone, missing=None)
-        await self._call("DELETE", "sessions", session, missing=None)
-        if await self._card(space):
-            # It is made of all, and is made again of what is left.
+        """Copy the remaining messages to a new session, then delete the old one.
+
+        This can be repeated after a crash: the id of the copy is derived from `keys`, and only
+        missing messages are added to the copy.
+        """
+        session_id = text_of(session, "id")
+        if remaining:
+            copy_id = await self._create_session(
+                space, _key_of(session), self.record.derive_name(session_id, *sorted(keys))
+            )
+            copied_metadata = [
+                message.get("metadata") for message in await self._list_messages(copy_id)
+            ]
+            missing = [
+                message for message in remaining if message.get("metadata") not in copied_metadata
+            ]
+            copies = [{name: message.get(name) for name in FIELDS} for message in missing]
+            await self._add_messages(copy_id, copies)
+
+        conclusions = await self._list_conclusions(space)
+        for conclusion_id in _derived_conclusions(session_id, conclusions):
+            await self._call("DELETE", "conclusions", conclusion_id, missing=None)
+        await self._call("DELETE", "sessions", session_id, missing=None)
+        if await self._load_card(space):
+            # The card is derived from all messages, so the server has to derive it again from the
+            # remaining ones.
             await self._call("PUT", "peers", space, "card", body={"peer_card": []})
 
-    async def _sessions(self, space: str, conversation: str) -> list[Json]:
-        """Those of a conversation, or of everything that the scope has said."""
+    async def _list_sessions(self, space: str, conversation: str) -> list[Json]:
+        """Return the sessions of a conversation, or all sessions of the space if the conversation
+        is unknown (empty)."""
         if not conversation:
-            return [one for one in await self._all("peers", space, "sessions") if _key(one)]
-        found = await self._all("sessions", "list", filters={"metadata": {KEY: conversation}})
-        return [one for one in found if _key(one) == conversation]
+            sessions = await self._list_all("peers", space, "sessions")
+            return [session for session in sessions if _key_of(session)]
+        sessions = await self._list_all(
+            "sessions", "list", filters={"metadata": {KEY: conversation}}
+        )
+        return [session for session in sessions if _key_of(session) == conversation]
 
-    async def _messages(self, session: str, filters: Json | None = None) -> list[Json]:
-        return await self._all("sessions", session, "messages", "list", filters=filters)
+    async def _list_messages(self, session_id: str, filters: Json | None = None) -> list[Json]:
+        return await self._list_all("sessions", session_id, "messages", "list", filters=filters)
 
-    async def _conclusions(self, space: str) -> list[Json]:
-        found = await self._all("conclusions", "list", filters=_of(space))
-        return [one for one in found if text_of(one, "observed_id") == space]
+    async def _list_conclusions(self, space: str) -> list[Json]:
+        conclusions = await self._list_all("conclusions", "list", filters=_self_observation(space))
+        return [item for item in conclusions if text_of(item, "observed_id") == space]
 
-    async def _all(self, *path: str, filters: Json | None = None) -> list[Json]:
-        found: list[Json] = []
-        for page in range(1, PAGES + 1):
-            how: Any = {"params": {"page": page, "size": PAGE}, "is_repeatable": True, "missing": {"items": []}}
-            answer = await self._call("POST", *path, body={"filters": filters} if filters else None, **how)
-            found += objects(answer, "items")
+    async def _list_all(self, *path: str, filters: Json | None = None) -> list[Json]:
+        """Return the items on all pages of a list."""
+        items: list[Json] = []
+        for page in range(1, MAX_PAGES + 1):
+            answer = await self._call(
+                "POST",
+                *path,
+                body={"filters": filters} if filters else None,
+                params={"page": page, "size": PAGE_SIZE},
+                is_repeatable=True,
+                missing={"items": []},
+            )
+            items += objects(answer, "items")
             pages = answer.get("pages")
             if not isinstance(pages, int) or page >= pages:
                 break
-        return found
+        return items
 
-    async def _call(self, method: str, *path: str, body: object = None, **how: Any) -> Any:
-        where = "/".join(("/v3/workspaces", self._namespace, *map(segment, path)))
-        return await self._http.call(method, where, body, **how)
+    async def _call(self, method: str, *path: str, body: object = None, **options: Any) -> Any:
+        """Call the server with a path below our workspace."""
+        full_path = "/".join(("/v3/workspaces", self._namespace, *map(segment, path)))
+        return await self._http.call(method, full_path, body, **options)
 
 
-def _assistant(space: str) -> str:
+def _assistant_of(space: str) -> str:
     return f"{space}-assistant"
 
 
-def _of(space: str) -> Json:
-    """What is concluded of a peer, by itself."""
+def _self_observation(space: str) -> Json:
+    """Return the fields that mark conclusions about a peer drawn from its own words."""
     return {"observer_id": space, "observed_id": space}
 
 
-def _conversation(entry: Entry) -> str:
-    """Empty where it is not known."""
-    return next(iter(entry.remote or ()), "")
+def _conversation_of(entry: Entry) -> str:
+    """Return the conversation of an entry, or an empty string if it's unknown."""
+    return entry.remote[0] if entry.remote else ""
 
 
-def _messages_of(space: str, told: Told) -> list[Json]:
-    parts = [
-        (space if role == "user" else _assistant(space), text[start : start + MESSAGE_CHARS])
-        for role, text in told.lines
-        for start in range(0, len(text), MESSAGE_CHARS)
-    ]
-    return [
-        {"peer_id": peer, "content": text, "metadata": {KEY: told.key, PART: part}, "created_at": told.at.isoformat()}
-        for part, (peer, text) in enumerate(parts)
-    ]
+def _messages_of(space: str, item: SyncItem) -> list[Json]:
+    """Return the lines of an item as messages. A long line becomes several messages."""
+    messages: list[Json] = []
+    for role, text in item.lines:
+        peer = space if role == "user" else _assistant_of(space)
+        for start in range(0, len(text), MESSAGE_CHARS):
+            message = {
+                "peer_id": peer,
+                "content": text[start : start + MESSAGE_CHARS],
+                "metadata": {KEY: item.key, PART: len(messages)},
+                "created_at": item.at.isoformat(),
+            }
+            messages.append(message)
+    return messages
 
 
-def _key(thing: Json) -> str:
+def _key_of(thing: Json) -> str:
+    """Return our key in the metadata of a session or message."""
     return text_of(thing.get("metadata"), KEY)
 
 
 def _is_active(session: Json) -> bool:
-    """Not being deleted, which takes a while."""
+    """Return False if a session is being deleted, which takes a while."""
     return session.get("is_active") is not False
 
 
-def _card_of(answer: Any) -> str:
+def _read_card(answer: Any) -> str:
     card = answer.get("peer_card") if isinstance(answer, dict) else None
-    return "\n".join(line for line in card if isinstance(line, str)) if isinstance(card, list) else ""
+    if not isinstance(card, list):
+        return ""
+    return "\n".join(line for line in card if isinstance(line, str))
 
 
-def _concluded_from(session: str, conclusions: Sequence[Json]) -> Sequence[str]:
-    """Those of a session, and what was concluded from them and from that."""
-    gone = {text_of(one, "id"): None for one in conclusions if text_of(one, "session_id") == session}
-    before = -1
-    while len(gone) > before:
-        before = len(gone)
-        for one in conclusions:
-            sources = one.get("source_ids")
-            if isinstance(sources, list) and not gone.keys().isdisjoint(map(str, sources)):
-                gone[text_of(one, "id")] = None
-    return [*gone]
+def _derived_conclusions(session_id: str, conclusions: Sequence[Json]) -> Sequence[str]:
+    """Return the ids of a session's conclusions, and of conclusions drawn from other returned
+    ones."""
+    derived_ids: dict[str, None] = {}
+    for conclusion in conclusions:
+        if text_of(conclusion, "session_id") == session_id:
+            derived_ids[text_of(conclusion, "id")] = None
+    size_before = -1
+    while len(derived_ids) > size_before:
+        size_before = len(derived_ids)
+        for conclusion in conclusions:
+            sources = conclusion.get("source_ids")
+            if isinstance(sources, list) and not derived_ids.keys().isdisjoint(map(str, sources)):
+                derived_ids[text_of(conclusion, "id")] = None
+    return list(derived_ids)

@@ -1,14 +1,15 @@
-"""mem0: its platform, a server of one's own, or its library in this process with Qdrant in a folder.
+"""mem0: its platform, your own server, or its library in this process with Qdrant in a folder.
 
-mem0 makes memories of a turn by a model of its own, on the platform some time later, so they are found again by the key
-in their metadata. Its library needs the extra `mneme-gateway[mem0]` and has its folder for itself: one process.
+mem0 derives memories from a turn with a model of its own; the platform does so some time later.
+Mneme finds these memories by the key in their metadata. The library needs the extra
+`mneme-gateway[mem0]`, and only one process may use its folder.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,36 +18,61 @@ from typing import Any
 from pydantic import Field
 
 from config.files import Secret
-from config.settings import hand_over
+from config.settings import export_variables
 from core.errors import ConfigError, DeliveryError
-from core.guard.guard import Arguments, tool_of
+from core.guard.guard import ToolArguments, build_tool
 from core.memory.http import SEARCH, JsonService, number_of, objects, segment, text_of
-from core.memory.service import PROMPTS, Entry, Found, RemoteService, ServiceOptions, Told, clean
+from core.memory.service import (
+    PROMPT_PACKAGE,
+    Entry,
+    RemoteMemory,
+    RemoteService,
+    ServiceOptions,
+    SyncItem,
+    clean,
+)
 from core.types import Json, Tool, ToolContext
 
+# Metadata of a memory: the key of the item it was derived from.
 KEY = "mneme"
-"""In the metadata of a memory: of what it was made."""
+# The prefix of remote ids that name an event: work that the platform hasn't finished yet.
 EVENT = "event:"
-"""Begins what the platform calls work that is not done yet."""
-PAGE, PAGES = 100, 100
-PATIENCE_S = 20.0
-"""Of a call of the library's models."""
+PAGE_SIZE = 100
+MAX_PAGES = 100
+# The timeout of calls to the models of the library.
+MODEL_TIMEOUT_S = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(ServiceOptions):
     deployment: str = field(metadata={"help": "platform, self_hosted or embedded"})
-    url: str = field(default="https://api.mem0.ai", metadata={"help": "where it listens, if self_hosted", "ask": True})
-    key: Secret = field(default=Secret(""), metadata={"help": "the key of the platform or the server", "ask": True})
-    infer: bool = field(default=True, metadata={"help": "whether its model reads facts out of a turn"})
-    llm_url: str = field(default="", metadata={"help": "embedded: an OpenAI-compatible server for its model"})
+    url: str = field(
+        default="https://api.mem0.ai",
+        metadata={"help": "where it listens, if self_hosted", "ask": True},
+    )
+    key: Secret = field(
+        default=Secret(""),
+        metadata={"help": "the key of the platform or the server", "ask": True},
+    )
+    infer: bool = field(
+        default=True, metadata={"help": "whether its model derives facts from a turn"}
+    )
+    llm_url: str = field(
+        default="", metadata={"help": "embedded: an OpenAI-compatible server for its model"}
+    )
     llm_model: str = field(default="gpt-5-mini", metadata={"help": "embedded: the model"})
-    embedder_url: str = field(default="", metadata={"help": "embedded: such a server for embeddings, if another"})
-    embedder_model: str = field(default="text-embedding-3-small", metadata={"help": "embedded: the embedding model"})
-    embedder_dims: int = field(default=1536, metadata={"help": "embedded: how many dimensions that has"})
+    embedder_url: str = field(
+        default="", metadata={"help": "embedded: the server for embeddings, if it's another one"}
+    )
+    embedder_model: str = field(
+        default="text-embedding-3-small", metadata={"help": "embedded: the embedding model"}
+    )
+    embedder_dims: int = field(
+        default=1536, metadata={"help": "embedded: the dimensions of its embeddings"}
+    )
 
 
-class _Update(Arguments):
+class _Update(ToolArguments):
     memory_id: str
     text: str = Field(min_length=1, max_length=2_000)
 
@@ -54,14 +80,21 @@ class _Update(Arguments):
 class Mem0(RemoteService):
     name = "mem0"
     options = Options
-    search_tool, add_tool, forget_tool = "mem0_search", "mem0_add", "mem0_delete"
+    search_tool = "mem0_search"
+    add_tool = "mem0_add"
+    forget_tool = "mem0_delete"
 
     def __init__(self, options: Options) -> None:
+        """Choose the engine of the deployment. Raises ConfigError."""
         super().__init__(options)
         self._infer = options.infer
         if options.deployment not in ("platform", "self_hosted", "embedded"):
             raise ConfigError("deployment of mem0 should be platform, self_hosted or embedded.")
-        self._engine = _Library(options) if options.deployment == "embedded" else _Remote(options)
+        self._engine: _ServerEngine | _LibraryEngine
+        if options.deployment == "embedded":
+            self._engine = _LibraryEngine(options)
+        else:
+            self._engine = _ServerEngine(options)
 
     async def initialize(self, folder: Path) -> None:
         await super().initialize(folder)
@@ -71,213 +104,310 @@ class Mem0(RemoteService):
         await self._engine.close()
 
     async def probe(self) -> str:
-        return await self._engine.about()
+        return await self._engine.describe()
 
-    async def find(self, space: str, query: str, limit: int) -> Sequence[Found]:
-        found = objects(await self._engine.search(space, query, limit), "results")
-        return [
-            Found(id=text_of(one, "id"), text=text, at=_since(one), score=number_of(one, "score"))
-            for one in found
-            if (text := text_of(one, "memory")) and _is_of(space, one)
-        ]
+    async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
+        """Search the memories of the space."""
+        memories = []
+        for result in objects(await self._engine.search(space, query, limit), "results"):
+            text = text_of(result, "memory")
+            if text and _belongs_to(space, result):
+                memory = RemoteMemory(
+                    id=text_of(result, "id"),
+                    text=text,
+                    at=_date_of(result),
+                    score=number_of(result, "score"),
+                )
+                memories.append(memory)
+        return memories
 
-    async def keep(self, space: str, told: Told) -> Sequence[str]:
-        if told.is_again and (held := await self._held(space, told.key)):
-            return held
-        answer = await self._engine.add(space, told, self._infer and told.kind == "turn")
+    async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
+        """Store an item. Returns the ids of its memories, or the event that will create them."""
+        if item.is_retry and (existing_ids := await self._find_ids(space, item.key)):
+            return existing_ids
+        # The text of a note or from a tool is stored unchanged.
+        infer = self._infer and item.kind == "turn"
+        answer = await self._engine.add(space, item, infer)
         if event := text_of(answer, "event_id"):
             return [EVENT + event]
-        return [text_of(one, "id") for one in objects(answer, "results") if text_of(one, "id")]
+        ids = [text_of(result, "id") for result in objects(answer, "results")]
+        return [memory_id for memory_id in ids if memory_id]
 
     async def erase(self, entry: Entry) -> None:
-        await self._take_out(entry)
+        await self._delete_items(entry)
 
     async def holds(self, entry: Entry) -> bool:
-        return bool(await self._held(entry.space, entry.key))
+        return bool(await self._find_ids(entry.space, entry.key))
 
     async def erase_all(self, entries: Sequence[Entry]) -> None:
-        await self._take_out(*entries)
-        if await self._held(entries[0].space, *(one.key for one in entries)):
+        """Erase all entries together, because each erasure has to look through all memories."""
+        await self._delete_items(*entries)
+        if await self._find_ids(entries[0].space, *(entry.key for entry in entries)):
             raise DeliveryError("mem0 still finds what it has erased")
         for entry in entries:
             self.record.drop(entry.key)
 
-    async def _take_out(self, *entries: Entry) -> None:
-        for event in [one for entry in entries for one in entry.remote or () if one.startswith(EVENT)]:
-            if isinstance(self._engine, _Remote) and await self._engine.is_pending(event.removeprefix(EVENT)):
-                raise DeliveryError("mem0 has not made memories of it yet", retry_after_s=5.0)
-        for memory_id in await self._held(entries[0].space, *(one.key for one in entries)):
+    async def _delete_items(self, *entries: Entry) -> None:
+        """Delete the memories of the entries.
+
+        Raises DeliveryError while an event is pending, since its memories would appear afterwards.
+        """
+        if isinstance(self._engine, _ServerEngine):
+            for entry in entries:
+                for remote_id in entry.remote or ():
+                    if not remote_id.startswith(EVENT):
+                        continue
+                    if await self._engine.is_pending(remote_id.removeprefix(EVENT)):
+                        raise DeliveryError(
+                            "mem0 has not made memories of it yet", retry_after_s=5.0
+                        )
+        keys = [entry.key for entry in entries]
+        for memory_id in await self._find_ids(entries[0].space, *keys):
             await self._engine.delete(memory_id)
 
     async def tools(self) -> Sequence[Tool]:
-        return [*await super().tools(), tool_of("mem0_update", _Update, self._update, PROMPTS)]
+        update = build_tool("mem0_update", _Update, self._run_update, PROMPT_PACKAGE)
+        return [*await super().tools(), update]
 
-    async def _update(self, asked: _Update, context: ToolContext) -> str:
+    async def _run_update(self, arguments: _Update, context: ToolContext) -> str:
+        """Change the text of a memory of a visible scope."""
+
         async def update(space: str, memory_id: str) -> bool:
-            if is_own := await self._has(space, memory_id):
-                await self._engine.update(memory_id, clean(asked.text))
-            return is_own
+            if not await self._is_in_space(memory_id, space):
+                return False
+            await self._engine.update(memory_id, clean(arguments.text))
+            return True
 
-        await self.change(asked.memory_id, context, update)
+        await self.change(arguments.memory_id, context, update)
         return "mem0 has changed it."
 
     async def take_out(self, space: str, memory_id: str) -> bool:
-        if is_own := await self._has(space, memory_id):
-            await self._engine.delete(memory_id)
-        return is_own
+        if not await self._is_in_space(memory_id, space):
+            return False
+        await self._engine.delete(memory_id)
+        return True
 
-    async def _has(self, space: str, memory_id: str) -> bool:
+    async def _is_in_space(self, memory_id: str, space: str) -> bool:
         return text_of(await self._engine.get(memory_id), "user_id") == space
 
-    async def _held(self, space: str, *keys: str) -> list[str]:
-        memories = await self._engine.memories(space)
-        ours = [one for one in memories if text_of(one.get("metadata"), KEY) in keys and _is_of(space, one)]
-        return [text_of(one, "id") for one in ours]
+    async def _find_ids(self, space: str, *keys: str) -> list[str]:
+        """Return the ids of all memories that were derived from the items with these keys."""
+        ids = []
+        for memory in await self._engine.list_memories(space):
+            has_key = text_of(memory.get("metadata"), KEY) in keys
+            if has_key and _belongs_to(space, memory):
+                ids.append(text_of(memory, "id"))
+        return ids
 
 
-class _Remote:
-    """The platform, or a server of one's own: other paths and another header for the same things."""
+class _ServerEngine:
+    """The platform or your own server. They differ in their paths and in the header for the key."""
 
     def __init__(self, options: Options) -> None:
+        """Check the options of the deployment and prepare the header with the key."""
         self._is_platform = options.deployment == "platform"
         key = options.key.value
         if self._is_platform and not key:
-            raise ConfigError("mem0 needs the key of the platform: set `key` to the variable that holds it.")
+            raise ConfigError(
+                "mem0 needs the key of the platform: set `key` to the variable that holds it."
+            )
         if not self._is_platform and options.url == Options.url:
             raise ConfigError("mem0 needs the url of your server.")
-        named = {"Authorization": f"Token {key}"} if self._is_platform else {"X-API-Key": key}
-        self.http = JsonService("mem0", options.url, named if key else {})
+        headers = {}
+        if key:
+            headers = {"Authorization": f"Token {key}"} if self._is_platform else {"X-API-Key": key}
+        self.http = JsonService("mem0", options.url, headers)
 
     async def open(self, folder: Path) -> None:
-        """It needs none."""
+        """Do nothing: a server needs no folder."""
 
     async def close(self) -> None:
         await self.http.close()
 
-    async def about(self) -> str:
+    async def describe(self) -> str:
+        """Check the server and the key, and describe them."""
         if not self._is_platform:
-            await self.memories("mneme-nobody")
-            return f"mem0, a server at {self.http.url.host}, which answers; it makes memories by its own model"
-        answer = await self.http.call("GET", "/v1/ping/", patience=SEARCH)
+            await self.list_memories("mneme-nobody")
+            host = self.http.url.host
+            return f"mem0, a server at {host}, which answers; it makes memories by its own model"
+        answer = await self.http.call("GET", "/v1/ping/", call_timeout=SEARCH)
         if not text_of(answer, "org_id"):
             raise DeliveryError("mem0 does not say whose the key is: is that its platform?")
-        return f"mem0, the platform, project {text_of(answer, 'project_id')}; it makes memories some time after a turn"
+        project = text_of(answer, "project_id")
+        return f"mem0, the platform, project {project}; it makes memories some time after a turn"
 
     async def search(self, space: str, query: str, limit: int) -> Any:
-        asked = {"query": query, "filters": {"user_id": space}, "top_k": limit}
+        request = {"query": query, "filters": {"user_id": space}, "top_k": limit}
         path = "/v3/memories/search/" if self._is_platform else "/search"
-        return await self.http.call("POST", path, asked, patience=SEARCH, is_repeatable=True)
+        return await self.http.call("POST", path, request, call_timeout=SEARCH, is_repeatable=True)
 
-    async def add(self, space: str, told: Told, infer: bool) -> Any:
-        body: dict[str, Any] = {**_messages(told), "user_id": space, "infer": infer, "metadata": {KEY: told.key}}
+    async def add(self, space: str, item: SyncItem, infer: bool) -> Any:
+        """Send an item. With `infer`, mem0's model derives memories from it."""
+        request: dict[str, Any] = {
+            **_messages_of(item),
+            "user_id": space,
+            "infer": infer,
+            "metadata": {KEY: item.key},
+        }
         if self._is_platform:
-            body["timestamp"] = int(told.at.timestamp())
-        return await self.http.call("POST", "/v3/memories/add/" if self._is_platform else "/memories", body)
+            request["timestamp"] = int(item.at.timestamp())
+        path = "/v3/memories/add/" if self._is_platform else "/memories"
+        return await self.http.call("POST", path, request)
 
-    async def memories(self, space: str) -> Sequence[Json]:
-        if not self._is_platform:
-            params: Mapping[str, str | int] = {"user_id": space, "top_k": PAGE * PAGES}
-            return objects(await self.http.call("GET", "/memories", params=params), "results")
-        found: list[Json] = []
-        for page in range(1, PAGES + 1):
-            asked, params = {"filters": {"user_id": space}}, {"page": page, "page_size": PAGE}
-            answer = await self.http.call("POST", "/v3/memories/", asked, params=params, is_repeatable=True)
-            found += objects(answer, "results")
+    async def list_memories(self, space: str) -> Sequence[Json]:
+        if self._is_platform:
+            return await self._list_platform_memories(space)
+        answer = await self.http.call(
+            "GET", "/memories", params={"user_id": space, "top_k": PAGE_SIZE * MAX_PAGES}
+        )
+        return objects(answer, "results")
+
+    async def _list_platform_memories(self, space: str) -> Sequence[Json]:
+        """Return the memories of a space from all pages."""
+        memories: list[Json] = []
+        for page in range(1, MAX_PAGES + 1):
+            answer = await self.http.call(
+                "POST",
+                "/v3/memories/",
+                {"filters": {"user_id": space}},
+                params={"page": page, "page_size": PAGE_SIZE},
+                is_repeatable=True,
+            )
+            memories += objects(answer, "results")
             if not answer.get("next"):
                 break
-        return found
+        return memories
 
     async def get(self, memory_id: str) -> Any:
-        return await self.http.call("GET", self._path(memory_id), missing=None)
+        return await self.http.call("GET", self._path_of(memory_id), missing=None)
 
     async def update(self, memory_id: str, text: str) -> None:
-        await self.http.call("PUT", self._path(memory_id), {"text": text})
+        await self.http.call("PUT", self._path_of(memory_id), {"text": text})
 
     async def delete(self, memory_id: str) -> None:
-        await self.http.call("DELETE", self._path(memory_id), missing=None)
+        await self.http.call("DELETE", self._path_of(memory_id), missing=None)
 
     async def is_pending(self, event: str) -> bool:
         answer = await self.http.call("GET", f"/v1/event/{segment(event)}/", missing=None)
         return text_of(answer, "status").upper() in ("PENDING", "RUNNING")
 
-    def _path(self, memory_id: str) -> str:
-        one = segment(memory_id)
-        return f"/v1/memories/{one}/" if self._is_platform else f"/memories/{one}"
+    def _path_of(self, memory_id: str) -> str:
+        path_segment = segment(memory_id)
+        return f"/v1/memories/{path_segment}/" if self._is_platform else f"/memories/{path_segment}"
 
 
-class _Library:
-    """mem0's own code in this process, which blocks: each call in a thread. One that nobody waits for any more goes on,
-    and the files are closed after it: SQLite ends the process where it is closed while another thread writes."""
+class _LibraryEngine:
+    """mem0's library in this process.
+
+    The library blocks, so each call runs in a thread. A call that was cancelled continues in its
+    thread. `close` waits for all calls, because SQLite crashes the process if a database is closed
+    while another thread writes to it.
+    """
 
     def __init__(self, options: Options) -> None:
+        """Check the options and that the library is installed. Raises ConfigError."""
         if not options.llm_url and not options.embedder_url:
-            raise ConfigError("mem0 needs llm_url: its library asks a model, and one for embeddings.")
-        if _installed() is None:
-            raise ConfigError('mem0 needs its library to be embedded: pip install "mneme-gateway[mem0]".')
+            raise ConfigError(
+                "mem0 needs llm_url: its library asks a model, and one for embeddings."
+            )
+        if _library_version() is None:
+            raise ConfigError(
+                'mem0 needs its library to be embedded: pip install "mneme-gateway[mem0]".'
+            )
         self._options = options
         self._memory: Any = None
-        self._at_work: set[asyncio.Task[Any]] = set()
+        self._running_calls: set[asyncio.Task[Any]] = set()
 
     async def open(self, folder: Path) -> None:
-        given, dims = self._options, self._options.embedder_dims
-        url, key = given.llm_url or given.embedder_url, given.key.value or "none"
-        llm = {"openai_base_url": url, "model": given.llm_model, "api_key": key}
-        embedder = {"openai_base_url": given.embedder_url or url, "model": given.embedder_model, "api_key": key}
-        store = {"path": str(folder / "qdrant"), "on_disk": True, "collection_name": "mneme"}
-        config = {
-            "vector_store": {"provider": "qdrant", "config": store | {"embedding_model_dims": dims}},
-            "embedder": {"provider": "openai", "config": embedder | {"embedding_dims": dims}},
+        self._memory = await asyncio.to_thread(self._create_memory, folder)
+
+    def _create_memory(self, folder: Path) -> Any:
+        """Import the library and open its store in the folder."""
+        export_variables({"MEM0_TELEMETRY": "False", "MEM0_DIR": str(folder / "mem0")})
+        logging.getLogger("mem0").setLevel(logging.CRITICAL)
+        from mem0 import Memory
+
+        memory = Memory.from_config(self._build_config(folder))
+        for model in (memory.llm, memory.embedding_model):
+            # A call that hangs in its thread would keep the process from ending.
+            model.client = model.client.with_options(timeout=MODEL_TIMEOUT_S, max_retries=0)
+        return memory
+
+    def _build_config(self, folder: Path) -> dict[str, Any]:
+        """Return the configuration of the library: store, embeddings and model."""
+        options = self._options
+        url = options.llm_url or options.embedder_url
+        key = options.key.value or "none"
+        store = {
+            "path": str(folder / "qdrant"),
+            "on_disk": True,
+            "collection_name": "mneme",
+            "embedding_model_dims": options.embedder_dims,
+        }
+        embedder = {
+            "openai_base_url": options.embedder_url or url,
+            "model": options.embedder_model,
+            "api_key": key,
+            "embedding_dims": options.embedder_dims,
+        }
+        llm = {"openai_base_url": url, "model": options.llm_model, "api_key": key}
+        return {
+            "vector_store": {"provider": "qdrant", "config": store},
+            "embedder": {"provider": "openai", "config": embedder},
             "llm": {"provider": "openai", "config": llm},
-            # What it erases stays in its history: that is kept in memory only.
+            # The history keeps erased memories, so it stays in memory.
             "history_db_path": ":memory:",
         }
 
-        def work() -> Any:
-            hand_over({"MEM0_TELEMETRY": "False", "MEM0_DIR": str(folder / "mem0")})
-            logging.getLogger("mem0").setLevel(logging.CRITICAL)
-            from mem0 import Memory
-
-            memory = Memory.from_config(config)
-            for model in (memory.llm, memory.embedding_model):
-                # A thread that hangs would hold up the end of the process.
-                model.client = model.client.with_options(timeout=PATIENCE_S, max_retries=0)
-            return memory
-
-        self._memory = await asyncio.to_thread(work)
-
     async def close(self) -> None:
-        if self._memory is not None:
-            if self._at_work:
-                await asyncio.wait(self._at_work)
-            for held in (self._memory.vector_store, self._memory.llm, self._memory.embedding_model):
-                await asyncio.to_thread(held.client.close)
+        if self._memory is None:
+            return
+        if self._running_calls:
+            await asyncio.wait(self._running_calls)
+        for part in (self._memory.vector_store, self._memory.llm, self._memory.embedding_model):
+            await asyncio.to_thread(part.client.close)
 
-    async def about(self) -> str:
-        """Asks for one embedding, which shows whether the server is there, takes the key and has the model."""
-        given = self._options
-        asked = {"model": given.embedder_model, "input": ["hello"], "dimensions": given.embedder_dims}
-        named = {"Authorization": f"Bearer {given.key.value}"} if given.key.value else {}
-        server = JsonService("the server for mem0's embeddings", given.embedder_url or given.llm_url, named)
+    async def describe(self) -> str:
+        """Ask for one embedding and describe the library. This checks that the server answers,
+        accepts the key and has the model."""
+        options = self._options
+        key = options.key.value
+        server = JsonService(
+            "the server for mem0's embeddings",
+            options.embedder_url or options.llm_url,
+            {"Authorization": f"Bearer {key}"} if key else {},
+        )
+        request = {
+            "model": options.embedder_model,
+            "input": ["hello"],
+            "dimensions": options.embedder_dims,
+        }
         try:
-            answer = await server.call("POST", "/embeddings", asked, patience=SEARCH, is_repeatable=True)
+            answer = await server.call(
+                "POST", "/embeddings", request, call_timeout=SEARCH, is_repeatable=True
+            )
         finally:
             await server.close()
-        numbers = next(iter(objects(answer, "data")), {}).get("embedding")
-        if not isinstance(numbers, list) or len(numbers) != given.embedder_dims:
-            many = len(numbers) if isinstance(numbers, list) else "no"
-            raise ConfigError(f"{given.embedder_model} makes embeddings of {many} numbers: set embedder_dims to that.")
-        return f"mem0 {_installed()}, its library in this process, with a folder of its own; {given.embedder_model}"
+        _check_embedding(answer, options)
+        return (
+            f"mem0 {_library_version()}, its library in this process, with a folder of its own; "
+            f"{options.embedder_model}"
+        )
 
     async def search(self, space: str, query: str, limit: int) -> Any:
         return await self._run(self._memory.search, query, filters={"user_id": space}, top_k=limit)
 
-    async def add(self, space: str, told: Told, infer: bool) -> Any:
-        marks = {KEY: told.key, "said_at": told.at.isoformat()}
-        return await self._run(self._memory.add, **_messages(told), user_id=space, metadata=marks, infer=infer)
+    async def add(self, space: str, item: SyncItem, infer: bool) -> Any:
+        metadata = {KEY: item.key, "said_at": item.at.isoformat()}
+        return await self._run(
+            self._memory.add, **_messages_of(item), user_id=space, metadata=metadata, infer=infer
+        )
 
-    async def memories(self, space: str) -> Sequence[Json]:
-        found = await self._run(self._memory.get_all, filters={"user_id": space}, top_k=PAGE * PAGES)
-        return objects(found, "results")
+    async def list_memories(self, space: str) -> Sequence[Json]:
+        answer = await self._run(
+            self._memory.get_all, filters={"user_id": space}, top_k=PAGE_SIZE * MAX_PAGES
+        )
+        return objects(answer, "results")
 
     async def get(self, memory_id: str) -> Any:
         return await self._run(self._memory.get, memory_id)
@@ -288,37 +418,51 @@ class _Library:
     async def delete(self, memory_id: str) -> None:
         if await self.get(memory_id) is not None:
             await self._run(self._memory.delete, memory_id)
-        # The last turns, out of which it would read the same again.
+        # The library keeps the last turns in this database, and would derive the deleted memory
+        # from them again.
         self._memory.db = type(self._memory.db)(":memory:")
 
-    async def _run(self, call: Callable[..., Any], *given: object, **named: object) -> Any:
-        work = asyncio.create_task(asyncio.to_thread(call, *given, **named))
-        self._at_work.add(work)
-        work.add_done_callback(self._ended)
-        return await asyncio.shield(work)
+    async def _run(self, call: Callable[..., Any], *args: object, **kwargs: object) -> Any:
+        """Run a call in a thread. If the caller is cancelled, the call continues."""
+        task = asyncio.create_task(asyncio.to_thread(call, *args, **kwargs))
+        self._running_calls.add(task)
+        task.add_done_callback(self._finish_call)
+        return await asyncio.shield(task)
 
-    def _ended(self, work: asyncio.Task[Any]) -> None:
-        self._at_work.discard(work)
-        if not work.cancelled():
-            # Looked at, also where nobody waits for it.
-            work.exception()
+    def _finish_call(self, task: asyncio.Task[Any]) -> None:
+        self._running_calls.discard(task)
+        if not task.cancelled():
+            # Without this, asyncio reports the error of a call whose caller was cancelled.
+            task.exception()
 
 
-def _installed() -> str | None:
+def _check_embedding(answer: Any, options: Options) -> None:
+    """Raise ConfigError unless the answer has an embedding with the configured dimensions."""
+    results = objects(answer, "data")
+    embedding = results[0].get("embedding") if results else None
+    count = len(embedding) if isinstance(embedding, list) else "no"
+    if count != options.embedder_dims:
+        raise ConfigError(
+            f"{options.embedder_model} makes embeddings of {count} numbers: set embedder_dims to "
+            "that."
+        )
+
+
+def _library_version() -> str | None:
     try:
         return version("mem0ai")
     except PackageNotFoundError:
         return None
 
 
-def _messages(told: Told) -> dict[str, Any]:
-    return {"messages": [{"role": role, "content": text} for role, text in told.lines]}
+def _messages_of(item: SyncItem) -> dict[str, Any]:
+    return {"messages": [{"role": role, "content": text} for role, text in item.lines]}
 
 
-def _is_of(space: str, one: Json) -> bool:
-    """Whatever its filters do, what is another's is left alone."""
-    return text_of(one, "user_id") in ("", space)
+def _belongs_to(space: str, memory: Json) -> bool:
+    """Return whether a memory belongs to this space. Some servers may ignore our filter."""
+    return text_of(memory, "user_id") in ("", space)
 
 
-def _since(one: Json) -> str:
-    return text_of(one.get("metadata"), "said_at") or text_of(one, "updated_at", "created_at")
+def _date_of(memory: Json) -> str:
+    return text_of(memory.get("metadata"), "said_at") or text_of(memory, "updated_at", "created_at")

@@ -1,7 +1,8 @@
-"""OpenViking: a server of one's own, or the vendor's cloud. A scope is a user there, a turn a file among the memories.
+"""OpenViking, on your own server or in the vendor's cloud.
 
-A file is named by the key of what it holds, so what arrives twice is there once. A server in the mode `dev` shows each
-user what all have told it: there only the first scope that uses it is served.
+Each scope is a user of the server, and each turn is a file among the user's memories. The name of
+the file is our key, so a retry stores nothing twice. A server in the mode `dev` shows every user
+the memories of all users. On such a server, Mneme serves only the first scope that uses it.
 """
 
 from __future__ import annotations
@@ -12,140 +13,187 @@ from typing import Any
 
 from config.files import Secret
 from core.errors import ConfigError, DeliveryError, Refused, ToolError
-from core.guard.guard import Arguments, service_text, tool_of
-from core.memory.http import SEARCH, JsonService, Patience, number_of, objects, segment, text_of
-from core.memory.service import PROMPTS, Entry, Found, RemoteService, ServiceOptions, Told
+from core.guard.guard import ToolArguments, build_tool, clean_service_text
+from core.memory.http import SEARCH, CallTimeout, JsonService, number_of, objects, segment, text_of
+from core.memory.service import (
+    PROMPT_PACKAGE,
+    Entry,
+    RemoteMemory,
+    RemoteService,
+    ServiceOptions,
+    SyncItem,
+)
 from core.types import Tool, ToolContext
 
 MEMORIES = "viking://~/memories"
 FOLDER = f"{MEMORIES}/events"
-NOTHING: Any = {"status": "ok", "result": None}
+# The answer for a file that doesn't exist.
+MISSING: Any = {"status": "ok", "result": None}
+# This many of the best matches are read in full. For the other matches, the abstract is enough.
 FULL_READS = 3
-"""So many of the best are read in full; of others there is what the search shows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(ServiceOptions):
-    url: str = field(default="http://127.0.0.1:1933", metadata={"help": "where your server listens", "ask": True})
-    key: Secret = field(default=Secret(""), metadata={"help": "its root key; none in the mode dev", "ask": True})
-    account: str = field(default="mneme", metadata={"help": "the account there in which each scope is a user"})
-    score_threshold: float = field(default=0.15, metadata={"help": "what is less alike than this is not recalled"})
+    url: str = field(
+        default="http://127.0.0.1:1933",
+        metadata={"help": "the address of your server", "ask": True},
+    )
+    key: Secret = field(
+        default=Secret(""),
+        metadata={"help": "its root key; leave it empty in the mode dev", "ask": True},
+    )
+    account: str = field(
+        default="mneme", metadata={"help": "the account there in which each scope is a user"}
+    )
+    score_threshold: float = field(
+        default=0.15, metadata={"help": "the minimum similarity of a match"}
+    )
 
 
-class _Uri(Arguments):
+class _Uri(ToolArguments):
     uri: str
 
 
 class OpenViking(RemoteService):
     name = "openviking"
     options = Options
-    search_tool, add_tool = "viking_search", "viking_remember"
+    search_tool = "viking_search"
+    add_tool = "viking_remember"
 
     def __init__(self, options: Options) -> None:
+        """Check the account. Raises ConfigError."""
         super().__init__(options)
         self._options = options
         try:
             segment(options.account)
         except DeliveryError as error:
-            raise ConfigError("account of openviking should be a name of letters and digits.") from error
+            raise ConfigError(
+                "account of openviking should be a name of letters and digits."
+            ) from error
         key = options.key.value
         self._http = JsonService(self.name, options.url, {"X-API-Key": key} if key else {})
-        self._is_apart: bool | None = None
-        self._only = ""
-        """In the mode dev: the space of the one scope that is served."""
+        # Whether the server keeps its users apart. None until the server was asked.
+        self._separates_users: bool | None = None
+        # The only space that is served if the server doesn't keep its users apart.
+        self._only_space = ""
 
     async def shutdown(self) -> None:
         await self._http.close()
 
     async def probe(self) -> str:
-        about = await self._http.call("GET", "/health", patience=SEARCH)
-        version, mode = text_of(about, "version"), text_of(about, "auth_mode")
+        """Ask for the version and the mode, and check the key."""
+        health = await self._http.call("GET", "/health", call_timeout=SEARCH)
+        version = text_of(health, "version")
+        mode = text_of(health, "auth_mode")
         if not version:
             raise DeliveryError("what answers at the url of openviking does not say its version")
-        self._is_apart = mode not in ("", "dev")
-        # Its health is told without a key.
+        self._separates_users = mode not in ("", "dev")
+        # /health needs no key, so a second call checks the key.
         await self._call("GET", "/api/v1/fs/stat", f"{self._namespace}-nobody", uri=MEMORIES)
-        apart = "" if self._is_apart else "; it keeps nobody apart, so it serves one person only: use auth_mode trusted"
-        return f"openviking {version}, a server at {self._http.url.host}, auth_mode {mode or 'unknown'}{apart}"
+        host = self._http.url.host
+        about = f"openviking {version}, a server at {host}, auth_mode {mode or 'unknown'}"
+        if not self._separates_users:
+            about += "; it keeps nobody apart, so it serves one person only: use auth_mode trusted"
+        return about
 
-    async def find(self, space: str, query: str, limit: int) -> Sequence[Found]:
+    async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
+        """Search the files of the space. The best matches are read in full."""
         if not await self._is_served(space, SEARCH):
             return []
-        asked = {"query": query, "limit": limit, "target_uri": MEMORIES}
-        body = {**asked, "score_threshold": self._options.score_threshold}
-        found: list[Found] = []
-        result = await self._call("POST", "/api/v1/search/find", space, body, patience=SEARCH)
-        for one in objects(result or {"memories": []}, "memories")[:limit]:
-            uri, text = text_of(one, "uri"), text_of(one, "abstract")
-            if uri.endswith(".md") and (len(found) < FULL_READS or not text):
-                text = await self._text(space, uri, SEARCH) or text
+        request = {
+            "query": query,
+            "limit": limit,
+            "target_uri": MEMORIES,
+            "score_threshold": self._options.score_threshold,
+        }
+        result = await self._call(
+            "POST", "/api/v1/search/find", space, request, call_timeout=SEARCH
+        )
+        memories: list[RemoteMemory] = []
+        for match in objects(result or {"memories": []}, "memories")[:limit]:
+            uri = text_of(match, "uri")
+            text = text_of(match, "abstract")
+            if uri.endswith(".md") and (len(memories) < FULL_READS or not text):
+                text = await self._read_file(space, uri, SEARCH) or text
             if text:
-                found.append(Found(id=uri, text=text, score=number_of(one, "score")))
-        return found
+                memories.append(RemoteMemory(id=uri, text=text, score=number_of(match, "score")))
+        return memories
 
-    async def keep(self, space: str, told: Told) -> Sequence[str]:
+    async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
+        """Store an item as a file. Raises Refused if other users could read it."""
         if not await self._is_served(space):
-            raise Refused("openviking runs in the mode dev, which keeps nobody apart; set its auth_mode to trusted")
-        uri = self._uri(told.key)
-        if told.is_again and await self._stat(space, uri):
+            raise Refused(
+                "openviking runs in the mode dev, which keeps nobody apart; set its auth_mode to "
+                "trusted"
+            )
+        uri = _uri_of(item.key)
+        if item.is_retry and await self._exists(space, uri):
             return [uri]
-        body = {"uri": uri, "content": told.text, "mode": "create", "wait": True}
-        await self._call("POST", "/api/v1/content/write", space, body)
+        request = {"uri": uri, "content": item.text, "mode": "create", "wait": True}
+        await self._call("POST", "/api/v1/content/write", space, request)
         return [uri]
 
     async def erase(self, entry: Entry) -> None:
-        for uri in dict.fromkeys([self._uri(entry.key), *(entry.remote or ())]):
+        for uri in dict.fromkeys([_uri_of(entry.key), *(entry.remote or ())]):
             await self.take_out(entry.space, uri)
 
     async def holds(self, entry: Entry) -> bool:
-        return await self._stat(entry.space, self._uri(entry.key))
+        return await self._exists(entry.space, _uri_of(entry.key))
 
     async def tools(self) -> Sequence[Tool]:
-        read = tool_of("viking_read", _Uri, self._read, PROMPTS)
-        return [*await super().tools(), read, tool_of("viking_forget", _Uri, self._forget, PROMPTS)]
+        return [
+            *await super().tools(),
+            build_tool("viking_read", _Uri, self._run_read, PROMPT_PACKAGE),
+            build_tool("viking_forget", _Uri, self._run_forget_file, PROMPT_PACKAGE),
+        ]
 
-    async def _read(self, asked: _Uri, context: ToolContext) -> str:
+    async def _run_read(self, arguments: _Uri, context: ToolContext) -> str:
+        """Show a file of the first visible scope that has it."""
+        uri = _parse_uri(arguments.uri)
         for scope in sorted(context.scopes):
-            if text := await self._text(self.space(scope), self._own(asked.uri)):
-                return service_text(self.name, text) or "It says nothing that may be shown."
+            if text := await self._read_file(self.space(scope), uri):
+                return clean_service_text(self.name, text) or "It says nothing that may be shown."
         raise ToolError("There is nothing at this address; viking_search shows what there is.")
 
-    async def _forget(self, asked: _Uri, context: ToolContext) -> str:
-        await self.change(self._own(asked.uri), context, self.take_out)
+    async def _run_forget_file(self, arguments: _Uri, context: ToolContext) -> str:
+        await self.change(_parse_uri(arguments.uri), context, self.take_out)
         return "openviking has taken it out."
 
     async def take_out(self, space: str, memory_id: str) -> bool:
-        is_there = await self._stat(space, memory_id)
-        if is_there:
-            await self._call("DELETE", "/api/v1/fs", space, uri=memory_id, recursive="false")
-        return is_there
+        if not await self._exists(space, memory_id):
+            return False
+        await self._call("DELETE", "/api/v1/fs", space, uri=memory_id, recursive="false")
+        return True
 
-    @staticmethod
-    def _own(uri: str) -> str:
-        """The address of a file of whoever asks: it begins with what stands for them."""
-        uri = uri.strip().removeprefix("openviking:")
-        if not uri.startswith("viking://") or ".." in uri or not uri.endswith(".md"):
-            raise ToolError("uri: write it as viking_search shows it.")
-        return uri
-
-    async def _text(self, space: str, uri: str, patience: Patience | None = None) -> str:
-        if not await self._is_served(space, patience):
+    async def _read_file(
+        self, space: str, uri: str, call_timeout: CallTimeout | None = None
+    ) -> str:
+        """Return the text of a file, or an empty string."""
+        if not await self._is_served(space, call_timeout):
             return ""
-        result = await self._call("GET", "/api/v1/content/read", space, patience=patience, uri=uri)
+        result = await self._call(
+            "GET", "/api/v1/content/read", space, call_timeout=call_timeout, uri=uri
+        )
         return result if isinstance(result, str) else text_of(result, "content", "text")
 
-    async def _stat(self, space: str, uri: str) -> bool:
-        return await self._is_served(space) and await self._call("GET", "/api/v1/fs/stat", space, uri=uri) is not None
+    async def _exists(self, space: str, uri: str) -> bool:
+        if not await self._is_served(space):
+            return False
+        return await self._call("GET", "/api/v1/fs/stat", space, uri=uri) is not None
 
-    async def _is_served(self, space: str, patience: Patience | None = None) -> bool:
-        """Whether what this space is told stays its own."""
-        if self._is_apart is None:
-            about = await self._http.call("GET", "/health", patience=patience)
-            self._is_apart = text_of(about, "auth_mode") not in ("", "dev")
-        if self._is_apart:
+    async def _is_served(self, space: str, call_timeout: CallTimeout | None = None) -> bool:
+        """Return whether Mneme uses the server for this space.
+
+        On a server that doesn't keep users apart, only the first space is served.
+        """
+        if self._separates_users is None:
+            health = await self._http.call("GET", "/health", call_timeout=call_timeout)
+            self._separates_users = text_of(health, "auth_mode") not in ("", "dev")
+        if self._separates_users:
             return True
-        self._only = self._only or self.record.first_space or space
-        return space == self._only
+        self._only_space = self._only_space or self.record.first_space or space
+        return space == self._only_space
 
     async def _call(
         self,
@@ -153,19 +201,37 @@ class OpenViking(RemoteService):
         path: str,
         space: str,
         body: object = None,
-        patience: Patience | None = None,
+        call_timeout: CallTimeout | None = None,
         **params: str,
     ) -> Any:
-        """The result in its envelope; None for what is not there."""
+        """Call the server as the user of a space and return the result in its answer, or None if
+        the server answers 404."""
         headers = {"X-OpenViking-Account": self._options.account, "X-OpenViking-User": space}
         is_repeatable = method != "POST" or path.endswith("/find")
-        answer = await self._http.named(headers).call(
-            method, path, body, params=params, patience=patience, is_repeatable=is_repeatable, missing=NOTHING
+        answer = await self._http.with_headers(headers).call(
+            method,
+            path,
+            body,
+            params=params,
+            call_timeout=call_timeout,
+            is_repeatable=is_repeatable,
+            missing=MISSING,
         )
         if text_of(answer, "status") != "ok":
             raise DeliveryError("openviking answers with an error")
         return answer.get("result")
 
-    @staticmethod
-    def _uri(key: str) -> str:
-        return f"{FOLDER}/{segment(key)}.md"
+
+def _uri_of(key: str) -> str:
+    return f"{FOLDER}/{segment(key)}.md"
+
+
+def _parse_uri(uri: str) -> str:
+    """Return the address of a file as `viking_search` shows it. Raises ToolError if it isn't one.
+
+    The `~` in an address stands for the user of the call, so everyone reaches their own files.
+    """
+    uri = uri.strip().removeprefix("openviking:")
+    if not uri.startswith("viking://") or ".." in uri or not uri.endswith(".md"):
+        raise ToolError("uri: write it as viking_search shows it.")
+    return uri

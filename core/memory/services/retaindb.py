@@ -1,6 +1,8 @@
-"""RetainDB: its cloud, or RetainDB Local. A scope is a user of one project, a turn a memory with a session of its own.
+"""RetainDB, in its cloud or as RetainDB Local.
 
-It takes no key with what it is told, so the session is one: by it a memory is found again whose id is not known.
+Each scope is a user of one project, and each turn is a memory in a session of its own. RetainDB
+doesn't accept our key as the id of a memory. So the key is the id of the session, and a memory
+whose id is unknown is found by its session.
 """
 
 from __future__ import annotations
@@ -9,9 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from core.errors import ConfigError, DeliveryError
-from core.guard.guard import Arguments, service_lines, tool_of
+from core.guard.guard import ToolArguments, build_tool, clean_service_lines
 from core.memory.http import SEARCH, number_of, objects, segment, text_of
-from core.memory.service import PROMPTS, AskedOptions, Entry, Found, ServerOptions, ServerService, Told
+from core.memory.service import (
+    PROMPT_PACKAGE,
+    Entry,
+    ReflectionOptions,
+    RemoteMemory,
+    ServerOptions,
+    ServerService,
+    SyncItem,
+)
 from core.types import Json, Tool, ToolContext
 
 CLOUD = "https://api.retaindb.com"
@@ -20,18 +30,26 @@ IMPORTANCE = {"turn": 0.4, "note": 0.8, "tool": 0.7}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(ServerOptions, AskedOptions):
+class Options(ServerOptions, ReflectionOptions):
     url: str = field(
-        default=CLOUD, metadata={"help": "the cloud, or where Local listens: http://127.0.0.1:3111", "ask": True}
+        default=CLOUD,
+        metadata={
+            "help": "the cloud, or the address of RetainDB Local, like http://127.0.0.1:3111",
+            "ask": True,
+        },
     )
-    project: str = field(default="mneme", metadata={"help": "the project in which memories are kept"})
+    project: str = field(
+        default="mneme", metadata={"help": "the project in which memories are stored"}
+    )
 
 
 class RetainDb(ServerService):
     name = "retaindb"
     options = Options
     cloud = CLOUD
-    search_tool, add_tool, ask_tool = "retaindb_search", "retaindb_remember", "retaindb_context"
+    search_tool = "retaindb_search"
+    add_tool = "retaindb_remember"
+    ask_tool = "retaindb_context"
     forget_tool = "retaindb_forget"
 
     def __init__(self, options: Options) -> None:
@@ -41,84 +59,131 @@ class RetainDb(ServerService):
             raise ConfigError("project of retaindb should be a name.")
 
     async def probe(self) -> str:
-        # Of somebody whom it does not know it may say that there is no profile, and so does what is no RetainDB.
+        # This is a search, because a 404 for the profile of an unknown user wouldn't prove
+        # anything: RetainDB may answer with it, and so does every other server.
         await self.find(f"{self._namespace}-nobody", "hello", 1)
-        return f"retaindb, {self.where}, which answers; search, profile, project {self._project}"
+        return f"retaindb, {self.location}, which answers; search, profile, project {self._project}"
 
-    async def find(self, space: str, query: str, limit: int) -> Sequence[Found]:
-        asked = {"query": query, "user_id": space, "project": self._project, "top_k": limit, "include_pending": True}
-        answer = await self._http.call("POST", "/v1/memory/search", asked, patience=SEARCH, is_repeatable=True)
-        found = []
-        for one in objects(answer, "results"):
-            memory = _memory(one)
-            # A server that asks nobody who they are may give another's.
-            if text_of(memory, "user_id") in ("", space) and (text := text_of(memory, "content")):
-                at = text_of(memory, "created_at", "createdAt")
-                found.append(Found(id=text_of(memory, "id"), text=text, at=at, score=number_of(one, "score")))
-        return found[:limit]
+    async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
+        """Search the memories of the space."""
+        request = {
+            "query": query,
+            "user_id": space,
+            "project": self._project,
+            "top_k": limit,
+            "include_pending": True,
+        }
+        answer = await self._http.call(
+            "POST", "/v1/memory/search", request, call_timeout=SEARCH, is_repeatable=True
+        )
+        memories = []
+        for result in objects(answer, "results"):
+            memory = _unwrap(result)
+            text = text_of(memory, "content")
+            # A server without keys may return memories of other users.
+            is_own = text_of(memory, "user_id") in ("", space)
+            if text and is_own:
+                memories.append(
+                    RemoteMemory(
+                        id=text_of(memory, "id"),
+                        text=text,
+                        at=text_of(memory, "created_at", "createdAt"),
+                        score=number_of(result, "score"),
+                    )
+                )
+        return memories[:limit]
 
-    async def keep(self, space: str, told: Told) -> Sequence[str]:
-        if told.is_again and (held := await self._held(space, told.key, told.text)):
-            return held
-        body = {
+    async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
+        """Store an item as one memory."""
+        if item.is_retry:
+            existing_ids = await self._find_ids(space, item.key, item.text)
+            if existing_ids:
+                return existing_ids
+        request = {
             "project": self._project,
             "user_id": space,
-            "session_id": told.key,
-            "content": told.text,
-            "memory_type": TYPES[told.kind],
-            "importance": IMPORTANCE[told.kind],
+            "session_id": item.key,
+            "content": item.text,
+            "memory_type": TYPES[item.kind],
+            "importance": IMPORTANCE[item.kind],
             "write_mode": "sync",
         }
-        answer = await self._http.call("POST", "/v1/memory", body)
-        if memory_id := text_of(answer, "memory_id", "id") or text_of(_memory(answer), "id"):
-            return [memory_id]
-        raise DeliveryError("retaindb does not say that it has kept it")
+        answer = await self._http.call("POST", "/v1/memory", request)
+        memory_id = text_of(answer, "memory_id", "id") or text_of(_unwrap(answer), "id")
+        if not memory_id:
+            raise DeliveryError("retaindb does not say that it has kept it")
+        return [memory_id]
 
     async def erase(self, entry: Entry) -> None:
-        for memory_id in dict.fromkeys([*(entry.remote or ()), *await self._held(entry.space, entry.key)]):
+        ids = [*(entry.remote or ()), *await self._find_ids(entry.space, entry.key)]
+        for memory_id in dict.fromkeys(ids):
             await self._http.call("DELETE", f"/v1/memory/{segment(memory_id)}", missing=None)
 
     async def holds(self, entry: Entry) -> bool:
-        ids = {text_of(one, "id") for one in await self._memories(entry.space)}
-        return not ids.isdisjoint(entry.remote or ()) or bool(await self._held(entry.space, entry.key))
+        ids = {text_of(memory, "id") for memory in await self._load_memories(entry.space)}
+        if not ids.isdisjoint(entry.remote or ()):
+            return True
+        return bool(await self._find_ids(entry.space, entry.key))
 
     async def tools(self) -> Sequence[Tool]:
-        return [*await super().tools(), tool_of("retaindb_profile", Arguments, self._profile, PROMPTS)]
+        profile = build_tool("retaindb_profile", ToolArguments, self._run_profile, PROMPT_PACKAGE)
+        return [*await super().tools(), profile]
 
-    async def _profile(self, _: Arguments, context: ToolContext) -> str:
-        """What it knows of whoever asks, the latest last."""
-        known = [one for scope in sorted(context.scopes) for one in await self._memories(self.space(scope))]
-        lines = service_lines(self.name, [f"{text_of(one, 'id')} {text_of(one, 'content')}" for one in known])
-        return "\n".join(lines) or "It has nothing to say."
+    async def _run_profile(self, _: ToolArguments, context: ToolContext) -> str:
+        """List all memories of the visible scopes."""
+        lines = []
+        for scope in sorted(context.scopes):
+            for memory in await self._load_memories(self.space(scope)):
+                lines.append(f"{text_of(memory, 'id')} {text_of(memory, 'content')}")
+        return "\n".join(clean_service_lines(self.name, lines)) or "It has nothing to say."
 
     async def ask(self, space: str, query: str) -> str:
-        body = {"project": self._project, "user_id": space, "query": query}
-        more = {"include_memories": True, "max_tokens": 1_000}
-        return text_of(await self._http.call("POST", "/v1/context/query", body | more, is_repeatable=True), "context")
+        """Return a summary of the memories about a question."""
+        request = {
+            "project": self._project,
+            "user_id": space,
+            "query": query,
+            "include_memories": True,
+            "max_tokens": 1_000,
+        }
+        answer = await self._http.call("POST", "/v1/context/query", request, is_repeatable=True)
+        return text_of(answer, "context")
 
     async def take_out(self, space: str, memory_id: str) -> bool:
-        is_there = memory_id in [text_of(one, "id") for one in await self._memories(space)]
-        if is_there:
-            await self._http.call("DELETE", f"/v1/memory/{segment(memory_id)}", missing=None)
-        return is_there
+        ids = [text_of(memory, "id") for memory in await self._load_memories(space)]
+        if memory_id not in ids:
+            return False
+        await self._http.call("DELETE", f"/v1/memory/{segment(memory_id)}", missing=None)
+        return True
 
-    async def _held(self, space: str, key: str, text: str | None = None) -> list[str]:
-        """Ids of what was told with this key; where the server does not repeat sessions, with this text."""
-        return [
-            text_of(one, "id")
-            for one in await self._memories(space)
-            if (session := text_of(one, "session_id", "sessionId")) == key
-            or (not session and text is not None and text_of(one, "content") == text)
-        ]
+    async def _find_ids(self, space: str, key: str, text: str | None = None) -> list[str]:
+        """Return the ids of the memories of a session.
 
-    async def _memories(self, space: str) -> list[Json]:
-        params = {"project": self._project, "include_pending": "true"}
-        path = f"/v1/memory/profile/{segment(space)}"
-        answer = await self._http.call("GET", path, params=params, missing={"memories": []})
-        return [_memory(one) for one in objects(answer, "memories")]
+        Some servers don't return the session of a memory. If `text` is given, memories without a
+        session are identified by their text.
+        """
+        ids = []
+        for memory in await self._load_memories(space):
+            session = text_of(memory, "session_id", "sessionId")
+            if session:
+                is_match = session == key
+            else:
+                is_match = text is not None and text_of(memory, "content") == text
+            if is_match:
+                ids.append(text_of(memory, "id"))
+        return ids
+
+    async def _load_memories(self, space: str) -> list[Json]:
+        answer = await self._http.call(
+            "GET",
+            f"/v1/memory/profile/{segment(space)}",
+            params={"project": self._project, "include_pending": "true"},
+            missing={"memories": []},
+        )
+        return [_unwrap(result) for result in objects(answer, "memories")]
 
 
-def _memory(one: Json) -> Json:
-    """It stands in a field of its own, or in the object itself."""
-    inner = one.get("memory") if isinstance(one, dict) else None
-    return inner if isinstance(inner, dict) else one
+def _unwrap(result: Json) -> Json:
+    """Return the memory in a result: its field `memory`, or the result itself."""
+    memory = result.get("memory") if isinstance(result, dict) else None
+    return memory if isinstance(memory, dict) else result

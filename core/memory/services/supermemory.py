@@ -1,8 +1,11 @@
-"""Supermemory: its cloud, or a server of one's own. A scope is a namespace, and a turn a document in it. Two dialects
-are spoken: `ns`, that of version 5 of its clients, and the older `v4`, which calls a namespace a container tag.
+"""Supermemory, in its cloud or on your own server.
 
-The service's own model makes memories of a document some time later; until then its text is found. Sent twice under one
-id a document is appended to, so it is looked for before anything is sent again. It goes with its memories.
+Each scope is a namespace, and each turn is a document in it. Mneme speaks two dialects: `ns`, used
+by version 5 of its clients, and the older `v4`, which calls a namespace a container tag.
+
+The model of the service derives memories from a document some time later. Until then, a search
+finds the text of the document. A document that is sent twice under one id is appended to itself, so
+Mneme looks for it before a retry. Deleting a document also deletes its memories.
 """
 
 from __future__ import annotations
@@ -12,28 +15,49 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.errors import ConfigError, DeliveryError
-from core.guard.guard import Arguments, service_text, tool_of
+from core.guard.guard import ToolArguments, build_tool, clean_service_text
 from core.memory.http import SEARCH, JsonService, number_of, objects, segment, text_of
-from core.memory.service import PROMPTS, AskedOptions, Entry, Found, ServerOptions, ServerService, Told
+from core.memory.service import (
+    PROMPT_PACKAGE,
+    Entry,
+    ReflectionOptions,
+    RemoteMemory,
+    ServerOptions,
+    ServerService,
+    SyncItem,
+)
 from core.types import Json, Tool, ToolContext
 
 CLOUD = "https://api.supermemory.ai"
-MODES, DREAMING = ("hybrid", "memories"), ("dynamic", "instant")
-KEY, SAID_AT = "mneme", "said_at"
-"""In the metadata of a document, and of what is made of it."""
-UNDER_WAY = ("queued", "extracting", "chunking", "embedding", "indexing")
-PAGE, PAGES = 100, 100
+SEARCH_MODES = ("hybrid", "memories")
+DREAMING_MODES = ("dynamic", "instant")
+# Metadata of a document and its memories: our key, and the time at which it was said.
+KEY = "mneme"
+SAID_AT = "said_at"
+RUNNING_STATUSES = ("queued", "extracting", "chunking", "embedding", "indexing")
+PAGE_SIZE = 100
+MAX_PAGES = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(ServerOptions, AskedOptions):
-    api: str = field(default="ns", metadata={"help": "its dialect: ns, or v4 for a server of yours", "ask": True})
-    url: str = field(
-        default=CLOUD, metadata={"help": "the cloud, or where your server listens: http://127.0.0.1:6767", "ask": True}
+class Options(ServerOptions, ReflectionOptions):
+    api: str = field(
+        default="ns", metadata={"help": "its dialect: ns, or v4 for your own server", "ask": True}
     )
-    search_mode: str = field(default="hybrid", metadata={"help": "memories, or hybrid: what was said as well"})
+    url: str = field(
+        default=CLOUD,
+        metadata={
+            "help": "the cloud, or the address of your server, like http://127.0.0.1:6767",
+            "ask": True,
+        },
+    )
+    search_mode: str = field(
+        default="hybrid",
+        metadata={"help": "what is searched: memories, or hybrid for what was said as well"},
+    )
     dreaming: str = field(
-        default="dynamic", metadata={"help": "dynamic, or instant: a memory of each turn at once, which costs more"}
+        default="dynamic",
+        metadata={"help": "dynamic, or instant: a memory of each turn at once, which costs more"},
     )
 
 
@@ -41,187 +65,284 @@ class Supermemory(ServerService):
     name = "supermemory"
     options = Options
     cloud = CLOUD
-    search_tool, add_tool, forget_tool = "supermemory_search", "supermemory_store", "supermemory_forget"
-    taken_out = "recalls it no longer; what was said, of which it was made, stays there"
+    search_tool = "supermemory_search"
+    add_tool = "supermemory_store"
+    forget_tool = "supermemory_forget"
+    forget_receipt = "recalls it no longer; what was said, of which it was made, stays there"
 
     def __init__(self, options: Options) -> None:
+        """Check the options and choose the dialect. Raises ConfigError."""
         super().__init__(options)
-        if options.api not in DIALECTS or options.search_mode not in MODES or options.dreaming not in DREAMING:
+        is_valid = (
+            options.api in DIALECTS
+            and options.search_mode in SEARCH_MODES
+            and options.dreaming in DREAMING_MODES
+        )
+        if not is_valid:
             raise ConfigError(
-                "api should be ns or v4, search_mode hybrid or memories, and dreaming dynamic or instant."
+                "api should be ns or v4, search_mode hybrid or memories, and dreaming dynamic or "
+                "instant."
             )
         self._api = DIALECTS[options.api](self._http, options)
 
     async def probe(self) -> str:
-        if not await self._api.answers(f"{self._namespace}-nobody"):
+        """Check that the server speaks the dialect."""
+        if not await self._api.is_spoken(f"{self._namespace}-nobody"):
             raise DeliveryError(
-                "what answers at the url of supermemory does not speak this dialect: set api to another"
+                "what answers at the url of supermemory does not speak this dialect: set api to "
+                "another"
             )
-        return f"supermemory, {self.where}; memories, search and a profile by its dialect {self._api.name}"
+        dialect = self._api.name
+        return (
+            f"supermemory, {self.location}; memories, search and a profile by its dialect {dialect}"
+        )
 
-    async def find(self, space: str, query: str, limit: int) -> Sequence[Found]:
-        found = objects(await self._api.search(space, query, limit), "results")
-        # A memory may say what was said in the same words, and an earlier version of it is no longer so.
-        texts = {text_of(one, "memory", "chunk"): one for one in reversed(found) if one.get("isLatest") is not False}
-        texts.pop("", None)
-        return [
-            Found(id=text_of(one, "id"), text=text, at=_since(one), score=number_of(one, "similarity"))
-            for text, one in reversed(texts.items())
-        ][:limit]
+    async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
+        """Search the memories and documents of the space, each text once."""
+        results = objects(await self._api.search(space, query, limit), "results")
+        memories: dict[str, RemoteMemory] = {}
+        for result in results:
+            text = text_of(result, "memory", "chunk")
+            # A result that isn't the latest is an outdated version. A memory and the chunk that it
+            # was derived from may have the same text, so each text is returned once.
+            if not text or text in memories or result.get("isLatest") is False:
+                continue
+            memories[text] = RemoteMemory(
+                id=text_of(result, "id"),
+                text=text,
+                at=_date_of(result),
+                score=number_of(result, "similarity"),
+            )
+        return list(memories.values())[:limit]
 
-    async def keep(self, space: str, told: Told) -> Sequence[str]:
-        held = await self._api.document(space, told.key) if told.is_again else None
-        return [text_of(held or _document(await self._api.add(space, told)), "id")]
+    async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
+        document = await self._api.load_document(space, item.key) if item.is_retry else None
+        if document is None:
+            document = _check_document(await self._api.add(space, item))
+        return [text_of(document, "id")]
 
     async def erase(self, entry: Entry) -> None:
-        held = await self._api.document(entry.space, entry.key)
-        if held is not None:
-            system = held.get("system") if isinstance(held.get("system"), dict) else held
-            # What is under way would be made of it afterwards.
-            if text_of(system, "status") in UNDER_WAY or text_of(system, "dreamingStatus") == "dreaming":
-                raise DeliveryError("supermemory has not made memories of it yet", retry_after_s=5.0)
-            await self._api.delete(entry.space, text_of(held, "id"))
+        """Delete the document of an item. Raises DeliveryError while it's being processed."""
+        document = await self._api.load_document(entry.space, entry.key)
+        if document is None:
+            return
+        state = document.get("system")
+        if not isinstance(state, dict):
+            state = document
+        # Memories that are still being derived would appear after the deletion.
+        is_dreaming = text_of(state, "dreamingStatus") == "dreaming"
+        if is_dreaming or text_of(state, "status") in RUNNING_STATUSES:
+            raise DeliveryError("supermemory has not made memories of it yet", retry_after_s=5.0)
+        await self._api.delete_document(entry.space, text_of(document, "id"))
 
     async def holds(self, entry: Entry) -> bool:
-        return await self._api.document(entry.space, entry.key) is not None
+        return await self._api.load_document(entry.space, entry.key) is not None
 
     async def tools(self) -> Sequence[Tool]:
-        return [*await super().tools(), tool_of("supermemory_profile", Arguments, self._profile, PROMPTS)]
+        profile = build_tool(
+            "supermemory_profile", ToolArguments, self._run_profile, PROMPT_PACKAGE
+        )
+        return [*await super().tools(), profile]
 
     async def take_out(self, space: str, memory_id: str) -> bool:
-        return await self._api.forget(space, memory_id)
+        return await self._api.forget_memory(space, memory_id)
 
-    async def _profile(self, _: Arguments, context: ToolContext) -> str:
-        return await self.said(context, self.ask, "")
+    async def _run_profile(self, _: ToolArguments, context: ToolContext) -> str:
+        return await self.ask_spaces(context, self.ask, "")
 
     async def ask(self, space: str, query: str) -> str:
-        """Its profile of the person, whatever the question: what lasts, then what is new."""
-        answer = await self._api.profile(space)
+        """Return the person's profile, lasting facts first. The question is ignored."""
+        answer = await self._api.load_profile(space)
         profile = answer.get("profile") if isinstance(answer, dict) else None
-        parts = [profile.get(part) for part in ("static", "dynamic")] if isinstance(profile, dict) else []
-        facts = [one for part in parts if isinstance(part, list) for one in part]
-        # One that is left out takes no other along.
-        said = (service_text(self.name, one if isinstance(one, str) else text_of(one, "memory")) for one in facts)
-        return "\n".join(dict.fromkeys(filter(None, said)))
+        if not isinstance(profile, dict):
+            return ""
+        lines = []
+        for part in ("static", "dynamic"):
+            facts = profile.get(part)
+            for fact in facts if isinstance(facts, list) else ():
+                text = fact if isinstance(fact, str) else text_of(fact, "memory")
+                # Each fact is cleaned separately, so that a malicious one doesn't hide the rest.
+                lines.append(clean_service_text(self.name, text))
+        return "\n".join(dict.fromkeys(filter(None, lines)))
 
 
-class _Namespaces:
+class _NamespaceDialect:
     """The dialect `ns`."""
 
     name = "ns"
 
     def __init__(self, http: JsonService, options: Options) -> None:
-        self._http, self._options = http, options
+        self._http = http
+        self._options = options
 
-    async def answers(self, nobody: str) -> bool:
-        """Whether it is spoken there."""
-        return await self._http.call("GET", "/ns", params={"limit": 1}, patience=SEARCH, missing=None) is not None
+    async def is_spoken(self, unused_space: str) -> bool:
+        """Return whether the server understands this dialect."""
+        answer = await self._http.call(
+            "GET", "/ns", params={"limit": 1}, call_timeout=SEARCH, missing=None
+        )
+        return answer is not None
 
     async def search(self, space: str, query: str, limit: int) -> Any:
-        asked = {"query": query, "searchMode": self._options.search_mode, "limit": limit}
-        how: Any = {"patience": SEARCH, "is_repeatable": True, "missing": {"results": []}}
-        return await self._http.call("POST", f"/ns/{segment(space)}/search", asked, **how)
+        """Search a space. A space that doesn't exist has no results."""
+        request = {"query": query, "searchMode": self._options.search_mode, "limit": limit}
+        return await self._http.call(
+            "POST",
+            f"/ns/{segment(space)}/search",
+            request,
+            call_timeout=SEARCH,
+            is_repeatable=True,
+            missing={"results": []},
+        )
 
-    async def add(self, space: str, told: Told) -> Any:
-        body = {
-            "content": _content(told),
-            "id": told.key,
-            "metadata": _metadata(told),
-            "date": told.at.isoformat(),
+    async def add(self, space: str, item: SyncItem) -> Any:
+        """Store an item as a document."""
+        document = {
+            "content": _content_of(item),
+            "id": item.key,
+            "metadata": _metadata_of(item),
+            "date": item.at.isoformat(),
             "dreaming": self._options.dreaming,
         }
-        return await self._http.call("POST", f"/ns/{segment(space)}/document", body)
+        return await self._http.call("POST", f"/ns/{segment(space)}/document", document)
 
-    async def document(self, space: str, key: str) -> Json | None:
-        """That of a key of ours, if it is there."""
+    async def load_document(self, space: str, key: str) -> Json | None:
+        """Return the document with our key, or None."""
         path = f"/ns/{segment(space)}/document/{segment(key)}"
         answer = await self._http.call("GET", path, missing=None)
-        return None if answer is None else _document(answer)
+        return None if answer is None else _check_document(answer)
 
-    async def delete(self, space: str, document_id: str) -> None:
-        await self._http.call("DELETE", f"/ns/{segment(space)}/document", {"ids": [document_id]}, missing=None)
+    async def delete_document(self, space: str, document_id: str) -> None:
+        request = {"ids": [document_id]}
+        path = f"/ns/{segment(space)}/document"
+        await self._http.call("DELETE", path, request, missing=None)
 
-    async def forget(self, space: str, memory_id: str) -> bool:
-        """Whether there was such a memory."""
-        body = {"ids": [memory_id]}
-        answer = await self._http.call("DELETE", f"/ns/{segment(space)}/memories", body, missing={"matches": []})
-        return memory_id in [text_of(one, "id") for one in objects(answer, "matches")]
+    async def forget_memory(self, space: str, memory_id: str) -> bool:
+        """Delete a memory. Return False if there is no such memory."""
+        request = {"ids": [memory_id]}
+        path = f"/ns/{segment(space)}/memories"
+        answer = await self._http.call("DELETE", path, request, missing={"matches": []})
+        return memory_id in [text_of(match, "id") for match in objects(answer, "matches")]
 
-    async def profile(self, space: str) -> Any:
+    async def load_profile(self, space: str) -> Any:
         path = f"/ns/{segment(space)}/profile"
-        return await self._http.call("POST", path, {}, patience=SEARCH, is_repeatable=True, missing=None)
+        return await self._http.call(
+            "POST", path, {}, call_timeout=SEARCH, is_repeatable=True, missing=None
+        )
 
 
-class _Tags(_Namespaces):
-    """The same in the dialect `v4`."""
+class _TagDialect(_NamespaceDialect):
+    """The dialect `v4`."""
 
     name = "v4"
 
-    async def answers(self, nobody: str) -> bool:
-        body = {"containerTags": [nobody], "limit": 1}
-        path = "/v3/documents/list"
-        return await self._http.call("POST", path, body, patience=SEARCH, is_repeatable=True, missing=None) is not None
+    async def is_spoken(self, unused_space: str) -> bool:
+        """Return whether the server understands this dialect: whether it lists documents by tag."""
+        request = {"containerTags": [unused_space], "limit": 1}
+        answer = await self._http.call(
+            "POST",
+            "/v3/documents/list",
+            request,
+            call_timeout=SEARCH,
+            is_repeatable=True,
+            missing=None,
+        )
+        return answer is not None
 
     async def search(self, space: str, query: str, limit: int) -> Any:
-        asked = {"q": query, "containerTag": space, "searchMode": self._options.search_mode, "limit": limit}
-        return await self._http.call("POST", "/v4/search", asked, patience=SEARCH, is_repeatable=True)
-
-    async def add(self, space: str, told: Told) -> Any:
-        body = {
-            "content": _content(told),
+        """Search a container tag."""
+        request = {
+            "q": query,
             "containerTag": space,
-            "customId": told.key,
-            "metadata": _metadata(told),
+            "searchMode": self._options.search_mode,
+            "limit": limit,
+        }
+        return await self._http.call(
+            "POST", "/v4/search", request, call_timeout=SEARCH, is_repeatable=True
+        )
+
+    async def add(self, space: str, item: SyncItem) -> Any:
+        """Store an item as a document."""
+        document = {
+            "content": _content_of(item),
+            "containerTag": space,
+            "customId": item.key,
+            "metadata": _metadata_of(item),
             "dreaming": self._options.dreaming,
         }
-        return await self._http.call("POST", "/v3/documents", body)
+        return await self._http.call("POST", "/v3/documents", document)
 
-    async def document(self, space: str, key: str) -> Json | None:
-        """Looked for in the list, since not every server takes our key for the id of a document; that says how far it
-        has got."""
-        for page in range(1, PAGES + 1):
-            only = {"AND": [{"key": KEY, "value": key}]}
-            body = {"containerTags": [space], "filters": only, "limit": PAGE, "page": page}
-            answer = await self._http.call("POST", "/v3/documents/list", body, is_repeatable=True)
-            listed = objects(answer, "memories")
-            if found := [text_of(one, "id") for one in listed if text_of(one, "customId") == key]:
-                answer = await self._http.call("GET", f"/v3/documents/{segment(found[0])}", missing=None)
-                return None if answer is None else _document(answer)
-            if len(listed) < PAGE:
+    async def load_document(self, space: str, key: str) -> Json | None:
+        """Return the document with our key, or None.
+
+        Some servers don't accept our key as the id of a document, so the list of documents is
+        searched for its id first. Only the document itself has its status.
+        """
+        document_id = await self._find_document_id(space, key)
+        if document_id is None:
+            return None
+        path = f"/v3/documents/{segment(document_id)}"
+        answer = await self._http.call("GET", path, missing=None)
+        return None if answer is None else _check_document(answer)
+
+    async def _find_document_id(self, space: str, key: str) -> str | None:
+        """Look through the list of documents for the one with our key."""
+        for page in range(1, MAX_PAGES + 1):
+            request = {
+                "containerTags": [space],
+                "filters": {"AND": [{"key": KEY, "value": key}]},
+                "limit": PAGE_SIZE,
+                "page": page,
+            }
+            answer = await self._http.call(
+                "POST", "/v3/documents/list", request, is_repeatable=True
+            )
+            documents = objects(answer, "memories")
+            for document in documents:
+                if text_of(document, "customId") == key:
+                    return text_of(document, "id")
+            if len(documents) < PAGE_SIZE:
                 break
         return None
 
-    async def delete(self, space: str, document_id: str) -> None:
+    async def delete_document(self, space: str, document_id: str) -> None:
         await self._http.call("DELETE", f"/v3/documents/{segment(document_id)}", missing=None)
 
-    async def forget(self, space: str, memory_id: str) -> bool:
-        body = {"containerTag": space, "id": memory_id}
-        answer = await self._http.call("DELETE", "/v4/memories", body, missing=None)
+    async def forget_memory(self, space: str, memory_id: str) -> bool:
+        request = {"containerTag": space, "id": memory_id}
+        answer = await self._http.call("DELETE", "/v4/memories", request, missing=None)
         return isinstance(answer, dict) and answer.get("forgotten") is True
 
-    async def profile(self, space: str) -> Any:
-        body = {"containerTag": space}
-        return await self._http.call("POST", "/v4/profile", body, patience=SEARCH, is_repeatable=True, missing=None)
+    async def load_profile(self, space: str) -> Any:
+        request = {"containerTag": space}
+        return await self._http.call(
+            "POST", "/v4/profile", request, call_timeout=SEARCH, is_repeatable=True, missing=None
+        )
 
 
-DIALECTS: dict[str, type[_Namespaces]] = {one.name: one for one in (_Namespaces, _Tags)}
+DIALECTS: dict[str, type[_NamespaceDialect]] = {
+    dialect.name: dialect for dialect in (_NamespaceDialect, _TagDialect)
+}
 
 
-def _document(answer: Any) -> Json:
+def _check_document(answer: Any) -> Json:
+    """Return an answer that is a document. Raises DeliveryError if it has no id."""
     if not text_of(answer, "id"):
         raise DeliveryError("supermemory gives something else than a document")
     return dict(answer)
 
 
-def _content(told: Told) -> str:
-    """What is nothing but an address it would open, and keep what stands there."""
-    return told.text if " " in told.text else f"{told.kind}: {told.text}"
+def _content_of(item: SyncItem) -> str:
+    """Return the text of an item, with a prefix if it has no blank.
+
+    Such a text may be a web address, which the service would open to store the page.
+    """
+    return item.text if " " in item.text else f"{item.kind}: {item.text}"
 
 
-def _metadata(told: Told) -> Json:
-    return {KEY: told.key, SAID_AT: told.at.isoformat()}
+def _metadata_of(item: SyncItem) -> Json:
+    return {KEY: item.key, SAID_AT: item.at.isoformat()}
 
 
-def _since(one: Json) -> str:
-    said_at = text_of(one.get("metadata"), SAID_AT)
-    return said_at or text_of(one.get("system"), "updatedAt") or text_of(one, "updatedAt")
+def _date_of(result: Json) -> str:
+    said_at = text_of(result.get("metadata"), SAID_AT)
+    return said_at or text_of(result.get("system"), "updatedAt") or text_of(result, "updatedAt")

@@ -1,6 +1,6 @@
--- Facts as schema 1 drew them: what is known, about whom, and how it came to be so; their text index and its triggers.
--- When a message is edited or goes, what was learned of it goes: a fact that was put into other words since stays, but
--- not what the message had said of it.
+-- Facts in schema 1: statements about people and things, their history, their text index and its triggers.
+-- When a message is edited or deleted, the facts that were learned from it are deleted. A fact that was reworded since
+-- then stays, without the words of the message.
 
 CREATE TABLE facts (
     id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,6 +1,6 @@
 
--- The text indexes. $$shown is what people may see of a session, $$scope begins the word that names a scope.
--- The views give exactly what is indexed, because FTS5 needs that to delete.
+-- The text indexes. $$shown is the condition that people may see a message; $$scope begins the word that names a scope.
+-- The views return exactly the indexed text, because FTS5 needs it to delete a row.
 CREATE INDEX messages_shown ON messages (session_id, id)
 WHERE $shown;
 
@@ -10,7 +10,7 @@ CREATE VIRTUAL TABLE messages_fts USING fts5(
 );
 INSERT INTO messages_fts (messages_fts, rank) VALUES ('rank', 'bm25(1.0, 0.5, 0.0)');
 
--- Stretches of messages as documents. The counts say how many each scope has.
+-- Chunks: rows of messages as one document. The counts are chunks per scope.
 CREATE TABLE chunks (
     id INTEGER PRIMARY KEY,
     session_id INTEGER NOT NULL,
@@ -49,8 +49,8 @@ CREATE VIRTUAL TABLE chunks_fts USING fts5(
     tokenize = "unicode61 remove_diacritics 0 categories 'L* N* Co Mn Mc'"
 );
 CREATE VIRTUAL TABLE chunk_vocabulary USING fts5vocab('chunks_fts', 'row');
--- No merging while a message is written, unless 64 segments have piled up: maintenance does it, two at a time, because
--- every word of a search is looked up in every segment.
+-- Writing a message merges no segments, unless there are 64. Maintenance merges them, two at a time, because a search
+-- looks up each word in each segment.
 INSERT INTO messages_fts (messages_fts, rank) VALUES ('automerge', 0);
 INSERT INTO messages_fts (messages_fts, rank) VALUES ('usermerge', 2);
 INSERT INTO messages_fts (messages_fts, rank) VALUES ('crisismerge', 64);

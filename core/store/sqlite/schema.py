@@ -1,9 +1,12 @@
-"""The schema of state.db: ordered, forward-only migrations; the text indexes over messages and chunks with the SQL
-functions that their triggers and views call; and expressions that every engine words otherwise.
+"""The schema of state.db: migrations, the SQL functions of triggers and views, and expressions that
+each engine words in its own way.
 
-`PRAGMA user_version` counts the migrations applied. A released one is never edited: the next change is the next entry.
-The indexes have external content over views, so text is stored once; a word in each row names its scope. While
-`state_meta` has `index_stale` the triggers rest: a damaged index costs no message.
+`PRAGMA user_version` counts the migrations that have been applied. A released migration is never
+edited; a change is a new one at the end of `MIGRATIONS`.
+
+The text indexes have external content: FTS5 reads the text from views, so it is stored only once. A
+word in each row names its scope. While `state_meta` has the key `index_stale`, the triggers leave
+the indexes alone, so that a damaged index doesn't cost a message.
 """
 
 from __future__ import annotations
@@ -15,104 +18,164 @@ from datetime import UTC, datetime
 from pathlib import Path
 from string import Template
 
-from core.store.query import DAY_IN_CHUNK
-from core.text.normalize import SCOPE, VERSION, bare, indexed_words
+from core.store.query import DAY_TERM_COUNT
+from core.store.rows import Connection, get_meta
+from core.text.normalize import SCOPE_MARKER, TERMS_VERSION, comparison_form, indexed_words
 from core.text.terms import date_terms, name_terms, terms_of
-from core.types import MEMORY
+from core.types import MEMORY_TAG
+
+# --- Expressions ---
+
+
+def encode_list(values: Iterable[int | str]) -> str:
+    """Encode a list as one value, to be bound to a statement or stored in a column."""
+    return json.dumps(list(values))
 
 
 def in_list(column: str, parameter: str) -> str:
-    """The condition that a column is one of a bound `list_value`. Both names are constants of the calling statement."""
+    """The SQL condition that `column` is in the list bound as `parameter`.
+
+    Both are names that the calling statement contains as constants.
+    """
     return f"{column} IN (SELECT value FROM json_each(:{parameter}))"
 
 
 def overlaps(column: str, parameter: str) -> str:
-    """The condition that a column, which holds a `list_value`, has something in common with a bound one."""
+    """The SQL condition that the list in `column` and the bound one have an item in common."""
     return f"EXISTS (SELECT 1 FROM json_each({column}) WHERE {in_list('value', parameter)})"
 
 
 def is_within(column: str, parameter: str) -> str:
-    """The condition that a column, which holds a `list_value`, has nothing that a bound one has not."""
+    """The SQL condition that the bound list has all items of the list in `column`."""
     return f"NOT EXISTS (SELECT 1 FROM json_each({column}) WHERE NOT {in_list('value', parameter)})"
 
 
-def sent_words(*, of_memory: bool) -> str:
-    """What was sent of a message by memory, or all else: see `core.types.is_memory`."""
-    is_memory = f"substr(value ->> 'text', 1, {len(MEMORY)}) = '{MEMORY}'"
-    return f"(SELECT group_concat(value ->> 'text') FROM json_each(sent) WHERE ({is_memory}) = {int(of_memory)})"
+def sent_text_sql(*, of_memory: bool) -> str:
+    """The text of a message's sent blocks: either the blocks that memory added, or the others.
+
+    See `core.types.is_memory_block`.
+    """
+    is_memory = f"substr(value ->> 'text', 1, {len(MEMORY_TAG)}) = '{MEMORY_TAG}'"
+    condition = is_memory if of_memory else f"NOT ({is_memory})"
+    return f"(SELECT group_concat(value ->> 'text') FROM json_each(sent) WHERE {condition})"
 
 
-def list_value(values: Iterable[int | str]) -> str:
-    return json.dumps(list(values))
+IS_SHOWN = (
+    "messages.kind = 'chat' AND messages.role IN ('user', 'assistant') AND messages.text <> ''"
+)
+"""The SQL condition that people may see a message of a session."""
 
 
-SHOWN = "messages.kind = 'chat' AND messages.role IN ('user', 'assistant') AND messages.text <> ''"
-"""What people may see of a session."""
+# --- Functions of triggers and views ---
 
 
 class ChunkTerms:
-    """The SQL aggregate chunk_terms(scope id, text, name, time): the terms of a chunk, each behind its scope."""
+    """The SQL aggregate `chunk_terms(scope id, text, name, time)`: the terms of a chunk.
+
+    Each term carries the number of its scope.
+    """
 
     def __init__(self) -> None:
         self._terms: list[str] = []
         self._days: set[tuple[str, ...]] = set()
-        self._scope = 0
+        self._scope_id = 0
 
     def step(self, scope_id: int, text: str, name: str | None, created_at: float) -> None:
-        self._scope = scope_id
+        """Add one message of the chunk."""
+        self._scope_id = scope_id
         self._terms += terms_of(text)
         self._terms += name_terms(name or "")
-        self._days.add(day_of(created_at))
+        self._days.add(day_terms(created_at))
 
     def finalize(self) -> str:
-        days = [term for day in sorted(self._days) for term in day] * DAY_IN_CHUNK
-        return " ".join(scoped(self._scope, term) for term in [*self._terms, *days])
+        """The terms, separated by blanks. Those of the days come last, several times."""
+        days_terms: list[str] = []
+        for terms in sorted(self._days):
+            days_terms += terms
+        all_terms = self._terms + days_terms * DAY_TERM_COUNT
+        return " ".join(scoped_term(self._scope_id, term) for term in all_terms)
 
 
-def scoped(scope_id: int, term: str) -> str:
-    """A term as the index holds it."""
+def scoped_term(scope_id: int, term: str) -> str:
+    """A term with the number of its scope, as the indexes over chunks and facts hold it."""
     return f"{scope_id}x{term}"
 
 
-def day_of(created_at: float) -> tuple[str, ...]:
-    """The terms of the day (UTC) of a moment in seconds since 1970."""
+def day_terms(created_at: float) -> tuple[str, ...]:
+    """The terms of the day (UTC) of a time, given in seconds since 1970."""
     return date_terms(datetime.fromtimestamp(created_at, UTC).date())
 
 
-STALE = "index_stale"
-"""Key of `state_meta`: the indexes do not hold what the messages say."""
-CURSOR = "index_cursor"
-"""Key of `state_meta`: a rebuild has got as far as this message id."""
+def register_functions(connection: sqlite3.Connection) -> None:
+    """Register the SQL functions that the triggers and views use."""
+    connection.create_function("indexed_words", 1, indexed_words, deterministic=True)
+    # Views of earlier versions use these, and a migration reads all views.
+    for name in ("spaced_words", "unspaced_runs", "unspaced_pairs"):
+        connection.create_function(name, -1, lambda *_: "")
+    # The type stubs know only aggregates that return an int.
+    connection.create_aggregate("chunk_terms", 4, ChunkTerms)  # type: ignore[arg-type]
+    connection.create_function("bare", 1, comparison_form, deterministic=True)
 
-TABLES = ("messages_fts", "chunks_fts")
 
-_TABLES, _FACTS, *_TEMPLATES = (
-    Path(__file__).with_name(f"{name}.sql").read_text(encoding="utf-8")
-    for name in ("tables", "facts", "indexes", "triggers")
+# --- Text indexes ---
+
+STALE_KEY = "index_stale"
+"""A key of `state_meta`. It is set while the indexes don't agree with the messages."""
+REBUILD_CURSOR_KEY = "index_cursor"
+"""A key of `state_meta`: the last message id that a running rebuild has indexed."""
+INDEX_TABLES = ("messages_fts", "chunks_fts")
+VERSION_KEY = "index_version"
+"""A key of `state_meta`: the `TERMS_VERSION` with which the indexes were built."""
+CHUNKED_UNTIL_KEY = "chunked_until"
+"""A key of `state_meta`: the last message that was considered for a chunk."""
+_IS_FRESH = """
+SELECT 1 FROM state_meta WHERE key = :key AND value = :version AND NOT EXISTS (
+    SELECT 1 FROM state_meta WHERE key = :stale
 )
-_FACTS_VERSION = f"INSERT INTO state_meta (key, value) VALUES ('facts_version', '{VERSION}');"
-HASH_SIZE = """
+"""
+
+
+def is_stale(connection: Connection) -> bool:
+    """Whether the indexes were built by another version, or are flagged for a rebuild."""
+    values = {"stale": STALE_KEY, "key": VERSION_KEY, "version": str(TERMS_VERSION)}
+    return connection.execute(_IS_FRESH, values).fetchone() is None
+
+
+def last_chunked_id(connection: Connection) -> int:
+    """The last message that was considered for a chunk, or 0."""
+    return int(get_meta(connection, CHUNKED_UNTIL_KEY) or 0)
+
+
+def _read_script(name: str) -> str:
+    return Path(__file__).with_name(f"{name}.sql").read_text(encoding="utf-8")
+
+
+def _read_template(name: str) -> str:
+    """A script with the constants filled in that indexes and Python share."""
+    template = Template(_read_script(name))
+    return template.substitute(shown=IS_SHOWN, scope=SCOPE_MARKER, version=TERMS_VERSION)
+
+
+CREATE_INDEXES = _read_template("indexes")
+CREATE_TRIGGERS = _read_template("triggers")
+SET_HASH_SIZE = """
 INSERT INTO messages_fts (messages_fts, rank) VALUES ('hashsize', 131072);
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('hashsize', 131072);
 """
-"""Of what FTS5 holds in memory until it is written, in bytes, an eighth of its default: after an import each message
-paid a tenth of its work for going through the empty hash table that was left."""
-INDEXES, TRIGGERS = (Template(one).substitute(shown=SHOWN, scope=SCOPE, version=VERSION) for one in _TEMPLATES)
+"""The memory (bytes) in which FTS5 collects changes: an eighth of the default.
 
+After an import, FTS5 keeps a hash table of the full size, though it is empty. Going through it took
+a tenth of the time of each message.
+"""
+SET_FACTS_RANK = "INSERT INTO facts_fts (facts_fts, rank) VALUES ('rank', 'bm25(1.0, 0.6)');"
+CREATE_FACTS_CONTENT = (
+    "CREATE TABLE IF NOT EXISTS main.facts_fts_content (id INTEGER PRIMARY KEY, c0, c1)"
+)
+"""The table that FTS5 makes for an index that holds its own text."""
 
-def register(connection: sqlite3.Connection) -> None:
-    """Gives a connection the SQL functions that the triggers and views use."""
-    connection.create_function("indexed_words", 1, indexed_words, deterministic=True)
-    # The views of earlier versions name these; a migration reads all views.
-    for name in ("spaced_words", "unspaced_runs", "unspaced_pairs"):
-        connection.create_function(name, -1, lambda *_: "")
-    connection.create_aggregate("chunk_terms", 4, ChunkTerms)  # type: ignore[arg-type]  # typed for int results only
-    connection.create_function("bare", 1, bare, deterministic=True)
+# --- Migrations ---
 
-
-FACTS_RANK = "INSERT INTO facts_fts (facts_fts, rank) VALUES ('rank', 'bm25(1.0, 0.6)');"
-FACTS_CONTENT = "CREATE TABLE IF NOT EXISTS main.facts_fts_content (id INTEGER PRIMARY KEY, c0, c1)"
-"""As FTS5 makes it for an index that holds its own text."""
+_FACTS_VERSION = f"INSERT INTO state_meta (key, value) VALUES ('facts_version', '{TERMS_VERSION}');"
 
 _ORIGINS = """
 ALTER TABLE messages ADD COLUMN origin TEXT NOT NULL DEFAULT 'typed';
@@ -121,20 +184,26 @@ UPDATE messages SET origin = 'imported'
 WHERE role = 'user' AND address_id IN (SELECT id FROM addresses WHERE platform = 'import');
 ALTER TABLE messages DROP COLUMN is_forward;
 """
-"""Who said a message; in what was imported before, nobody was named as oneself."""
+"""Who said a message. In earlier imports, no sender was marked as the owner."""
+
 _FREE_PAGES = """
 INSERT INTO zeros (zeros)
-SELECT zeroblob(MIN(freelist_count * page_size, 900000000)) FROM pragma_freelist_count, pragma_page_size;
+SELECT zeroblob(MIN(freelist_count * page_size, 900000000))
+FROM pragma_freelist_count, pragma_page_size;
 DROP TABLE zeros;
-UPDATE state_meta SET value = 'log' WHERE key = 'erasure_compaction' AND value IN ('zeroing', 'emptying');
+UPDATE state_meta SET value = 'log' WHERE key = 'erasure_compaction'
+    AND value IN ('zeroing', 'emptying');
 """
-"""Overwrites the pages that were freed before `PRAGMA secure_delete` was ON."""
-_NO_TRIES = """
+"""Overwrites pages that were freed while `PRAGMA secure_delete` was off."""
+
+_DROP_LINK_TRIES = """
 DROP TABLE link_tries;
 DELETE FROM state_meta WHERE key = 'wrong_codes';
 """
-"""Wrong codes are not counted: there are 27 ** 8, each works for some minutes, and needs somebody's yes."""
-_ONE_INDEX = f"""
+"""Wrong link codes needn't be counted: there are 27 ** 8 codes, each is valid for some minutes, and
+it also needs a confirmation."""
+
+_SINGLE_MESSAGE_INDEX = f"""
 DROP TRIGGER IF EXISTS messages_indexed;
 DROP TRIGGER IF EXISTS messages_indexed_wide;
 DROP TRIGGER IF EXISTS messages_unindexed;
@@ -147,25 +216,35 @@ DROP TABLE IF EXISTS messages_fts_trigram;
 DROP TABLE IF EXISTS messages_fts_pairs;
 DROP VIEW IF EXISTS messages_runs;
 DROP VIEW IF EXISTS messages_pairs;
-{TRIGGERS}
+{CREATE_TRIGGERS}
 DELETE FROM state_meta WHERE key = 'index_cursor';
-INSERT OR IGNORE INTO state_meta (key, value) SELECT 'index_stale', '1' WHERE EXISTS (SELECT 1 FROM messages);
+INSERT OR IGNORE INTO state_meta (key, value)
+SELECT 'index_stale', '1' WHERE EXISTS (SELECT 1 FROM messages);
 """
-"""One index over messages for words and for scripts without spaces, where there were three."""
-_NO_RAW_UPDATES = """
-UPDATE raw_updates SET failed_at = CAST(strftime('%s', 'now') AS REAL), error = 'an earlier version had not handled it'
+"""One index over messages replaces three: words and scripts without spaces share it."""
+
+_SET_RAW_UPDATES_ASIDE = """
+UPDATE raw_updates SET failed_at = CAST(strftime('%s', 'now') AS REAL),
+    error = 'an earlier version had not handled it'
 WHERE failed_at IS NULL;
 """
-"""An update is confirmed once it is in the inbox; what was confirmed before and not handled is listed as set aside."""
-_WHO_ASKED = """  -- in rooms it was not noted before
+"""An update is now confirmed when it is in the inbox.
+
+Earlier updates that weren't handled are listed as set aside.
+"""
+
+_CALL_ACCOUNTS = """
 ALTER TABLE calls ADD COLUMN account TEXT;
 ALTER TABLE calls ADD COLUMN turns INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX calls_by_account ON calls (account, at);
 CREATE INDEX jobs_by_creation ON jobs (created_at);
 UPDATE calls SET account = (
-    SELECT substr(key, 9) FROM scopes WHERE scopes.id = calls.scope_id AND substr(key, 1, 8) = 'account:'
+    SELECT substr(key, 9) FROM scopes
+    WHERE scopes.id = calls.scope_id AND substr(key, 1, 8) = 'account:'
 );
 """
+"""Who asked for a model call. For earlier calls in groups, this is unknown."""
+
 _CURATED_NOTES = """
 ALTER TABLE notes ADD COLUMN is_pinned INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE pending_notes ADD COLUMN is_draft INTEGER NOT NULL DEFAULT 0;
@@ -175,7 +254,7 @@ CREATE TABLE note_reviews (
     rests_until REAL NOT NULL DEFAULT 0
 );
 """
-"""What the curator leaves alone, what it drafted, and after which change it has looked at a scope."""
+"""Pinned notes, which the curator leaves alone; its drafts; and the last change it has seen."""
 
 _SKILLS = """
 CREATE TABLE skills (
@@ -188,7 +267,7 @@ CREATE TABLE skills (
     UNIQUE (scope_id, name)
 );
 """
-"""What is kept of skills, which are folders: their use. Their versions stand with those of notes."""
+"""How often each skill is used. Skills are folders; their versions are kept with those of notes."""
 
 _UNDONE = """
 CREATE TABLE undone (
@@ -214,8 +293,11 @@ BEGIN
     SELECT NEW.id WHERE NEW.role = 'user' AND NEW.kind = 'chat' AND NEW.text <> '';
 END;
 """
-"""What was undone and can be brought back. Facts that only undone messages bear out go, and are read out of them anew
-when they are brought back."""
+"""Messages that were undone and can be redone.
+
+Facts that only undone messages support are deleted. They are extracted again when the messages are
+redone.
+"""
 
 _VECTORS = """
 CREATE TABLE message_vectors (
@@ -233,42 +315,47 @@ END;
 """See `core/store/vectors.py`."""
 
 MIGRATIONS: tuple[str, ...] = (
-    f"{_TABLES}{INDEXES}{_FACTS}{FACTS_RANK}\n{_FACTS_VERSION}",
+    _read_script("tables")
+    + CREATE_INDEXES
+    + _read_script("facts")
+    + f"{SET_FACTS_RANK}\n{_FACTS_VERSION}",
     _ORIGINS,
     _FREE_PAGES,
-    # Outbox and inbox know by their keys what a job has handed over; its past runs were shown nowhere.
+    # The keys of outbox and inbox tell which runs a job has delivered. Past runs were never shown.
     "DROP TABLE runs;",
-    _NO_TRIES,
-    # A backfill of a memory service is queued at once.
+    _DROP_LINK_TRIES,
+    # The backfill of a memory service is now queued at once.
     "DROP TABLE pasts;",
-    # Why a prefix missed is said without a digest of what was sent.
+    # The reason of a cache miss is found without a digest of the request.
     "ALTER TABLE calls DROP COLUMN imprint;",
-    _ONE_INDEX,
-    _NO_RAW_UPDATES,
-    # Who is not served any more, and why a job does not run.
-    "ALTER TABLE accounts ADD COLUMN admitted_by TEXT;\nALTER TABLE accounts ADD COLUMN removed_at REAL;\n"
+    _SINGLE_MESSAGE_INDEX,
+    _SET_RAW_UPDATES_ASIDE,
+    # Accounts that lost their access, and the reason why a job is paused.
+    "ALTER TABLE accounts ADD COLUMN admitted_by TEXT;\n"
+    "ALTER TABLE accounts ADD COLUMN removed_at REAL;\n"
     "ALTER TABLE accounts ADD COLUMN is_blocked INTEGER NOT NULL DEFAULT 0;\n"
     "ALTER TABLE jobs ADD COLUMN pause_reason TEXT;\n",
-    # What waits for an answer until somebody is let in.
+    # The message that a stranger sent, which is answered once they are approved.
     "ALTER TABLE pairings ADD COLUMN inbound TEXT;",
-    # Of a room that was the owner's own: what was said there before stays the owner's.
+    # The group was the owner's own in the past. Messages of that time stay the owner's.
     "ALTER TABLE own_rooms ADD COLUMN is_past INTEGER NOT NULL DEFAULT 0;",
-    # `core.store.epoch.KEY`
+    # See `core.store.epoch.JOURNAL_META_KEY`.
     "INSERT INTO state_meta (key, value) VALUES ('erasure_key', lower(hex(randomblob(32))));",
-    _WHO_ASKED,
-    # `messages_by_session` answers as fast, and each message was written into both.
+    _CALL_ACCOUNTS,
+    # The index `messages_by_session` is as fast, and every message was written into both.
     "DROP INDEX IF EXISTS messages_shown;",
-    # What a model says to itself, on behalf of a session.
+    # Sessions in which the model works on a delegated task.
     "ALTER TABLE sessions ADD COLUMN is_delegated INTEGER NOT NULL DEFAULT 0;\n"
     "CREATE INDEX sessions_delegated ON sessions (is_delegated) WHERE is_delegated;",
-    HASH_SIZE,
+    SET_HASH_SIZE,
     _CURATED_NOTES,
     _SKILLS,
-    # What a message answers; who finds by the platform's id what the assistant said.
+    # The message that is quoted, and an index by the platform ids of answers.
     "ALTER TABLE messages ADD COLUMN quoted TEXT;\n"
     "CREATE INDEX messages_posted ON messages (address_id, posted_id) WHERE posted_id IS NOT NULL;",
     _UNDONE,
-    # The first exchange of a conversation, which stays when it is compressed.
-    "ALTER TABLE sessions ADD COLUMN head_from INTEGER;\nALTER TABLE sessions ADD COLUMN head_until INTEGER;",
+    # The first exchange of a conversation, which a compression keeps.
+    "ALTER TABLE sessions ADD COLUMN head_from INTEGER;\n"
+    "ALTER TABLE sessions ADD COLUMN head_until INTEGER;",
     _VECTORS,
 )

@@ -1,7 +1,7 @@
--- The tables of state.db as schema 1 drew them. A released migration is never edited: what changes is the next one in
--- schema.py. Times are REAL seconds since 1970 UTC; text indexes and facts are drawn beside this file.
+-- The tables of state.db in schema 1. A released migration is never edited; changes are in schema.py. Times are REAL
+-- seconds since 1970 UTC. The text indexes and facts have files of their own.
 
--- Who may see what: scopes, moved rooms, people with their accounts, pairing codes.
+-- Visibility: scopes, groups with a new id, people with their accounts, pairing codes.
 
 CREATE TABLE state_meta (
     key TEXT PRIMARY KEY,
@@ -48,7 +48,7 @@ CREATE TABLE pairings (
     used_at REAL
 ) WITHOUT ROWID;
 
--- What was said: addresses, sessions, messages.
+-- Conversations: addresses, sessions, messages.
 
 CREATE TABLE addresses (
     id INTEGER PRIMARY KEY,
@@ -107,7 +107,7 @@ CREATE TABLE messages (
 CREATE INDEX messages_by_session ON messages (session_id, id);
 CREATE UNIQUE INDEX messages_external ON messages (address_id, external_id) WHERE external_id IS NOT NULL;
 
--- What comes in and what must leave. `lane` is an address, `parcel` the key of an outbox item.
+-- Inbox and outbox. `lane` is the key of an address, `parcel` the key of an outbox item.
 
 CREATE TABLE raw_updates (
     platform TEXT NOT NULL,
@@ -201,7 +201,7 @@ CREATE TABLE runs (
     PRIMARY KEY (job_id, due_at)
 ) WITHOUT ROWID;
 
--- The history of curated notes, and what waits for a yes.
+-- The history of curated notes, and changes that wait for a confirmation.
 
 CREATE TABLE notes (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -236,8 +236,8 @@ CREATE TABLE pending_notes (
 );
 CREATE INDEX pending_notes_by_scope ON pending_notes (scope_id, id);
 
--- Linking accounts: offers under a code, of which only a digest is stored, and tries that were wrong. `token` is what
--- a yes names a claimed one by; nobody is shown it. `partings` says whose accounts were parted.
+-- Linking accounts: offers with the digest of their code, and wrong attempts. A confirmation names a claimed offer by
+-- `token`, which is never shown. `partings` lists accounts that were unlinked.
 
 CREATE TABLE links (
     id INTEGER PRIMARY KEY,
@@ -270,14 +270,14 @@ CREATE TABLE partings (
     scopes TEXT NOT NULL
 );
 
--- Which addresses are incognito, and since when.
+-- Addresses that are incognito, and since when.
 
 CREATE TABLE veils (
     address_id INTEGER PRIMARY KEY REFERENCES addresses (id),
     at REAL NOT NULL
 );
 
--- What is being erased: lists of ids, never words; and room for zeros where erased words lay.
+-- Running erasures: lists of ids, never words. `zeros` overwrites the pages of erased words.
 
 CREATE TABLE erasures (
     id TEXT PRIMARY KEY,
@@ -296,7 +296,7 @@ CREATE TABLE zeros (
     zeros BLOB NOT NULL
 );
 
--- Model calls that were paid for, and what has happened to a session's prefix since its last one.
+-- Model calls with their cost, and what has changed the prefix of a session since its last call.
 
 CREATE TABLE calls (
     id INTEGER PRIMARY KEY,
@@ -323,7 +323,7 @@ CREATE TABLE disturbances (
     cause TEXT NOT NULL
 );
 
--- How far memory services are synced, by ids, and what of the past is still to be synced.
+-- The last message that each memory service has received, and the past messages that it still lacks.
 
 CREATE TABLE told (
     provider TEXT NOT NULL,

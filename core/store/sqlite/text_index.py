@@ -1,514 +1,697 @@
-"""What the text indexes answer within one transaction: messages for a plan, chunks for terms, words that were said.
+"""Searches the text indexes over messages, chunks and facts, within one transaction.
 
-Scope and filters stand in the WHERE of every statement, before any limit. Messages come lazily, as ids and scores only.
+Scope and filters are part of every statement and apply before any limit. Messages are yielded
+lazily, as ids and scores.
 """
 
 from __future__ import annotations
 
-import sys
 from bisect import bisect_right
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import accumulate, chain, islice
-from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 from core.store.query import (
     DEFAULT_ROLES,
     CandidateMessage,
     Clause,
     MessageMatch,
+    Phrase,
     SearchPlan,
     SearchQuery,
+    TextKind,
 )
-from core.store.rows import DELEGATED, Connection, bounded, clean, meta, scope_parameter, timestamp, visible
-from core.store.sqlite.schema import SHOWN, STALE, day_of, in_list, list_value, scoped
-from core.text.normalize import SCOPE, VERSION, bare, is_unspaced
-from core.text.terms import is_of_oneself, is_question, name_terms, terms_of
+from core.store.rows import (
+    DELEGATED_SESSION_IDS,
+    Connection,
+    clean,
+    int64_or_zero,
+    to_timestamp,
+)
+from core.store.sqlite.schema import (
+    IS_SHOWN,
+    encode_list,
+    in_list,
+    last_chunked_id,
+    scoped_term,
+)
+from core.store.visibility import scope_parameter, visible
+from core.text.normalize import SCOPE_MARKER, comparison_form, is_unspaced
+from core.text.terms import is_about_self, message_terms
 
-Terms: TypeAlias = tuple[str, ...]
-Choice: TypeAlias = tuple[Mapping[str, int], Sequence[str]]
-"""A chunk is chosen by a leading term (given with its frequency); lending ones only rank it."""
+# --- Limits ---
 
-SHORT_CHARS, LONG_CHARS = 500, 1_500_000
-"""The terms of 1,000 texts up to the first are remembered, 1 MB as people write, and those of longer ones up to the
-second in all, 3 MB; of both up to 30 MB if all is Chinese and as long as that."""
-VALUE_CHARS = 200
-"""A title or a name is compared by so much of it; folding can make eighteen characters of one."""
-FEW_SHARE = 0.2
-NEWEST, NEWEST_UNSPACED = 4_000, 300
-"""What matches more often is ranked among the newest so many first, and what is older only where these do not give
-enough: to rank all is what costs. A word of a script without spaces is common sooner."""
-SESSIONS_LOOKED_AT = 1_000
-"""Where there are no words, the latest messages are looked for in so many sessions."""
-CHUNKS_READ, CHUNKS_FOR_A_TURN = 40, 10
-"""Few passages are wanted for a turn: 78.3 / 93.8 at hit@1 / hit@5 of LoCoMo, with 40 chunks 78.2 / 93.9."""
+NEWEST_RANKED = 4_000
+"""If a query matches more messages, the newest of them are ranked first.
+
+Older ones follow only if these don't give enough, because ranking is the cost of a search.
+"""
+NEWEST_UNSPACED_RANKED = 300
+"""The same for words of scripts without spaces, which become common sooner."""
+SMALL_SHARE = 0.2
+"""If the scopes of a query have a smaller share of all chunks, their names are searched too."""
+MAX_LATEST_SESSIONS = 1_000
+"""The latest messages are looked for in so many sessions."""
+MAX_CHUNKS = 40
+MAX_CHUNKS_FOR_TURN = 10
+"""A turn needs few passages: 78.3 / 93.8 at hit@1 / hit@5 of LoCoMo; 40 chunks give 78.2 / 93.9."""
 RANKED_CHUNKS = 3_000
 LINEAGES_READ = 12
-DATED_CHUNKS, DATED = 200, 2
-"""Of the best so many chunks, those of the time that the question names count so much more when conversations are
-chosen: +0.7 / +2.4 at hit@1 / hit@5 on phone notes, 0 / +0.5 on chats in one store."""
-VECTORS_AT_ONCE = 512
+"""The number of lineages whose messages are read at once."""
+MAX_BOOSTED_CHUNKS = 200
+PERIOD_BOOST = 2
+"""Of the best chunks, those of the period that the query names count this much more.
+
+This is worth +0.7 / +2.4 at hit@1 / hit@5 on phone notes, and 0 / +0.5 on chats in one store.
+"""
 TAIL_MESSAGES = 256
-"""What is in no chunk yet is read at search, up to this many messages."""
+"""Up to so many messages that aren't part of a chunk yet are read directly."""
+VECTORS_AT_ONCE = 512
+"""The number of vectors that fit into the cache of the processor."""
+MAX_FILTER_CHARS = 200
+"""A title or name is compared up to this length. Folding can make eighteen characters of one."""
+COMMON_FACT_COUNT = 2_000
+"""A word in more facts than this isn't searched if the query has a rarer one."""
+
+# --- Filters ---
+
+
+class SqlCondition(NamedTuple):
+    """An SQL condition and the values of its parameters."""
+
+    sql: str
+    values: dict[str, Any]
+
 
 _VISIBLE = visible("sessions.scope_id")
-_JOINS = """
-    CROSS JOIN messages ON messages.id = hits.rowid
-    CROSS JOIN sessions ON sessions.id = messages.session_id
-"""
-_OWN = """(messages.role = 'user' AND (
-    sessions.scope_id IN (SELECT id FROM scopes WHERE key IN (SELECT value FROM json_each(:private)))
-    OR addresses.platform || ':' || messages.sender_id IN (SELECT value FROM json_each(:accounts))
+_IS_ASKERS_OWN = f"""(messages.role = 'user' AND (
+    sessions.scope_id IN (SELECT id FROM scopes WHERE {in_list("key", "private")})
+    OR {in_list("addresses.platform || ':' || messages.sender_id", "accounts")}
 ))"""
-_SENDER = "(messages.sender_id = :sender_id OR instr(' ' || bare(messages.sender_name), :sender) > 0)"
-_LINEAGE = f"""(sessions.id = :session OR COALESCE(sessions.root_id, (
+_IS_FROM_SENDER = (
+    "(messages.sender_id = :sender_id OR instr(' ' || bare(messages.sender_name), :sender) > 0)"
+)
+_IS_IN_LINEAGE = f"""(sessions.id = :session OR COALESCE(sessions.root_id, (
     SELECT COALESCE(asking.root_id, asking.id) FROM sessions AS asking
     WHERE asking.id = sessions.parent_id AND sessions.is_delegated AND :has_delegated
 ), sessions.id) = (
-    SELECT COALESCE(own.root_id, own.id) FROM sessions AS own WHERE own.id = :session AND {visible("own.scope_id")}
+    SELECT COALESCE(own.root_id, own.id) FROM sessions AS own
+    WHERE own.id = :session AND {visible("own.scope_id")}
 ))"""
-_ROOT = "COALESCE(sessions.root_id, sessions.id)"
-_FIELDS = f"messages.id, messages.session_id, {_ROOT}"
-_SCOPES = f"""
+
+
+def session_filters(
+    query: SearchQuery, sessions: str = "sessions", addresses: str = "addresses"
+) -> SqlCondition:
+    """The filters on whole sessions, beginning with AND.
+
+    `sessions` and `addresses` are the names of the tables in the statement.
+    """
+    conditions = _session_conditions(query, sessions, addresses)
+    after, before = query.filters.after, query.filters.before
+    if after is not None:
+        conditions.append(
+            SqlCondition(f"{sessions}.last_at >= :after", {"after": to_timestamp(after)})
+        )
+    if before is not None:
+        conditions.append(
+            SqlCondition(f"{sessions}.started_at < :before", {"before": to_timestamp(before)})
+        )
+    return _join_conditions([SqlCondition("", {}), *conditions])
+
+
+def _session_conditions(query: SearchQuery, sessions: str, addresses: str) -> list[SqlCondition]:
+    """The filters that only depend on the session."""
+    filters = query.filters
+    conditions: list[SqlCondition] = []
+    if filters.session_id is None and not filters.has_delegated:
+        conditions.append(SqlCondition(f"{sessions}.id NOT IN ({DELEGATED_SESSION_IDS})", {}))
+    if filters.platforms:
+        is_on_platform = in_list(f"{addresses}.platform", "platforms")
+        conditions.append(
+            SqlCondition(is_on_platform, {"platforms": encode_list(filters.platforms)})
+        )
+    if filters.title:
+        title = comparison_form(clean(filters.title[:MAX_FILTER_CHARS]))
+        conditions.append(
+            SqlCondition(f"instr(bare({sessions}.title), :title) > 0", {"title": title})
+        )
+    return conditions
+
+
+def _message_filters(query: SearchQuery) -> SqlCondition:
+    """All filters of a query, without those it doesn't set, so that a search reads few columns."""
+    filters = query.filters
+    conditions: list[SqlCondition] = []
+    if filters.roles == DEFAULT_ROLES:
+        # A bound list is read from a table of its own, which costs as much as three rows.
+        conditions.append(SqlCondition("messages.role IN ('user', 'assistant')", {}))
+    else:
+        roles = encode_list(filters.roles)
+        conditions.append(SqlCondition(in_list("messages.role", "roles"), {"roles": roles}))
+    conditions += _session_conditions(query, "sessions", "addresses")
+    sender = clean((filters.sender or "")[:MAX_FILTER_CHARS])
+    name = comparison_form(sender).strip()
+    if name:
+        # A name matches at the beginning of a word, so "Ana" isn't found in "Diana". In scripts
+        # without spaces it matches anywhere.
+        beginning = name if is_unspaced(name) else f" {name}"
+        conditions.append(SqlCondition(_IS_FROM_SENDER, {"sender_id": sender, "sender": beginning}))
+    if filters.is_askers_own:
+        conditions.append(_askers_own(query))
+    if filters.after is not None:
+        after = to_timestamp(filters.after)
+        conditions.append(SqlCondition("messages.created_at >= :after", {"after": after}))
+    if filters.before is not None:
+        before = to_timestamp(filters.before)
+        conditions.append(SqlCondition("messages.created_at < :before", {"before": before}))
+    if filters.session_id is not None:
+        lineage = {
+            "session": int64_or_zero(filters.session_id),
+            "has_delegated": filters.has_delegated,
+        }
+        conditions.append(SqlCondition(_IS_IN_LINEAGE, lineage))
+    conditions += _not_hidden(query)
+    return _join_conditions(conditions)
+
+
+def _askers_own(query: SearchQuery) -> SqlCondition:
+    """The condition that the asker sent a message."""
+    private = frozenset(scope for scope in query.scopes if not scope.is_group)
+    accounts = {scope.key.partition(":")[2] for scope in private}
+    if query.asker is not None:
+        accounts.add(query.asker.key)
+    values = {
+        "private": scope_parameter(private),
+        "accounts": encode_list(sorted(map(clean, accounts))),
+    }
+    return SqlCondition(_IS_ASKERS_OWN, values)
+
+
+def _not_hidden(query: SearchQuery) -> list[SqlCondition]:
+    """The conditions that a message isn't in the model's context, one for each span."""
+    conditions: list[SqlCondition] = []
+    for number, (session_id, first_id, last_id) in enumerate(query.hidden):
+        session, first, last = f"session_{number}", f"first_{number}", f"last_{number}"
+        sql = f"(messages.session_id <> :{session} OR messages.id NOT BETWEEN :{first} AND :{last})"
+        values = {
+            session: int64_or_zero(session_id),
+            first: int64_or_zero(first_id),
+            last: int64_or_zero(last_id),
+        }
+        conditions.append(SqlCondition(sql, values))
+    return conditions
+
+
+def _join_conditions(conditions: Iterable[SqlCondition]) -> SqlCondition:
+    conditions = list(conditions)
+    values: dict[str, Any] = {}
+    for condition in conditions:
+        values |= condition.values
+    return SqlCondition(" AND ".join(condition.sql for condition in conditions), values)
+
+
+def _address_join(*conditions: str) -> str:
+    """The join with addresses, if a condition needs it: it costs a tenth of a search."""
+    if not any("addresses." in condition for condition in conditions):
+        return ""
+    return "CROSS JOIN addresses ON addresses.id = sessions.address_id"
+
+
+# --- Expressions of FTS5 ---
+
+
+def fts_expression(plan: SearchPlan) -> str:
+    """The plan as an expression of FTS5."""
+    alternatives = []
+    for clauses in plan.alternatives:
+        wanted_clauses = [clause for clause in clauses if not clause.is_excluded]
+        expression = f"({_all_phrases(wanted_clauses)})"
+        exclusions = [f"({_all_phrases([clause])})" for clause in clauses if clause.is_excluded]
+        if exclusions:
+            expression = f"({expression} NOT ({' OR '.join(exclusions)}))"
+        alternatives.append(expression)
+    return " OR ".join(alternatives)
+
+
+def _all_phrases(clauses: Iterable[Clause]) -> str:
+    """The expression that a message has all phrases of the clauses."""
+    phrases: list[str] = []
+    for clause in clauses:
+        phrases += map(_phrase_expression, clause.phrases)
+    return " AND ".join(phrases)
+
+
+def _phrase_expression(phrase: Phrase) -> str:
+    """Any text of a phrase. Texts are quoted, so FTS5 never reads them as syntax."""
+    star = "*" if phrase.is_prefix else ""
+    texts = ['"' + text.replace('"', '""') + f'"{star}' for text in phrase.texts]
+    return texts[0] if len(texts) == 1 else f"({' OR '.join(texts)})"
+
+
+def _has_unspaced(plan: SearchPlan) -> bool:
+    """Whether the plan searches for a word of a script without spaces."""
+    for clause in chain.from_iterable(plan.alternatives):
+        for phrase in clause.phrases:
+            if any(map(is_unspaced, phrase.texts)):
+                return True
+    return False
+
+
+# --- Searching messages and chunks ---
+
+_ROOT_ID = "COALESCE(sessions.root_id, sessions.id)"
+_MATCH = f"messages.id, messages.session_id, {_ROOT_ID}"
+_SCOPE_SIZES = f"""
     SELECT scopes.id, (SELECT chunks FROM chunk_counts WHERE scope_id = scopes.id),
         (SELECT COALESCE(MAX(id), 0) FROM chunks)
     FROM scopes WHERE {visible("scopes.id")}
 """
-_FREQUENCIES = """
+_TERM_FREQUENCIES = """
     SELECT chunk_vocabulary.term, chunk_vocabulary.doc
     FROM json_each(:terms) CROSS JOIN chunk_vocabulary ON chunk_vocabulary.term = json_each.value
 """
-EPOCH = date(1970, 1, 1).toordinal()
-_CANDIDATE_TEXT = "messages.text, messages.sender_name, messages.created_at"
-
-VERSION_KEY = "index_version"
-UNTIL = "chunked_until"
-"""Key of `state_meta`: the last message that chunks have taken in."""
-_FRESH = """
-SELECT 1 FROM state_meta WHERE key = :key AND value = :version AND NOT EXISTS (
-    SELECT 1 FROM state_meta WHERE key = :stale
-)
-"""
+_NEXT_CHUNK_PLACE = """(
+    SELECT COALESCE(MAX(place), -1) + 1 FROM chunks WHERE chunks.session_id = messages.session_id
+)"""
+_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+_DAY_S = 86_400
 
 
-def is_stale(connection: Connection) -> bool:
-    """Whether the indexes are known not to hold what the messages say."""
-    values = {"stale": STALE, "key": VERSION_KEY, "version": str(VERSION)}
-    return connection.execute(_FRESH, values).fetchone() is None
+class ChunkChoice(NamedTuple):
+    """The terms by which chunks are chosen."""
+
+    # Terms with their frequencies. A chunk needs at least one.
+    leading: Mapping[str, int]
+    # Terms that only raise the rank of a chunk.
+    lending: Sequence[str]
 
 
-def until(connection: Connection) -> int:
-    return int(meta(connection, UNTIL) or 0)
+class RankedChunk(NamedTuple):
+    """A chunk that has a term of the query."""
+
+    chunk_id: int
+    root_id: int
+    # bm25: lower is better.
+    score: float
+    # The time of its first message, in seconds since 1970.
+    started_at: float
+
+
+class _ScopeSizes(NamedTuple):
+    """How much the scopes of a query hold."""
+
+    scope_ids: list[int]
+    chunk_count: int
+    # The approximate number of chunks in all scopes.
+    total_chunk_count: int
 
 
 class TextIndex:
-    """The indexes as `query` may see them. Raises sqlite3.DatabaseError where one is damaged."""
+    """The text indexes as one query may see them.
+
+    Methods raise sqlite3.DatabaseError if an index is damaged.
+    """
 
     def __init__(self, connection: Connection, query: SearchQuery) -> None:
         self._connection = connection
         self._query = query
-        self._conditions, self._parameters = _filters(query)  # beside `_VISIBLE`, which stands in every statement
+        # Every statement contains `_VISIBLE`, too.
+        self._filters, self._parameters = _message_filters(query)
         self._parameters["scopes"] = scope_parameter(query.scopes)
-        self._held: set[str] = set()  # terms with their scopes that were counted in chunks
-        self._places = _places(self._conditions)
+        self._address_join = _address_join(self._filters)
+        # Scoped terms that occur in a chunk, as far as they were counted.
+        self._known_terms: set[str] = set()
 
-    def find(self, plan: SearchPlan) -> Iterator[MessageMatch]:
-        """The messages of a plan, best first, lazily."""
+    def find_messages(self, plan: SearchPlan) -> Iterator[MessageMatch]:
+        """The messages that a plan finds, best first, read lazily."""
         if not plan.alternatives:
             return
-        # Where the scopes hold little of the store, tied to the words that name them; else asking for these costs more.
-        scopes, chunks, all_chunks = self._sizes
-        expression = expression_of(plan)
-        if scopes and chunks < FEW_SHARE * all_chunks:
-            names = " OR ".join(f'"{SCOPE}{scope}"' for scope in scopes)
+        expression = fts_expression(plan)
+        sizes = self._sizes
+        if sizes.scope_ids and sizes.chunk_count < SMALL_SHARE * sizes.total_chunk_count:
+            # Searching the words that name the scopes pays only if they have few messages.
+            names = " OR ".join(f'"{SCOPE_MARKER}{scope_id}"' for scope_id in sizes.scope_ids)
             expression = f"({expression}) AND ({names})"
-        clauses = chain.from_iterable(plan.alternatives)
-        is_unspaced_asked = any(is_unspaced(text) for one in clauses for phrase in one.phrases for text in phrase.texts)
-        yield from self._ranked(expression, NEWEST_UNSPACED if is_unspaced_asked else NEWEST)
+        limit = NEWEST_UNSPACED_RANKED if _has_unspaced(plan) else NEWEST_RANKED
+        yield from self._rank_messages(expression, limit)
 
-    def latest(self, most: int) -> Iterator[MessageMatch]:
-        """Without words: what the filters let through, the newest, at most so many a session."""
-        narrowed, wanted = session_filters(self._query)
-        lineage = "" if self._query.session is None else f"AND {_LINEAGE}"
-        for session in self._connection.execute(
-            f"""
-            SELECT sessions.id FROM sessions CROSS JOIN addresses ON addresses.id = sessions.address_id
-            WHERE {_VISIBLE} {narrowed} {lineage}
-            ORDER BY sessions.last_at DESC LIMIT {SESSIONS_LOOKED_AT}
-            """,
-            {**self._parameters, **wanted},
-        ).fetchall():
-            yield from self._matches(
-                f"""
-                SELECT {_FIELDS}, 0.0 FROM messages
-                CROSS JOIN sessions ON sessions.id = messages.session_id {self._places}
-                WHERE messages.session_id = :place AND messages.kind = 'chat' AND messages.text <> ''
-                    AND {_VISIBLE} AND {self._conditions}
-                ORDER BY messages.id DESC LIMIT :most
-                """,
-                {**self._parameters, "place": session[0], "most": most},
+    def _rank_messages(self, expression: str, limit: int) -> Iterator[MessageMatch]:
+        """The newest `limit` messages by rank, then the others by rank.
+
+        They are ranked before anything is joined. Otherwise FTS5 computes each rank twice.
+        """
+        matching = "FROM messages_fts WHERE messages_fts MATCH :expression"
+        select = f"SELECT rowid AS id, rank AS score {matching}"
+        parameters = {**self._parameters, "expression": expression, "limit": limit}
+        newest = self._select_ranked(f"{select} ORDER BY rowid DESC LIMIT :limit")
+        # If the filters let no row through, there may still be older ones.
+        ranked_count = limit
+        for row in self._connection.execute(newest, parameters):
+            ranked_count = row[4]
+            yield MessageMatch(*row[:4])
+        if ranked_count < limit:
+            return
+        newest_older = self._connection.execute(
+            f"SELECT rowid {matching} ORDER BY rowid DESC LIMIT 1 OFFSET :limit", parameters
+        ).fetchone()
+        if newest_older is not None:
+            older = self._select_ranked(f"{select} AND rowid <= :newest_older LIMIT -1")
+            yield from self._matches(older, {**parameters, "newest_older": newest_older[0]})
+
+    def _select_ranked(self, ranking: str) -> str:
+        """The matches among the rows of `ranking`, a statement, and the number of its rows.
+
+        With a LIMIT, even of -1, a subquery keeps its order.
+        """
+        return f"""
+            WITH hits (rowid, score) AS MATERIALIZED (
+                SELECT id, score FROM ({ranking}) ORDER BY score, id DESC LIMIT -1
             )
+            SELECT {_MATCH}, -hits.score, (SELECT COUNT(*) FROM hits)
+            FROM hits CROSS JOIN messages ON messages.id = hits.rowid
+            CROSS JOIN sessions ON sessions.id = messages.session_id {self._address_join}
+            WHERE {_VISIBLE} AND {self._filters}
+        """
 
-    def vectors(self, model: str, size_bytes: int) -> Iterator[tuple[list[MessageMatch], bytes]]:
-        """Messages with a vector of the model, unscored, and the vectors one behind the other: some at once, which stay
-        in the processor's cache."""
+    def latest_messages(self, limit_per_session: int) -> Iterator[MessageMatch]:
+        """The latest messages of the latest sessions, for a query without words."""
+        filters, values = session_filters(self._query)
+        in_lineage = "" if self._query.filters.session_id is None else f"AND {_IS_IN_LINEAGE}"
+        sessions = self._connection.execute(
+            f"""
+            SELECT sessions.id FROM sessions
+            CROSS JOIN addresses ON addresses.id = sessions.address_id
+            WHERE {_VISIBLE} {filters} {in_lineage}
+            ORDER BY sessions.last_at DESC LIMIT {MAX_LATEST_SESSIONS}
+            """,
+            {**self._parameters, **values},
+        ).fetchall()
+        statement = f"""
+            SELECT {_MATCH}, 0.0 FROM messages
+            CROSS JOIN sessions ON sessions.id = messages.session_id {self._address_join}
+            WHERE messages.session_id = :latest AND messages.kind = 'chat'
+                AND messages.text <> '' AND {_VISIBLE} AND {self._filters}
+            ORDER BY messages.id DESC LIMIT :limit
+        """
+        for session in sessions:
+            parameters = {**self._parameters, "latest": session[0], "limit": limit_per_session}
+            yield from self._matches(statement, parameters)
+
+    def iter_vectors(
+        self, model: str, size_bytes: int
+    ) -> Iterator[tuple[list[MessageMatch], bytes]]:
+        """Messages with a vector of a model, unscored, and the bytes of their vectors, joined.
+
+        They come in batches that fit into the cache of the processor.
+        """
         cursor = self._connection.execute(
             f"""
-            SELECT {_FIELDS}, message_vectors.vector FROM sessions
+            SELECT {_MATCH}, message_vectors.vector FROM sessions
             CROSS JOIN messages ON messages.session_id = sessions.id
-            CROSS JOIN message_vectors ON message_vectors.message_id = messages.id {self._places}
-            WHERE message_vectors.model = :model AND length(message_vectors.vector) = :size_bytes AND {SHOWN}
-                AND {_VISIBLE} AND {self._conditions}
+            CROSS JOIN message_vectors ON message_vectors.message_id = messages.id
+            {self._address_join}
+            WHERE message_vectors.model = :model AND length(message_vectors.vector) = :size_bytes
+                AND {IS_SHOWN} AND {_VISIBLE} AND {self._filters}
             """,
             {**self._parameters, "model": model, "size_bytes": size_bytes},
         )
         while rows := cursor.fetchmany(VECTORS_AT_ONCE):
-            yield (
-                [MessageMatch(id_, session, root, 0.0) for id_, session, root, _ in rows],
-                b"".join(row[3] for row in rows),
-            )
+            matches = [MessageMatch(id_, session, root, 0.0) for id_, session, root, _ in rows]
+            yield matches, b"".join(row[3] for row in rows)
 
-    def among(self, ids: Sequence[int]) -> list[MessageMatch]:
-        """Those of the messages that are still there and that the query may see and wants, in this order."""
-        statement = f"""
-            SELECT {_FIELDS}, 0.0 FROM json_each(:ids) CROSS JOIN messages ON messages.id = json_each.value
-            CROSS JOIN sessions ON sessions.id = messages.session_id {self._places}
-            WHERE {SHOWN} AND {_VISIBLE} AND {self._conditions} ORDER BY json_each.key
+    def filter_visible(self, ids: Sequence[int]) -> list[MessageMatch]:
+        """Return the messages among `ids` that exist and that the query may see, in their order.
+
+        Only messages that pass the filters of the query are returned.
         """
-        return list(self._matches(statement, {**self._parameters, "ids": list_value(ids)}))
+        statement = f"""
+            SELECT {_MATCH}, 0.0
+            FROM json_each(:ids) CROSS JOIN messages ON messages.id = json_each.value
+            CROSS JOIN sessions ON sessions.id = messages.session_id {self._address_join}
+            WHERE {IS_SHOWN} AND {_VISIBLE} AND {self._filters} ORDER BY json_each.key
+        """
+        return list(self._matches(statement, {**self._parameters, "ids": encode_list(ids)}))
 
     def _matches(self, statement: str, parameters: Mapping[str, Any]) -> Iterator[MessageMatch]:
         return (MessageMatch(*row[:4]) for row in self._connection.execute(statement, parameters))
 
+    # --- Term frequencies ---
+
     @cached_property
-    def _sizes(self) -> tuple[list[int], int, int]:
-        """The numbers of the query's scopes, how many chunks these have, and about how many there are."""
-        rows = self._connection.execute(_SCOPES, {"scopes": self._parameters["scopes"]}).fetchall()
-        return [row[0] for row in rows], sum(row[1] or 0 for row in rows), rows[0][2] if rows else 0
-
-    @property
-    def chunks(self) -> int:
-        """How many chunks the query may see."""
-        return self._sizes[1]
-
-    def frequencies(self, terms: Iterable[str], most_scopes: int | None = None) -> dict[str, int]:
-        """In how many chunks that the query may see, or of so many of its scopes, each of the terms stands."""
-        found = dict.fromkeys(terms, 0)
-        known = {scoped(scope, term): term for term in found for scope in self._sizes[0][:most_scopes]}
-        if known:
-            for term, number in self._connection.execute(_FREQUENCIES, {"terms": list_value(known)}):
-                found[known[term]] += number
-                self._held.add(term)
-        return found
-
-    def _any_of(self, terms: Iterable[str]) -> str:
-        """Only where a term stands: to look up each that a scope has not costs as much as one that it has."""
-        return " OR ".join(
-            f'"{one}"' for scope in self._sizes[0] for term in terms if (one := scoped(scope, term)) in self._held
+    def _sizes(self) -> _ScopeSizes:
+        values = {"scopes": self._parameters["scopes"]}
+        rows = self._connection.execute(_SCOPE_SIZES, values).fetchall()
+        return _ScopeSizes(
+            scope_ids=[row[0] for row in rows],
+            chunk_count=sum(row[1] or 0 for row in rows),
+            total_chunk_count=rows[0][2] if rows else 0,
         )
 
+    @property
+    def chunk_count(self) -> int:
+        """The number of chunks that the query may see."""
+        return self._sizes.chunk_count
+
+    def chunk_frequencies(
+        self, terms: Iterable[str], max_scopes: int | None = None
+    ) -> dict[str, int]:
+        """The number of chunks with each term that the query may see.
+
+        If `max_scopes` is given, only so many of its scopes are counted.
+        """
+        frequencies = dict.fromkeys(terms, 0)
+        terms_by_scoped: dict[str, str] = {}
+        for term in frequencies:
+            for scope_id in self._sizes.scope_ids[:max_scopes]:
+                terms_by_scoped[scoped_term(scope_id, term)] = term
+        if terms_by_scoped:
+            values = {"terms": encode_list(terms_by_scoped)}
+            for index_term, count in self._connection.execute(_TERM_FREQUENCIES, values):
+                frequencies[terms_by_scoped[index_term]] += count
+                self._known_terms.add(index_term)
+        return frequencies
+
+    def _any_of(self, terms: Iterable[str]) -> str:
+        """The expression for chunks with any of the terms; empty if no chunk has one.
+
+        Unknown terms are left out, because looking one up costs as much as a known one.
+        """
+        terms = list(terms)
+        quoted_terms: list[str] = []
+        for scope_id in self._sizes.scope_ids:
+            for term in terms:
+                index_term = scoped_term(scope_id, term)
+                if index_term in self._known_terms:
+                    quoted_terms.append(f'"{index_term}"')
+        return " OR ".join(quoted_terms)
+
     @cached_property
-    def latest_terms(self) -> Counter[str]:
-        """The terms of what is in no chunk yet, of who said it and when, and how often each was said."""
-        return Counter(chain.from_iterable((*one.terms, *one.name, *one.day) for _, one in self._tail))
+    def unchunked_term_counts(self) -> Counter[str]:
+        """How often each term occurs in messages that aren't part of a chunk yet.
 
-    def candidates(self, choices: Iterable[Choice], part: int = 0) -> dict[int, list[CandidateMessage]]:
-        """By lineage, messages of the best chunks and of none yet: those of the first choice, then those of the next.
-        `part` 1 is the next lineages, so that no page changes the order of one before it."""
-        chosen: list[int] = []
-        parts: dict[int, int] = {}
-        read = CHUNKS_FOR_A_TURN if self._query.is_turn else CHUNKS_READ
-        ranked = chain.from_iterable(map(self._chunks_of, choices))
-        for place, (chunk_id, root) in enumerate(islice(ranked, (part + 1) * read)):
-            if parts.setdefault(root, max(len(parts) // LINEAGES_READ, place // read)) == part:
-                chosen.append(chunk_id)
-        found = [*map(_candidate, self._of_chunks(chosen)), *(self._tail if part == 0 else ())]
+        The terms of senders' names and of days count too.
+        """
+        counts: Counter[str] = Counter()
+        for _, message in self._tail:
+            counts.update(message.terms)
+            counts.update(message.name_terms)
+            counts.update(message.day_terms)
+        return counts
+
+    # --- Candidates for ranking ---
+
+    def load_candidates(
+        self, choices: Iterable[ChunkChoice], part: int = 0
+    ) -> dict[int, list[CandidateMessage]]:
+        """The messages of the best chunks, by lineage.
+
+        The chunks of the first choice come before those of the second. Part 0 also has the messages
+        that aren't part of a chunk yet. Each further `part` has the next lineages, so that a later
+        page doesn't change the order of the earlier ones.
+        """
+        messages = list(map(_read_candidate, self._select_chunks(self._chunk_ids(choices, part))))
+        if part == 0:
+            messages += self._tail
         lineages: dict[int, dict[int, CandidateMessage]] = {}
-        for root, message in found:
-            lineages.setdefault(root, {})[message.message_id] = message
-        return {
-            root: sorted(messages.values())
-            for root, messages in lineages.items()
-            if any(message.is_wanted for message in messages.values())
-        }
+        for root_id, message in messages:
+            lineages.setdefault(root_id, {})[message.message_id] = message
+        candidates: dict[int, list[CandidateMessage]] = {}
+        for root_id, by_id in lineages.items():
+            if any(message.is_candidate for message in by_id.values()):
+                candidates[root_id] = sorted(by_id.values())
+        return candidates
 
-    def _chunks_of(self, choice: Choice) -> Iterator[tuple[int, int]]:
-        """`best_chunks`, of which those of the time that the query names go before."""
-        leading, lending = choice
-        expression = self._any_of(leading)
+    def _chunk_ids(self, choices: Iterable[ChunkChoice], part: int) -> list[int]:
+        """The chunks of one part. All chunks of a lineage belong to the part of its best chunk."""
+        is_turn = self._query.kind is TextKind.TURN
+        limit = MAX_CHUNKS_FOR_TURN if is_turn else MAX_CHUNKS
+        chunks = chain.from_iterable(map(self._choose_chunks, choices))
+        parts: dict[int, int] = {}
+        chunk_ids: list[int] = []
+        for place, chunk in enumerate(islice(chunks, (part + 1) * limit)):
+            if chunk.root_id not in parts:
+                parts[chunk.root_id] = max(len(parts) // LINEAGES_READ, place // limit)
+            if parts[chunk.root_id] == part:
+                chunk_ids.append(chunk.chunk_id)
+        return chunk_ids
+
+    def _choose_chunks(self, choice: ChunkChoice) -> Iterator[RankedChunk]:
+        """The chunks of one choice, best first. Those of a period that the query names rise."""
+        expression = self._any_of(choice.leading)
         if not expression:
             return iter(())
-        if also := self._any_of(lending):
-            expression = f"({expression}) AND ({expression} OR {also})"
-        ranked = self.best_chunks(expression, sum(leading.values()))
-        if periods := sorted(self._query.periods):
-            begins, ends = zip(*periods, strict=True)
-            ends = tuple(accumulate(ends, max))  # of those that have begun, the latest
+        lending = self._any_of(choice.lending)
+        if lending:
+            expression = f"({expression}) AND ({expression} OR {lending})"
+        chunks = self.best_chunks(expression, sum(choice.leading.values()))
+        if not self._query.periods:
+            return chunks
+        best = sorted(islice(chunks, MAX_BOOSTED_CHUNKS), key=self._boosted_score)
+        return chain(best, chunks)
 
-            def score(one: tuple[int, int, float, float]) -> float:
-                day = EPOCH + int(one[3] // 86_400)
-                begun = bisect_right(begins, day + 1)
-                return one[2] * (DATED if begun and day - 1 <= ends[begun - 1] else 1)
+    def _boosted_score(self, chunk: RankedChunk) -> float:
+        """The score of a chunk, raised if it is within a day of a period of the query."""
+        begins, latest_ends = self._period_bounds
+        day = _EPOCH_ORDINAL + int(chunk.started_at // _DAY_S)
+        begun_count = bisect_right(begins, day + 1)
+        if begun_count and day - 1 <= latest_ends[begun_count - 1]:
+            return chunk.score * PERIOD_BOOST
+        return chunk.score
 
-            ranked = chain(sorted(islice(ranked, DATED_CHUNKS), key=score), ranked)
-        return ((chunk, root) for chunk, root, *_ in ranked)
+    @cached_property
+    def _period_bounds(self) -> tuple[list[int], list[int]]:
+        """The first days of the query's periods in order, and the latest end up to each of them."""
+        periods = sorted(self._query.periods)
+        begins = [begin for begin, _ in periods]
+        return begins, list(accumulate((end for _, end in periods), max))
 
     def best_chunks(
-        self, expression: str, found: int, most: int = RANKED_CHUNKS
-    ) -> Iterator[tuple[int, int, float, float]]:
-        """Chunks with their lineage, bm25 (less is better) and first moment, best first; beyond `most` the newest come
-        first, because to rank all is what costs."""
-        parameters = {**self._parameters, "expression": expression}
-        split = None
-        if found > most:
-            split = self._connection.execute(
+        self, expression: str, match_count: int, limit: int = RANKED_CHUNKS
+    ) -> Iterator[RankedChunk]:
+        """Chunks that match, best first.
+
+        If there are more than `limit`, the newest ones are ranked first and the others after them,
+        because ranking is the cost of a search.
+        """
+        parameters = {**self._parameters, "expression": expression, "limit": limit, "split": 0}
+        sides = ["> :split"]
+        if match_count > limit:
+            newest_older = self._connection.execute(
                 "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH :expression "
-                "ORDER BY rowid DESC LIMIT 1 OFFSET :most",
-                {**parameters, "most": most},
+                "ORDER BY rowid DESC LIMIT 1 OFFSET :limit",
+                parameters,
             ).fetchone()
-        parameters["split"] = 0 if split is None else split[0]
-        for stretch in ("> :split",) if split is None else ("> :split", "<= :split"):
-            yield from self._connection.execute(
+            if newest_older is not None:
+                parameters["split"] = newest_older[0]
+                sides.append("<= :split")
+        for side in sides:
+            rows = self._connection.execute(
                 f"""
-                SELECT chunks.id, {_ROOT}, chunks_fts.rank,
+                SELECT chunks.id, {_ROOT_ID}, chunks_fts.rank,
                     (SELECT created_at FROM messages WHERE messages.id = chunks.first_id)
                 FROM chunks_fts
                 CROSS JOIN chunks ON chunks.id = chunks_fts.rowid
-                CROSS JOIN sessions ON sessions.id = chunks.session_id {self._places}
-                WHERE chunks_fts MATCH :expression AND chunks_fts.rowid {stretch} AND {_VISIBLE}
+                CROSS JOIN sessions ON sessions.id = chunks.session_id {self._address_join}
+                WHERE chunks_fts MATCH :expression AND chunks_fts.rowid {side} AND {_VISIBLE}
                     AND EXISTS (
                         SELECT 1 FROM messages WHERE messages.session_id = chunks.session_id
-                            AND messages.id BETWEEN chunks.first_id AND chunks.last_id AND {SHOWN}
-                            AND {self._conditions}
+                            AND messages.id BETWEEN chunks.first_id AND chunks.last_id
+                            AND {IS_SHOWN} AND {self._filters}
                     )
                 ORDER BY chunks_fts.rank
                 """,
                 parameters,
             )
+            yield from map(RankedChunk._make, rows)
 
     @cached_property
-    def _is_own(self) -> Filter:
-        """Whether a candidate is of who asks; of none where they do not ask about themselves."""
-        return _own(self._query) if is_of_oneself(self._query.text) else ("0", {})
+    def _is_own(self) -> SqlCondition:
+        """Whether the asker sent a message; never, if the query isn't about the asker."""
+        if is_about_self(self._query.text):
+            return _askers_own(self._query)
+        return SqlCondition("0", {})
 
-    def _of_chunks(self, ids: Sequence[int]) -> Iterable[Any]:
-        own, values = self._is_own
+    def _candidate_columns(self, chunk_place: str) -> str:
+        """The columns that `_read_candidate` reads."""
+        return f"""{_MATCH}, {chunk_place}, messages.text, messages.sender_name,
+            messages.created_at, ({self._filters}), {self._is_own.sql}"""
+
+    def _select_chunks(self, chunk_ids: Sequence[int]) -> Iterable[Any]:
+        """The rows of all messages of the chunks that people may see."""
         return self._connection.execute(
             f"""
-            SELECT {_FIELDS}, chunks.place, {_CANDIDATE_TEXT}, ({self._conditions}) AS is_wanted, {own} AS is_own
+            SELECT {self._candidate_columns("chunks.place")}
             FROM json_each(:ids) CROSS JOIN chunks ON chunks.id = json_each.value
             CROSS JOIN messages ON messages.session_id = chunks.session_id
                 AND messages.id BETWEEN chunks.first_id AND chunks.last_id
-            CROSS JOIN sessions ON sessions.id = messages.session_id {_places(self._conditions, own)}
-            WHERE {SHOWN} AND {_VISIBLE}
+            CROSS JOIN sessions ON sessions.id = messages.session_id
+            {_address_join(self._filters, self._is_own.sql)}
+            WHERE {IS_SHOWN} AND {_VISIBLE}
             """,
-            {**self._parameters, **values, "ids": list_value(ids)},
+            {**self._parameters, **self._is_own.values, "ids": encode_list(chunk_ids)},
         )
 
     @cached_property
     def _tail(self) -> list[tuple[int, CandidateMessage]]:
-        """What is in no chunk yet, with the lineage of each."""
-        own, values = self._is_own
+        """The messages that aren't part of a chunk yet, each with its lineage."""
+        until = last_chunked_id(self._connection)
         rows = self._connection.execute(
             f"""
-            SELECT {_FIELDS},
-                (SELECT COALESCE(MAX(place), -1) + 1 FROM chunks WHERE chunks.session_id = messages.session_id),
-                {_CANDIDATE_TEXT}, ({self._conditions}) AS is_wanted, {own} AS is_own
-            FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id {_places(self._conditions, own)}
-            WHERE messages.id > :until AND {SHOWN} AND {_VISIBLE}
+            SELECT {self._candidate_columns(_NEXT_CHUNK_PLACE)}
+            FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id
+            {_address_join(self._filters, self._is_own.sql)}
+            WHERE messages.id > :until AND {IS_SHOWN} AND {_VISIBLE}
             ORDER BY messages.id DESC LIMIT {TAIL_MESSAGES}
             """,
-            {**self._parameters, **values, "until": until(self._connection)},
+            {**self._parameters, **self._is_own.values, "until": until},
         )
-        return list(map(_candidate, rows))
-
-    def _ranked(self, expression: str, most: int) -> Iterator[MessageMatch]:
-        """The newest by rank, then all else. Ranked before anything is joined, or FTS5 computes ranks twice."""
-        matching = "FROM messages_fts WHERE messages_fts MATCH :expression"
-        ranked = f"SELECT rowid AS id, rank AS score {matching}"
-        number = most
-        parameters = {**self._parameters, "expression": expression, "most": most}
-        for row in self._connection.execute(self._joined(f"{ranked} ORDER BY rowid DESC LIMIT :most"), parameters):
-            number = row[4]
-            yield MessageMatch(*row[:4])
-        if number < most:
-            return
-        split = self._connection.execute(
-            f"SELECT rowid {matching} ORDER BY rowid DESC LIMIT 1 OFFSET :most", parameters
-        ).fetchone()
-        if split is not None:
-            rest = self._joined(f"{ranked} AND rowid <= :split LIMIT -1")
-            yield from self._matches(rest, {**parameters, "split": split[0]})
-
-    def _joined(self, found: str) -> str:
-        """Rows that the conditions let through, and how many were found. A LIMIT, be it none, keeps a subquery's
-        order."""
-        return f"""
-            WITH hits (rowid, score) AS MATERIALIZED (SELECT id, score FROM ({found}) ORDER BY score, id DESC LIMIT -1)
-            SELECT {_FIELDS}, -hits.score, (SELECT COUNT(*) FROM hits)
-            FROM hits {_JOINS} {self._places} WHERE {_VISIBLE} AND {self._conditions}
-        """
+        return list(map(_read_candidate, rows))
 
 
-def _places(*conditions: str) -> str:
-    """The join that conditions on addresses need; to look up the place of each match costs a tenth of a search."""
-    is_placed = any("addresses." in condition for condition in conditions)
-    return "CROSS JOIN addresses ON addresses.id = sessions.address_id" if is_placed else ""
-
-
-def _candidate(row: Sequence[Any]) -> tuple[int, CandidateMessage]:
-    """A row of a statement over candidates: its lineage, and the message."""
-    message_id, session_id, root, place, text, name, at, is_wanted, is_own = row
-    said = (_short if len(text) <= SHORT_CHARS else _long)(text, name, at)
-    day = EPOCH + int(at // 86_400)
-    return root, CandidateMessage(message_id, session_id, place, *said, bool(is_wanted), day, bool(is_own))
-
-
-_Said: TypeAlias = tuple[Terms, Terms, Terms, bool]
-
-
-def _said(text: str, name: str | None, at: float) -> _Said:
-    """Terms of the text, of who said it and when, and whether it is a question. Pairs of unspaced characters are made
-    anew for each text; as one string for all they take a tenth."""
-    return tuple(map(sys.intern, terms_of(text))), name_terms(name or ""), day_of(at), is_question(text)
-
-
-_short = lru_cache(maxsize=1_000)(_said)
-"""Of the latest messages, which are read over and over."""
-
-
-class _Long:
-    """The same of long texts, the latest asked for, by their characters in all; for any thread."""
-
-    def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str | None, float], _Said] = OrderedDict()
-        self._chars = 0
-        self._lock = Lock()
-
-    def __call__(self, text: str, name: str | None, at: float) -> _Said:
-        key = text, name, at
-        with self._lock:
-            if found := self._known.get(key):
-                self._known.move_to_end(key)
-                return found
-        made = _said(*key)
-        with self._lock:
-            self._chars += len(text) * (key not in self._known)
-            self._known[key] = made
-            while self._chars > LONG_CHARS:
-                self._chars -= len(self._known.popitem(last=False)[0][0])
-        return made
-
-
-_long = _Long()
-
-
-Filter = tuple[str, dict[str, Any]]
-"""A condition, and what its parameters are bound to."""
-
-
-def session_filters(query: SearchQuery, sessions: str = "sessions", addresses: str = "addresses") -> Filter:
-    """The filters on whole sessions, to be joined to a WHERE; the tables go by these names."""
-    filters = _place_filters(query, sessions, addresses)
-    if query.after is not None:
-        filters.append((f"{sessions}.last_at >= :after", {"after": timestamp(query.after)}))
-    if query.before is not None:
-        filters.append((f"{sessions}.started_at < :before", {"before": timestamp(query.before)}))
-    return _joined([("", {}), *filters])
-
-
-def _joined(filters: Iterable[Filter]) -> Filter:
-    conditions, values = zip(*filters, strict=True)
-    return " AND ".join(conditions), {name: value for one in values for name, value in one.items()}
-
-
-def _place_filters(query: SearchQuery, sessions: str, addresses: str) -> list[Filter]:
-    filters: list[Filter] = []
-    if query.session is None and not query.has_delegated:
-        filters.append((f"{sessions}.id NOT IN ({DELEGATED})", {}))
-    if query.platforms:
-        filters.append((in_list(f"{addresses}.platform", "platforms"), {"platforms": list_value(query.platforms)}))
-    if query.title:
-        title = bare(clean(query.title[:VALUE_CHARS]))
-        filters.append((f"instr(bare({sessions}.title), :title) > 0", {"title": title}))
-    return filters
-
-
-def _filters(query: SearchQuery) -> Filter:
-    """Only what is asked for, so that a plain search reads little of a row."""
-    filters: list[Filter] = []
-    if query.roles == DEFAULT_ROLES:
-        # To look into a list takes a table of its own, which costs as much as three rows.
-        filters.append(("messages.role IN ('user', 'assistant')", {}))
-    else:
-        filters.append((in_list("messages.role", "roles"), {"roles": list_value(query.roles)}))
-    filters += _place_filters(query, "sessions", "addresses")
-    sender = clean((query.sender or "")[:VALUE_CHARS])
-    if name := bare(sender).strip():
-        # A name begins where a word begins: Ana is not Diana. Names without blanks are found inside of others.
-        filters.append((_SENDER, {"sender_id": sender, "sender": name if is_unspaced(name) else f" {name}"}))
-    if query.is_own:
-        filters.append(_own(query))
-    if query.after is not None:
-        filters.append(("messages.created_at >= :after", {"after": timestamp(query.after)}))
-    if query.before is not None:
-        filters.append(("messages.created_at < :before", {"before": timestamp(query.before)}))
-    if query.session is not None:
-        filters.append((_LINEAGE, {"session": bounded(query.session), "has_delegated": query.has_delegated}))
-    for number, span in enumerate(query.hidden):
-        session, first, last = names = [f"hidden_{part}_{number}" for part in ("session", "first", "last")]
-        is_elsewhere = f"(messages.session_id <> :{session} OR messages.id NOT BETWEEN :{first} AND :{last})"
-        filters.append((is_elsewhere, dict(zip(names, map(bounded, span), strict=True))))
-    return _joined(filters)
-
-
-def _own(query: SearchQuery) -> Filter:
-    """Said by who asks."""
-    private = frozenset(scope for scope in query.scopes if not scope.is_room)
-    accounts = {scope.key.partition(":")[2] for scope in private} | ({query.asker.key} if query.asker else set())
-    return _OWN, {"private": scope_parameter(private), "accounts": list_value(sorted(map(clean, accounts)))}
-
-
-def expression_of(plan: SearchPlan) -> str:
-    """The plan as FTS5 has it."""
-    whole = []
-    for clauses in plan.alternatives:
-        expression = f"({_all_of(clause for clause in clauses if not clause.is_excluded)})"
-        if unwanted := " OR ".join(f"({_all_of([clause])})" for clause in clauses if clause.is_excluded):
-            expression = f"({expression} NOT ({unwanted}))"
-        whole.append(expression)
-    return " OR ".join(whole)
-
-
-def _all_of(clauses: Iterable[Clause]) -> str:
-    """Quoted, so that nothing typed reaches FTS5 as syntax."""
-    phrases: list[str] = []
-    for phrase in chain.from_iterable(clause.phrases for clause in clauses):
-        quoted = ['"' + text.replace('"', '""') + '"' + "*" * phrase.is_prefix for text in phrase.texts]
-        phrases.append(quoted[0] if len(quoted) == 1 else f"({' OR '.join(quoted)})")
-    return " AND ".join(phrases)
-
-
-COMMON = 2_000
-"""A word that is in more facts than this is not looked for where a rarer one is asked too."""
-
-
-def text_scores(connection: Connection, terms: Sequence[str], scope_ids: Sequence[int], limit: int) -> dict[int, float]:
-    """bm25 above 0 by fact id. A word in very many facts counts only where all words are such, then the rarest."""
-    words = [scoped(scope_id, term) for scope_id in scope_ids for term in terms]
-    counted = connection.execute(
-        f"SELECT term, doc FROM facts_vocabulary WHERE {in_list('term', 'words')}", {"words": list_value(words)}
+def _read_candidate(row: Sequence[Any]) -> tuple[int, CandidateMessage]:
+    """The lineage and the message of a row with `TextIndex._candidate_columns`."""
+    message_id, session_id, root_id, place, text, name, created_at, is_candidate, is_own = row
+    day_number = _EPOCH_ORDINAL + int(created_at // _DAY_S)
+    return root_id, CandidateMessage(
+        message_id,
+        session_id,
+        place,
+        *message_terms(text, name or "", day_number),
+        bool(is_candidate),
+        day_number,
+        bool(is_own),
     )
-    found = {row["term"]: row["doc"] for row in counted}
-    chosen = [word for word, count in found.items() if count <= COMMON] or sorted(found, key=found.__getitem__)[:1]
-    if not chosen:
+
+
+# --- Searching facts ---
+
+
+def score_facts(
+    connection: Connection, terms: Sequence[str], scope_ids: Sequence[int], limit: int
+) -> dict[int, float]:
+    """The best facts with any of the terms: the bm25 score of each fact id, above 0.
+
+    Very common terms are left out. If all are, the rarest of them is used.
+    """
+    words = [scoped_term(scope_id, term) for scope_id in scope_ids for term in terms]
+    rows = connection.execute(
+        f"SELECT term, doc FROM facts_vocabulary WHERE {in_list('term', 'words')}",
+        {"words": encode_list(words)},
+    )
+    counts = {row["term"]: row["doc"] for row in rows}
+    chosen_words = [word for word, count in counts.items() if count <= COMMON_FACT_COUNT]
+    if not chosen_words:
+        chosen_words = sorted(counts, key=counts.__getitem__)[:1]
+    if not chosen_words:
         return {}
-    ranked = connection.execute(
-        "SELECT rowid AS id, rank AS score FROM facts_fts WHERE facts_fts MATCH :words ORDER BY rank LIMIT :limit",
-        {"words": " OR ".join(f'"{word}"' for word in chosen), "limit": limit},
+    rows = connection.execute(
+        "SELECT rowid AS id, rank AS score FROM facts_fts WHERE facts_fts MATCH :words "
+        "ORDER BY rank LIMIT :limit",
+        {"words": " OR ".join(f'"{word}"' for word in chosen_words), "limit": limit},
     )
-    # A word that is in over half of all facts has a negative weight in FTS5's bm25; it still counts a little.
-    return {row["id"]: max(1e-6, -row["score"]) for row in ranked}
+    # FTS5 gives a word that is in over half of all facts a negative weight. It still counts here.
+    return {row["id"]: max(1e-6, -row["score"]) for row in rows}

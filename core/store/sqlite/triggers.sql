@@ -1,16 +1,17 @@
--- How the index over messages follows them. The view gives exactly what is indexed, because FTS5 needs that to delete.
+-- Triggers that keep the index over messages up to date. The view returns exactly the indexed text, because FTS5 needs
+-- it to delete a row.
 CREATE VIEW messages_words AS
 SELECT messages.id AS id, indexed_words(messages.text) AS text, indexed_words(messages.tools) AS tools,
     '$scope' || sessions.scope_id AS scope
 FROM messages JOIN sessions ON sessions.id = messages.session_id
 WHERE messages.kind = 'chat';
 
--- While index_stale is set the triggers rest.
+-- While index_stale is set, these triggers do nothing.
 CREATE TRIGGER messages_indexed AFTER INSERT ON messages WHEN NEW.kind = 'chat' AND NOT EXISTS (SELECT 1 FROM state_meta WHERE key = 'index_stale')
 BEGIN
     INSERT INTO messages_fts (rowid, text, tools, scope) SELECT id, text, tools, scope FROM messages_words WHERE id = NEW.id;
 END;
--- Before a message changes or goes, it leaves the indexes, and its chunk waits to be indexed again.
+-- Before a message is changed or deleted, it leaves the indexes, and its chunk is marked to be indexed again.
 CREATE TRIGGER messages_unindexed BEFORE DELETE ON messages WHEN OLD.kind = 'chat' AND NOT EXISTS (SELECT 1 FROM state_meta WHERE key = 'index_stale')
 BEGIN
     INSERT INTO messages_fts (messages_fts, rowid, text, tools, scope) SELECT 'delete', id, text, tools, scope FROM messages_words WHERE id = OLD.id;
@@ -35,7 +36,7 @@ CREATE TRIGGER messages_changed AFTER UPDATE OF text, tools, kind ON messages WH
 BEGIN
     INSERT INTO messages_fts (rowid, text, tools, scope) SELECT id, text, tools, scope FROM messages_words WHERE id = NEW.id;
 END;
--- A change during a rebuild begins it anew.
+-- A change during a rebuild restarts it.
 CREATE TRIGGER messages_changed_in_rebuild AFTER UPDATE OF text, tools, kind ON messages WHEN EXISTS (SELECT 1 FROM state_meta WHERE key = 'index_cursor')
 BEGIN
     DELETE FROM state_meta WHERE key = 'index_cursor';

@@ -1,4 +1,5 @@
-"""What the tests of the Discord adapter share: the inbox of a real state.db, and a router that looks on."""
+"""What the tests of the Discord adapter share: the inbox of a real state.db, and a router that
+looks on."""
 
 from __future__ import annotations
 

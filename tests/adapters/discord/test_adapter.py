@@ -1,4 +1,5 @@
-"""What comes in from Discord: the real client library against the loopback double, places, people, texts."""
+"""What comes in from Discord: the real client library against the loopback double, places, people,
+texts."""
 
 from __future__ import annotations
 
@@ -39,14 +40,24 @@ async def test_a_direct_message_is_the_persons_own_scope_and_is_answered(
         inbound = router.seen[0]
         assert inbound.scope == Scope.account("discord", ana)
         assert inbound.address == Address(platform="discord", chat_id=channel)
-        assert (inbound.kind, inbound.text, inbound.message_id) == ("message", "Good morning", message_id)
-        assert (inbound.sender.id, inbound.sender.name, inbound.sender.is_nobody) == (ana, "Ana", False)
+        assert (inbound.kind, inbound.text, inbound.message_id) == (
+            "message",
+            "Good morning",
+            message_id,
+        )
+        assert (inbound.sender.id, inbound.sender.name, inbound.sender.is_anonymous) == (
+            ana,
+            "Ana",
+            False,
+        )
         assert inbound.is_direct
         assert inbound.is_addressed
         assert inbound.sent_at == discord.utils.snowflake_time(int(message_id))
         await api.wait_for(lambda: len(router.served) == 1)
-        assert router.receipts[0].posted == [api.messages(channel)[-1]["id"]]
-        assert len(router.seen) == 1  # the answer came back through the gateway and was not taken for a question
+        assert router.receipts[0].message_ids == [api.messages(channel)[-1]["id"]]
+        assert (
+            len(router.seen) == 1
+        )  # the answer came back through the gateway and was not taken for a question
 
 
 async def test_in_a_guild_channel_a_mention_or_a_reply_addresses_the_bot(
@@ -60,15 +71,19 @@ async def test_in_a_guild_channel_a_mention_or_a_reply_addresses_the_bot(
         await api.wait_for(lambda: len(router.seen) == 1)
         first = router.seen[0]
         assert first.text == "ask @Bo about it"
-        assert first.scope == Scope.room("discord", channel)
+        assert first.scope == Scope.group("discord", channel)
         assert first.is_addressed
         assert not first.is_direct
         router.answering("Bo says hi")
         await api.user_says(channel, api.mention(), ana)
-        answer = await api.wait_for(lambda: [m for m in api.messages(channel) if m["author"]["id"] == api.bot_id])
+        answer = await api.wait_for(
+            lambda: [m for m in api.messages(channel) if m["author"]["id"] == api.bot_id]
+        )
         assert router.seen[1].text == "@Mneme"
         assert answer[0]["message_reference"]["message_id"] == router.seen[1].message_id
-        await api.user_says(channel, "unreadable without the content intent", ana, reply_to=answer[0]["id"])
+        await api.user_says(
+            channel, "unreadable without the content intent", ana, reply_to=answer[0]["id"]
+        )
         await api.user_says(channel, f"really? {api.mention()}", ana, reply_to=answer[0]["id"])
         await api.wait_for(lambda: len(router.seen) == 3)
         assert router.seen[2].reply_to == answer[0]["id"]
@@ -101,7 +116,10 @@ async def test_with_the_content_intent_replies_and_the_rest_are_read(
         await api.user_says(channel, "among ourselves", ana)
         await api.user_says(channel, "and why?", ana, reply_to=bots)
         await api.wait_for(lambda: len(router.seen) == 2)
-        assert [(i.text, i.is_addressed) for i in router.seen] == [("among ourselves", False), ("and why?", True)]
+        assert [(i.text, i.is_addressed) for i in router.seen] == [
+            ("among ourselves", False),
+            ("and why?", True),
+        ]
 
 
 @pytest.mark.parametrize("is_announced", [True, False])
@@ -113,26 +131,33 @@ async def test_public_threads_have_the_rooms_scope_and_private_ones_their_own(
     async with listening(make(api, inbox), router, api):
         channel = await api.channel("general")
         public = await api.thread(channel, "open", ana, is_announced=is_announced)
-        private = await api.thread(channel, "closed", ana, is_private=True, is_announced=is_announced)
+        private = await api.thread(
+            channel, "closed", ana, is_private=True, is_announced=is_announced
+        )
         await api.user_says(public, f"{api.mention()} one", ana)
         await api.user_says(private, f"{api.mention()} two", ana)
         await api.wait_for(lambda: api.said(public) and api.said(private))
         places = {i.text: (i.address, i.scope) for i in router.seen}
         address = Address(platform="discord", chat_id=channel, thread_id=public)
-        assert places["one"] == (address, Scope.room("discord", channel))
+        assert places["one"] == (address, Scope.group("discord", channel))
         address = Address(platform="discord", chat_id=channel, thread_id=private)
-        assert places["two"] == (address, Scope.room("discord", private))
+        assert places["two"] == (address, Scope.group("discord", private))
         guild = f"https://discord.com/channels/{api.world.guild_id}"
-        assert {i.text: i.link_base for i in router.seen} == {"one": f"{guild}/{public}/", "two": f"{guild}/{private}/"}
+        assert {i.text: i.link_base for i in router.seen} == {
+            "one": f"{guild}/{public}/",
+            "two": f"{guild}/{private}/",
+        }
 
 
-async def test_a_group_of_people_is_a_room(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
+async def test_a_group_of_people_is_a_room(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")
     group = api.dm(ana, bo)
     async with listening(make(api, inbox), router, api):
         await api.user_says(group, f"{api.mention()} hello", ana)
         await api.wait_for(lambda: len(router.seen) == 1)
-        assert router.seen[0].scope == Scope.room("discord", group)
+        assert router.seen[0].scope == Scope.group("discord", group)
         assert not router.seen[0].is_direct
         assert router.seen[0].link_base == f"https://discord.com/channels/@me/{group}/"
 
@@ -150,7 +175,9 @@ async def test_a_place_that_cannot_be_looked_up_is_not_served(
         assert router.seen[0].address.chat_id == found
 
 
-async def test_webhooks_bots_and_the_system_are_nobody(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
+async def test_webhooks_bots_and_the_system_are_nobody(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     ana, robot = api.user("Ana"), api.user("Robot", is_bot=True)
     async with listening(make(api, inbox), router, api):
         channel = await api.channel("general")
@@ -158,7 +185,7 @@ async def test_webhooks_bots_and_the_system_are_nobody(api: DiscordApi, router: 
         await api.user_says(channel, f"{api.mention()} from a hook", ana, webhook_id=robot)
         await api.user_says(channel, api.mention(), ana, type=6)
         await api.wait_for(lambda: len(router.seen) == 3)
-        assert [inbound.sender.is_nobody for inbound in router.seen] == [True, True, True]
+        assert [inbound.sender.is_anonymous for inbound in router.seen] == [True, True, True]
 
 
 async def test_attachments_are_listed(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
@@ -176,7 +203,11 @@ async def test_attachments_are_listed(api: DiscordApi, router: FakeRouter, inbox
         await api.user_says(api.dm(ana), "", ana, attachments=[picture])
         await api.wait_for(lambda: len(router.seen) == 1)
         attachment = router.seen[0].attachments[0]
-        assert (attachment.kind, attachment.name, attachment.mime) == ("image", "cat.png", "image/png")
+        assert (attachment.kind, attachment.name, attachment.mime) == (
+            "image",
+            "cat.png",
+            "image/png",
+        )
         assert (attachment.size_bytes, attachment.reference) == (1234, url)
 
 
@@ -205,7 +236,9 @@ async def test_only_real_edits_are_told_and_deletes_also_of_what_was_never_seen(
         ]
         assert {i.sender.id for i in router.seen if i.is_direct} == {ana}
         assert {i.scope for i in router.seen if i.is_direct} == {Scope.account("discord", ana)}
-        assert [i.message_id for i in router.seen if i.kind == "delete" and not i.is_direct] == others
+        assert [
+            i.message_id for i in router.seen if i.kind == "delete" and not i.is_direct
+        ] == others
 
 
 async def test_a_command_typed_as_text_in_a_direct_chat_is_a_command(
@@ -220,7 +253,9 @@ async def test_a_command_typed_as_text_in_a_direct_chat_is_a_command(
         assert router.seen[1].command is None
 
 
-async def test_each_channel_keeps_its_order(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
+async def test_each_channel_keeps_its_order(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")
     async with listening(make(api, inbox), router, api):
         for n in range(20):

@@ -1,4 +1,5 @@
-"""The life of the Discord adapter: tokens, intents, broken and dropped connections, sending without a gateway."""
+"""The life of the Discord adapter: tokens, intents, broken and dropped connections, sending without
+a gateway."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ async def see(inbox: Inbox, chat_id: str, message_id: str) -> None:
     inbound = Inbound(
         kind="message",
         address=address,
-        scope=Scope.room("discord", chat_id),
+        scope=Scope.group("discord", chat_id),
         sender=Sender(id="1", name="Ana"),
         text="before",
         message_id=message_id,
@@ -65,16 +66,22 @@ async def test_an_unreadable_event_costs_only_itself(
         assert sum("cannot be read" in record.message for record in caplog.records) == 4
 
 
-async def test_a_broken_connection_is_made_anew(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
+async def test_a_broken_connection_is_made_anew(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     ana = api.user("Ana")
     async with listening(make(api, inbox), router, api):
-        await api.gateway.order(10, {})  # a greeting without its interval: the library raises and gives up
+        await api.gateway.order(
+            10, {}
+        )  # a greeting without its interval: the library raises and gives up
         await api.wait_for(lambda: len(api.gateway.identifies) == 2 and api.gateway.is_connected)
         await api.user_says(api.dm(ana), "again", ana)
         await api.wait_for(lambda: router.seen)
 
 
-async def test_a_dropped_socket_resumes_and_misses_nothing(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
+async def test_a_dropped_socket_resumes_and_misses_nothing(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     ana = api.user("Ana")
     channel = api.dm(ana)
     async with listening(make(api, inbox), router, api):
@@ -113,7 +120,9 @@ async def test_what_was_missed_is_taken_in_once_it_is_connected(
     async with listening(make(api, inbox), router, api):
         await api.wait_for(lambda: len(router.seen) == 3)
         assert [one.text for one in router.seen if one.is_direct] == ["are you there?", "hello?"]
-        assert [(one.text, one.is_addressed) for one in router.seen if not one.is_direct] == [("when is lunch?", True)]
+        assert [(one.text, one.is_addressed) for one in router.seen if not one.is_direct] == [
+            ("when is lunch?", True)
+        ]
         await api.user_says(known, "meanwhile", ana, is_told=False)
         await see(inbox, known, router.seen[-1].message_id)
         router.seen.clear()
@@ -126,7 +135,7 @@ async def test_a_gateway_that_is_out_is_tried_again_and_again(
 ) -> None:
     ana = api.user("Ana")
     adapter = make(api, inbox)
-    adapter.down_s = 0.05
+    adapter.max_downtime_s = 0.05
     async with listening(adapter, router, api):
         api.gateway.is_out = True
         await api.gateway.drop()
@@ -176,7 +185,9 @@ async def test_sending_goes_on_after_listen_and_listen_can_come_again(
             await again
 
 
-async def test_commands_are_registered_once_a_start(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
+async def test_commands_are_registered_once_a_start(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     async with listening(make(api, inbox), router, api):
         await api.wait_for(lambda: api.commands)
         await api.gateway.order(9, False)
@@ -187,7 +198,9 @@ async def test_commands_are_registered_once_a_start(api: DiscordApi, router: Fak
     assert recall["options"][0]["description"] == "What to look for"
 
 
-async def test_refused_commands_do_not_stop_the_conversation(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
+async def test_refused_commands_do_not_stop_the_conversation(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     ana = api.user("Ana")
     api.rest.fail("PUT", "/commands", 400, 50035)
     async with listening(make(api, inbox), router, api):
@@ -202,7 +215,11 @@ async def test_a_wrong_token_is_told_and_not_shown(
     wrong = "MTA.wrong-token.secret"
     for token in (wrong, ""):
         adapter = Discord(
-            token=token, api_url=api.rest_url, gateway_url=api.gateway_url, inbox=inbox, clock=SteadyClock()
+            token=token,
+            api_url=api.rest_url,
+            gateway_url=api.gateway_url,
+            inbox=inbox,
+            clock=SteadyClock(),
         )
         with pytest.raises(ConfigError, match="DISCORD_BOT_TOKEN") as caught:
             await adapter.open()
@@ -223,7 +240,9 @@ async def test_a_token_that_is_revoked_ends_listen_with_a_sentence(
     await adapter.close()
 
 
-async def test_a_forbidden_intent_names_the_switch(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
+async def test_a_forbidden_intent_names_the_switch(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     api.world.is_content_allowed = False
     adapter = make(api, inbox, has_message_content=True)
     with pytest.raises(ConfigError, match="Message Content Intent"):
@@ -259,12 +278,16 @@ async def test_open_survives_an_unreachable_discord_and_listen_waits_for_it(
 async def test_open_connections_never_leave_the_machine(
     inbox: Inbox, api_url: str | None, gateway_url: str | None
 ) -> None:
-    adapter = Discord(token=TOKEN, api_url=api_url, gateway_url=gateway_url, inbox=inbox, clock=SteadyClock())
+    adapter = Discord(
+        token=TOKEN, api_url=api_url, gateway_url=gateway_url, inbox=inbox, clock=SteadyClock()
+    )
     with pytest.raises(ConfigError, match="MNEME_DISCORD"):
         await adapter.open()
 
 
-async def test_listen_can_be_cancelled_at_any_moment(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
+async def test_listen_can_be_cancelled_at_any_moment(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     for steps in range(4, 28):
         adapter = make(api, inbox)
         await adapter.open()
@@ -285,7 +308,7 @@ async def test_listen_can_be_cancelled_at_any_moment(api: DiscordApi, router: Fa
 async def test_connected_means_that_there_is_a_session_and_its_heartbeat_is_acknowledged(
     api: DiscordApi, router: FakeRouter, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adapters.discord.adapter.ACKNOWLEDGED_WITHIN_S", 0.1)
+    monkeypatch.setattr("adapters.discord.client.ACK_TIMEOUT_S", 0.1)
     api.gateway.heartbeat_interval_ms = 50
     api.gateway.is_answering = False
     adapter = make(api, inbox)
@@ -316,8 +339,12 @@ async def test_connected_means_that_there_is_a_session_and_its_heartbeat_is_ackn
         ("http://127.0.0.1:9", "the network does not reach 127.0.0.1:9"),
     ],
 )
-async def test_what_is_wrong_is_named_in_the_same_words_everywhere(inbox: Inbox, api_url: str, problem: str) -> None:
-    adapter = Discord(token=TOKEN, api_url=api_url, gateway_url=None, inbox=inbox, clock=SteadyClock())
+async def test_what_is_wrong_is_named_in_the_same_words_everywhere(
+    inbox: Inbox, api_url: str, problem: str
+) -> None:
+    adapter = Discord(
+        token=TOKEN, api_url=api_url, gateway_url=None, inbox=inbox, clock=SteadyClock()
+    )
     await adapter.open()
     assert problem in adapter.problem
     await adapter.close()
@@ -325,8 +352,10 @@ async def test_what_is_wrong_is_named_in_the_same_words_everywhere(inbox: Inbox,
         await check_discord(TOKEN, api_url, has_message_content=False)
 
 
-async def test_one_process_listens_with_a_token(api: DiscordApi, inbox: Inbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(poll_lock, "PATIENCE_S", 0.0)
+async def test_one_process_listens_with_a_token(
+    api: DiscordApi, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(poll_lock, "LOCK_TIMEOUT_S", 0.0)
     first, second = make(api, inbox), make(api, inbox)
     await first.open()
     with pytest.raises(ConfigError, match="uses the same bot token"):

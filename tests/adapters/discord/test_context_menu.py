@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from adapters.discord.normalize import described
+from adapters.discord.normalize import command_payloads
 from core.store.mailbox import Inbox
-from core.types import Command, Quoted
+from core.types import Command, Quote
 from gateway.commands.facts import FactCommands
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.discord_api import DiscordApi
@@ -43,12 +43,17 @@ async def router(api: DiscordApi, clock: SteadyClock, inbox: Inbox) -> AsyncIter
 
 
 def test_the_entry_is_as_discord_wants_it() -> None:
-    assert DiscordSchema().request(*PUT, described(SPEC)) == {}
-    assert [payload["name"] for payload in described(SPEC)] == ["remember", "Remember this"]
+    assert DiscordSchema().request(*PUT, command_payloads(SPEC)) == {}
+    assert [payload["name"] for payload in command_payloads(SPEC)] == ["remember", "Remember this"]
 
 
-async def test_one_s_own_message_is_remembered_as_it_stands(api: DiscordApi, router: FakeRouter) -> None:
-    assert [(command["type"], command["name"]) for command in api.commands] == [(1, "remember"), (3, "Remember this")]
+async def test_one_s_own_message_is_remembered_as_it_stands(
+    api: DiscordApi, router: FakeRouter
+) -> None:
+    assert [(command["type"], command["name"]) for command in api.commands] == [
+        (1, "remember"),
+        (3, "Remember this"),
+    ]
     ana = api.user("Ana")
     channel = await api.channel("general")
     message = await api.user_says(channel, "I live in Porto", ana)
@@ -93,24 +98,36 @@ async def test_whose_words_are_not_the_caller_s_are_marked(
     assert router.seen[0].command == Command(name="remember", arguments=said)
 
 
-async def test_what_is_passed_on_and_what_is_answered_says_so(api: DiscordApi, router: FakeRouter) -> None:
+async def test_what_is_passed_on_and_what_is_answered_says_so(
+    api: DiscordApi, router: FakeRouter
+) -> None:
     ana = api.user("Ana")
     direct = api.dm(ana)
     where = {"type": 1, "channel_id": direct, "message_id": "1"}
     router.answering("ok")
     snapshots = [{"message": SNAPSHOT}]
-    passed = await api.user_says(direct, "", ana, message_snapshots=snapshots, message_reference=where)
+    passed = await api.user_says(
+        direct, "", ana, message_snapshots=snapshots, message_reference=where
+    )
     said = await api.user_says(direct, "I live in Porto", ana)
-    ours = await api.wait_for(lambda: [m["id"] for m in api.messages(direct) if m["author"]["id"] == api.bot_id])
+    ours = await api.wait_for(
+        lambda: [m["id"] for m in api.messages(direct) if m["author"]["id"] == api.bot_id]
+    )
     for text, answered in (("he does", passed), ("I do", said), ("ok?", ours[0])):
         await api.user_says(direct, text, ana, reply_to=answered)
     await api.wait_for(lambda: len(router.seen) == 5)
-    seen = {inbound.text: (inbound.origin, inbound.quoted) for inbound in router.seen}
+    seen = {inbound.text: (inbound.origin, inbound.quote) for inbound in router.seen}
     at = datetime.fromisoformat(SNAPSHOT["timestamp"])
-    assert seen["I live in Rome"] == ("forwarded", Quoted(kind="forward", at=at)), "Discord does not say whose it was"
+    assert seen["I live in Rome"] == ("forwarded", Quote(kind="forward", at=at)), (
+        "Discord does not say whose it was"
+    )
     assert seen["I live in Porto"] == ("typed", None)
-    answers = {text: quoted for text, (_, quoted) in seen.items() if quoted and quoted.kind == "reply"}
-    assert {text: (quoted.text, quoted.name, quoted.is_ours) for text, quoted in answers.items()} == {
+    answers = {
+        text: quoted for text, (_, quoted) in seen.items() if quoted and quoted.kind == "reply"
+    }
+    assert {
+        text: (quoted.text, quoted.name, quoted.is_ours) for text, quoted in answers.items()
+    } == {
         "he does": ("I live in Rome", "", False),
         "I do": ("I live in Porto", "Ana", False),
         "ok?": ("ok", "Mneme", True),
@@ -118,4 +135,4 @@ async def test_what_is_passed_on_and_what_is_answered_says_so(api: DiscordApi, r
     # Not known to the client any more, and not told: its id is.
     await api.user_says(direct, "that?", ana, type=19, message_reference={**where, "type": 0})
     await api.wait_for(lambda: len(router.seen) == 6)
-    assert (router.seen[5].reply_to, router.seen[5].quoted) == ("1", None)
+    assert (router.seen[5].reply_to, router.seen[5].quote) == ("1", None)

@@ -1,4 +1,5 @@
-"""What goes out to Discord: streaming, splitting, files, idempotent posts, refusals; nobody is ever mentioned."""
+"""What goes out to Discord: streaming, splitting, files, idempotent posts, refusals; nobody is ever
+mentioned."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ async def api() -> AsyncIterator[DiscordApi]:
         yield double
 
 
-async def test_a_growing_answer_edits_one_message(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
+async def test_a_growing_answer_edits_one_message(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     ana = api.user("Ana")
     channel = api.dm(ana)
 
@@ -45,9 +48,13 @@ async def test_a_growing_answer_edits_one_message(api: DiscordApi, router: FakeR
         assert len(api.sent("POST", "/messages")) == 1
 
 
-async def test_a_long_answer_is_split_and_mentions_nobody(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
+async def test_a_long_answer_is_split_and_mentions_nobody(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     ana = api.user("Ana")
-    router.answering("\n\n".join(f"{n} " + "x" * 700 + " 😀 @everyone <@123456789012345678>" for n in range(5)))
+    router.answering(
+        "\n\n".join(f"{n} " + "x" * 700 + " 😀 @everyone <@123456789012345678>" for n in range(5))
+    )
     async with listening(make(api, inbox), router, api):
         channel = await api.channel("general")
         await api.user_says(channel, f"{api.mention()} tell me all", ana)
@@ -56,15 +63,23 @@ async def test_a_long_answer_is_split_and_mentions_nobody(api: DiscordApi, route
         assert len(parts) == 3
         assert all(len(part) <= 2000 for part in parts)
         assert not any(message["mention_everyone"] for message in api.messages(channel))
-        references = ["message_reference" in m for m in api.messages(channel) if m["author"]["id"] == api.bot_id]
+        references = [
+            "message_reference" in m
+            for m in api.messages(channel)
+            if m["author"]["id"] == api.bot_id
+        ]
         assert references == [True, False, False]
 
 
-async def test_files_and_buttons_go_along(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
+async def test_files_and_buttons_go_along(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     ana = api.user("Ana")
     channel = api.dm(ana)
     button = Button(label="More " * 40, command=Command(name="recall", arguments="2"), id="abc")
-    router.answering(Answer(text="", files=(File(name="chat.txt", content=b"hello"),), buttons=(button,)))
+    router.answering(
+        Answer(text="", files=(File(name="chat.txt", content=b"hello"),), buttons=(button,))
+    )
     async with listening(make(api, inbox), router, api):
         await api.user_says(channel, "export", ana)
         await api.wait_for(lambda: router.served)
@@ -87,7 +102,9 @@ async def test_the_same_delivery_twice_makes_one_message(api: DiscordApi, inbox:
     await adapter.close()
 
 
-async def test_a_draft_that_was_posted_but_not_recorded_is_found_again(api: DiscordApi, inbox: Inbox) -> None:
+async def test_a_draft_that_was_posted_but_not_recorded_is_found_again(
+    api: DiscordApi, inbox: Inbox
+) -> None:
     class _Unreached(ListRecord):
         async def record(self, message_id: str, *, is_last: bool = False) -> None:
             raise StoreError("killed before this could be written")
@@ -107,7 +124,9 @@ async def test_a_draft_that_was_posted_but_not_recorded_is_found_again(api: Disc
     await adapter.close()
 
 
-async def test_a_restart_edits_what_stands_and_posts_anew_what_is_gone(api: DiscordApi, inbox: Inbox) -> None:
+async def test_a_restart_edits_what_stands_and_posts_anew_what_is_gone(
+    api: DiscordApi, inbox: Inbox
+) -> None:
     channel = api.dm(api.user("Ana"))
     standing = api.world.add_post(channel, api.bot_id, "half an ans")["id"]
     adapter = make(api, inbox)
@@ -149,7 +168,8 @@ async def test_what_cannot_be_delivered_says_whether_trying_again_helps(
 
 
 @pytest.mark.parametrize(
-    ("method", "route"), [("POST", "/messages"), ("PATCH", "/messages/"), ("DELETE", "/messages/"), ("POST", "/typing")]
+    ("method", "route"),
+    [("POST", "/messages"), ("PATCH", "/messages/"), ("DELETE", "/messages/"), ("POST", "/typing")],
 )
 async def test_every_call_waits_out_a_rate_limit(
     api: DiscordApi, router: FakeRouter, inbox: Inbox, method: str, route: str
@@ -174,7 +194,9 @@ async def test_every_call_waits_out_a_rate_limit(
         assert [failure["times"] for failure in api.rest.failures] == [0]
 
 
-async def test_a_limited_chat_holds_up_no_other_unless_the_limit_is_for_all(api: DiscordApi, inbox: Inbox) -> None:
+async def test_a_limited_chat_holds_up_no_other_unless_the_limit_is_for_all(
+    api: DiscordApi, inbox: Inbox
+) -> None:
     slow, other = api.dm(api.user("Ana")), api.dm(api.user("Bo"))
     adapter = make(api, inbox)
     await adapter.open()
@@ -186,11 +208,17 @@ async def test_a_limited_chat_holds_up_no_other_unless_the_limit_is_for_all(api:
 
     for is_global in (False, True):
         api.requests.clear()
-        api.rest.fail("POST", f"/channels/{slow}/messages", 429, retry_after=0.3, is_global=is_global)
+        api.rest.fail(
+            "POST", f"/channels/{slow}/messages", 429, retry_after=0.3, is_global=is_global
+        )
         limited = asyncio.create_task(send(slow, f"slow {is_global}"))
-        await api.wait_for(lambda: [request for request in api.sent("POST", slow) if request["status"] == 429])
+        await api.wait_for(
+            lambda: [request for request in api.sent("POST", slow) if request["status"] == 429]
+        )
         await asyncio.gather(limited, send(other, f"other {is_global}"))
-        posts = [request["path"] for request in api.sent("POST", "/messages") if request["status"] == 200]
+        posts = [
+            request["path"] for request in api.sent("POST", "/messages") if request["status"] == 200
+        ]
         assert [other in path for path in posts] == [not is_global, is_global]
     await adapter.close()
 
@@ -232,7 +260,9 @@ async def test_an_archived_thread_is_opened_and_a_locked_one_refused(
         assert caught.value.is_permanent
 
 
-async def test_a_private_answer_is_never_posted_in_a_room(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
+async def test_a_private_answer_is_never_posted_in_a_room(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     ana = api.user("Ana")
     direct = api.dm(ana)
     adapter = make(api, inbox)

@@ -1,4 +1,5 @@
-"""Application commands and buttons end to end: quick, deferred, ephemeral, expired; nothing private in public."""
+"""Application commands and buttons end to end: quick, deferred, ephemeral, expired; nothing private
+in public."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ SPECS = (
     CommandSpec(name="help", description="What I can do"),
     CommandSpec(name="memory", description="What I keep in mind", is_private=True),
     CommandSpec(
-        name="skill", description="Do it", options=(Option(name="name", description="Which", has_suggestions=True),)
+        name="skill",
+        description="Do it",
+        options=(Option(name="name", description="Which", has_suggestions=True),),
     ),
     CommandSpec(
         name="remind",
@@ -75,30 +78,39 @@ async def test_a_quick_answer_is_the_response_itself(api: DiscordApi, router: Fa
     inbound = router.seen[0]
     assert inbound.command == Command(name="help")
     assert (inbound.kind, inbound.text, inbound.message_id) == ("message", "/help", call)
-    assert inbound.scope == Scope.room("discord", channel)
+    assert inbound.scope == Scope.group("discord", channel)
     assert inbound.is_interaction
     assert not router.errors
 
 
-async def test_an_option_suggests_what_it_may_be_while_it_is_typed(api: DiscordApi, router: FakeRouter) -> None:
+async def test_an_option_suggests_what_it_may_be_while_it_is_typed(
+    api: DiscordApi, router: FakeRouter
+) -> None:
     ana = api.user("Ana")
     channel = api.dm(ana)
     router.suggestions = StoreError("out of order")
     failed = await api.types(channel, ana, "skill", "name", "ti")
     await api.wait_for(lambda: router.seen)
     names = ["inbox", *map(str, range(30))]
-    router.suggestions = {"time": "x", "write": "y"} | {f"tidy-{name}": f"Tidy {name}" for name in names}
+    router.suggestions = {"time": "x", "write": "y"} | {
+        f"tidy-{name}": f"Tidy {name}" for name in names
+    }
     call = await api.types(channel, ana, "skill", "name", "tid")
     await api.wait_for(lambda: api.interactions.calls[call].callbacks)
     ((told,), nothing) = (api.interactions.calls[one].callbacks for one in (call, failed))
     choices = told["data"]["choices"]
     assert (told["type"], len(choices), nothing) == (8, 25, [])
     assert choices[0] == {"name": "Tidy inbox", "value": "tidy-inbox"}
-    assert (router.seen[-1].command, router.seen[-1].sender.id) == (Command(name="skill", arguments="tid"), ana)
+    assert (router.seen[-1].command, router.seen[-1].sender.id) == (
+        Command(name="skill", arguments="tid"),
+        ana,
+    )
     assert router.served == []
 
 
-async def test_options_become_one_line_in_the_order_of_the_command(api: DiscordApi, router: FakeRouter) -> None:
+async def test_options_become_one_line_in_the_order_of_the_command(
+    api: DiscordApi, router: FakeRouter
+) -> None:
     ana = api.user("Ana")
     direct = api.dm(ana)
     router.answering("done")
@@ -117,7 +129,9 @@ async def test_options_become_one_line_in_the_order_of_the_command(api: DiscordA
     ]
 
 
-async def test_a_private_command_is_for_the_caller_only(api: DiscordApi, router: FakeRouter) -> None:
+async def test_a_private_command_is_for_the_caller_only(
+    api: DiscordApi, router: FakeRouter
+) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")
     channel = await api.channel("general")
     router.answering(Answer(text="You live in Porto. " * 200, is_private=True))
@@ -143,10 +157,12 @@ async def test_a_slow_answer_fills_the_deferred_message(
     answers = api.answers(call)
     assert [answer["flags"] for answer in answers] == [flags, flags]
     assert [bool(answer["components"]) for answer in answers] == [False, True]
-    assert router.receipts[0].posted == [answer["id"] for answer in answers]
+    assert router.receipts[0].message_ids == [answer["id"] for answer in answers]
 
 
-async def test_an_answer_that_turns_out_private_leaves_no_public_trace(api: DiscordApi, router: FakeRouter) -> None:
+async def test_an_answer_that_turns_out_private_leaves_no_public_trace(
+    api: DiscordApi, router: FakeRouter
+) -> None:
     ana = api.user("Ana")
     channel = await api.channel("general")
     slow(api, router, Answer(text="your secret", is_private=True))
@@ -175,10 +191,14 @@ async def test_a_growing_answer_edits_the_response(api: DiscordApi, router: Fake
     assert [file["filename"] for file in api.answers(call)[0]["attachments"]] == ["n.txt"]
 
 
-async def test_a_press_is_an_action_and_answered_for_the_presser(api: DiscordApi, router: FakeRouter) -> None:
+async def test_a_press_is_an_action_and_answered_for_the_presser(
+    api: DiscordApi, router: FakeRouter
+) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")
     channel = await api.channel("general")
-    button = Button(label="Forget it", command=Command(name="memory", arguments="remove 3"), id="row-17")
+    button = Button(
+        label="Forget it", command=Command(name="memory", arguments="remove 3"), id="row-17"
+    )
     router.answering(Answer(text="Shall I?", buttons=(button,)))
     question = await api.slash(channel, ana, "help")
     await api.wait_for(lambda: len(router.served) == 1)
@@ -207,10 +227,16 @@ async def test_what_is_not_served_is_acknowledged_and_leaves_nothing(
     assert api.messages(channel, viewer=ana) == []
 
 
-async def test_a_press_that_is_not_served_changes_nothing(api: DiscordApi, router: FakeRouter) -> None:
+async def test_a_press_that_is_not_served_changes_nothing(
+    api: DiscordApi, router: FakeRouter
+) -> None:
     ana = api.user("Ana")
     channel = await api.channel("general")
-    row = {"type": 1, "id": 1, "components": [{"type": 2, "id": 2, "style": 2, "label": "Go", "custom_id": "x"}]}
+    row = {
+        "type": 1,
+        "id": 1,
+        "components": [{"type": 2, "id": 2, "style": 2, "label": "Go", "custom_id": "x"}],
+    }
     message = api.world.add_post(channel, api.bot_id, "old", components=[row])
     router.is_open = False
     press = await api.press(channel, ana, message["id"], "Go")
@@ -219,7 +245,9 @@ async def test_a_press_that_is_not_served_changes_nothing(api: DiscordApi, route
     assert api.said(channel, viewer=ana) == ["old"]
 
 
-async def test_an_abandoned_call_does_not_think_for_ever(api: DiscordApi, router: FakeRouter) -> None:
+async def test_an_abandoned_call_does_not_think_for_ever(
+    api: DiscordApi, router: FakeRouter
+) -> None:
     ana = api.user("Ana")
     channel = await api.channel("general")
 
@@ -248,7 +276,9 @@ async def test_an_expired_interaction_leaves_the_answer_to_another_way(
     router.handler = handle
     await api.slash(channel, ana, name)
     await api.wait_for(lambda: router.served)
-    assert [(error.is_permanent, "expired" in str(error)) for error in router.errors] == [(False, True)]
+    assert [(error.is_permanent, "expired" in str(error)) for error in router.errors] == [
+        (False, True)
+    ]
     assert "too late" not in str(api.messages(channel, viewer=ana))
     assert not api.sent("POST", f"/channels/{channel}/messages")
 
@@ -270,7 +300,9 @@ async def test_a_lost_token_leaves_the_answer_to_another_way(
     router.handler = handle
     await api.slash(channel, ana, "memory")
     await api.wait_for(lambda: router.served)
-    assert [(error.is_permanent, "expired" in str(error)) for error in router.errors] == [(False, True)]
+    assert [(error.is_permanent, "expired" in str(error)) for error in router.errors] == [
+        (False, True)
+    ]
     assert api.said(channel) == []
     assert not api.sent("POST", f"/channels/{channel}/messages")
 
@@ -293,14 +325,16 @@ async def test_a_gateway_that_was_too_slow_gives_an_expired_interaction(
     assert api.messages(channel) == []
 
 
-async def test_a_dismissed_ephemeral_answer_is_posted_anew(api: DiscordApi, router: FakeRouter) -> None:
+async def test_a_dismissed_ephemeral_answer_is_posted_anew(
+    api: DiscordApi, router: FakeRouter
+) -> None:
     ana = api.user("Ana")
     channel = await api.channel("general")
 
     async def handle(inbound: Inbound, reply: Reply) -> None:
         router.begin(inbound, reply)
         reply.show("One")
-        await api.wait_for(lambda: router.receipts[0].posted)
+        await api.wait_for(lambda: router.receipts[0].message_ids)
         api.world.posts[channel].remove(api.messages(channel, viewer=ana)[0])
         await reply.finish(Answer(text="One two", is_private=True))
 
@@ -312,17 +346,21 @@ async def test_a_dismissed_ephemeral_answer_is_posted_anew(api: DiscordApi, rout
     assert api.said(channel) == []
 
 
-async def test_between_people_the_bot_is_a_guest_in_a_room(api: DiscordApi, router: FakeRouter) -> None:
+async def test_between_people_the_bot_is_a_guest_in_a_room(
+    api: DiscordApi, router: FakeRouter
+) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")
     group = api.dm(ana, bo)
     router.answering("hello both")
     await api.slash(group, ana, "help")
     await api.wait_for(lambda: router.served)
-    assert router.seen[0].scope == Scope.room("discord", group)
+    assert router.seen[0].scope == Scope.group("discord", group)
     assert not router.seen[0].is_direct
 
 
-async def test_a_command_in_a_thread_belongs_to_its_place(api: DiscordApi, router: FakeRouter) -> None:
+async def test_a_command_in_a_thread_belongs_to_its_place(
+    api: DiscordApi, router: FakeRouter
+) -> None:
     ana = api.user("Ana")
     channel = await api.channel("general")
     private = await api.thread(channel, "closed", ana, is_private=True)
@@ -330,11 +368,12 @@ async def test_a_command_in_a_thread_belongs_to_its_place(api: DiscordApi, route
     await api.slash(private, ana, "help")
     await api.wait_for(lambda: router.served)
     assert router.seen[0].address.key == f"discord:{channel}/{private}"
-    assert router.seen[0].scope == Scope.room("discord", private)
+    assert router.seen[0].scope == Scope.group("discord", private)
 
 
 @pytest.mark.parametrize(
-    ("method", "route"), [("POST", "/callback"), ("PATCH", "/messages/@original"), ("POST", "/webhooks/")]
+    ("method", "route"),
+    [("POST", "/callback"), ("PATCH", "/messages/@original"), ("POST", "/webhooks/")],
 )
 async def test_every_answer_waits_out_a_rate_limit(
     api: DiscordApi, router: FakeRouter, method: str, route: str
@@ -364,7 +403,9 @@ async def test_an_answer_whose_taking_nobody_heard_of_stands_once(
     assert api.said(channel, viewer=ana) == ["hello"]
 
 
-async def test_a_deferral_that_nobody_heard_of_never_shows_a_secret(api: DiscordApi, router: FakeRouter) -> None:
+async def test_a_deferral_that_nobody_heard_of_never_shows_a_secret(
+    api: DiscordApi, router: FakeRouter
+) -> None:
     ana = api.user("Ana")
     channel = await api.channel("general")
     api.rest.fail("POST", "/callback", 500, is_done=True)

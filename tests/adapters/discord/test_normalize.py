@@ -8,18 +8,18 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from adapters.discord.normalize import described, joined
-from core.search.query import read_filters
+from adapters.discord.normalize import command_payloads, join_options
+from core.search.query import extract_filters
 from core.store.query import SearchQuery
 from core.text.normalize import language_data
 from core.types import CommandSpec, Option
 from gateway.commands.recall import RecallCommands
-from gateway.commands.registry import announced
+from gateway.commands.registry import load_specs
 from tests.fixtures.discord_schema import DiscordSchema
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 PUT = ("PUT", "/applications/{application_id}/commands")
-SPECS = announced(*language_data("commands", "gateway.commands"))
+SPECS = load_specs(*language_data("commands", "gateway.commands"))
 SPEC = CommandSpec(
     name="remind",
     description="Set a reminder",
@@ -33,11 +33,16 @@ SPEC = CommandSpec(
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
 def test_every_command_fits_discords_limits(spec: CommandSpec) -> None:
-    assert DiscordSchema().request(*PUT, described(spec)) == {}
+    assert DiscordSchema().request(*PUT, command_payloads(spec)) == {}
     assert 1 <= len(spec.description) <= 100
     assert len(spec.options) <= 25
-    assert all(re.fullmatch("[a-z_]{1,32}", name) for name in (spec.name, *(option.name for option in spec.options)))
-    assert all(1 <= len(option.description) <= 100 and len(option.choices) <= 25 for option in spec.options)
+    assert all(
+        re.fullmatch("[a-z_]{1,32}", name)
+        for name in (spec.name, *(option.name for option in spec.options))
+    )
+    assert all(
+        1 <= len(option.description) <= 100 and len(option.choices) <= 25 for option in spec.options
+    )
     assert all(1 <= len(choice) <= 100 for option in spec.options for choice in option.choices)
 
 
@@ -48,27 +53,42 @@ def test_there_are_not_too_many_commands() -> None:
 
 
 def test_required_options_come_first() -> None:
-    assert [option["name"] for option in described(SPEC)[0]["options"]] == ["when", "how_often"]
+    assert [option["name"] for option in command_payloads(SPEC)[0]["options"]] == [
+        "when",
+        "how_often",
+    ]
 
 
 def test_values_are_joined_in_the_order_of_the_command() -> None:
-    given = [{"name": "when", "type": 3, "value": " noon "}, {"name": "how_often", "type": 3, "value": "every 2 days"}]
-    assert joined(given, SPEC) == "every 2 days;  noon"
-    assert joined(given[:1], SPEC) == "noon"
-    assert joined(given, None) == "noon  every 2 days"
-    assert joined(None, SPEC) == ""
+    given = [
+        {"name": "when", "type": 3, "value": " noon "},
+        {"name": "how_often", "type": 3, "value": "every 2 days"},
+    ]
+    assert join_options(given, SPEC) == "every 2 days;  noon"
+    assert join_options(given[:1], SPEC) == "noon"
+    assert join_options(given, None) == "noon  every 2 days"
+    assert join_options(None, SPEC) == ""
 
 
 def test_values_with_a_prefix_are_typed_before_the_words() -> None:
-    given = {"query": '3 "night tickets', "from": "Ana Maria", "before": "May", "in": ' "” ', "summary": "true"}
+    given = {
+        "query": '3 "night tickets',
+        "from": "Ana Maria",
+        "before": "May",
+        "in": ' "” ',
+        "summary": "true",
+    }
     options = [{"name": name, "type": 3, "value": value} for name, value in given.items()]
     (spec,) = RecallCommands.specs
-    line = joined(options, spec)
+    line = join_options(options, spec)
     assert line == '--summary from:"Ana Maria" before:"May" 3 "night tickets'
-    query = read_filters(
+    query = extract_filters(
         SearchQuery(scopes=frozenset(), text=line.removeprefix("--summary ")), NOW, ZoneInfo("UTC")
     ).query
-    assert (query.text.strip(), query.sender) == ('3 "night tickets', "Ana Maria")
-    assert query.before == datetime(2026, 5, 1, tzinfo=UTC)
-    assert joined([{"name": "summary", "type": 3, "value": "false"}], spec) == ""
-    assert joined([{"name": "title", "type": 3, "value": 'a "b" role:tool'}], spec) == 'title:"a b role:tool"'
+    assert (query.text.strip(), query.filters.sender) == ('3 "night tickets', "Ana Maria")
+    assert query.filters.before == datetime(2026, 5, 1, tzinfo=UTC)
+    assert join_options([{"name": "summary", "type": 3, "value": "false"}], spec) == ""
+    assert (
+        join_options([{"name": "title", "type": 3, "value": 'a "b" role:tool'}], spec)
+        == 'title:"a b role:tool"'
+    )

@@ -1,4 +1,5 @@
-"""Nothing that one event does makes Discord deaf: tried three times, set aside, and the next one is answered."""
+"""Nothing that one event does makes Discord deaf: tried three times, set aside, and the next one is
+answered."""
 
 from __future__ import annotations
 
@@ -48,7 +49,9 @@ class FailingRouter(FakeRouter):
 
 
 async def set_aside(database: Database) -> list[tuple[str, str]]:
-    found = await database.fetch_all("SELECT raw, error FROM raw_updates WHERE platform = 'discord'")
+    found = await database.fetch_all(
+        "SELECT raw, error FROM raw_updates WHERE platform = 'discord'"
+    )
     return [(json.loads(row["raw"]).get("content", ""), row["error"]) for row in found]
 
 
@@ -101,7 +104,9 @@ async def _count(database: Database) -> int:
     return len(await database.fetch_all("SELECT 1 FROM raw_updates"))
 
 
-async def test_what_fails_twice_is_served_the_third_time(api: DiscordApi, inbox: Inbox, database: Database) -> None:
+async def test_what_fails_twice_is_served_the_third_time(
+    api: DiscordApi, inbox: Inbox, database: Database
+) -> None:
     router = FailingRouter(ValueError("odd"), "hello", 2)
     ana = api.user("Ana")
     async with listening(make(api, inbox), router, api):
@@ -110,7 +115,9 @@ async def test_what_fails_twice_is_served_the_third_time(api: DiscordApi, inbox:
         assert await set_aside(database) == []
 
 
-async def test_a_poison_command_is_dismissed(api: DiscordApi, inbox: Inbox, database: Database) -> None:
+async def test_a_poison_command_is_dismissed(
+    api: DiscordApi, inbox: Inbox, database: Database
+) -> None:
     router = FailingRouter(KeyError("odd"), "/help", 99)
     ana = api.user("Ana")
     channel = await api.channel("general")
@@ -138,7 +145,9 @@ async def test_of_an_incognito_event_the_number_alone_is_set_aside(
         assert row["raw"] == "{}"
 
 
-async def test_what_the_library_cannot_read_is_set_aside(api: DiscordApi, inbox: Inbox, database: Database) -> None:
+async def test_what_the_library_cannot_read_is_set_aside(
+    api: DiscordApi, inbox: Inbox, database: Database
+) -> None:
     router = FakeRouter()
     ana = api.user("Ana")
     async with listening(make(api, inbox), router, api):
@@ -180,7 +189,7 @@ async def test_what_memory_does_not_hold_is_fetched_once_there_is_room(
             return await super().admit(inbound, reply)
 
     adapter = make(api, inbox)
-    adapter.events.waiting_most = 4
+    adapter.events.max_pending_events = 4
     ana = api.user("Ana")
     channel = api.dm(ana)
     router = FullRouter(inbox, clock)

@@ -1,4 +1,5 @@
-"""The Telegram adapter against a Bot API server: nothing accepted is lost, nothing is taken twice, nothing stops it."""
+"""The Telegram adapter against a Bot API server: nothing accepted is lost, nothing is taken twice,
+nothing stops it."""
 
 from __future__ import annotations
 
@@ -29,7 +30,10 @@ from tests.fixtures.echo_router import EchoRouter
 pytestmark = pytest.mark.slow
 
 GROUP, FORUM = -200, -1001234567890
-COMMANDS = (CommandSpec(name="help", description="What I can do"), CommandSpec(name="new", description="x" * 300))
+COMMANDS = (
+    CommandSpec(name="help", description="What I can do"),
+    CommandSpec(name="new", description="x" * 300),
+)
 
 
 class House:
@@ -43,7 +47,9 @@ class House:
         self.pause_s = 0.01
 
     def adapter(self, inbox: Inbox | None = None) -> Telegram:
-        adapter = Telegram(token=self.api.token, api_url=self.api.url, inbox=inbox or self.inbox, clock=self.clock)
+        adapter = Telegram(
+            token=self.api.token, api_url=self.api.url, inbox=inbox or self.inbox, clock=self.clock
+        )
         adapter.poll_timeout_s, adapter.pause_s = 5, self.pause_s
         return adapter
 
@@ -87,7 +93,7 @@ async def test_a_message_is_answered(api: BotApi, house: House) -> None:
         await house.confirmed()
         async with asyncio.timeout(5):
             await house.desk.is_idle.wait()
-    assert await house.inbox.waiting() == []
+    assert await house.inbox.list_waiting() == []
     assert api.called("getUpdates")[0]["allowed_updates"] == [
         "message",
         "edited_message",
@@ -99,7 +105,9 @@ async def test_a_message_is_answered(api: BotApi, house: House) -> None:
     ]
 
 
-async def test_groups_are_answered_when_meant_and_topics_in_their_place(api: BotApi, house: House) -> None:
+async def test_groups_are_answered_when_meant_and_topics_in_their_place(
+    api: BotApi, house: House
+) -> None:
     topic = api.topic(FORUM)
     async with house.running():
         api.user_says(GROUP, "just talking")
@@ -107,7 +115,9 @@ async def test_groups_are_answered_when_meant_and_topics_in_their_place(api: Bot
         api.user_says(FORUM, "/help@mneme_bot", thread_id=topic)
         await api.wait_for(lambda: api.messages(GROUP) and api.messages(FORUM))
     assert api.texts(GROUP) == ["message: hi"]
-    assert api.messages(GROUP)[0]["reply_to_message"]["message_id"] == asked["message"]["message_id"]
+    assert (
+        api.messages(GROUP)[0]["reply_to_message"]["message_id"] == asked["message"]["message_id"]
+    )
     assert api.texts(FORUM, topic) == ["message: /help@mneme_bot"]
     assert [inbound.is_addressed for inbound in house.desk.admitted] == [False, True, True]
 
@@ -126,7 +136,10 @@ async def test_edits_reach_the_router(api: BotApi, house: House) -> None:
         message = api.user_says(42, "firts")["message"]
         api.user_edits(42, message["message_id"], "first")
         await api.wait_for(lambda: len(api.messages(42)) == 2)
-    assert [(inbound.kind, inbound.message_id) for inbound in house.desk.admitted] == [("message", "1"), ("edit", "1")]
+    assert [(inbound.kind, inbound.message_id) for inbound in house.desk.admitted] == [
+        ("message", "1"),
+        ("edit", "1"),
+    ]
 
 
 async def test_a_pressed_button_is_acknowledged_once_and_served(api: BotApi, house: House) -> None:
@@ -163,7 +176,7 @@ async def test_updates_are_accepted_before_they_are_confirmed(api: BotApi, house
         await first.listen(Dying(house.inbox, house.clock), COMMANDS)
     await first.close()
     assert len(api.updates) == 2
-    assert [entry.inbound.text for entry in await house.inbox.waiting()] == ["one"]
+    assert [entry.inbound.text for entry in await house.inbox.list_waiting()] == ["one"]
 
     async with house.running():
         await api.wait_for(lambda: api.messages(42))
@@ -196,11 +209,20 @@ async def test_a_redelivered_press_changes_nothing(api: BotApi, house: House) ->
     assert [inbound.kind for inbound in house.desk.admitted] == ["message", "action", "message"]
 
 
-async def test_an_update_that_cannot_be_read_is_kept_and_skipped(api: BotApi, house: House, database: Database) -> None:
+async def test_an_update_that_cannot_be_read_is_kept_and_skipped(
+    api: BotApi, house: House, database: Database
+) -> None:
     async with house.running():
         api.user_says(42, "before")
         api.push(message="nonsense")
-        api.push(message={"message_id": 7, "date": "yesterday", "chat": {"id": 42, "type": "private"}, "text": "x"})
+        api.push(
+            message={
+                "message_id": 7,
+                "date": "yesterday",
+                "chat": {"id": 42, "type": "private"},
+                "text": "x",
+            }
+        )
         api.push(message={"message_id": 8})
         api.user_says(42, "after")
         await api.wait_for(lambda: len(api.messages(42)) == 2)
@@ -209,7 +231,9 @@ async def test_an_update_that_cannot_be_read_is_kept_and_skipped(api: BotApi, ho
     assert house.desk.texts == ["before", "after"]
     assert polls < 8
     failed = await database.read(
-        lambda connection: connection.execute("SELECT error FROM raw_updates ORDER BY update_id").fetchall()
+        lambda connection: connection.execute(
+            "SELECT error FROM raw_updates ORDER BY update_id"
+        ).fetchall()
     )
     assert len(failed) == 3
     assert all(row["error"] for row in failed)
@@ -221,7 +245,9 @@ async def test_half_characters_do_not_stop_anything(api: BotApi, house: House) -
         await api.wait_for(lambda: api.texts(42) == ["message: a\ufffd b"])
 
 
-async def test_what_is_wrong_with_polling_is_told_until_it_passes(api: BotApi, house: House) -> None:
+async def test_what_is_wrong_with_polling_is_told_until_it_passes(
+    api: BotApi, house: House
+) -> None:
     assert house.adapter().problem == "not reached yet"
     async with house.running() as adapter:
         await api.wait_for(lambda: adapter.problem == "")
@@ -232,14 +258,18 @@ async def test_what_is_wrong_with_polling_is_told_until_it_passes(api: BotApi, h
         api.user_says(42, "after that")
         await api.wait_for(lambda: adapter.problem == "")
         await api.wait_for(lambda: len(api.messages(42)) == 2)
-        api.fail(500, f"nobody at https://me:hunter2@there/bot{api.token}", method="getUpdates", times=99)
+        api.fail(
+            500, f"nobody at https://me:hunter2@there/bot{api.token}", method="getUpdates", times=99
+        )
         api.user_says(42, "and at last")
         # By its shape; as it stands, where settings have hidden it in this process before.
         masked = [f"nobody at https://[secret]@there/{name}[secret]" for name in ("", "bot")]
         await api.wait_for(lambda: adapter.problem in masked)
 
 
-async def test_connected_means_that_a_poll_was_answered_not_long_ago(api: BotApi, house: House) -> None:
+async def test_connected_means_that_a_poll_was_answered_not_long_ago(
+    api: BotApi, house: House
+) -> None:
     async with house.running() as adapter:
         await api.wait_for(lambda: adapter.problem == "")
         adapter._polled_at -= 60
@@ -261,7 +291,9 @@ async def test_connected_means_that_a_poll_was_answered_not_long_ago(api: BotApi
         ("http://bot.invalid", "the name bot.invalid cannot be resolved"),
     ],
 )
-async def test_status_and_check_name_what_is_wrong_in_the_same_words(house: House, url: str, clause: str) -> None:
+async def test_status_and_check_name_what_is_wrong_in_the_same_words(
+    house: House, url: str, clause: str
+) -> None:
     adapter = Telegram(token="1:A", api_url=url, inbox=house.inbox, clock=house.clock)
     await adapter.open()
     assert adapter.problem == clause
@@ -305,7 +337,9 @@ async def test_a_server_that_does_not_wait_is_not_asked_without_a_pause(
     assert house.desk.texts == ["hi", "then"]
 
 
-async def test_what_comes_in_one_poll_is_admitted_before_any_of_it_is_served(api: BotApi, house: House) -> None:
+async def test_what_comes_in_one_poll_is_admitted_before_any_of_it_is_served(
+    api: BotApi, house: House
+) -> None:
     log: list[str] = []
 
     class Logging(EchoRouter):
@@ -338,7 +372,9 @@ class Failing(EchoRouter):
         return await super().admit(inbound, reply)
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError("a mistake"), DeliveryError("not now"), AssertionError()])
+@pytest.mark.parametrize(
+    "error", [ZeroDivisionError("a mistake"), DeliveryError("not now"), AssertionError()]
+)
 async def test_what_cannot_be_handled_three_times_is_set_aside(
     api: BotApi, house: House, database: Database, error: Exception
 ) -> None:
@@ -364,7 +400,9 @@ async def test_of_an_incognito_update_the_number_alone_is_set_aside(
     api: BotApi, house: House, database: Database
 ) -> None:
     registry = IncognitoRegistry()
-    registry.conversations[Address(platform="telegram", chat_id="42", thread_id="7")] = IncognitoConversation()
+    registry.conversations[Address(platform="telegram", chat_id="42", thread_id="7")] = (
+        IncognitoConversation()
+    )
     failing = house.desk = Failing(house.inbox, house.clock)
     failing.error = ValueError("odd")
     api.user_says(42, "bad")
@@ -388,11 +426,15 @@ async def test_an_update_without_a_chat_makes_nothing_deaf_and_kills_no_start(
             assert adapter.problem == ""
             api.history[42].clear()
     assert house.desk.texts == ["still there?", "still there?"]
-    aside = await database.fetch_all("SELECT update_id FROM raw_updates WHERE error LIKE 'ValueError%'", {})
+    aside = await database.fetch_all(
+        "SELECT update_id FROM raw_updates WHERE error LIKE 'ValueError%'", {}
+    )
     assert [row["update_id"] for row in aside][-1] == strange["update_id"]
 
 
-async def test_what_the_store_does_not_take_is_kept_in_order_until_it_does(api: BotApi, house: House) -> None:
+async def test_what_the_store_does_not_take_is_kept_in_order_until_it_does(
+    api: BotApi, house: House
+) -> None:
     class Full(EchoRouter):
         is_full = True
 
@@ -460,10 +502,12 @@ async def test_a_server_that_comes_late(api: BotApi, house: House) -> None:
 async def test_a_second_poller_on_this_machine_is_told_so_and_takes_nothing(
     api: BotApi, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(poll_lock, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(poll_lock, "LOCK_TIMEOUT_S", 0.0)
     async with house.running():
         second = house.adapter()
-        with pytest.raises(ConfigError, match=f"process {os.getpid()} on this machine uses the same bot token"):
+        with pytest.raises(
+            ConfigError, match=f"process {os.getpid()} on this machine uses the same bot token"
+        ):
             await second.open()
         await second.close()
         api.user_says(42, "hi")
@@ -484,9 +528,14 @@ async def test_a_refused_token_is_told_without_showing_it(api: BotApi, house: Ho
 
 @pytest.mark.parametrize(
     ("status", "text"),
-    [*((status, "<html>Log in to this network</html>") for status in (200, 302, 401, 403, 404)), (200, "[]")],
+    [
+        *((status, "<html>Log in to this network</html>") for status in (200, 302, 401, 403, 404)),
+        (200, "[]"),
+    ],
 )
-async def test_what_is_no_bot_api_refuses_no_token(api: BotApi, house: House, status: int, text: str) -> None:
+async def test_what_is_no_bot_api_refuses_no_token(
+    api: BotApi, house: House, status: int, text: str
+) -> None:
     async def portal(_: web.BaseRequest) -> web.StreamResponse:
         headers = {"Location": "/login"}
         return web.Response(status=status, text=text, headers=headers)
@@ -571,10 +620,12 @@ async def test_a_reply_without_an_event_beside_it(api: BotApi, house: House) -> 
         reply.begin(slip)
         await reply.finish(Answer(text="Call Ana"))
     assert api.texts(42) == ["Call Ana"]
-    assert slip.posted == ["1"]
+    assert slip.message_ids == ["1"]
 
 
-async def test_the_token_is_not_logged(api: BotApi, house: House, caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_token_is_not_logged(
+    api: BotApi, house: House, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO)
     async with house.running():
         api.user_says(42, "hi")

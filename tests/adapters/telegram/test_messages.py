@@ -1,4 +1,5 @@
-"""How answers look on Telegram: formatting, splitting, streaming, buttons, files, and what happens when it refuses."""
+"""How answers look on Telegram: formatting, splitting, streaming, buttons, files, and what happens
+when it refuses."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from adapters.streaming import StreamedReply
 from adapters.telegram.messages import TelegramMessages, TelegramRequest
 from core.errors import DeliveryError
 from core.markup.markdown import render, utf16_length
-from core.store.mailbox import INTENDED
+from core.store.mailbox import INTENT_MARK
 from core.types import Address, Answer, Button, Command, File
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.delivery_record import ListRecord
@@ -38,20 +39,29 @@ async def api() -> AsyncIterator[BotApi]:
 @pytest.fixture
 async def bot(api: BotApi) -> AsyncIterator[Bot]:
     request = TelegramRequest(api.token, 4)
-    async with Bot(api.token, f"{api.url}/bot", request=request, get_updates_request=request) as made:
+    async with Bot(
+        api.token, f"{api.url}/bot", request=request, get_updates_request=request
+    ) as made:
         yield made
 
 
-def canvas(bot: Bot, chat_id: int, thread_id: int | None = None, reply_to: str | None = None) -> TelegramMessages:
+def canvas(
+    bot: Bot, chat_id: int, thread_id: int | None = None, reply_to: str | None = None
+) -> TelegramMessages:
     thread = str(thread_id) if thread_id else None
-    made = TelegramMessages(bot, Address(platform="telegram", chat_id=str(chat_id), thread_id=thread), reply_to)
+    made = TelegramMessages(
+        bot, Address(platform="telegram", chat_id=str(chat_id), thread_id=thread), reply_to
+    )
     made.pace_s = 0.01
     return made
 
 
 def test_pace_is_slower_in_groups() -> None:
     bot = Bot("1:x")
-    paces = [TelegramMessages(bot, Address(platform="telegram", chat_id=chat), None).pace_s for chat in ("42", "-200")]
+    paces = [
+        TelegramMessages(bot, Address(platform="telegram", chat_id=chat), None).pace_s
+        for chat in ("42", "-200")
+    ]
     assert paces == [1.0, 3.0]
 
 
@@ -91,7 +101,9 @@ async def test_length_is_counted_in_utf16_units_of_the_rendered_text(bot: Bot) -
     assert canvas(bot, 42).measure(render(f"**{'🦉' * 50}**")) == 100
 
 
-async def test_what_has_more_than_a_hundred_entities_takes_more_than_one_message(api: BotApi, bot: Bot) -> None:
+async def test_what_has_more_than_a_hundred_entities_takes_more_than_one_message(
+    api: BotApi, bot: Bot
+) -> None:
     reply = StreamedReply(canvas(bot, 42))
     reply.begin(ListRecord())
     await reply.finish(Answer(text="🦉 " + "**b** " * 150 + "[l](https://a.b)\n\n" + "- x\n" * 150))
@@ -106,7 +118,9 @@ async def test_groups_see_what_is_answered_and_only_once(api: BotApi, bot: Bot) 
     drawn = canvas(bot, GROUP, reply_to=str(asked))
     await drawn.post(render("one"), None, "a")
     await drawn.post(render("two"), None, "b")
-    replies = [message.get("reply_to_message", {}).get("message_id") for message in api.messages(GROUP)]
+    replies = [
+        message.get("reply_to_message", {}).get("message_id") for message in api.messages(GROUP)
+    ]
     assert replies == [asked, None]
     api.user_says(42, "hi")
     await canvas(bot, 42, reply_to="1").post(render("direct"), None, "c")
@@ -114,7 +128,9 @@ async def test_groups_see_what_is_answered_and_only_once(api: BotApi, bot: Bot) 
 
 
 @pytest.mark.parametrize("gone", ["99", "cron-1"])
-async def test_an_answered_message_that_is_gone_does_no_harm(api: BotApi, bot: Bot, gone: str) -> None:
+async def test_an_answered_message_that_is_gone_does_no_harm(
+    api: BotApi, bot: Bot, gone: str
+) -> None:
     await canvas(bot, GROUP, reply_to=gone).post(render("still here"), None, "n")
     assert api.texts(GROUP) == ["still here"]
 
@@ -122,21 +138,30 @@ async def test_an_answered_message_that_is_gone_does_no_harm(api: BotApi, bot: B
 async def test_topics(api: BotApi, bot: Bot) -> None:
     topic = api.topic(FORUM)
     drawn = canvas(bot, FORUM, topic)
-    await drawn.typing()
+    await drawn.show_typing()
     await drawn.post(render("in the topic"), None, "n")
     assert api.texts(FORUM, topic) == ["in the topic"]
-    assert api.called("sendChatAction") == [{"chat_id": FORUM, "message_thread_id": topic, "action": "typing"}]
+    assert api.called("sendChatAction") == [
+        {"chat_id": FORUM, "message_thread_id": topic, "action": "typing"}
+    ]
 
 
 async def test_a_topic_that_is_gone_falls_back_to_the_chat(api: BotApi, bot: Bot) -> None:
     drawn = canvas(bot, FORUM, 777)
-    await drawn.typing()
+    await drawn.show_typing()
     await drawn.post(render("**one**"), None, "a")
-    await drawn.post(render("two"), Answer(text="two", files=(File(name="a.txt", content=b"a"),)), "b")
+    await drawn.post(
+        render("two"), Answer(text="two", files=(File(name="a.txt", content=b"a"),)), "b"
+    )
     assert api.texts(FORUM) == ["one", "two", ""]
-    assert [(name, call.get("message_thread_id")) for name, call in api.calls if name != "getMe"] == [
+    assert [
+        (name, call.get("message_thread_id")) for name, call in api.calls if name != "getMe"
+    ] == [
         ("sendChatAction", 777),
-        *((name, None) for name in ("sendChatAction", "sendMessage", "sendMessage", "sendDocument")),
+        *(
+            (name, None)
+            for name in ("sendChatAction", "sendMessage", "sendMessage", "sendDocument")
+        ),
     ]
 
 
@@ -150,16 +175,20 @@ async def test_equal_edit_is_fine_and_a_missing_message_is_told(api: BotApi, bot
     drawn = canvas(bot, 42)
     message_id = await drawn.post(render("same"), None, "n")
     await drawn.edit(message_id, render("same"), None)
-    await drawn.remove(message_id)
+    await drawn.delete(message_id)
     with pytest.raises(DeliveryError):
-        await drawn.remove(message_id)
+        await drawn.delete(message_id)
     with pytest.raises(DeliveryError, match="to edit not found") as told:
         await drawn.edit(message_id, render("other"), None)
     assert (told.value.is_missing, told.value.is_permanent) == (True, False)
 
 
-@pytest.mark.parametrize("said", ["Bad Request: message can't be edited", "Bad Request: MESSAGE_ID_INVALID"])
-async def test_a_message_that_can_never_be_edited_is_missing(api: BotApi, bot: Bot, said: str) -> None:
+@pytest.mark.parametrize(
+    "said", ["Bad Request: message can't be edited", "Bad Request: MESSAGE_ID_INVALID"]
+)
+async def test_a_message_that_can_never_be_edited_is_missing(
+    api: BotApi, bot: Bot, said: str
+) -> None:
     drawn = canvas(bot, 42)
     message_id = await drawn.post(render("old"), None, "n")
     api.fail(400, said, method="editMessageText")
@@ -179,7 +208,9 @@ async def test_what_may_pass_is_not_missing(api: BotApi, bot: Bot) -> None:
         assert (told.value.is_missing, told.value.is_permanent) == (False, False)
 
 
-async def test_an_answer_whose_message_was_deleted_is_posted_anew_at_once(api: BotApi, bot: Bot) -> None:
+async def test_an_answer_whose_message_was_deleted_is_posted_anew_at_once(
+    api: BotApi, bot: Bot
+) -> None:
     drawn, slip = canvas(bot, GROUP), ListRecord()
     drawn.pace_s = 0.01
     painter = StreamedReply(drawn, first_words_s=0)
@@ -188,7 +219,7 @@ async def test_an_answer_whose_message_was_deleted_is_posted_anew_at_once(api: B
     await api.wait_for(lambda: api.texts(GROUP) == ["Half of"])
     painter.show("Half of it")
     await api.wait_for(lambda: api.texts(GROUP) == ["Half of it"])
-    await drawn.remove(slip.posted[0])
+    await drawn.delete(slip.message_ids[0])
     await painter.finish(Answer(text="Half of it was not enough"))
     assert api.texts(GROUP) == ["Half of it was not enough"]
     edits = [call for call in api.called("editMessageText") if "not enough" in str(call)]
@@ -205,7 +236,9 @@ async def test_an_answer_whose_message_was_deleted_is_posted_anew_at_once(api: B
         (400, "Bad Request: not enough rights to send text messages to the chat"),
     ],
 )
-async def test_a_chat_that_is_lost_is_permanent(api: BotApi, bot: Bot, code: int, said: str) -> None:
+async def test_a_chat_that_is_lost_is_permanent(
+    api: BotApi, bot: Bot, code: int, said: str
+) -> None:
     api.fail(code, said, method="sendMessage")
     with pytest.raises(DeliveryError) as told:
         await canvas(bot, 42).post(render("x"), None, "n")
@@ -228,7 +261,9 @@ async def test_floods_and_failures_can_be_tried_again(api: BotApi, bot: Bot) -> 
     assert api.texts(42) == ["x"]
 
 
-async def test_a_flood_wait_is_obeyed_by_every_call_of_that_chat_and_by_no_other(api: BotApi, bot: Bot) -> None:
+async def test_a_flood_wait_is_obeyed_by_every_call_of_that_chat_and_by_no_other(
+    api: BotApi, bot: Bot
+) -> None:
     ana, ben = canvas(bot, 42), canvas(bot, 43)
     posted = await ana.post(render("x"), None, "n")
     api.flood(7, method="editMessageText")
@@ -236,13 +271,17 @@ async def test_a_flood_wait_is_obeyed_by_every_call_of_that_chat_and_by_no_other
         await ana.edit(posted, render("y"), None)
     assert (told.value.retry_after_s, told.value.is_permanent) == (7.0, False)
     calls = len(api.calls)
-    for call in (ana.post(render("z"), None, "n2"), ana.edit(posted, render("z"), None), ana.remove(posted)):
+    for call in (
+        ana.post(render("z"), None, "n2"),
+        ana.edit(posted, render("z"), None),
+        ana.delete(posted),
+    ):
         with pytest.raises(DeliveryError) as told:
             await call
         assert 6.5 < (told.value.retry_after_s or 0) <= 7
     with pytest.raises(DeliveryError):
-        await ana.draft(render("z"), "n2")
-    await ana.typing()
+        await ana.show_draft(render("z"), "n2")
+    await ana.show_typing()
     assert len(api.calls) == calls, "none of it was sent"
     await ben.post(render("hi"), None, "n")
     assert api.texts(43) == ["hi"]
@@ -255,12 +294,14 @@ async def test_a_group_gets_twenty_messages_a_minute(api: BotApi, bot: Bot) -> N
     with pytest.raises(DeliveryError) as told:
         await group.post(render("more"), None, "n20")
     assert 50 < (told.value.retry_after_s or 0) <= 60
-    await group.typing()
+    await group.show_typing()
     assert len(api.messages(GROUP)) == 20
     assert api.calls[-1][0] == "sendChatAction"
 
 
-async def test_thirty_calls_a_second_and_what_is_only_for_show_gives_way(api: BotApi, bot: Bot) -> None:
+async def test_thirty_calls_a_second_and_what_is_only_for_show_gives_way(
+    api: BotApi, bot: Bot
+) -> None:
     times: list[float] = []
     began_at = asyncio.get_running_loop().time()
 
@@ -278,7 +319,7 @@ async def test_thirty_calls_a_second_and_what_is_only_for_show_gives_way(api: Bo
         for number in range(70):
             tasks.create_task(post(number))
         await asyncio.sleep(0)
-        await canvas(bot, 43).typing()
+        await canvas(bot, 43).show_typing()
     assert len(api.messages(42)) == 70
     assert sum(at - began_at < 1 for at in times) <= 30
     assert times[-1] - began_at > 2
@@ -294,7 +335,12 @@ async def test_buttons(api: BotApi, bot: Bot) -> None:
     drawn = canvas(bot, 42)
     message_id = await drawn.post(render("Choose"), answer, "n")
     rows = api.messages(42)[0]["reply_markup"]["inline_keyboard"]
-    assert [[one["text"] for one in row] for row in rows] == [["1", "2", "3"], ["4"], ["A rather long label"], ["5"]]
+    assert [[one["text"] for one in row] for row in rows] == [
+        ["1", "2", "3"],
+        ["4"],
+        ["A rather long label"],
+        ["5"],
+    ]
     assert rows[1][0]["callback_data"] == "id-4"
     await drawn.edit(message_id, render("Chosen"), None)
     assert "reply_markup" not in api.messages(42)[0]
@@ -323,10 +369,12 @@ async def test_files_alone_need_no_text(api: BotApi, bot: Bot) -> None:
     painter.begin(slip)
     await painter.finish(Answer(text="", files=(File(name="a.csv", content=b"1"),)))
     assert [message["document"]["file_name"] for message in api.messages(42)] == ["a.csv"]
-    assert len(slip.posted) == 1
+    assert len(slip.message_ids) == 1
 
 
-async def test_a_growing_answer_is_a_draft_in_a_direct_chat_and_then_one_message(api: BotApi, bot: Bot) -> None:
+async def test_a_growing_answer_is_a_draft_in_a_direct_chat_and_then_one_message(
+    api: BotApi, bot: Bot
+) -> None:
     record = ListRecord()
     reply = StreamedReply(canvas(bot, 42), first_words_s=0)
     reply.begin(record)
@@ -339,10 +387,14 @@ async def test_a_growing_answer_is_a_draft_in_a_direct_chat_and_then_one_message
     await reply.finish(Answer(text="Ana lives in **Porto**."))
     assert api.texts(42) == ["Ana lives in Porto."]
     assert api.called("editMessageText") == []
-    assert len({call["draft_id"] for call in api.called("sendMessageDraft")}) == 1, "one draft grows"
+    assert len({call["draft_id"] for call in api.called("sendMessageDraft")}) == 1, (
+        "one draft grows"
+    )
 
 
-async def test_a_server_that_knows_no_drafts_gets_a_message_that_grows(api: BotApi, bot: Bot) -> None:
+async def test_a_server_that_knows_no_drafts_gets_a_message_that_grows(
+    api: BotApi, bot: Bot
+) -> None:
     api.fail(404, "Not Found", method="sendMessageDraft")
     reply = StreamedReply(canvas(bot, 42), first_words_s=0)
     reply.begin(ListRecord())
@@ -376,11 +428,16 @@ async def test_an_answer_that_is_ready_is_one_send(api: BotApi, bot: Bot) -> Non
     for text in ("Ana", "Ana lives", "Ana lives in Porto."):
         reply.show(text)
     await reply.finish(Answer(text="Ana lives in Porto."))
-    assert [method for method, _ in api.calls if method != "getMe"] == ["sendChatAction", "sendMessage"]
+    assert [method for method, _ in api.calls if method != "getMe"] == [
+        "sendChatAction",
+        "sendMessage",
+    ]
 
 
 @pytest.mark.parametrize("status", [0, 502, 504])
-async def test_a_lost_reply_is_said_once_more_with_a_mark(api: BotApi, bot: Bot, status: int) -> None:
+async def test_a_lost_reply_is_said_once_more_with_a_mark(
+    api: BotApi, bot: Bot, status: int
+) -> None:
     """0: the connection is closed; else a proxy does not know what became of the call."""
     record = ListRecord()
     reply = StreamedReply(canvas(bot, 42))
@@ -389,7 +446,7 @@ async def test_a_lost_reply_is_said_once_more_with_a_mark(api: BotApi, bot: Bot,
     with pytest.raises(DeliveryError) as lost:
         await reply.finish(Answer(text="Tea is ready."))
     assert lost.value.is_uncertain
-    assert record.stored == [INTENDED]
+    assert record.stored == [INTENT_MARK]
     again = StreamedReply(canvas(bot, 42))
     again.begin(ListRecord(posted=record.stored))
     await again.finish(Answer(text="Tea is ready."))
@@ -411,12 +468,16 @@ async def test_a_long_answer_is_split_within_the_limit(api: BotApi, bot: Bot) ->
     text = "\n\n".join(f"Paragraph {number} 🦉 " + "word " * 60 for number in range(40))
     painter = StreamedReply(canvas(bot, 42))
     painter.begin(ListRecord())
-    await painter.finish(Answer(text=text, buttons=(Button(label="More", command=Command(name="x"), id="i"),)))
+    await painter.finish(
+        Answer(text=text, buttons=(Button(label="More", command=Command(name="x"), id="i"),))
+    )
     shown = api.texts(42)
     assert len(shown) > 2
     assert max(utf16_length(part) for part in shown) <= 4096
     assert "".join("".join(shown).split()) == "".join(text.split())
-    assert ["reply_markup" in message for message in api.messages(42)] == [False] * (len(shown) - 1) + [True]
+    assert ["reply_markup" in message for message in api.messages(42)] == [False] * (
+        len(shown) - 1
+    ) + [True]
 
 
 async def test_a_restart_edits_and_does_not_post_again(api: BotApi, bot: Bot) -> None:
@@ -433,7 +494,7 @@ async def test_a_message_that_a_person_deleted_is_posted_anew(api: BotApi, bot: 
     painter.begin(slip)
     await painter.finish(Answer(text="Here again."))
     assert api.texts(42) == ["Here again."]
-    assert slip.posted == ["31", "1"]
+    assert slip.message_ids == ["31", "1"]
 
 
 async def test_a_blocked_bot_is_told_by_finish(api: BotApi, bot: Bot) -> None:
@@ -445,7 +506,9 @@ async def test_a_blocked_bot_is_told_by_finish(api: BotApi, bot: Bot) -> None:
     assert told.value.is_permanent
 
 
-@pytest.mark.parametrize("text", ["> quote\n> > inner", "| a | b |\n|---|---|\n| 1 | 2 |", "*" * 300, "<b>x</b>"])
+@pytest.mark.parametrize(
+    "text", ["> quote\n> > inner", "| a | b |\n|---|---|\n| 1 | 2 |", "*" * 300, "<b>x</b>"]
+)
 async def test_odd_markdown_is_taken(api: BotApi, bot: Bot, text: str) -> None:
     await canvas(bot, 42).post(render(text), None, "n")
     assert len(api.messages(42)) == 1
@@ -461,7 +524,9 @@ async def test_the_token_stays_out_of_errors(api: BotApi) -> None:
     assert api.token not in str(told.value)
 
 
-async def test_a_proxy_is_used_where_the_environment_names_one(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_proxy_is_used_where_the_environment_names_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("http_proxy", "127.0.0.1:1")
     monkeypatch.setenv("no_proxy", "bot.internal,api.internal:8081")
     request = TelegramRequest("1:x", 1)

@@ -1,4 +1,5 @@
-"""What an update of Telegram says to us: chats, senders, mentions, commands, topics, attachments."""
+"""What an update of Telegram says to us: chats, senders, mentions, commands, topics,
+attachments."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from typing import Any
 import pytest
 from telegram import Update, User
 
-from adapters.telegram.normalize import moved, normalize
-from core.types import Address, Attachment, Command, Inbound, Quoted, Scope, Sender
+from adapters.telegram.normalize import group_migration, normalize
+from core.types import Address, Attachment, Command, Inbound, Quote, Scope, Sender
 from tests.fixtures.bot_chats import GROUP_ADMIN, BotChats
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -56,7 +57,7 @@ async def test_direct_message_is_the_accounts(chats: BotChats) -> None:
 
 async def test_group_is_a_room_and_listens_only_when_meant(chats: BotChats) -> None:
     inbound = heard(chats, chats.user_says(GROUP, "nice weather", user_id=42))
-    assert inbound.scope == Scope.room("telegram", "-200")
+    assert inbound.scope == Scope.group("telegram", "-200")
     assert not inbound.is_direct
     assert not inbound.is_addressed
 
@@ -70,7 +71,9 @@ async def test_group_is_a_room_and_listens_only_when_meant(chats: BotChats) -> N
         ("@mneme_bot", "@mneme_bot"),
     ],
 )
-async def test_mention_addresses_us_and_is_left_out_in_front(chats: BotChats, said: str, text: str) -> None:
+async def test_mention_addresses_us_and_is_left_out_in_front(
+    chats: BotChats, said: str, text: str
+) -> None:
     inbound = heard(chats, chats.user_says(GROUP, said))
     assert inbound.is_addressed
     assert inbound.text == text
@@ -105,7 +108,10 @@ async def test_reply_to_the_bot_addresses_it(chats: BotChats) -> None:
         ("/recall Porto in May", Command(name="recall", arguments="Porto in May")),
         ("/Recall@Mneme_Bot  Porto ", Command(name="recall", arguments="Porto")),
         ("/start", Command(name="start")),
-        ("/remind tomorrow 9:00\nbuy milk 🥛", Command(name="remind", arguments="tomorrow 9:00\nbuy milk 🥛")),
+        (
+            "/remind tomorrow 9:00\nbuy milk 🥛",
+            Command(name="remind", arguments="tomorrow 9:00\nbuy milk 🥛"),
+        ),
         ("@mneme_bot /help", Command(name="help")),
     ],
 )
@@ -132,7 +138,7 @@ async def test_topics_are_places_of_their_own_in_the_rooms_scope(chats: BotChats
     topic = chats.topic(FORUM)
     inbound = heard(chats, chats.user_says(FORUM, "plan", thread_id=topic))
     assert inbound.address == Address(platform="telegram", chat_id=str(FORUM), thread_id=str(topic))
-    assert inbound.scope == Scope.room("telegram", str(FORUM))
+    assert inbound.scope == Scope.group("telegram", str(FORUM))
     assert inbound.reply_to is None
     general = heard(chats, chats.user_says(FORUM, "general"))
     assert general.address.thread_id is None
@@ -156,7 +162,9 @@ async def test_only_messages_of_supergroups_have_links(chats: BotChats) -> None:
     chats.group(-1009999999999, "Town")
     chats.chats[-1009999999999]["username"] = "town_square"
     bases = {
-        where: heard(chats, chats.user_says(chat_id, "@mneme_bot hi", thread_id=thread_id)).link_base
+        where: heard(
+            chats, chats.user_says(chat_id, "@mneme_bot hi", thread_id=thread_id)
+        ).link_base
         for where, chat_id, thread_id in (
             ("direct", 42, None),
             ("group", GROUP, None),
@@ -196,15 +204,23 @@ async def test_nobodies(chats: BotChats) -> None:
         {"user_id": 42, "sender_chat": channel},
         {"from": telegram},
         {"from": bot},
-        {"from": {"id": 136817688, "is_bot": True, "first_name": "Channel"}, "sender_chat": channel},
+        {
+            "from": {"id": 136817688, "is_bot": True, "first_name": "Channel"},
+            "sender_chat": channel,
+        },
     ):
         inbound = heard(chats, chats.user_says(GROUP, "@mneme_bot let me in", **fields))
-        assert inbound.sender.is_nobody
+        assert inbound.sender.is_anonymous
         assert inbound.sender.id != "42"
 
 
 async def test_posts_in_channels_are_not_heard(chats: BotChats) -> None:
-    post = {"message_id": 1, "date": 1, "chat": {"id": -100999, "type": "channel", "title": "News"}, "text": "x"}
+    post = {
+        "message_id": 1,
+        "date": 1,
+        "chat": {"id": -100999, "type": "channel", "title": "News"},
+        "text": "x",
+    }
     assert read(chats, chats.push(channel_post=post)) is None
     assert read(chats, chats.push(message=post)) is None
 
@@ -212,7 +228,12 @@ async def test_posts_in_channels_are_not_heard(chats: BotChats) -> None:
 async def test_edits_carry_the_new_text_and_their_own_time(chats: BotChats) -> None:
     chats.user_says(42, "firts", date=1795176000)
     inbound = heard(chats, chats.user_edits(42, 1, "/first"))
-    assert (inbound.kind, inbound.text, inbound.message_id, inbound.command) == ("edit", "/first", "1", None)
+    assert (inbound.kind, inbound.text, inbound.message_id, inbound.command) == (
+        "edit",
+        "/first",
+        "1",
+        None,
+    )
     assert inbound.sent_at == datetime.fromtimestamp(chats.history[42][1]["edit_date"], UTC)
 
 
@@ -222,7 +243,11 @@ async def test_presses(chats: BotChats) -> None:
     ours = chats.enter(FORUM, chats.bot, thread_id=topic, text="Found", reply_markup=keyboard)
     update = chats.user_presses(FORUM, ours["message_id"], "More", user_id=42)
     inbound = heard(chats, update)
-    assert (inbound.kind, inbound.text, inbound.message_id) == ("action", "a1b2", update["callback_query"]["id"])
+    assert (inbound.kind, inbound.text, inbound.message_id) == (
+        "action",
+        "a1b2",
+        update["callback_query"]["id"],
+    )
     assert inbound.address.thread_id == str(topic)
     assert inbound.sender.id == "42"
     assert inbound.reply_to == str(ours["message_id"])
@@ -245,21 +270,38 @@ async def test_press_under_a_message_too_old_to_be_shown(chats: BotChats) -> Non
 
 async def test_attachments_with_captions(chats: BotChats) -> None:
     sizes = [
-        {"file_id": f"p{n}", "file_unique_id": f"u{n}", "width": n, "height": n, "file_size": n} for n in (90, 800)
+        {"file_id": f"p{n}", "file_unique_id": f"u{n}", "width": n, "height": n, "file_size": n}
+        for n in (90, 800)
     ]
     inbound = heard(chats, chats.user_says(GROUP, "@mneme_bot what is this?", photo=sizes))
     assert inbound.text == "what is this?"
     assert inbound.is_addressed
     assert inbound.attachments == (
-        Attachment(kind="photo", name="photo.jpg", mime="image/jpeg", size_bytes=800, reference="p800"),
+        Attachment(
+            kind="photo", name="photo.jpg", mime="image/jpeg", size_bytes=800, reference="p800"
+        ),
     )
-    document = {"file_id": "d", "file_unique_id": "d", "file_name": "plan.pdf", "mime_type": "application/pdf"}
+    document = {
+        "file_id": "d",
+        "file_unique_id": "d",
+        "file_name": "plan.pdf",
+        "mime_type": "application/pdf",
+    }
     inbound = heard(chats, chats.user_says(42, "", document=document))
     assert inbound.text == ""
-    assert inbound.attachments == (Attachment(kind="document", name="plan.pdf", mime="application/pdf", reference="d"),)
+    assert inbound.attachments == (
+        Attachment(kind="document", name="plan.pdf", mime="application/pdf", reference="d"),
+    )
     voice = {"file_id": "v", "file_unique_id": "v", "duration": 3, "file_size": 10}
     assert heard(chats, chats.user_says(42, "", voice=voice)).attachments[0].kind == "voice"
-    sticker = {"file_id": "s", "file_unique_id": "s", "type": "regular", "width": 1, "height": 1, "emoji": "🦉"}
+    sticker = {
+        "file_id": "s",
+        "file_unique_id": "s",
+        "type": "regular",
+        "width": 1,
+        "height": 1,
+        "emoji": "🦉",
+    }
     sticker |= {"is_animated": False, "is_video": False}
     assert heard(chats, chats.user_says(42, "", sticker=sticker)).attachments[0].name == "🦉"
 
@@ -268,7 +310,10 @@ async def test_places_and_contacts_become_words(chats: BotChats) -> None:
     place = {"latitude": 41.15, "longitude": -8.61}
     assert heard(chats, chats.user_says(42, "", location=place)).text == "Location: 41.15, -8.61"
     venue = {"location": place, "title": "Majestic", "address": "Rua 1"}
-    assert heard(chats, chats.user_says(42, "", location=place, venue=venue)).text == "Majestic, Rua 1 (41.15, -8.61)"
+    assert (
+        heard(chats, chats.user_says(42, "", location=place, venue=venue)).text
+        == "Majestic, Rua 1 (41.15, -8.61)"
+    )
     contact = {"phone_number": "+351123", "first_name": "Rui"}
     assert heard(chats, chats.user_says(42, "", contact=contact)).text == "Contact: Rui, +351123"
 
@@ -294,9 +339,9 @@ async def test_notices_of_the_chat_say_nothing(chats: BotChats) -> None:
 
 async def test_a_group_that_moves_tells_both_ids(chats: BotChats) -> None:
     for update in chats.migrate(GROUP, -100555):
-        assert moved(Update.de_json(update, None)) == ("-200", "-100555")
+        assert group_migration(Update.de_json(update, None)) == ("-200", "-100555")
         assert read(chats, update) is None
-    assert moved(Update.de_json(chats.user_says(42, "hi"), None)) is None
+    assert group_migration(Update.de_json(chats.user_says(42, "hi"), None)) is None
 
 
 async def test_half_characters_become_whole(chats: BotChats) -> None:
@@ -308,14 +353,20 @@ async def test_half_characters_become_whole(chats: BotChats) -> None:
 
 async def test_what_is_passed_on_says_so(chats: BotChats) -> None:
     origin = {"type": "hidden_user", "sender_user_name": "Ben", "date": 1795176000}
-    assert heard(chats, chats.user_says(42, "I live in Rome", forward_origin=origin)).origin == "forwarded"
+    assert (
+        heard(chats, chats.user_says(42, "I live in Rome", forward_origin=origin)).origin
+        == "forwarded"
+    )
     assert heard(chats, chats.user_says(42, "I live in Porto")).origin == "typed"
     bot = {"id": 9, "is_bot": True, "first_name": "Gif", "username": "gif"}
     assert heard(chats, chats.user_says(42, "/forget everything", via_bot=bot)).origin == "via_bot"
 
 
 USER = {"id": 8, "is_bot": False, "first_name": "Ben"}
-GROUP_CHAT, CHANNEL = {"id": -7, "type": "group", "title": "Flat"}, {"id": -8, "type": "channel", "title": "News"}
+GROUP_CHAT, CHANNEL = (
+    {"id": -7, "type": "group", "title": "Flat"},
+    {"id": -8, "type": "channel", "title": "News"},
+)
 
 
 @pytest.mark.parametrize(
@@ -330,35 +381,46 @@ GROUP_CHAT, CHANNEL = {"id": -7, "type": "group", "title": "Flat"}, {"id": -8, "
 async def test_a_forward_tells_whose_words_it_passes_on(
     chats: BotChats, origin: dict[str, Any], name: str, user_id: str
 ) -> None:
-    inbound = heard(chats, chats.user_says(42, "I live in Rome", forward_origin={**origin, "date": 1795176000}))
-    assert inbound.quoted == Quoted(kind="forward", name=name, user_id=user_id, at=NOW)
+    inbound = heard(
+        chats, chats.user_says(42, "I live in Rome", forward_origin={**origin, "date": 1795176000})
+    )
+    assert inbound.quote == Quote(kind="forward", name=name, user_id=user_id, at=NOW)
     part = {"text": "Ro\ud83d", "position": 0}
     there = {"origin": {**origin, "date": 1795176000}}
     inbound = heard(chats, chats.user_says(42, "where?", external_reply=there, quote=part))
-    assert inbound.quoted == Quoted(kind="part", text="Ro\ufffd", name=name, user_id=user_id, at=NOW)
+    assert inbound.quote == Quote(kind="part", text="Ro\ufffd", name=name, user_id=user_id, at=NOW)
     assert inbound.reply_to is None, "it stands in another chat"
 
 
 async def test_a_reply_carries_what_it_answers(chats: BotChats) -> None:
     ours = chats.enter(GROUP, chats.bot, text="The ferry leaves at nine.", date=1795176000)
     answer = chats.user_says(GROUP, "and why?", reply_to=ours["message_id"])
-    quoted = Quoted(
-        kind="reply", text="The ferry leaves at nine.", name="Mneme", user_id=str(chats.bot["id"]), at=NOW, is_ours=True
+    quoted = Quote(
+        kind="reply",
+        text="The ferry leaves at nine.",
+        name="Mneme",
+        user_id=str(chats.bot["id"]),
+        at=NOW,
+        is_ours=True,
     )
-    assert heard(chats, answer).quoted == quoted
-    answer = chats.user_says(GROUP, "nine?", reply_to=ours["message_id"], quote={"text": "at nine", "position": 17})
-    assert heard(chats, answer).quoted == replace(quoted, kind="part", text="at nine")
-    sticker = chats.user_says(42, "", photo=[{"file_id": "f", "file_unique_id": "u", "width": 9, "height": 9}])
+    assert heard(chats, answer).quote == quoted
+    answer = chats.user_says(
+        GROUP, "nine?", reply_to=ours["message_id"], quote={"text": "at nine", "position": 17}
+    )
+    assert heard(chats, answer).quote == replace(quoted, kind="part", text="at nine")
+    sticker = chats.user_says(
+        42, "", photo=[{"file_id": "f", "file_unique_id": "u", "width": 9, "height": 9}]
+    )
     answer = chats.user_says(42, "what is this?", reply_to=sticker["message"]["message_id"])
-    assert (found := heard(chats, answer).quoted)
+    assert (found := heard(chats, answer).quote)
     assert (found.text, found.name) == ("(photo)", "Ana")
     origin = {"type": "user", "sender_user": USER, "date": 1795176000}
     passed = chats.user_says(42, "I live in Rome", forward_origin=origin)
     answer = chats.user_says(42, "he does", reply_to=passed["message"]["message_id"])
-    assert (found := heard(chats, answer).quoted)
+    assert (found := heard(chats, answer).quote)
     assert (found.kind, found.text, found.name) == ("reply", "I live in Rome", "Ben")
 
 
 async def test_what_only_stands_in_a_topic_answers_nothing(chats: BotChats) -> None:
     topic = chats.topic(FORUM)
-    assert heard(chats, chats.user_says(FORUM, "hi", thread_id=topic)).quoted is None
+    assert heard(chats, chats.user_says(FORUM, "hi", thread_id=topic)).quote is None

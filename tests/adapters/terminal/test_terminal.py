@@ -1,4 +1,5 @@
-"""The terminal: a pipe is answered line by line with nothing but answers, a person gets a prompt on a real tty."""
+"""The terminal: a pipe is answered line by line with nothing but answers, a person gets a prompt on
+a real tty."""
 
 from __future__ import annotations
 
@@ -22,7 +23,10 @@ from tests.fixtures.clock import SteadyClock
 from tests.fixtures.delivery_record import ListRecord
 
 PROMPT = ">\x1b[0m"
-SPECS = (CommandSpec(name="help", description="What I can do"), CommandSpec(name="recall", description="Find"))
+SPECS = (
+    CommandSpec(name="help", description="What I can do"),
+    CommandSpec(name="recall", description="Find"),
+)
 
 
 class Parrot:
@@ -35,7 +39,9 @@ class Parrot:
         self.serving = 0
 
     async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
-        assert self.serving == 0 or inbound.command is not None, "a line was read before the last was answered"
+        assert self.serving == 0 or inbound.command is not None, (
+            "a line was read before the last was answered"
+        )
         self.heard.append(inbound)
         self._replies.append(reply)
         return None if inbound.text == "ignored" else len(self.heard) - 1
@@ -54,7 +60,7 @@ class Parrot:
             await reply.finish(answer)
         self.serving -= 1
 
-    async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
+    async def migrate_group(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         raise AssertionError("a terminal never moves")
 
 
@@ -63,7 +69,11 @@ async def through_pipe(home: Path, raw: bytes, sink: Parrot) -> str:
     (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
     os.write(in_write, raw)
     os.close(in_write)
-    with os.fdopen(in_read) as stdin, os.fdopen(out_write, "w") as stdout, os.fdopen(out_read, "rb") as output:
+    with (
+        os.fdopen(in_read) as stdin,
+        os.fdopen(out_write, "w") as stdout,
+        os.fdopen(out_read, "rb") as output,
+    ):
         terminal = Terminal(home=home, clock=SteadyClock(), stdin=stdin, stdout=stdout)
         await terminal.open()
         async with asyncio.timeout(10):
@@ -81,7 +91,12 @@ async def test_a_pipe_gets_one_answer_a_line_and_nothing_else(home: Path) -> Non
     assert first.address == ADDRESS
     assert first.address.key == "terminal:local"
     assert first.scope == Scope.account("terminal", "local")
-    assert (first.is_direct, first.is_addressed, first.sender.id, first.kind) == (True, True, "local", "message")
+    assert (first.is_direct, first.is_addressed, first.sender.id, first.kind) == (
+        True,
+        True,
+        "local",
+        "message",
+    )
     assert len({inbound.message_id for inbound in sink.heard}) == 3
 
 
@@ -101,7 +116,11 @@ async def test_a_pipe_gets_lines_to_type_for_buttons(home: Path) -> None:
         Button(label="More", command=Command(name="recall", arguments="page:2 ferry\x1b[2J")),
         Button(label="Help", command=Command(name="help")),
     )
-    sink = Parrot(lambda inbound, reply: _ready(Answer(text="| | Title |\n|--|--|\n| 1 | *Trip* |", buttons=buttons)))
+    sink = Parrot(
+        lambda inbound, reply: _ready(
+            Answer(text="| | Title |\n|--|--|\n| 1 | *Trip* |", buttons=buttons)
+        )
+    )
     out = await through_pipe(home, b"/recall ferry\n", sink)
     assert out.splitlines()[:3] == ["  | Title", "--+------", "1 | Trip"]
     assert out.splitlines()[3].startswith("More: /recall page:2 ferry")
@@ -111,7 +130,9 @@ async def test_a_pipe_gets_lines_to_type_for_buttons(home: Path) -> None:
 
 async def test_a_line_with_a_slash_is_a_command(home: Path) -> None:
     sink = Parrot()
-    await through_pipe(home, b"/Recall  Porto  in May \n/new\n/etc/hosts is odd\n/\n// no\n/tmp\n", sink)
+    await through_pipe(
+        home, b"/Recall  Porto  in May \n/new\n/etc/hosts is odd\n/\n// no\n/tmp\n", sink
+    )
     commands = [inbound.command for inbound in sink.heard]
     assert commands == [
         Command(name="recall", arguments="Porto  in May"),
@@ -136,7 +157,10 @@ async def test_what_is_not_admitted_is_passed_over(home: Path) -> None:
 
 async def test_any_bytes_become_text(home: Path) -> None:
     sink = Parrot()
-    raw = b"\xef\xbb\xbffirst\n\xff\xfe broken\n\xed\xa0\x80 surrogate\nnul \x00 here\n" + "grüße 🎉\n".encode()
+    raw = (
+        b"\xef\xbb\xbffirst\n\xff\xfe broken\n\xed\xa0\x80 surrogate\nnul \x00 here\n"
+        + "grüße 🎉\n".encode()
+    )
     out = await through_pipe(home, raw, sink)
     texts = [inbound.text for inbound in sink.heard]
     assert texts[0] == "first"
@@ -173,7 +197,9 @@ async def _ready(answer: Answer) -> Answer:
     return answer
 
 
-async def test_a_regular_file_and_dev_null_can_stand_at_both_ends(home: Path, tmp_path: Path) -> None:
+async def test_a_regular_file_and_dev_null_can_stand_at_both_ends(
+    home: Path, tmp_path: Path
+) -> None:
     (tmp_path / "in").write_text("from a file\n")
     for name, expected in ((tmp_path / "in", "You said from a file.\n"), (Path(os.devnull), "")):
         with name.open() as stdin, (tmp_path / "out").open("w+") as stdout:
@@ -220,28 +246,39 @@ async def test_files_are_kept_in_the_home_and_never_replace_one(home: Path) -> N
     out = await through_pipe(home, b"a\nb\n", sink)
     kept = sorted((home / "files").iterdir())
     assert len(kept) == 2
-    assert all(path.read_bytes() == b"data" and path.stat().st_mode & 0o777 == 0o600 for path in kept)
+    assert all(
+        path.read_bytes() == b"data" and path.stat().st_mode & 0o777 == 0o600 for path in kept
+    )
     assert all(str(path) in out for path in kept)
 
 
 @asynccontextmanager
 async def screen(
-    home: Path, monkeypatch: pytest.MonkeyPatch, sink: Parrot, is_incognito: Callable[[Address], bool] = lambda _: False
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    sink: Parrot,
+    is_incognito: Callable[[Address], bool] = lambda _: False,
 ) -> AsyncIterator[tuple[Tty, Terminal]]:
-    """A person at a terminal: what is typed goes into a tty, `Tty.sees` waits for what is painted."""
+    """A person at a terminal: what is typed goes into a tty, `Tty.sees` waits for what is
+    painted."""
     monkeypatch.setenv("PROMPT_TOOLKIT_NO_CPR", "1")
     monkeypatch.setenv("TERM", "xterm")
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
     with os.fdopen(slave, "r+b", buffering=0) as opened:
-        stdin, stdout = open(opened.fileno(), closefd=False), open(opened.fileno(), "w", closefd=False)  # noqa: ASYNC230, SIM115
-        terminal = Terminal(home=home, clock=SteadyClock(), stdin=stdin, stdout=stdout, is_incognito=is_incognito)
+        stdin, stdout = (
+            open(opened.fileno(), closefd=False),  # noqa: ASYNC230, SIM115
+            open(opened.fileno(), "w", closefd=False),  # noqa: ASYNC230, SIM115
+        )
+        terminal = Terminal(
+            home=home, clock=SteadyClock(), stdin=stdin, stdout=stdout, is_incognito=is_incognito
+        )
         await terminal.open()
         tty = Tty(master)
         await terminal.open()
         listening = asyncio.create_task(terminal.listen(sink, SPECS))
         try:
-            async with asyncio.timeout(3):
+            async with asyncio.timeout(30):
                 yield tty, terminal
                 await listening
         finally:
@@ -281,9 +318,13 @@ class Tty:
         self._news.set()
 
 
-async def test_a_person_gets_a_prompt_and_rendered_answers(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_person_gets_a_prompt_and_rendered_answers(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     button = Button(label="Go on", command=Command(name="sessions", arguments="3"))
-    sink = Parrot(lambda inbound, reply: _ready(Answer(text="**Bold** \x1b]0;title\x07", buttons=(button,))))
+    sink = Parrot(
+        lambda inbound, reply: _ready(Answer(text="**Bold** \x1b]0;title\x07", buttons=(button,)))
+    )
     async with screen(home, monkeypatch, sink) as (tty, _):
         await tty.sees("/help lists")
         await tty.sees(PROMPT)
@@ -303,7 +344,9 @@ async def test_a_person_gets_a_prompt_and_rendered_answers(home: Path, monkeypat
     assert history.stat().st_mode & 0o777 == 0o600
 
 
-async def test_a_line_typed_incognito_is_not_in_the_history(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_line_typed_incognito_is_not_in_the_history(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sink = Parrot()
     async with screen(home, monkeypatch, sink, lambda _: bool(sink.heard)) as (tty, _):
         await tty.sees(PROMPT)
@@ -318,7 +361,9 @@ async def test_a_line_typed_incognito_is_not_in_the_history(home: Path, monkeypa
     assert "quetzal" not in history
 
 
-async def test_a_paste_of_many_lines_is_one_message(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_paste_of_many_lines_is_one_message(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sink = Parrot()
     async with screen(home, monkeypatch, sink) as (tty, _):
         await tty.sees(PROMPT)
@@ -329,7 +374,9 @@ async def test_a_paste_of_many_lines_is_one_message(home: Path, monkeypatch: pyt
     assert [inbound.text for inbound in sink.heard] == ["first\nsecond"]
 
 
-async def test_control_c_stops_the_answer_and_what_was_typed_waits(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_control_c_stops_the_answer_and_what_was_typed_waits(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stopped = asyncio.Event()
 
     async def answer(inbound: Inbound, reply: Reply) -> Answer:
@@ -353,7 +400,9 @@ async def test_control_c_stops_the_answer_and_what_was_typed_waits(home: Path, m
     assert [inbound.text for inbound in sink.heard] == ["tell me everything", "/stop", "next"]
 
 
-async def test_a_reminder_is_printed_above_the_prompt(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_reminder_is_printed_above_the_prompt(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with screen(home, monkeypatch, Parrot()) as (tty, terminal):
         await tty.sees(PROMPT)
         tty.type("half a li")

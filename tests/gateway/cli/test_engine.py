@@ -1,4 +1,5 @@
-"""`mneme memory engine hindsight` in processes of its own, with a program that serves what hindsight's does."""
+"""`mneme memory engine hindsight` in processes of its own, with a program that serves what
+hindsight's does."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from gateway.cli import engine
-from gateway.cli.engine import LOG_BYTES, Engine
+from gateway.cli.engine import MAX_LOG_BYTES, Engine
 from tests.fixtures.command_line import good, process
 
 pytestmark = pytest.mark.slow
@@ -61,7 +62,10 @@ class Served:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        server, postgres = folder / "bin/hindsight-api", folder / "lib/python3/site-packages/pg0/bin/pg0"
+        server, postgres = (
+            folder / "bin/hindsight-api",
+            folder / "lib/python3/site-packages/pg0/bin/pg0",
+        )
         for path, text in ((server, f"#!{sys.executable}\n{SERVER}"), (postgres, POSTGRES)):
             path.parent.mkdir(parents=True)
             path.write_text(text)
@@ -74,13 +78,20 @@ class Served:
             "port": str(self.port),
         }
 
-    def __call__(self, action: str, *arguments: str, **options: str) -> subprocess.CompletedProcess[str]:
+    def __call__(
+        self, action: str, *arguments: str, **options: str
+    ) -> subprocess.CompletedProcess[str]:
         given = [part for key, value in options.items() for part in ("--set", f"{key}={value}")]
         command = ("memory", "engine", "hindsight", action, *given, *arguments)
         return process(self.home.parent, command, "", {"MNEME_HOME": str(self.home)})
 
     def start(self, **options: str) -> subprocess.CompletedProcess[str]:
-        return self("start", "--program", str(self._folder / "bin/hindsight-api"), **{**self.options, **options})
+        return self(
+            "start",
+            "--program",
+            str(self._folder / "bin/hindsight-api"),
+            **{**self.options, **options},
+        )
 
     @property
     def said(self) -> str:
@@ -93,7 +104,8 @@ class Served:
 
 @pytest.fixture
 def served(home: Path) -> Iterator[Served]:
-    # Not below the folder of the tests, which pytest closes to all others: for root, PostgreSQL is nobody's.
+    # Not below the folder of the tests, which pytest closes to all others: for root, PostgreSQL is
+    # nobody's.
     with TemporaryDirectory(prefix="mneme-engine-") as name:
         Path(name).chmod(0o755)
         one = Served(home, Path(name))
@@ -106,12 +118,17 @@ def test_it_is_started_looked_at_and_stopped(served: Served) -> None:
     done = served.start()
     assert done.returncode == 0, done.stderr
     assert (
-        f"hindsight 9.9 runs at http://127.0.0.1:{served.port} (process {served.pid}, log {served.home}" in done.stdout
+        f"hindsight 9.9 runs at http://127.0.0.1:{served.port} (process {served.pid}, log {served.home}"
+        in done.stdout
     )
     assert served.said == done.stdout.strip() or "MB of memory" in served.said
     first = served.pid
     again = served("start")
-    assert (again.returncode, "hindsight 9.9 runs at" in again.stderr, served.pid) == (1, True, first)
+    assert (again.returncode, "hindsight 9.9 runs at" in again.stderr, served.pid) == (
+        1,
+        True,
+        first,
+    )
     assert served("stop").stdout == "hindsight has stopped.\n"
     assert not served.postmaster.exists()
     assert served.said == "hindsight does not run."
@@ -167,10 +184,14 @@ def test_its_log_is_bounded(served: Served) -> None:
     assert served.start(llm_model="talking").returncode == 0
     logs = sorted((served.home / "engines/hindsight").glob("server.log*"))
     assert len(logs) == 2
-    assert all(0 < log.stat().st_size <= LOG_BYTES and not log.stat().st_mode & 0o077 for log in logs)
+    assert all(
+        0 < log.stat().st_size <= MAX_LOG_BYTES and not log.stat().st_mode & 0o077 for log in logs
+    )
 
 
-def test_one_that_does_not_listen_is_killed(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_does_not_listen_is_killed(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(engine, "END_S", 0.3)
     assert served.start(llm_model="stubborn").returncode == 0
     assert Engine(served.home).stop()

@@ -16,7 +16,10 @@ def test_what_is_remembered_is_listed_and_closed_by_what_is_newer(home: Path) ->
     listed = mneme(home, "facts").stdout.splitlines()
     assert listed[0].startswith("f2: I moved to Porto")
     assert "no longer so" in listed[1]
-    lines = [json.loads(line) for line in mneme(home, "facts", "--json", "--limit", "1").stdout.splitlines()]
+    lines = [
+        json.loads(line)
+        for line in mneme(home, "facts", "--json", "--limit", "1").stdout.splitlines()
+    ]
     assert [(line["content"], line["is_current"]) for line in lines] == [("I moved to Porto", True)]
     assert lines[0]["scope"] == "account:terminal:local"
 

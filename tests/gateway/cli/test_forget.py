@@ -25,14 +25,20 @@ def test_a_pipe_forgets_without_any_key(home: Path) -> None:
     before, _, after = said.partition("Forgotten: ")
     assert "I moved to Porto in May." in before
     assert "Yes: /yes" in before
-    assert "Nothing of it is left" in after
+    assert "nothing of it is left" in after
     for path in home.rglob("*"):
         assert not path.is_file() or b"porto" not in path.read_bytes().lower(), path
     assert "I moved" not in good(home, "chat", stdin="/recall Porto\nwhere do I live?\n")
 
 
 def test_the_command_line_asks_first(home: Path) -> None:
-    lisbon = {"session": "trip", "role": "user", "text": "Then Lisbon.", "at": "2026-05-05", "id": "m3"}
+    lisbon = {
+        "session": "trip",
+        "role": "user",
+        "text": "Then Lisbon.",
+        "at": "2026-05-05",
+        "id": "m3",
+    }
     imported(home, [*LINES, lisbon])
     (home / "history.jsonl").unlink()
     asked = mneme(home, "forget", "Porto")
@@ -42,7 +48,7 @@ def test_the_command_line_asks_first(home: Path) -> None:
     assert "Porto" in good(home, "recall", "Porto")
     assert mneme(home, "forget", "Porto", stdin="no\n").returncode == 2
     assert "Forgotten: 1 message" in good(home, "forget", "Lisbon", stdin="yes\n"), "a pipe is read"
-    assert "Nothing of it is left" in good(home, "forget", "Porto", "--yes")
+    assert "nothing of it is left" in good(home, "forget", "Porto", "--yes")
     assert left_of("Porto", home / "state.db") == []
     assert "nothing with all of these words" in good(home, "forget", "Porto", "--yes")
     assert "Ana likes soup" in good(home, "recall", "soup")
@@ -64,7 +70,9 @@ def test_killed_in_the_middle_it_is_finished_at_the_next_start(home: Path) -> No
     (home / "history.jsonl").unlink()
     variables = {**os.environ, "MNEME_HOME": str(home), "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(
-        [sys.executable, "-m", "gateway.cli.main", "forget", "Porto", "--yes"], env=variables, stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "gateway.cli.main", "forget", "Porto", "--yes"],
+        env=variables,
+        stdout=subprocess.DEVNULL,
     )
     with sqlite3.connect(home / "state.db") as looking:
         while process.poll() is None:

@@ -1,4 +1,5 @@
-"""`mneme import` as a person runs it: real processes, the report, and going on after being killed."""
+"""`mneme import` as a person runs it: real processes, the report, and going on after being
+killed."""
 
 from __future__ import annotations
 
@@ -15,7 +16,14 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.command_line import good, mneme
-from tests.fixtures.exports import discord_package, hermes_store, telegram_chat, telegram_message, write, zipped
+from tests.fixtures.exports import (
+    discord_package,
+    hermes_store,
+    telegram_chat,
+    telegram_message,
+    write,
+    zipped,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -29,8 +37,14 @@ def stored(home: Path) -> int:
     if not (home / "state.db").exists():
         return 0
     with closing(sqlite3.connect(home / "state.db")) as connection:
-        has_table = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'messages'").fetchone()
-        return int(connection.execute("SELECT COUNT(*) FROM messages").fetchone()[0]) if has_table else 0
+        has_table = connection.execute(
+            "SELECT 1 FROM sqlite_master WHERE name = 'messages'"
+        ).fetchone()
+        return (
+            int(connection.execute("SELECT COUNT(*) FROM messages").fetchone()[0])
+            if has_table
+            else 0
+        )
 
 
 def test_a_telegram_export_comes_in_with_a_report_and_is_found(home: Path, tmp_path: Path) -> None:
@@ -50,20 +64,33 @@ def test_a_telegram_export_comes_in_with_a_report_and_is_found(home: Path, tmp_p
         "  1 messages without text or media",
     ]
     (found,) = json.loads(good(home, "recall", "ferry", "--json"))["sessions"]
-    assert (found["external_session"], found["title"], found["platform"]) == ("telegram:42", "Ana", "telegram")
+    assert (found["external_session"], found["title"], found["platform"]) == (
+        "telegram:42",
+        "Ana",
+        "telegram",
+    )
     with closing(sqlite3.connect(home / "state.db")) as connection:
-        indexed = connection.execute("SELECT value FROM state_meta WHERE key = 'chunked_until'").fetchone()
+        indexed = connection.execute(
+            "SELECT value FROM state_meta WHERE key = 'chunked_until'"
+        ).fetchone()
     assert indexed is None or int(indexed[0]) == 1
 
 
 @pytest.mark.slow
-def test_programs_get_the_report_as_json_and_scope_and_assistant_are_heard(home: Path, tmp_path: Path) -> None:
+def test_programs_get_the_report_as_json_and_scope_and_assistant_are_heard(
+    home: Path, tmp_path: Path
+) -> None:
     messages = [telegram_message(1), telegram_message(2, "beep", **{"from": "Helper"})]
     file = write(tmp_path / "result.json", telegram_chat(messages))
     scope = "account:telegram:7"
     arguments = ("import", str(file), "--scope", scope, "--assistant", "Helper", "--json")
     report = json.loads(good(home, *arguments))
-    assert (report["kinds"], report["taken"], report["skipped"], report["broken"]) == (["telegram"], 2, {}, None)
+    assert (report["kinds"], report["taken"], report["skipped"], report["broken"]) == (
+        ["telegram"],
+        2,
+        {},
+        None,
+    )
     assert good(home, "export", "--scope", scope).count('"role": "assistant"') == 1
     assert json.loads(good(home, *arguments))["known"] == 2
     assert mneme(home, "import", str(file), "--scope", "everyone").returncode == 2
@@ -78,7 +105,9 @@ def test_a_readme_is_no_history(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_notes_of_hermes_are_reviewed_like_others_that_nobody_typed(home: Path, tmp_path: Path) -> None:
+def test_the_notes_of_hermes_are_reviewed_like_others_that_nobody_typed(
+    home: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "hermes"
     (folder / "memories").mkdir(parents=True)
     hermes_store(folder / "state.db", [{"id": "s1"}], [{"role": "user", "content": "hello"}])
@@ -86,13 +115,19 @@ def test_the_notes_of_hermes_are_reviewed_like_others_that_nobody_typed(home: Pa
     (folder / "memories" / "USER.md").write_text("Likes tea.")
     done = mneme(home, "import", str(folder))
     assert done.returncode == 0
-    assert done.stdout.splitlines()[-1] == "2 notes wait for your yes: `mneme memory pending` lists them."
+    assert (
+        done.stdout.splitlines()[-1]
+        == "2 notes wait for your yes: `mneme memory pending` lists them."
+    )
     assert done.stderr.count("Not taken: ") == 1, "one is longer than all notes may be"
     listed = good(home, "memory", "pending")
     assert "The boat is in Porto." in listed
     assert "Likes tea." in listed
     assert "Porto" not in good(home, "memory").partition("pending")[0]
-    assert json.loads(good(home, "import", str(folder), "--json"))["notes"] == {"memory": 2, "user": 1}
+    assert json.loads(good(home, "import", str(folder), "--json"))["notes"] == {
+        "memory": 2,
+        "user": 1,
+    }
 
 
 @pytest.mark.slow
@@ -100,12 +135,17 @@ def test_an_archive_may_come_through_a_pipe(home: Path, tmp_path: Path) -> None:
     archive = zipped(tmp_path / "package.zip", discord_package(tmp_path / "package"))
     out = good(home, "import", "-", stdin=archive.read_bytes())
     assert "This is a Discord data package." in out
-    assert "Read: messages/c111111111111111111/messages.json, messages/c222222222222222222/messages.json." in out
+    assert (
+        "Read: messages/c111111111111111111/messages.json, messages/c222222222222222222/messages.json."
+        in out
+    )
     assert "Took in 4 messages; 2 sessions in the file." in out
 
 
 @pytest.mark.slow
-def test_a_broken_file_fails_in_one_sentence_after_what_could_be_taken(home: Path, tmp_path: Path) -> None:
+def test_a_broken_file_fails_in_one_sentence_after_what_could_be_taken(
+    home: Path, tmp_path: Path
+) -> None:
     file = tmp_path / "result.json"
     raw = json.dumps(telegram_chat([telegram_message(number) for number in range(9)]))
     file.write_text(raw[:-50])
@@ -121,11 +161,16 @@ def test_a_broken_file_fails_in_one_sentence_after_what_could_be_taken(home: Pat
 
 @pytest.mark.slow
 def test_an_import_that_was_killed_goes_on_where_it_was(home: Path, tmp_path: Path) -> None:
-    file = write(tmp_path / "result.json", telegram_chat(telegram_message(n, f"message {n}") for n in range(MANY)))
+    file = write(
+        tmp_path / "result.json",
+        telegram_chat(telegram_message(n, f"message {n}") for n in range(MANY)),
+    )
     command = [sys.executable, "-m", "gateway.cli.main", "import", str(file)]
     environment = {**os.environ, "MNEME_HOME": str(home), "PYTHONPATH": str(ROOT)}
     until = time.monotonic() + PATIENCE_S
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         while not stored(home):
             assert process.poll() is None, "it was over before it could be killed"
             assert time.monotonic() < until

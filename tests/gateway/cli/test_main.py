@@ -14,16 +14,35 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from gateway.services import LOCK
+from gateway.services import LOCK_FILE
 from tests.fixtures.command_line import good, mneme
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[3]
 LINES = [
-    {"session": "trip", "role": "user", "text": "The ferry to Porto leaves at noon.", "at": "2026-05-03", "id": "m1"},
-    {"session": "trip", "role": "assistant", "text": "Noted: noon.", "at": "2026-05-03T00:01", "id": "m2"},
-    {"session": "food", "title": "Dinner", "role": "user", "text": "Ana likes soup.", "at": "2026-05-04", "id": "m1"},
+    {
+        "session": "trip",
+        "role": "user",
+        "text": "The ferry to Porto leaves at noon.",
+        "at": "2026-05-03",
+        "id": "m1",
+    },
+    {
+        "session": "trip",
+        "role": "assistant",
+        "text": "Noted: noon.",
+        "at": "2026-05-03T00:01",
+        "id": "m2",
+    },
+    {
+        "session": "food",
+        "title": "Dinner",
+        "role": "user",
+        "text": "Ana likes soup.",
+        "at": "2026-05-04",
+        "id": "m1",
+    },
 ]
 
 
@@ -41,7 +60,7 @@ def test_a_conversation_in_a_pipe_remembers_across_sessions(home: Path) -> None:
     done = mneme(home, "chat", stdin=typed)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    before, after = done.stdout.split("A new conversation.")
+    before, after = done.stdout.split("New conversation.")
     assert "3 May" not in before.splitlines()[0]
     assert "3 May" in after
     assert after.count("Porto") >= 2
@@ -67,22 +86,47 @@ def test_recall_prints_json_a_table_or_that_there_is_nothing(home: Path) -> None
     assert session["window"][0]["is_anchor"] is True
     assert found["messages"][0]["external_id"] == "m1"
     anchor = str(session["matches"][0]["message_id"])
-    assert json.loads(good(home, "recall", f"around:{anchor}", "--window", "1", "--json"))["shape"] == "scroll"
+    assert (
+        json.loads(good(home, "recall", f"around:{anchor}", "--window", "1", "--json"))["shape"]
+        == "scroll"
+    )
     assert "ferry to Porto leaves" in good(home, "recall", "ferry")
     assert "Dinner" in good(home, "recall")
     assert good(home, "recall", "zeppelin").strip()
     noted = json.loads(good(home, "recall", "noted", "role:assistant", "--json"))
-    assert {match["role"] for found in noted["sessions"] for match in found["matches"]} == {"assistant"}
-    assert json.loads(good(home, "recall", "ferry", "--json", "--scope", "account:telegram:1"))["sessions"] == []
+    assert {match["role"] for found in noted["sessions"] for match in found["matches"]} == {
+        "assistant"
+    }
+    assert (
+        json.loads(good(home, "recall", "ferry", "--json", "--scope", "account:telegram:1"))[
+            "sessions"
+        ]
+        == []
+    )
 
 
 @pytest.mark.slow
 def test_recall_answers_a_stream_of_queries_one_object_a_line(home: Path) -> None:
     imported(home)
     queries = b"ferry\n\n\xff\xfe\n\"don't (\n" + b"  soup  \r\n"
-    answers = [json.loads(line) for line in good(home, "recall", "-", "--limit", "1", stdin=queries).splitlines()]
-    assert [answer["query"] for answer in answers] == ["ferry", "", "\ufffd\ufffd", "\"don't (", "  soup  "]
-    assert [answer["shape"] for answer in answers] == ["discovery", "browse", "discovery", "discovery", "discovery"]
+    answers = [
+        json.loads(line)
+        for line in good(home, "recall", "-", "--limit", "1", stdin=queries).splitlines()
+    ]
+    assert [answer["query"] for answer in answers] == [
+        "ferry",
+        "",
+        "\ufffd\ufffd",
+        "\"don't (",
+        "  soup  ",
+    ]
+    assert [answer["shape"] for answer in answers] == [
+        "discovery",
+        "browse",
+        "discovery",
+        "discovery",
+        "discovery",
+    ]
     assert all("took_ms" in answer and "error" not in answer for answer in answers)
     assert answers[4]["sessions"][0]["external_session"] == "food"
 
@@ -101,7 +145,9 @@ def test_sessions_are_listed_and_shown(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_import_counts_refuses_by_number_and_export_gives_it_back(home: Path, tmp_path: Path) -> None:
+def test_import_counts_refuses_by_number_and_export_gives_it_back(
+    home: Path, tmp_path: Path
+) -> None:
     lines = "\n".join(json.dumps(line) for line in LINES) + "\nnonsense\n"
     done = mneme(home, "import", "-", "--json", stdin=lines)
     report = json.loads(done.stdout)
@@ -155,7 +201,7 @@ def test_reminders_are_planned_and_changed(home: Path) -> None:
 
 @pytest.mark.slow
 def test_a_wrong_code_approves_nobody(home: Path) -> None:
-    assert "Nobody" in good(home, "approve")
+    assert "No one" in good(home, "approve")
     assert mneme(home, "approve", "WRONG123").returncode == 1
 
 
@@ -202,9 +248,13 @@ def test_a_damaged_store_is_one_sentence(home: Path) -> None:
 
 @pytest.mark.slow
 def test_check_says_what_is_right_and_what_is_not_set_up(home: Path) -> None:
-    states = {finding["subject"]: finding["state"] for finding in json.loads(good(home, "check", "--json"))}
+    states = {
+        finding["subject"]: finding["state"]
+        for finding in json.loads(good(home, "check", "--json"))
+    }
     assert states == {
         "settings": "right",
+        "installation": "right",
         "sqlite": "right",
         "state.db": "right",
         "search index": "right",
@@ -240,7 +290,9 @@ def test_a_reader_that_has_enough_is_no_error(home: Path) -> None:
     imported(home, [{**LINES[0], "id": str(number), "text": "x" * 1000} for number in range(500)])
     variables = {**os.environ, "MNEME_HOME": str(home), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "gateway.cli.main", "export"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables
+    ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.readline()
@@ -250,6 +302,12 @@ def test_a_reader_that_has_enough_is_no_error(home: Path) -> None:
 
 
 @pytest.mark.slow
+def test_mneme_alone_says_what_to_do_next_and_exits_0(home: Path) -> None:
+    lines = good(home).splitlines()
+    assert len(lines) == 5
+    assert any("mneme chat" in line for line in lines)
+
+
 def test_the_version_is_told(home: Path) -> None:
     assert good(home, "--version").startswith("mneme ")
 
@@ -261,13 +319,15 @@ def test_a_shell_completes_commands(home: Path) -> None:
     assert (done.returncode, sorted(done.stdout.split())) == (0, ["remember", "remind"])
 
 
-def test_of_two_processes_with_one_home_the_second_says_so_and_shell_commands_work(home: Path) -> None:
+def test_of_two_processes_with_one_home_the_second_says_so_and_shell_commands_work(
+    home: Path,
+) -> None:
     imported(home)
-    with FileLock(home / LOCK):
+    with FileLock(home / LOCK_FILE):
         for command in ("chat", "run"):
             refused = mneme(home, command, stdin="hello\n")
             assert refused.returncode != 0
-            assert f"Mneme runs already with the home {home}." in refused.stderr
+            assert f"Mneme is already running with home {home}." in refused.stderr
         assert "noon" in good(home, "recall", "ferry")
         assert "Dinner" in good(home, "sessions")
     assert json.loads(good(home, "recall", "hello", "--json"))["sessions"] == []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.memory.plugins import PACKAGE
+from core.memory.plugins import SERVICES_FOLDER
 from tests.fixtures.command_line import good, mneme
 from tests.fixtures.provider_harness import plugged
 
@@ -18,11 +18,27 @@ pytestmark = pytest.mark.slow
 def test_a_service_is_set_up_listed_and_switched_off(home: Path) -> None:
     plugged(home, "jotter")
     (home / "mneme.toml").write_text("# mine\n[general]\nzone = 'UTC'\n")
-    assert "jotter: not set up; mneme memory setup jotter does it" in good(home, "memory", "providers")
+    assert "jotter: not set up; mneme memory setup jotter does it" in good(
+        home, "memory", "providers"
+    )
     lacking = mneme(home, "memory", "setup", "jotter", "--set", "url=http://127.0.0.1:1")
     assert lacking.returncode == 1
-    assert "key: what it knows us by, the name of the environment variable that holds it" in lacking.stderr
-    said = good(home, "memory", "setup", "jotter", "--set", "url=http://x", "--set", "key=JOT_KEY", "--mode", "context")
+    assert (
+        "key: what it knows us by, the name of the environment variable that holds it"
+        in lacking.stderr
+    )
+    said = good(
+        home,
+        "memory",
+        "setup",
+        "jotter",
+        "--set",
+        "url=http://x",
+        "--set",
+        "key=JOT_KEY",
+        "--mode",
+        "context",
+    )
     assert "The memory jotter is set up." in said
     assert "the environment variable JOT_KEY is not set" in said
     text = (home / "mneme.toml").read_text()
@@ -33,7 +49,7 @@ def test_a_service_is_set_up_listed_and_switched_off(home: Path) -> None:
     shown = json.loads(listed.stdout)
     assert shown["warnings"] == []
     assert shown["providers"].pop("mem0") == "not set up; mneme memory setup mem0 does it"
-    packaged = {path.stem for path in PACKAGE.glob("*.py")}
+    packaged = {path.stem for path in SERVICES_FOLDER.glob("*.py")}
     assert {name: state for name, state in shown["providers"].items() if name not in packaged} == {
         "notes": "built in, always on",
         "history": "built in, always on",
@@ -42,9 +58,12 @@ def test_a_service_is_set_up_listed_and_switched_off(home: Path) -> None:
     }
     on = mneme(home, "memory", "setup", "jotter", "--set", "url=http://y", JOT_KEY="k")
     assert (
-        "The memory jotter is on, from the next start on, and is told of the conversations of the last day" in on.stdout
+        "The memory jotter is on, from the next start on, and is told of the conversations of the last day"
+        in on.stdout
     )
-    assert tomllib.loads((home / "mneme.toml").read_text())["memory"]["providers"]["jotter"] == expected | {
+    assert tomllib.loads((home / "mneme.toml").read_text())["memory"]["providers"][
+        "jotter"
+    ] == expected | {
         "url": "http://y",
     }
     good(home, "memory", "setup", "jotter", "--off")
@@ -62,7 +81,9 @@ def test_a_service_is_set_up_listed_and_switched_off(home: Path) -> None:
         (["jotter", "--set", "key=sk-1234"], 1, "the secret itself stays there"),
     ],
 )
-def test_what_cannot_be_set_up_is_a_sentence(home: Path, arguments: list[str], code: int, sentence: str) -> None:
+def test_what_cannot_be_set_up_is_a_sentence(
+    home: Path, arguments: list[str], code: int, sentence: str
+) -> None:
     plugged(home, "jotter")
     done = mneme(home, "memory", "setup", *arguments)
     assert done.returncode == code
@@ -74,7 +95,17 @@ def test_a_second_one_is_set_up_and_refused_in_words(home: Path) -> None:
     plugged(home, "diary")
     plugged(home, "jotter")
     assert "diary is on" in good(home, "memory", "setup", "diary")
-    second = mneme(home, "memory", "setup", "jotter", "--set", "url=http://x", "--set", "key=JOT_KEY", JOT_KEY="k")
+    second = mneme(
+        home,
+        "memory",
+        "setup",
+        "jotter",
+        "--set",
+        "url=http://x",
+        "--set",
+        "key=JOT_KEY",
+        JOT_KEY="k",
+    )
     assert second.returncode == 0
     assert "is on" not in second.stdout
     assert "The memory jotter is off: memory.max_external lets 1 be on at a time." in second.stdout
@@ -83,7 +114,14 @@ def test_a_second_one_is_set_up_and_refused_in_words(home: Path) -> None:
 def test_the_past_is_sent_on_demand_and_the_check_tells_how_a_service_stands(home: Path) -> None:
     plugged(home, "diary")
     lines = [
-        json.dumps({"session": name, "role": role, "text": f"{name} {role}", "at": f"2026-0{month}-03T09:00:00Z"})
+        json.dumps(
+            {
+                "session": name,
+                "role": role,
+                "text": f"{name} {role}",
+                "at": f"2026-0{month}-03T09:00:00Z",
+            }
+        )
         for name, month in (("may", 5), ("july", 7))
         for role in ("user", "assistant")
     ]
@@ -95,20 +133,32 @@ def test_the_past_is_sent_on_demand_and_the_check_tells_how_a_service_stands(hom
     good(home, "memory", "setup", "diary")
     wrong = mneme(home, "memory", "sync", "diary", "--since", "soonish")
     assert wrong.returncode == 2
-    assert "diary is told of 1 conversation" in good(home, "memory", "sync", "diary", "--since", "June 2026")
+    assert "diary is told of 1 conversation" in good(
+        home, "memory", "sync", "diary", "--since", "June 2026"
+    )
     said = good(home, "memory", "sync", "diary")
-    assert "diary is told of 1 conversation that it does not know. That happens while Mneme runs" in said
-    assert "diary: on, hybrid; 2 messages to it wait to be delivered" in good(home, "memory", "providers")
+    assert (
+        "diary is told of 1 conversation that it does not know. That happens while Mneme runs"
+        in said
+    )
+    assert "diary: on, hybrid; 2 messages to it wait to be delivered" in good(
+        home, "memory", "providers"
+    )
     checked = {one["subject"]: one for one in json.loads(mneme(home, "check", "--json").stdout)}
     assert checked["memory diary"]["state"] == "right"
-    assert "It can be used; 2 messages to it wait to be delivered." in checked["memory diary"]["text"]
+    assert (
+        "It can be used; 2 messages to it wait to be delivered." in checked["memory diary"]["text"]
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
         ("1 / 0\n", "ZeroDivisionError division by zero"),
-        ("        return False", "It says that it is not available. `mneme memory setup diary` sets it up."),
+        (
+            "        return False",
+            "It says that it is not available. `mneme memory setup diary` sets it up.",
+        ),
         ("        raise KeyError('x')", "The memory diary cannot be used: KeyError 'x'"),
     ],
 )

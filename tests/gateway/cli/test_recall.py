@@ -27,7 +27,11 @@ FERRY = ("ferry", "--limit", "9")
 def _texts(found: dict[str, object]) -> set[str]:
     sessions = found["sessions"]
     assert isinstance(sessions, list)
-    return {match["snippet"].replace(">>>", "").replace("<<<", "") for one in sessions for match in one["matches"]}
+    return {
+        match["snippet"].replace(">>>", "").replace("<<<", "")
+        for one in sessions
+        for match in one["matches"]
+    }
 
 
 def test_filters_stand_in_the_text(home: Path) -> None:
@@ -51,7 +55,10 @@ def test_filters_stand_in_the_text(home: Path) -> None:
     notes = {answer["query"]: answer.get("note") for answer in answers}
     assert "“banana” is no date" in notes["ferry before:banana"]
     assert "Without these limits there is something." in notes["ferry on:2025-01-01"]
-    assert [query for query, note in notes.items() if note] == ["ferry before:banana", "ferry on:2025-01-01"]
+    assert [query for query, note in notes.items() if note] == [
+        "ferry before:banana",
+        "ferry on:2025-01-01",
+    ]
 
 
 def test_a_person_reads_what_was_tried(home: Path) -> None:
@@ -59,16 +66,24 @@ def test_a_person_reads_what_was_tried(home: Path) -> None:
     assert good(home, "recall", "zeppelin", "title:dinner") == (
         "Nothing found. I looked for “zeppelin”, within the limits that you gave.\n"
     )
-    done = mneme(home, "chat", stdin="/recall ferry from:borje\n/recall fery role:banana\n/help recall\n")
+    done = mneme(
+        home, "chat", stdin="/recall ferry from:borje\n/recall fery role:banana\n/help recall\n"
+    )
     assert "eat soup" in done.stdout
     assert "is no role" in done.stdout
-    assert "before: said before it" in done.stdout
+    assert "before: said before" in done.stdout
 
 
-def test_a_conversation_is_found_by_what_was_said_and_one_that_is_not_there_is_an_error(home: Path) -> None:
+def test_a_conversation_is_found_by_what_was_said_and_one_that_is_not_there_is_an_error(
+    home: Path,
+) -> None:
     imported(home, LINES)
-    assert [one["title"] for one in json.loads(good(home, "sessions", "list", "soup", "--json"))] == ["Dinner plans"]
-    assert [one["title"] for one in json.loads(good(home, "sessions", "list", "dinner", "--json"))] == ["Dinner plans"]
+    assert [
+        one["title"] for one in json.loads(good(home, "sessions", "list", "soup", "--json"))
+    ] == ["Dinner plans"]
+    assert [
+        one["title"] for one in json.loads(good(home, "sessions", "list", "dinner", "--json"))
+    ] == ["Dinner plans"]
     for options in (("in:99",), ("around:99", "--json")):
         done = mneme(home, "recall", *options)
         assert (done.returncode, done.stdout) == (1, "")
@@ -77,7 +92,9 @@ def test_a_conversation_is_found_by_what_was_said_and_one_that_is_not_there_is_a
 
 def test_a_time_that_is_none_is_taken_as_a_word_and_said(home: Path) -> None:
     imported(home, LINES)
-    assert "“banana” is no date that I can read (2026-05-01" in good(home, "recall", "ferry", "before:banana")
+    assert "“banana” is no date that I can read (2026-05-01" in good(
+        home, "recall", "ferry", "before:banana"
+    )
 
 
 def test_without_a_model_what_is_found_is_shown_as_it_stands(home: Path) -> None:
@@ -85,7 +102,10 @@ def test_without_a_model_what_is_found_is_shown_as_it_stands(home: Path) -> None
     out = good(home, "recall", "ferry", "--summary", "--expand")
     assert "eat soup" in out
     assert "No summary could be made: Set ANTHROPIC_API_KEY" in out
-    assert "The question could not be expanded; it was searched as it stands. Set ANTHROPIC_API_KEY" in out
+    assert (
+        "The question could not be expanded; it was searched as it stands. Set ANTHROPIC_API_KEY"
+        in out
+    )
     stream = good(home, "recall", "-", "--summary", stdin="ferry\nzeppelin\n")
     ferry, zeppelin = (json.loads(line) for line in stream.splitlines())
     assert ferry["sessions"]
@@ -95,7 +115,10 @@ def test_without_a_model_what_is_found_is_shown_as_it_stands(home: Path) -> None
 
 def test_pages(home: Path) -> None:
     imported(home, LINES)
-    pages = [json.loads(good(home, "recall", "ferry", f"page:{page}", "--limit", "1", "--json")) for page in "12"]
+    pages = [
+        json.loads(good(home, "recall", "ferry", f"page:{page}", "--limit", "1", "--json"))
+        for page in "12"
+    ]
     assert len({one["session_id"] for page in pages for one in page["sessions"]}) == 2
     assert [page.get("has_more") for page in pages] == [True, None]
     assert "“0” is no page" in good(home, "recall", "ferry", "page:0")
@@ -106,7 +129,11 @@ async def test_with_a_model_summaries_stand_below_their_rows(home: Path) -> None
     def brain(body: dict[str, Any]) -> str:
         if "JSON list" in body["system"][0]["text"]:
             return '["soup on board"]'
-        return "They settled on noon." if "at noon" in body["messages"][0]["content"][0]["text"] else "They ate soup."
+        return (
+            "They settled on noon."
+            if "at noon" in body["messages"][0]["content"][0]["text"]
+            else "They ate soup."
+        )
 
     imported(home, LINES)
     async with MessagesApi(brain) as api:
@@ -116,7 +143,10 @@ async def test_with_a_model_summaries_stand_below_their_rows(home: Path) -> None
         assert (done.returncode, done.stderr) == (0, "")
         assert "I also searched for “soup on board”." in done.stdout
         rows = done.stdout.splitlines()
-        noon, settled = (next(n for n, row in enumerate(rows) if word in row) for word in ("at noon", "They settled"))
+        noon, settled = (
+            next(n for n, row in enumerate(rows) if word in row)
+            for word in ("at noon", "They settled")
+        )
         assert settled > noon
         session = await asyncio.to_thread(mneme, home, "recall", "in:1", "--summary", **options)
         assert "They settled on noon." in session.stdout.splitlines()[:3]
@@ -124,12 +154,17 @@ async def test_with_a_model_summaries_stand_below_their_rows(home: Path) -> None
             mneme, home, "recall", "-", "--summary", stdin="soup\nferry title:dinner\n", **options
         )
         answers = [json.loads(line) for line in stream.stdout.splitlines()]
-        assert [[one["summary"] for one in answer["sessions"]] for answer in answers] == [["They ate soup."]] * 2
+        assert [[one["summary"] for one in answer["sessions"]] for answer in answers] == [
+            ["They ate soup."]
+        ] * 2
         assert not api.refusals
 
 
 def test_the_table_has_the_time_of_the_match(home: Path) -> None:
-    imported(home, [LINES[0], {"session": "trip", "role": "user", "text": "Good night.", "at": "2026-05-09"}])
+    imported(
+        home,
+        [LINES[0], {"session": "trip", "role": "user", "text": "Good night.", "at": "2026-05-09"}],
+    )
     shown = good(home, "recall", "ferry")
     assert "3 May 2026" in shown
     assert "9 May 2026" not in shown

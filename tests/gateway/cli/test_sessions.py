@@ -1,4 +1,5 @@
-"""`mneme sessions`, `export`, `import` as a person runs them: what is shown, what is said to be missing."""
+"""`mneme sessions`, `export`, `import` as a person runs them: what is shown, what is said to be
+missing."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ def test_answers_without_a_model_are_shown_and_exported(home: Path, tmp_path: Pa
     other = tmp_path / "other"
     assert "Took in 4 messages" in good(other, "import", "-", stdin=done.stdout)
     (found,) = json.loads(good(other, "recall", "Porto", "--json"))["sessions"]
-    assert {match["role"] for match in found["matches"]} == {"user"}, "what quotes history is not found beside it"
+    assert {match["role"] for match in found["matches"]} == {"user"}, (
+        "what quotes history is not found beside it"
+    )
 
 
 @pytest.mark.slow
@@ -40,7 +43,12 @@ def test_an_import_keeps_whose_its_lines_are(home: Path) -> None:
 
 @pytest.mark.slow
 def test_the_documented_example_is_importable_and_found(home: Path) -> None:
-    section = (ROOT / "docs" / "operating.md").read_text().partition("### JSON lines")[2].partition("\n## ")[0]
+    section = (
+        (ROOT / "docs" / "operating.md")
+        .read_text()
+        .partition("### JSON lines")[2]
+        .partition("\n## ")[0]
+    )
     example = section.partition("```json\n")[2].partition("```")[0]
     lines = [json.loads(line) for line in example.splitlines()]
     report = json.loads(good(home, "import", "-", "--json", stdin=example))

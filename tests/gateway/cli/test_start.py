@@ -11,15 +11,15 @@ OURS_LATER = ("core.transfer.source", "core.facts.claims", "core.search.expansio
 
 
 def run(script: str) -> tuple[int, str, str]:
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
     return done.returncode, done.stdout, done.stderr
 
 
 def test_a_command_loads_nothing_that_only_others_need() -> None:
     named = (*LATER, *OURS_LATER)
-    script = (
-        f"import sys, gateway.cli.main as main\nmain.app()\nprint(*(name for name in {named} if name in sys.modules))"
-    )
+    script = f"import sys, gateway.cli.main as main\nmain.app()\nprint(*(name for name in {named} if name in sys.modules))"
     assert run(script) == (0, "\n", "")
 
 

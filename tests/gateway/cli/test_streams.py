@@ -1,4 +1,5 @@
-"""The command line with its standard streams closed, full or of another kind: it ends, with a sentence at most."""
+"""The command line with its standard streams closed, full or of another kind: it ends, with a
+sentence at most."""
 
 from __future__ import annotations
 
@@ -13,10 +14,18 @@ from tests.fixtures.forked import ROOT, ForkedProcess
 
 
 def shell(home: Path, command: str) -> tuple[int, str, str]:
-    """What a shell makes of a command line in which ``mneme`` stands for ours; it has to end by itself."""
-    variables = {**os.environ, "MNEME_HOME": str(home), "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    """What a shell makes of a command line in which ``mneme`` stands for ours; it has to end by
+    itself."""
+    variables = {
+        **os.environ,
+        "MNEME_HOME": str(home),
+        "PYTHONPATH": str(ROOT),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     script = f'mneme() {{ "{sys.executable}" -m gateway.cli.main "$@"; }}\n{command}'
-    done = subprocess.run(["sh", "-c", script], env=variables, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(
+        ["sh", "-c", script], env=variables, capture_output=True, text=True, timeout=30, check=False
+    )
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
     return done.returncode, done.stdout, done.stderr
@@ -41,7 +50,9 @@ def test_an_empty_import_is_one_sentence(home: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("arguments", ["sessions list", "--help", "--version", "check", "memory list"])
+@pytest.mark.parametrize(
+    "arguments", ["sessions list", "--help", "--version", "check", "memory list"]
+)
 def test_a_full_disk_is_one_sentence(home: Path, arguments: str) -> None:
     told = home / "told"
     with Path("/dev/full").open("r+b", buffering=0) as full, told.open("wb") as errors:
@@ -63,7 +74,7 @@ def test_what_nobody_expected_is_one_sentence(home: Path) -> None:
         "def work():\n"
         "    async def broken():\n"
         "        raise ZeroDivisionError('by\\x1bnought')\n"
-        "    with gateway.cli.shell.leaving():\n"
+        "    with gateway.cli.shell.exit_on_error():\n"
         "        asyncio.run(broken())\n"
         "made = gateway.cli.main.app\n"
         "def app(words):\n"
@@ -77,7 +88,10 @@ def test_what_nobody_expected_is_one_sentence(home: Path) -> None:
     (home / "broken.py").write_text(script)
     code, out, error = shell(home, f'"{sys.executable}" "{home}/broken.py"')
     assert (code, out) == (1, "")
-    assert error == "Mneme has failed: ZeroDivisionError bynought, broken.py line 4. Please report this.\n"
+    assert (
+        error
+        == "Mneme has failed: ZeroDivisionError bynought, broken.py line 4. Please report this.\n"
+    )
 
 
 @pytest.mark.slow

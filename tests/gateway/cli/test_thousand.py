@@ -1,4 +1,5 @@
-"""`mneme recall -` over an imported history: a thousand questions from a pipe, each answered by one object in order."""
+"""`mneme recall -` over an imported history: a thousand questions from a pipe, each answered by one
+object in order."""
 
 from __future__ import annotations
 
@@ -13,15 +14,39 @@ import pytest
 from tests.fixtures.command_line import good
 
 SUBJECTS = {
-    "ferry": ("The ferry to {place} leaves at {number} past nine.", "When does the ferry to {place} leave?"),
-    "hotel": ("I booked the hotel in {place} for {number} euros.", "what did the hotel in {place} cost"),
+    "ferry": (
+        "The ferry to {place} leaves at {number} past nine.",
+        "When does the ferry to {place} leave?",
+    ),
+    "hotel": (
+        "I booked the hotel in {place} for {number} euros.",
+        "what did the hotel in {place} cost",
+    ),
     "doctor": ("My doctor in {place} has room {number}.", "Which room has my doctor in {place}?"),
-    "cousin": ("My cousin moved to {place}, house {number}.", "Where in {place} does my cousin live?"),
-    "parking": ("Parking in {place} is behind gate {number}.", "where can I park in {place}? parking gate"),
-    "concert": ("We have seats in row {number} for the concert in {place}.", "Which row is our concert in {place}?"),
-    "recipe": ("The soup from {place} needs {number} leaves of basil.", "how much basil for the soup from {place}"),
-    "password": ("The door code of the flat in {place} is {number}.", "What's the door code for the {place} flat?"),
-    "train": ("The night train to {place} is on platform {number}.", "night train {place} platform"),
+    "cousin": (
+        "My cousin moved to {place}, house {number}.",
+        "Where in {place} does my cousin live?",
+    ),
+    "parking": (
+        "Parking in {place} is behind gate {number}.",
+        "where can I park in {place}? parking gate",
+    ),
+    "concert": (
+        "We have seats in row {number} for the concert in {place}.",
+        "Which row is our concert in {place}?",
+    ),
+    "recipe": (
+        "The soup from {place} needs {number} leaves of basil.",
+        "how much basil for the soup from {place}",
+    ),
+    "password": (
+        "The door code of the flat in {place} is {number}.",
+        "What's the door code for the {place} flat?",
+    ),
+    "train": (
+        "The night train to {place} is on platform {number}.",
+        "night train {place} platform",
+    ),
     "budget": (
         "We decided to spend {number} on the bridge in {place}.",
         "What did we decide about the {place} bridge?",
@@ -60,25 +85,36 @@ LEAST_SHARE = 0.99
 
 
 def _history() -> list[dict[str, Any]]:
-    """A session for each subject in each place: what was said of it, within small talk that all of them share."""
+    """A session for each subject in each place: what was said of it, within small talk that all of
+    them share."""
     lines = []
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    for number, ((name, (statement, _)), place) in enumerate(product(SUBJECTS.items(), PLACES.split())):
-        said = [*SMALL_TALK[:2], ("user", statement.format(place=place, number=number)), *SMALL_TALK[2:]]
+    for number, ((name, (statement, _)), place) in enumerate(
+        product(SUBJECTS.items(), PLACES.split())
+    ):
+        said = [
+            *SMALL_TALK[:2],
+            ("user", statement.format(place=place, number=number)),
+            *SMALL_TALK[2:],
+        ]
         for role, text in said:
             at += timedelta(minutes=7)
-            lines.append({"session": f"{name} {place}", "role": role, "text": text, "at": at.isoformat()})
+            lines.append(
+                {"session": f"{name} {place}", "role": role, "text": text, "at": at.isoformat()}
+            )
     return lines
 
 
 def _asked() -> list[tuple[bytes, str]]:
-    """A thousand lines, each with the session that it is about, or with the shape of an answer to what is no question.
-    Each is asked in lower case too."""
+    """A thousand lines, each with the session that it is about, or with the shape of an answer to
+    what is no question. Each is asked in lower case too."""
     plain = [
         (question.format(place=place), f"{name} {place}")
         for (name, (_, question)), place in product(SUBJECTS.items(), PLACES.split())
     ]
-    both = [(text.encode(), wanted) for text, wanted in plain] + [(text.lower().encode(), to) for text, to in plain]
+    both = [(text.encode(), wanted) for text, wanted in plain] + [
+        (text.lower().encode(), to) for text, to in plain
+    ]
     step = QUESTIONS // len(ODD)
     for number, (text, shape) in enumerate(ODD.items()):
         both[number * step] = (text, shape)
@@ -94,7 +130,9 @@ def test_a_thousand_questions_from_a_pipe(home: Path, tmp_path: Path) -> None:
     assert len(asked) == QUESTIONS
     out = good(home, "recall", "-", stdin=b"\n".join(line for line, _ in asked))
     answers = [json.loads(line) for line in out.rstrip("\n").split("\n")]
-    assert [answer["query"] for answer in answers] == [line.decode("utf-8", "replace") for line, _ in asked]
+    assert [answer["query"] for answer in answers] == [
+        line.decode("utf-8", "replace") for line, _ in asked
+    ]
     right = 0
     for (line, wanted), answer in zip(asked, answers, strict=True):
         assert "error" not in answer

@@ -19,7 +19,9 @@ PRICED = "[usage.prices]\nscripted = { input = 2.0, output = 10.0, cache_write =
 
 async def test_what_was_spent(home: Path) -> None:
     used = (Usage(cache_write=100_000), Usage(cache_read=100_000, output=100))
-    async with open_gateway(home, ScriptedModel(*(says("ok", usage=one) for one in used)), PRICED) as harness:
+    async with open_gateway(
+        home, ScriptedModel(*(says("ok", usage=one) for one in used)), PRICED
+    ) as harness:
         await harness.say("Where does the ferry leave?")
         await harness.say("And back?")
         month = harness.services.clock.now()
@@ -51,6 +53,6 @@ async def test_what_was_spent(home: Path) -> None:
 
 def test_where_no_model_was_asked(home: Path) -> None:
     assert good(home, "usage") == "The last 30 days: no model was asked.\n"
-    assert good(home, "usage", "months") == "No model has been asked yet.\n"
+    assert good(home, "usage", "months") == "No model has been used yet.\n"
     assert json.loads(good(home, "usage", "--json"))["calls"] == 0
     assert json.loads(good(home, "usage", "months", "--json")) == []

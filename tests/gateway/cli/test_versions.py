@@ -29,7 +29,7 @@ def mneme(*arguments: str, code: int = 0) -> str:
 
 
 def test_history_undo_and_why(home: Path) -> None:
-    assert "Nothing has been changed yet." in mneme("history")
+    assert "Nothing has changed yet." in mneme("history")
     mneme("add", "Ana lives in Lisbon")
     mneme("replace", "Lisbon", "Ana lives in Porto")
     assert "“Ana lives in Lisbon” → “Ana lives in Porto”" in mneme("history")
@@ -64,7 +64,9 @@ def test_what_was_put_aside_is_decided(home: Path) -> None:
     assert f"add “{ORDER}”" in mneme("pending")
     assert "gone" in mneme("reject", "1")
     put_aside()
-    assert "Nothing with the number 1" in mneme("approve", "1", code=1), "a number never means something else"
+    assert "Nothing with the number 1" in mneme("approve", "1", code=1), (
+        "a number never means something else"
+    )
     assert "Noted" in mneme("approve", "2")
     assert ORDER in mneme("list")
     assert "Nothing is waiting" in mneme("pending")
@@ -76,5 +78,7 @@ def test_what_stands_in_files_by_hand_stands(home: Path) -> None:
     path.write_text(f"likes tea\n§\n{ORDER}\n")
     assert ORDER in mneme("list")
     assert "Nothing is waiting" in mneme("pending")
-    assert "as mneme memory pending shows it: mneme memory approve 3" in mneme("approve", "PLAN.md", code=1)
+    assert "from mneme memory pending: mneme memory approve 3" in mneme(
+        "approve", "PLAN.md", code=1
+    )
     assert "edited in the file" in mneme("why", "lake")

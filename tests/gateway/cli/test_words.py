@@ -1,4 +1,5 @@
-"""The command line in this process: words without quotes, options anywhere, limits, scopes, where a reminder goes."""
+"""The command line in this process: words without quotes, options anywhere, limits, scopes, where a
+reminder goes."""
 
 from __future__ import annotations
 
@@ -26,11 +27,14 @@ TAMED = "Ana]0;owned owner"
 
 @dataclass(frozen=True)
 class Mneme:
-    """Commands in a home. No process of its own: what is asked of streams and signals is in test_cli_streams.py."""
+    """Commands in a home. No process of its own: what is asked of streams and signals is in
+    test_cli_streams.py."""
 
     home: Path
 
-    def __call__(self, *arguments: str, is_good: bool = True, environ: Mapping[str, str] | None = None) -> str:
+    def __call__(
+        self, *arguments: str, is_good: bool = True, environ: Mapping[str, str] | None = None
+    ) -> str:
         done = invoked(arguments, environ=environ)
         said = done.stdout + done.stderr
         assert (done.returncode == 0) is is_good, said
@@ -54,10 +58,18 @@ def mneme(home: Path) -> Mneme:
 
 
 async def said(
-    services: Services, address: Address, scope: Scope, text: str, *, name: str = "Ana", title: str = ""
+    services: Services,
+    address: Address,
+    scope: Scope,
+    text: str,
+    *,
+    name: str = "Ana",
+    title: str = "",
 ) -> int:
     """A conversation somewhere with one message; its number."""
-    session = await services.conversations.create(Session(address=address, scope=scope, started_at=AT))
+    session = await services.conversations.create(
+        Session(address=address, scope=scope, started_at=AT)
+    )
     sender = Sender(id="1", name=name)
     message = Message(role="user", text=text, session_id=session.id, created_at=AT, sender=sender)
     await services.conversations.append([message])
@@ -75,7 +87,9 @@ def test_the_last_words_need_no_quotes_and_options_stand_anywhere(mneme: Mneme) 
     found = json.loads(mneme("recall", "ferry", "--limit", "5", "to", "Lisbon", "--json"))
     assert (found["query"], len(found["sessions"])) == ("ferry to Lisbon", 1)
     assert "Noted: “Ana likes tea”" in mneme("memory", "add", "user:", "Ana", "likes", "tea")
-    assert "Now noted: “Ana likes mate”" in mneme("memory", "replace", "likes tea", "Ana", "likes", "mate")
+    assert "Now noted: “Ana likes mate”" in mneme(
+        "memory", "replace", "likes tea", "Ana", "likes", "mate"
+    )
     assert json.loads(mneme("memory", "--json")) == {"memory": [], "user": ["Ana likes mate"]}
     assert "Removed" in mneme("memory", "remove", "likes", "mate")
     planned = mneme("remind", "tomorrow", "at", "9", "call", "Ana")
@@ -108,13 +122,37 @@ def test_what_cannot_be_meant_is_wrong_usage(mneme: Mneme, arguments: tuple[str,
 
 
 def test_a_reminder_goes_where_the_owner_last_wrote_on_a_connected_platform(mneme: Mneme) -> None:
-    (mneme.home / "mneme.toml").write_text('[owner]\ntelegram = [42]\ndiscord = [7]\nrooms = ["telegram:-5"]\n')
-    line = {"session": "old", "role": "user", "text": "mum", "at": "2026-06-01", "platform": "telegram", "chat": "99"}
+    (mneme.home / "mneme.toml").write_text(
+        '[owner]\ntelegram = [42]\ndiscord = [7]\nrooms = ["telegram:-5"]\n'
+    )
+    line = {
+        "session": "old",
+        "role": "user",
+        "text": "mum",
+        "at": "2026-06-01",
+        "platform": "telegram",
+        "chat": "99",
+    }
 
     async def work(services: Services) -> None:
-        await said(services, Address(platform="telegram", chat_id="42"), Scope.account("telegram", "42"), "hello")
-        await said(services, Address(platform="discord", chat_id="700"), Scope.account("discord", "7"), "hello")
-        await said(services, Address(platform="telegram", chat_id="-5"), Scope.room("telegram", "-5"), "hello all")
+        await said(
+            services,
+            Address(platform="telegram", chat_id="42"),
+            Scope.account("telegram", "42"),
+            "hello",
+        )
+        await said(
+            services,
+            Address(platform="discord", chat_id="700"),
+            Scope.account("discord", "7"),
+            "hello",
+        )
+        await said(
+            services,
+            Address(platform="telegram", chat_id="-5"),
+            Scope.group("telegram", "-5"),
+            "hello all",
+        )
 
     mneme.inside(work)
     (mneme.home / "old.jsonl").write_text(json.dumps(line))
@@ -126,7 +164,11 @@ def test_a_reminder_goes_where_the_owner_last_wrote_on_a_connected_platform(mnem
     assert mneme(*add, environ=discord).endswith("(on Discord)\n")
     jobs = json.loads(mneme("cron", "list", "--json"))
     assert [job["target"] for job in jobs] == ["terminal:local", "telegram:42", "discord:700"]
-    assert {job["scope"] for job in jobs} == {"account:terminal:local", "account:telegram:42", "account:discord:7"}
+    assert {job["scope"] for job in jobs} == {
+        "account:terminal:local",
+        "account:telegram:42",
+        "account:discord:7",
+    }
 
 
 def test_a_reminder_that_is_due_waits_for_a_mneme_that_runs(mneme: Mneme) -> None:
@@ -145,10 +187,15 @@ def test_nothing_that_others_wrote_drives_the_terminal(mneme: Mneme) -> None:
 
     async def work(services: Services) -> None:
         nonlocal number
-        place, scope = Address(platform="terminal", chat_id="local"), Scope.account("terminal", "local")
+        place, scope = (
+            Address(platform="terminal", chat_id="local"),
+            Scope.account("terminal", "local"),
+        )
         text = "first \x1b[2J line\n" + "long " * 100 + "end"
         number = await said(services, place, scope, text, name=EVIL, title=EVIL)
-        await services.people.ask(Account(platform="telegram", user_id="5"), EVIL, services.clock.now())
+        await services.people.request_pairing(
+            Account(platform="telegram", user_id="5"), EVIL, services.clock.now()
+        )
 
     mneme.inside(work)
     shown = mneme("recall", f"in:{number}")
@@ -167,14 +214,19 @@ def test_nothing_that_others_wrote_drives_the_terminal(mneme: Mneme) -> None:
 
 def test_the_indexes_are_built_anew_on_request(mneme: Mneme) -> None:
     async def work(services: Services) -> None:
-        place, scope = Address(platform="terminal", chat_id="local"), Scope.account("terminal", "local")
+        place, scope = (
+            Address(platform="terminal", chat_id="local"),
+            Scope.account("terminal", "local"),
+        )
         await said(services, place, scope, "the ferry")
         statement = "INSERT INTO messages_fts (messages_fts) VALUES ('delete-all')"
         await services.database.write(lambda connection: connection.execute(statement).close())
         assert await services.recall.verify()
 
     mneme.inside(work)
-    findings = {finding["subject"]: finding for finding in json.loads(mneme("check", "--repair", "--json"))}
+    findings = {
+        finding["subject"]: finding for finding in json.loads(mneme("check", "--repair", "--json"))
+    }
     assert findings["repair"]["text"] == "The text indexes were built anew from 1 message."
     assert findings["search index"]["state"] == "right"
     assert "ferry" in mneme("recall", "ferry")
@@ -218,11 +270,13 @@ def test_a_chat_s_words_are_the_shell_s_words(mneme: Mneme) -> None:
         "memory", "facts", "zeppelin"
     )
     assert "It stays as it is" in mneme("memory", "pin", "f1")
-    assert "Before: Ana lives in Porto" in mneme("memory", "correct", "f1", "Ana", "lives", "in", "Faro")
+    assert "Before: Ana lives in Porto" in mneme(
+        "memory", "correct", "f1", "Ana", "lives", "in", "Faro"
+    )
     assert "Taken back" in mneme("memory", "undo", "f1")
     code, error = mneme.code("memory", "why", "f9")
-    assert (code, error) == (1, "There is no fact f9 here. mneme memory facts lists them.\n")
-    assert "erase it for good" in mneme("memory", "forget", "f1", is_good=False)
+    assert (code, error) == (1, "There's no fact f9 here. mneme memory facts lists them.\n")
+    assert "erase it permanently" in mneme("memory", "forget", "f1", is_good=False)
     assert "Forgotten" in mneme("memory", "forget", "f1", "--yes")
     assert mneme("facts") == "Nothing yet.\n"
 

@@ -1,4 +1,5 @@
-"""What waits for a yes: one way for every command, once, for who was asked, where he was asked, for ten minutes."""
+"""What waits for a yes: one way for every command, once, for who was asked, where he was asked, for
+ten minutes."""
 
 from __future__ import annotations
 
@@ -9,11 +10,11 @@ from typing import Literal
 
 import pytest
 
-from core.agent.offline import Offline
-from core.store.actions import Actions, question
+from core.agent.offline import OfflineModel
+from core.store.actions import Actions, build_question
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Answer, Attachment, Command, CommandSpec, Origin, Scope
-from gateway.commands.registry import CommandContext, Commands, is_yes
+from gateway.commands.registry import CommandContext, CommandRegistry, is_yes
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.samples import ANA, CHAT, inbound
@@ -21,8 +22,12 @@ from tests.fixtures.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.slow
 
-ROOM = Scope.room("telegram", "-100")
-IN_ROOM = {"address": Address(platform="telegram", chat_id="-100"), "scope": ROOM, "is_direct": False}
+ROOM = Scope.group("telegram", "-100")
+IN_ROOM = {
+    "address": Address(platform="telegram", chat_id="-100"),
+    "scope": ROOM,
+    "is_direct": False,
+}
 
 
 class Bomb:
@@ -36,7 +41,10 @@ class Bomb:
 
     async def run(self, command: Command, caller: CommandContext) -> Answer:
         if not command.arguments.startswith("now "):
-            return Answer(text="Sure?", confirm=Command(name="bomb", arguments=f"now {command.arguments}"))
+            return Answer(
+                text="Sure?",
+                confirm_command=Command(name="bomb", arguments=f"now {command.arguments}"),
+            )
         if self.error is not None:
             raise self.error
         self.blown.append(command.arguments)
@@ -60,7 +68,9 @@ async def test_a_yes_runs_what_waits_and_only_once(home: Path) -> None:
         assert (await harness.say("Yes!")).text == "Boom."
         assert bomb.blown == ["now 7"]
         assert model.requests == []
-        assert (await harness.say("yes")).text == "ok", "nothing waits any more: it is a message like others"
+        assert (await harness.say("yes")).text == "ok", (
+            "nothing waits any more: it is a message like others"
+        )
         assert bomb.blown == ["now 7"]
 
 
@@ -85,7 +95,9 @@ async def test_the_button_does_what_a_yes_does(home: Path) -> None:
         asked = await harness.say("/bomb 7")
         assert asked.answer is not None
         press = asked.answer.buttons[0].id
-        assert asked.answer.buttons[0].command == Command(name="yes"), "what it does is told to no platform"
+        assert asked.answer.buttons[0].command == Command(name="yes"), (
+            "what it does is told to no platform"
+        )
         assert "expired" in (await harness.say(press, "7", kind="action")).text
         assert (await harness.say(press, kind="action")).text == "Boom."
         assert "expired" in (await harness.say(press, kind="action")).text
@@ -129,18 +141,22 @@ async def test_in_a_room_only_the_next_message_of_the_same_account_counts(home: 
         assert (await harness.say("yes", "42", **IN_ROOM)).text == "Boom."
 
 
-async def test_a_question_waits_ten_minutes_and_survives_a_restart(database: Database, clock: SteadyClock) -> None:
+async def test_a_question_waits_ten_minutes_and_survives_a_restart(
+    database: Database, clock: SteadyClock
+) -> None:
     command = Command(name="bomb", arguments="now 7")
     ana = Account(platform="telegram", user_id="42")
-    await Actions(database, clock).add([question(command, ana, ANA, CHAT, "1", clock.now())])
-    second = Commands((), Actions(database, clock), clock)
+    await Actions(database, clock).add([build_question(command, ana, ANA, CHAT, "1", clock.now())])
+    second = CommandRegistry((), Actions(database, clock), clock)
     yes = inbound("2", text="yes")
-    assert await second.confirmed(yes) == command
-    assert await second.confirmed(yes) == command, "the same message again, after a crash"
-    assert await second.confirmed(replace(yes, message_id="3")) is None
-    await second.actions.add([question(command, ana, ANA, CHAT, "1", clock.now())])
+    assert await second.take_confirmed_command(yes) == command
+    assert await second.take_confirmed_command(yes) == command, (
+        "the same message again, after a crash"
+    )
+    assert await second.take_confirmed_command(replace(yes, message_id="3")) is None
+    await second.actions.add([build_question(command, ana, ANA, CHAT, "1", clock.now())])
     clock.advance(minutes=10)
-    assert await second.confirmed(replace(yes, message_id="4")) is None
+    assert await second.take_confirmed_command(replace(yes, message_id="4")) is None
 
 
 async def test_a_second_question_takes_the_place_of_the_first(home: Path) -> None:
@@ -153,7 +169,7 @@ async def test_a_second_question_takes_the_place_of_the_first(home: Path) -> Non
         await harness.say("/bomb 3")
         assert (await harness.say("/yes")).text == "Boom."
         assert bomb.blown == ["now 3"]
-        assert "Nothing is waiting for a yes" in (await harness.say("/yes")).text
+        assert "There's nothing to confirm" in (await harness.say("/yes")).text
 
 
 async def test_what_fails_after_a_yes_is_told(home: Path) -> None:
@@ -191,7 +207,8 @@ def test_a_yes_is_understood(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "no", "yes but not the second", "yes?no", "yesterday", "nein", "не", "👍", "y" * 50]
+    "text",
+    ["", "no", "yes but not the second", "yes?no", "yesterday", "nein", "не", "👍", "y" * 50],
 )
 def test_all_else_is_no_yes(text: str) -> None:
     assert not is_yes(inbound(text=text))
@@ -200,26 +217,29 @@ def test_all_else_is_no_yes(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["yes", "Yes!", "ok", "OK.", "ok thanks", "👍", "ja", "sí", "да", "好", "d'accord", "オーケー"]
+    "text",
+    ["yes", "Yes!", "ok", "OK.", "ok thanks", "👍", "ja", "sí", "да", "好", "d'accord", "オーケー"],
 )
 async def test_a_yes_to_a_suggested_time_sets_the_reminder(home: Path, text: str) -> None:
     async with open_gateway(home) as harness:
         asked = await harness.say("/remind tomorrow at 5 feed the cat")
         assert asked.text.startswith("Do you mean")
         assert "Reminder 1 is set" in (await harness.say(text)).text
-        [job] = await harness.services.jobs.active()
+        [job] = await harness.services.jobs.list_active()
         assert (job.text, job.next_at is not None and job.next_at.hour) == ("feed the cat", 17)
 
 
 async def test_without_a_model_plain_words_open_the_same_question(home: Path) -> None:
-    async with open_gateway(home, Offline("UTC")) as harness:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
         asked = await harness.say("remind me tomorrow at 5 to feed the cat")
         assert asked.text == (await harness.say("/remind tomorrow at 5 feed the cat")).text
         await harness.say("remind me tomorrow at 5 to feed the cat")
         assert "Reminder 1 is set" in (await harness.say("ok")).text
         photo = (Attachment(kind="photo", name="cat.jpg"),)
         await harness.say("remind me tomorrow at 9:00 to feed the cat", attachments=photo)
-        assert [job.text for job in await harness.services.jobs.active()] == ["feed the cat"] * 2
+        assert [job.text for job in await harness.services.jobs.list_active()] == [
+            "feed the cat"
+        ] * 2
 
 
 @pytest.mark.parametrize("text", ["no", "ok then make it 6", "okay?no"])
@@ -227,7 +247,7 @@ async def test_anything_else_sets_no_reminder(home: Path, text: str) -> None:
     async with open_gateway(home) as harness:
         await harness.say("/cron add tomorrow at 5 | what is open?")
         await harness.say(text)
-        assert await harness.services.jobs.active() == []
+        assert await harness.services.jobs.list_active() == []
 
 
 async def test_an_ok_is_not_enough_for_what_cannot_be_undone(home: Path) -> None:
@@ -238,26 +258,30 @@ async def test_an_ok_is_not_enough_for_what_cannot_be_undone(home: Path) -> None
         assert bomb.blown == []
 
 
-async def test_a_yes_that_came_before_the_question_or_was_reworded_since_confirms_nothing(home: Path) -> None:
+async def test_a_yes_that_came_before_the_question_or_was_reworded_since_confirms_nothing(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("I moved to Zanzibar in May.")
         replies = [KeptReply(), KeptReply()]
         numbers = [
-            await harness.router.admit(harness.inbound(text), reply)
+            await harness.admission.admit(harness.inbound(text), reply)
             for text, reply in zip(("/forget Zanzibar", "yes"), replies, strict=True)
         ]
         for number in numbers:
             assert number is not None
-            await harness.router.serve(number)
+            await harness.admission.serve(number)
         assert "Answer **yes**" in replies[0].text
         assert replies[1].text == "ok", "the model answers it"
         await harness.say("/forget Zanzibar")
         reworded = KeptReply()
-        number = await harness.router.admit(harness.inbound("yes", message_id="901"), reworded)
+        number = await harness.admission.admit(harness.inbound("yes", message_id="901"), reworded)
         assert number is not None
-        await harness.router.admit(harness.inbound("no, wait", kind="edit", message_id="901"), KeptReply())
-        await harness.router.serve(number)
+        await harness.admission.admit(
+            harness.inbound("no, wait", kind="edit", message_id="901"), KeptReply()
+        )
+        await harness.admission.serve(number)
         assert reworded.text == "ok"
         assert "I moved to" in (await harness.say("/recall Zanzibar")).text
 
@@ -270,9 +294,9 @@ async def test_what_is_redelivered_neither_answers_nor_ends_a_later_question(
         bomb = armed(harness)
         said = harness.inbound("yes", kind=kind)
         for reply in (KeptReply(), KeptReply()):
-            number = await harness.router.admit(said, reply)
+            number = await harness.admission.admit(said, reply)
             if number is not None:
-                await harness.router.serve(number)
+                await harness.admission.serve(number)
                 await harness.say("/bomb 7")
         assert bomb.blown == []
         assert (await harness.say("yes")).text == "Boom."

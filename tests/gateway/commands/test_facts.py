@@ -1,4 +1,5 @@
-"""/remember, and the facts in /memory: shown in pages, explained, corrected, pinned, forgotten, taken back."""
+"""/remember, and the facts in /memory: shown in pages, explained, corrected, pinned, forgotten,
+taken back."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gatew
 
 pytestmark = pytest.mark.slow
 
-ROOM = Scope.room("telegram", "-100")
+ROOM = Scope.group("telegram", "-100")
 ROOMS = 'rooms = ["telegram:-100"]\n'
 
 
@@ -36,17 +37,30 @@ async def press(harness: GatewayHarness, reply: KeptReply, label: str) -> KeptRe
 async def test_what_is_dictated_is_kept_and_closes_what_it_contradicts(home: Path) -> None:
     async with open_gateway(home) as harness:
         assert "**f1** I live in Lisbon" in (await harness.say("/remember I live in Lisbon.")).text
-        both = await harness.say("/remember I moved to Porto in May. The key hangs behind the clock")
+        both = await harness.say(
+            "/remember I moved to Porto in May. The key hangs behind the clock"
+        )
         assert "**f2** I moved to Porto in May (since May" in both.text
         assert "**f3** The key hangs behind the clock" in both.text
         shown = (await harness.say("/memory")).text
-        assert shown.index("What I noted") < shown.index("What I know") < shown.index("Who you are")
-        assert shown.index("f2") < shown.index("What is no longer true") < shown.index("I live in Lisbon (until May")
+        assert shown.index("What I noted") < shown.index("What I know") < shown.index("About you")
+        assert (
+            shown.index("f2")
+            < shown.index("No longer true")
+            < shown.index("I live in Lisbon (until May")
+        )
         assert "Say what to remember" in (await harness.say("/remember")).text
         assert "too long for a fact: 500" in (await harness.say("/remember " + "x" * 500)).text
         order = "/remember that you must Bearer 0123456789abcdef01234567 opens the lake house"
         assert "Not kept yet: it contains a key" in (await harness.say(order)).text
-        assert len(await harness.services.facts.page(frozenset((Scope.account("telegram", "42"),)))) == 3
+        assert (
+            len(
+                await harness.services.facts.list_page(
+                    frozenset((Scope.account("telegram", "42"),))
+                )
+            )
+            == 3
+        )
 
 
 async def test_a_fact_says_why_and_can_be_pinned_and_corrected(home: Path) -> None:
@@ -66,8 +80,13 @@ async def test_a_fact_says_why_and_can_be_pinned_and_corrected(home: Path) -> No
         assert "I live in Braga" in fixed.text
         assert "I live in Braga" in (await harness.say("/memory why F1")).text
         assert "pinned" in (await harness.say("/memory why f1")).text
-        assert "It is again:\n\n- **f1** 📌 I live in Porto" in (await press(harness, fixed, "Undo")).text
-        assert "I live in Braga" in (await harness.say("/memory undo f1")).text, "an undo is a change"
+        assert (
+            "It is again:\n\n- **f1** 📌 I live in Porto"
+            in (await press(harness, fixed, "Undo")).text
+        )
+        assert "I live in Braga" in (await harness.say("/memory undo f1")).text, (
+            "an undo is a change"
+        )
 
 
 async def test_a_person_says_what_is_right_and_what_is_wrong(home: Path) -> None:
@@ -76,7 +95,7 @@ async def test_a_person_says_what_is_right_and_what_is_wrong(home: Path) -> None
         card = await harness.say("/memory why f1")
         assert "77 % sure" in (await press(harness, card, "Right")).text
         assert "39 % sure" in (await press(harness, card, "Wrong")).text
-        assert "judged: called wrong" in (await harness.say("/memory why f1")).text
+        assert "rated: called wrong" in (await harness.say("/memory why f1")).text
         await harness.say("/memory undo f1")
         assert "77 % sure" in (await harness.say("/memory why f1")).text
 
@@ -86,12 +105,14 @@ async def test_a_yes_that_comes_again_after_a_crash_finds_its_work_done(home: Pa
         await harness.say("I live in Zanzibar")
         await harness.say("/memory forget f1")
         (kept,) = await harness.services.database.read(
-            lambda connection: connection.execute("SELECT arguments FROM actions WHERE address IS NOT NULL").fetchall()
+            lambda connection: connection.execute(
+                "SELECT arguments FROM actions WHERE address IS NOT NULL"
+            ).fetchall()
         )
         assert "Zanzibar" not in kept["arguments"], "what waits for a yes has no words"
         assert "Forgotten" in (await harness.say("yes")).text
         assert "Forgotten" in (await harness.say(f"/memory {kept['arguments']}")).text
-        assert "There is no fact f1" in (await harness.say("/memory forget f1 --confirmed")).text
+        assert "There's no fact f1" in (await harness.say("/memory forget f1 --confirmed")).text
 
 
 async def test_what_was_learned_is_taken_back(home: Path) -> None:
@@ -99,7 +120,7 @@ async def test_what_was_learned_is_taken_back(home: Path) -> None:
         await harness.say("/remember The key hangs behind the clock")
         assert "no longer know" in (await harness.say("/memory undo f1")).text
         assert "Nothing yet" in (await harness.say("/memory facts")).text
-        assert "There is no fact f1" in (await harness.say("/memory undo f1")).text
+        assert "There's no fact f1" in (await harness.say("/memory undo f1")).text
 
 
 async def test_forgetting_a_fact_is_asked_and_takes_the_message_along(home: Path) -> None:
@@ -115,7 +136,7 @@ async def test_forgetting_a_fact_is_asked_and_takes_the_message_along(home: Path
         assert "1 message" in asked.text
         assert "Forgotten: " in (await harness.say("yes")).text
         assert left_of("Zanzibar", harness.services.database.path) == []
-        assert "There is no fact f1" in (await harness.say("/memory why f1")).text
+        assert "There's no fact f1" in (await harness.say("/memory why f1")).text
 
 
 async def test_there_are_pages(home: Path) -> None:
@@ -133,14 +154,17 @@ async def test_there_are_pages(home: Path) -> None:
         assert "no such page" in (await harness.say("/memory facts 9")).text
         found = await harness.say("/memory facts box 7")
         assert labels(found)[0] == "f8"
-        assert "know nothing about “\\*zebras\\*”" in (await harness.say("/memory facts *zebras*")).text
+        assert (
+            "know nothing about “\\*zebras\\*”"
+            in (await harness.say("/memory facts *zebras*")).text
+        )
 
 
 async def test_nobody_else_sees_or_changes_it(home: Path) -> None:
     async with open_gateway(home, options=ROOMS) as harness:
         await harness.say("/remember The key hangs behind the clock")
         for command in ("why f1", "pin f1", "forget f1", "correct f1 No", "undo f1"):
-            assert "There is no fact f1 here" in (await harness.say(f"/memory {command}", "7")).text
+            assert "There's no fact f1 here" in (await harness.say(f"/memory {command}", "7")).text
         assert "clock" not in (await harness.say("/memory", "7")).text
         assert "clock" not in (await in_room(harness, "/memory", "42")).text
 
@@ -152,7 +176,10 @@ async def test_in_a_room_its_author_and_the_owner_change_a_fact(home: Path) -> N
         assert "Person 7 asked me to remember it" in card.text
         assert labels(card) == []
         for command in ("pin f1", "forget f1", "correct f1 No", "undo f1"):
-            assert "only the owner and whoever said it" in (await in_room(harness, f"/memory {command}", "8")).text
+            assert (
+                "only by my owner or by the person who said it"
+                in (await in_room(harness, f"/memory {command}", "8")).text
+            )
         assert "📌" in (await in_room(harness, "/memory pin f1", "7")).text
         assert "barn" in (await in_room(harness, "/memory unpin f1", "42")).text
         await in_room(harness, "/memory forget f1", "7")
@@ -167,13 +194,19 @@ async def test_words_that_name_no_fact_are_for_the_notes(home: Path) -> None:
         assert "clock" not in answer
 
 
-async def test_a_message_that_is_answered_or_chosen_is_remembered_with_its_source(home: Path) -> None:
+async def test_a_message_that_is_answered_or_chosen_is_remembered_with_its_source(
+    home: Path,
+) -> None:
     async with open_gateway(home, options=ROOMS) as harness:
         await harness.say("The ladder is behind the shed", message_id="m1")
         await harness.say("/remember", reply_to="m1")
         await harness.say("/remember Ladders are tall", reply_to="m1")
-        await harness.say("/remember The ladder is behind the shed", reply_to="m1", is_interaction=True)
-        second, first = await harness.services.facts.page(frozenset((Scope.account("telegram", "42"),)))
+        await harness.say(
+            "/remember The ladder is behind the shed", reply_to="m1", is_interaction=True
+        )
+        second, first = await harness.services.facts.list_page(
+            frozenset((Scope.account("telegram", "42"),))
+        )
         assert first.content == "The ladder is behind the shed"
         assert (first.said, second.message_id) == (1, None)
         await harness.say("", kind="delete", message_id="m1")
@@ -183,7 +216,10 @@ async def test_a_message_that_is_answered_or_chosen_is_remembered_with_its_sourc
 
 async def test_of_a_picture_its_caption_is_remembered(home: Path) -> None:
     async with open_gateway(home) as harness:
-        await harness.say("The ladder is behind the shed\n[attached photo: shed.jpg (image/jpeg)]", message_id="m1")
+        await harness.say(
+            "The ladder is behind the shed\n[attached photo: shed.jpg (image/jpeg)]",
+            message_id="m1",
+        )
         assert "shed.jpg" not in (await harness.say("/remember", reply_to="m1")).text
         await harness.say("[attached photo: shed.jpg]", message_id="m2")
         assert "Say what to remember" in (await harness.say("/remember", reply_to="m2")).text
@@ -193,9 +229,17 @@ async def test_what_is_remembered_later_is_dated_from_when_it_was_said(home: Pat
     async with open_gateway(home) as harness:
         said_at = datetime(2026, 3, 20, 12, tzinfo=UTC)
         await harness.say("My plan: I moved to Porto last month", message_id="m1", sent_at=said_at)
-        assert await harness.services.facts.page(frozenset((Scope.account("telegram", "42"),))) == []
-        answer = await harness.say("/remember I moved to Porto last month", reply_to="m1", is_interaction=True)
-        assert "I moved to Porto last month (since February 2026; said on 20 March 2026)" in answer.text
+        assert (
+            await harness.services.facts.list_page(frozenset((Scope.account("telegram", "42"),)))
+            == []
+        )
+        answer = await harness.say(
+            "/remember I moved to Porto last month", reply_to="m1", is_interaction=True
+        )
+        assert (
+            "I moved to Porto last month (since February 2026; said on 20 March 2026)"
+            in answer.text
+        )
 
 
 async def test_what_another_said_is_no_fact_about_oneself(home: Path) -> None:
@@ -205,7 +249,10 @@ async def test_what_another_said_is_no_fact_about_oneself(home: Path) -> None:
         room = {"address": address, "scope": ROOM, "is_direct": False}
         await harness.say("I live in Faro", "8", message_id="m2", **room)
         await harness.say("/remember", "7", reply_to="m2", **room)
-        facts = {fact.content: fact for fact in await harness.services.facts.page(frozenset((ROOM,)))}
+        facts = {
+            fact.content: fact
+            for fact in await harness.services.facts.list_page(frozenset((ROOM,)))
+        }
         assert facts["I live in Porto"].is_open
         assert facts["Person 8: I live in Faro"].attribute is None
 
@@ -215,7 +262,9 @@ async def test_what_is_passed_on_is_nobody_s_fact_until_it_is_asked_for(home: Pa
         await harness.say("I live in Rome", message_id="m3", origin="forwarded")
         await harness.say("I live in Porto")
         own = frozenset((Scope.account("telegram", "42"),))
-        assert [fact.content for fact in await harness.services.facts.page(own)] == ["I live in Porto"]
+        assert [fact.content for fact in await harness.services.facts.list_page(own)] == [
+            "I live in Porto"
+        ]
         await harness.say("/remember", reply_to="m3")
         assert "Forwarded: I live in Rome" in (await harness.say("/memory facts")).text
-        assert all(fact.is_open for fact in await harness.services.facts.page(own))
+        assert all(fact.is_open for fact in await harness.services.facts.list_page(own))

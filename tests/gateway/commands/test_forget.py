@@ -1,9 +1,9 @@
-"""/forget in a chat: shows, asks, erases, says what went; a running conversation goes on without it."""
+"""/forget in a chat: shows, asks, erases, says what went; a running conversation goes on without
+it."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from tests.fixtures.scripted_model import ScriptedModel, says
 
 pytestmark = pytest.mark.slow
 
-ROOM = Scope.room("telegram", "-100")
+ROOM = Scope.group("telegram", "-100")
 
 
 async def in_room(harness: GatewayHarness, text: str, who: str) -> KeptReply:
@@ -28,25 +28,30 @@ def left(harness: GatewayHarness, word: str) -> list[str]:
 
 
 async def test_it_is_shown_asked_and_erased_with_a_receipt(home: Path) -> None:
-    async with open_gateway(home, ScriptedModel(says("Zanzibar is lovely."), says("Sure."))) as harness:
+    async with open_gateway(
+        home, ScriptedModel(says("Zanzibar is lovely."), says("Sure."))
+    ) as harness:
         await harness.say("I moved to Zanzibar in May.")
         await harness.say("/memory add Lives in Zanzibar")
         await harness.say("/remind tomorrow at 9 buy a map of Zanzibar")
         shown = await harness.say("/forget Zanzibar")
         assert "I moved to Zanzibar in May." in shown.text
-        assert "Noted: Lives in Zanzibar" in shown.text
+        assert "Note: Lives in Zanzibar" in shown.text
         assert "Reminder: buy a map of Zanzibar" in shown.text
         assert "Answer **yes**" in shown.text
         receipt = await harness.say("yes")
         assert "Forgotten: 2 messages" in receipt.text
         assert "1 note" in receipt.text
         assert "1 reminder" in receipt.text
-        assert "Nothing of it is left" in receipt.text
+        assert "nothing of it is left" in receipt.text
         assert left(harness, "Zanzibar") == []
         assert "Zanzibar" not in (await harness.say("/memory")).text
-        assert "Nothing" in (await harness.say("/cron")).text or "no " in (await harness.say("/cron")).text.lower()
+        assert (
+            "Nothing" in (await harness.say("/cron")).text
+            or "no " in (await harness.say("/cron")).text.lower()
+        )
         assert "nothing to forget" in (await harness.say("/forget Zanzibar")).text
-        while await harness.services.forgetting.tend():
+        while await harness.services.forgetting.maintain():
             pass
         assert left(harness, "Zanzibar") == [], "what was asked for is not kept either"
 
@@ -59,12 +64,16 @@ async def test_anything_but_yes_leaves_it(home: Path) -> None:
         await harness.say("yes")
         assert "I moved to" in (await harness.say("/recall Zanzibar")).text
         kept = await harness.services.database.read(
-            lambda connection: connection.execute("SELECT 1 FROM messages WHERE text LIKE '/forget _%'").fetchall()
+            lambda connection: connection.execute(
+                "SELECT 1 FROM messages WHERE text LIKE '/forget _%'"
+            ).fetchall()
         )
         assert kept == []
 
 
-async def test_a_running_conversation_gets_its_prompt_anew_and_goes_on_without_it(home: Path) -> None:
+async def test_a_running_conversation_gets_its_prompt_anew_and_goes_on_without_it(
+    home: Path,
+) -> None:
     model = ScriptedModel(says("Zanzibar!"), says("Tea it is."))
     async with open_gateway(home, model) as harness:
         await harness.say("/memory add Lives in Zanzibar")
@@ -93,7 +102,9 @@ async def test_in_a_room_a_member_forgets_his_own_words_only(home: Path) -> None
         assert (await in_room(harness, "yes", "8")).text == "ok", "he was not asked"
         assert "Forgotten: 1 message" in (await in_room(harness, "yes", "7")).text
         assert "is ours" in (await in_room(harness, "/recall Zanzibar", "8")).text
-        assert "nothing that you said here" in (await in_room(harness, "/forget Zanzibar", "7")).text
+        assert (
+            "nothing that you said here" in (await in_room(harness, "/forget Zanzibar", "7")).text
+        )
 
 
 async def test_what_another_does_while_the_question_waits_is_his(home: Path) -> None:
@@ -114,7 +125,9 @@ async def test_nobody_can_confirm_for_another_by_typing_the_token(home: Path) ->
         lists = await harness.services.database.read(
             lambda connection: [row[0] for row in connection.execute("SELECT id FROM erasures")]
         )
-        assert "nothing was erased" in (await harness.say(f"/forget --confirmed {lists[0]}", "7")).text
+        assert (
+            "nothing was erased" in (await harness.say(f"/forget --confirmed {lists[0]}", "7")).text
+        )
         assert left(harness, "Zanzibar")
         assert "Say what to forget" in (await harness.say("/forget")).text
 
@@ -131,12 +144,13 @@ async def test_the_button_says_yes_and_carries_nothing(home: Path) -> None:
 
 
 async def test_an_open_reader_and_a_service_are_told_of_in_the_receipt(home: Path) -> None:
-    async def forget_copies(*_: object) -> Sequence[str]:
-        return ["honcho", "mem0"]
-
     async with open_gateway(home) as harness:
-        harness.services.forgetting.forget_copies = forget_copies
         await harness.say("I moved to Zanzibar in May.")
+        for provider in ("honcho", "mem0"):
+            await harness.services.database.execute(
+                "INSERT INTO told (provider, subject, last_id) SELECT :provider, CAST(id AS TEXT), 99 FROM sessions",
+                {"provider": provider},
+            )
         await harness.services.database.checkpoint()
         reader = sqlite3.connect(harness.services.database.path, isolation_level=None)
         reader.execute("BEGIN")
@@ -144,10 +158,10 @@ async def test_an_open_reader_and_a_service_are_told_of_in_the_receipt(home: Pat
         await harness.say("/forget Zanzibar")
         receipt = (await harness.say("yes")).text
         assert "honcho and mem0 knew of it" in receipt
-        assert "not all out of state.db yet" in receipt
+        assert "still in state.db" in receipt
         assert "I moved" not in (await harness.say("/recall moved")).text
         reader.close()
-        while await harness.services.forgetting.tend():
+        while await harness.services.forgetting.maintain():
             pass
         assert left(harness, "Zanzibar") == []
 

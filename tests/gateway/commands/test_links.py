@@ -36,11 +36,11 @@ async def code_of(harness: GatewayHarness, who: str = "7") -> str:
 async def notices(harness: GatewayHarness) -> list[tuple[Address, Answer]]:
     """What the outbox would bring by now; it is delivered."""
     found = []
-    while due := await harness.services.outbox.due(harness.services.clock.now()):
+    while due := await harness.services.outbox.list_due(harness.services.clock.now()):
         for outbox_item in due:
             assert outbox_item.answer is not None
             found.append((outbox_item.address, outbox_item.answer))
-            await harness.services.outbox.done(outbox_item.key)
+            await harness.services.outbox.mark_done(outbox_item.key)
     return found
 
 
@@ -67,30 +67,38 @@ async def test_both_sides_are_asked_and_then_are_one_person(home: Path) -> None:
         assert asked.answer is not None
         assert asked.answer.is_private
         assert [button.label for button in asked.answer.buttons] == ["Yes"]
-        assert "fern" not in (await harness.say("/recall fern", **on_discord())).frames, "nothing is linked yet"
+        assert "fern" not in (await harness.say("/recall fern", **on_discord())).frames, (
+            "nothing is linked yet"
+        )
 
         await harness.say(f"/link {code}", **on_discord())
-        assert "I have asked **Person 7**" in (await harness.say("Yes!", **on_discord())).text
+        assert "I've asked **Person 7**" in (await harness.say("Yes!", **on_discord())).text
         [(address, question)] = await notices(harness)
         assert address == Address(platform="telegram", chat_id="7")
         assert "**Seven** (Discord, id `77`)" in question.text
         assert "it will see everything you said here" in question.text
-        assert await harness.services.people.scopes(Scope.account("discord", "77")) == {Scope.account("discord", "77")}
+        assert await harness.services.people.load_visible_scopes(
+            Scope.account("discord", "77")
+        ) == {Scope.account("discord", "77")}
 
-        assert "You are one person now" in (await harness.say(question.buttons[0].id, "7", kind="action")).text
+        assert (
+            "Your accounts are linked"
+            in (await harness.say(question.buttons[0].id, "7", kind="action")).text
+        )
         [(address, told)] = await notices(harness)
         assert address == Address(platform="discord", chat_id="dm77")
-        assert "You are one person now" in told.text
+        assert "Your accounts are linked" in told.text
         assert "fern" in (await harness.say("/recall boathouse key", **on_discord())).text
 
 
 async def asked_owner(harness: GatewayHarness) -> Answer:
-    """A stranger's link to a member to which both have said yes; returns what the owner is asked."""
+    """A stranger's link to a member to which both have said yes; returns what the owner is
+    asked."""
     await harness.say("hello")
     await harness.say(f"/link {await code_of(harness)}", **on_discord())
     await harness.say("yes", **on_discord())
     await notices(harness)
-    assert "my owner has to say yes as well" in (await harness.say("yes", "7")).text
+    assert "my owner must agree too" in (await harness.say("yes", "7")).text
     [(address, asked)] = await notices(harness)
     assert address == Address(platform="telegram", chat_id="42")
     return asked
@@ -104,63 +112,77 @@ async def test_a_link_that_lets_somebody_in_waits_for_the_owner(home: Path) -> N
         assert "**Person 7** (Telegram, id `7`)" in asked.text
         assert "**Seven** (Discord, id `77`)" in asked.text
         assert [button.label for button in asked.buttons] == ["Link them", "No"]
-        assert asked.text.splitlines()[-1] in (await harness.say("/approve")).text, "also where who waits is listed"
+        assert asked.text.splitlines()[-1] in (await harness.say("/approve")).text, (
+            "also where who waits is listed"
+        )
 
-        assert await harness.services.people.scopes(Scope.account("discord", "77")) == {Scope.account("discord", "77")}
+        assert await harness.services.people.load_visible_scopes(
+            Scope.account("discord", "77")
+        ) == {Scope.account("discord", "77")}
         requests = len(model.requests)
         for text in ("hello", "/recall boathouse", "yes"):
             reply = await harness.say(text, **on_discord())
-            assert reply.answer is None or "I do not know you yet" in reply.text
+            assert reply.answer is None or "I don't know you yet" in reply.text
         assert len(model.requests) == requests
         for where in ({"who": "7"}, on_discord()):
             pressed = await harness.say(asked.buttons[0].id, kind="action", **where)
-            assert pressed.answer is None or "expired" in pressed.text, "the owner's word alone counts"
+            assert pressed.answer is None or "expired" in pressed.text, (
+                "the owner's word alone counts"
+            )
         await notices(harness)
 
-        assert "are one person to me now" in (await harness.say(asked.buttons[0].id, kind="action")).text
+        assert "are linked" in (await harness.say(asked.buttons[0].id, kind="action")).text
         told = await notices(harness)
         assert {address.key for address, _ in told} == {"telegram:7", "discord:dm77"}
-        assert all("You are one person now" in answer.text for _, answer in told)
+        assert all("Your accounts are linked" in answer.text for _, answer in told)
         assert "fern" in (await harness.say("/recall boathouse key", **on_discord())).text
-        assert "wrong, was used" in (await harness.say(asked.buttons[1].id, kind="action")).text
+        assert "wrong, already used" in (await harness.say(asked.buttons[1].id, kind="action")).text
 
-        await harness.router.answer_admitted(("discord",), timedelta(days=1))
-        await harness.router.drain(5)
-        assert model.sent().endswith("hello"), "what waited is answered, as for whoever shows a code"
-        assert (await harness.say("/approve")).text == "Nobody is waiting to be let in."
+        await harness.admission.answer_approved([harness.platforms["discord"]], timedelta(days=1))
+        await harness.turns.drain(5)
+        assert model.sent().endswith("hello"), (
+            "what waited is answered, as for whoever shows a code"
+        )
+        assert (await harness.say("/approve")).text == "No one is waiting for approval."
 
 
 async def test_a_no_of_the_owner_ends_a_link(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         asked = await asked_owner(harness)
-        assert "stay apart" in (await harness.say(asked.buttons[1].id, kind="action")).text
+        assert "stay separate" in (await harness.say(asked.buttons[1].id, kind="action")).text
         told = await notices(harness)
         assert {address.key for address, _ in told} == {"telegram:7", "discord:dm77"}
-        assert all("My owner does not want this link" in answer.text for _, answer in told)
-        assert "wrong, was used" in (await harness.say(asked.buttons[0].id, kind="action")).text
-        assert await harness.services.people.scopes(Scope.account("telegram", "7")) == {Scope.account("telegram", "7")}
-        assert (await harness.say("/approve")).text == "Nobody is waiting to be let in."
+        assert all("My owner declined this link" in answer.text for _, answer in told)
+        assert "wrong, already used" in (await harness.say(asked.buttons[0].id, kind="action")).text
+        assert await harness.services.people.load_visible_scopes(
+            Scope.account("telegram", "7")
+        ) == {Scope.account("telegram", "7")}
+        assert (await harness.say("/approve")).text == "No one is waiting for approval."
 
 
 async def test_the_owner_may_type_what_the_buttons_do(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
-        for command, outcome in (("no {}", "stay apart"), ("{}", "are one person")):
+        for command, outcome in (("no {}", "stay separate"), ("{}", "are linked")):
             code = (await asked_owner(harness)).text.split("`/approve ")[1].split("`")[0]
-            assert "Only my owner" in (await harness.say(f"/approve {command.format(code)}", "7")).text
+            assert (
+                "Only my owner" in (await harness.say(f"/approve {command.format(code)}", "7")).text
+            )
             assert outcome in (await harness.say(f"/approve {command.format(code.lower())}")).text
             await notices(harness)
 
 
-async def test_who_was_not_let_in_is_let_in_with_his_other_account_and_out_again(home: Path) -> None:
+async def test_who_was_not_let_in_is_let_in_with_his_other_account_and_out_again(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
-        assert "I do not know you yet" in (await harness.say("hello", **on_discord())).text
+        assert "I don't know you yet" in (await harness.say("hello", **on_discord())).text
         await notices(harness)
         await harness.say((await asked_owner(harness)).buttons[0].id, kind="action")
         assert (await harness.say("hello", **on_discord())).text == "ok"
         assert "Separated" in (await harness.say("/unlink", **on_discord())).text
         refused = await harness.say("let me in", **on_discord())
-        assert refused.answer is None or "I do not know you yet" in refused.text
+        assert refused.answer is None or "I don't know you yet" in refused.text
         assert len(model.requests) == 2
 
 
@@ -172,7 +194,9 @@ async def test_of_a_stranger_nothing_is_kept_before_he_is_let_in(home: Path) -> 
         await harness.say("my diary begins here", **on_discord())
 
         def work(connection: sqlite3.Connection) -> tuple[int, int]:
-            messages = connection.execute("SELECT count(*) FROM messages WHERE sender_id = '77'").fetchone()[0]
+            messages = connection.execute(
+                "SELECT count(*) FROM messages WHERE sender_id = '77'"
+            ).fetchone()[0]
             waiting = connection.execute("SELECT count(*) FROM inbox").fetchone()[0]
             return messages, waiting
 
@@ -184,7 +208,7 @@ async def test_a_stranger_has_no_other_command_than_link(home: Path) -> None:
         await harness.say("the fern is green", "7")
         for text in ("/recall fern", "/memory", "/sessions", "/link", "/unlink", "/status"):
             reply = await harness.say(text, **on_discord())
-            assert reply.answer is None or "I do not know you yet" in reply.text
+            assert reply.answer is None or "I don't know you yet" in reply.text
         assert (await harness.say("no-such-button", kind="action", **on_discord())).answer is None
 
 
@@ -194,53 +218,78 @@ async def test_anything_but_a_yes_calls_it_off_on_either_side(home: Path, answer
         await harness.say(f"/link {await code_of(harness)}", **on_discord())
         await harness.say(answer, **on_discord())
         await harness.say("yes", **on_discord())
-        assert all("Discord" not in told.text or "let in" in told.text for _, told in await notices(harness))
+        assert all(
+            "Discord" not in told.text or "let in" in told.text
+            for _, told in await notices(harness)
+        )
 
         await harness.say(f"/link {await code_of(harness)}", **on_discord())
         await harness.say("yes", **on_discord())
         assert len(await notices(harness)) == 1
         await harness.say(answer, "7")
         await harness.say("yes", "7")
-        assert len(await harness.services.people.scopes(Scope.account("telegram", "7"))) == 1
+        assert (
+            len(await harness.services.people.load_visible_scopes(Scope.account("telegram", "7")))
+            == 1
+        )
 
 
 async def test_a_code_is_good_once_and_for_one_account(home: Path) -> None:
     async with open_gateway(home) as harness:
         code = await code_of(harness)
         await harness.say(f"/link {code}", **on_discord())
-        assert "wrong, was used" in (await harness.say(f"/link {code}", **on_discord("78", "Eight"))).text
-        assert "Is **Person 7**" in (await harness.say(f"/link {code}", **on_discord())).text, "the same may ask again"
+        assert (
+            "code is wrong, used"
+            in (await harness.say(f"/link {code}", **on_discord("78", "Eight"))).text
+        )
+        assert "Is **Person 7**" in (await harness.say(f"/link {code}", **on_discord())).text, (
+            "the same may ask again"
+        )
         await link(harness)
-        assert "wrong, was used" in (await harness.say(f"/link {code}", **on_discord("78", "Eight"))).text
+        assert (
+            "code is wrong, used"
+            in (await harness.say(f"/link {code}", **on_discord("78", "Eight"))).text
+        )
 
 
 async def test_a_yes_counts_only_from_the_two_and_in_their_order(home: Path) -> None:
     async with open_gateway(home, options="") as harness:
         await harness.say(f"/link {await code_of(harness)}", **on_discord())
-        assert "Nothing is waiting for that" in (await harness.say("/link yes 1", "7")).text, "the other goes first"
-        assert "Nothing is waiting for that" in (await harness.say("/link yes 1", **on_discord("78", "Eight"))).text
+        assert "Nothing is waiting for that" in (await harness.say("/link yes 1", "7")).text, (
+            "the other goes first"
+        )
+        assert (
+            "Nothing is waiting for that"
+            in (await harness.say("/link yes 1", **on_discord("78", "Eight"))).text
+        )
         assert "Nothing is waiting for that" in (await harness.say("/link yes 99", "7")).text
-        assert len(await harness.services.people.scopes(Scope.account("telegram", "7"))) == 1
+        assert (
+            len(await harness.services.people.load_visible_scopes(Scope.account("telegram", "7")))
+            == 1
+        )
 
 
 async def test_the_owners_accounts_join_nobody(home: Path) -> None:
     async with open_gateway(home) as harness:
-        assert "never from a chat" in (await harness.say("/link")).text
-        assert "never from a chat" in (await harness.say("/unlink")).text
+        assert "so it can't be linked here" in (await harness.say("/link")).text
+        assert "so it can't be linked here" in (await harness.say("/unlink")).text
         code = await code_of(harness)
-        assert "never from a chat" in (await harness.say(f"/link {code}")).text
+        assert "so it can't be linked here" in (await harness.say(f"/link {code}")).text
         await harness.say(f"/link {code}", **on_discord())
         await harness.say("yes", **on_discord())
         await notices(harness)
         await harness.services.people.set_owner([OWNER, OTHER], [])
-        assert "never from a chat" in (await harness.say("yes", "7")).text
-        assert len(await harness.services.people.scopes(Scope.account("telegram", "7"))) == 1
+        assert "so it can't be linked here" in (await harness.say("yes", "7")).text
+        assert (
+            len(await harness.services.people.load_visible_scopes(Scope.account("telegram", "7")))
+            == 1
+        )
 
 
 async def test_in_a_room_nobody_is_linked(home: Path) -> None:
     room: dict[str, Any] = {
         "address": Address(platform="telegram", chat_id="-100"),
-        "scope": Scope.room("telegram", "-100"),
+        "scope": Scope.group("telegram", "-100"),
         "is_direct": False,
     }
     async with open_gateway(home, options='rooms = ["telegram:-100"]\n') as harness:
@@ -280,16 +329,18 @@ async def test_parting_returns_each_account_its_own_at_once(home: Path) -> None:
         assert "the fern is in the hall" in str(model.requests[-1]), "the notes of both are shown"
 
         parted = await harness.say("/unlink", "7")
-        assert "Separated: `telegram:7`" in parted.text
+        assert "Separated. `telegram:7`" in parted.text
         await harness.say("and the boathouse?", **on_discord())
         assert "fern" not in str(model.requests[-1])
         assert "fern" not in (await harness.say("/memory", **on_discord())).text
         assert "under the fern" in (await harness.say("/recall boathouse", "7")).text
-        assert "not linked with another" in (await harness.say("/unlink", "7")).text
+        assert "isn't linked to another" in (await harness.say("/unlink", "7")).text
 
 
 async def let_in(harness: GatewayHarness, account: Account) -> None:
-    pairing = await harness.services.people.ask(account, "Seven", harness.services.clock.now())
+    pairing = await harness.services.people.request_pairing(
+        account, "Seven", harness.services.clock.now()
+    )
     if pairing is not None:
         await harness.services.people.approve(pairing.code, harness.services.clock.now())
 
@@ -302,11 +353,17 @@ async def test_a_bare_yes_is_said_to_what_has_been_seen(home: Path) -> None:
         await harness.say("/forget Zanzibar", "7")
         await harness.say(f"/link {code}", **on_discord())
         await harness.say("yes", **on_discord())
-        # The question about the link lies in the outbox: nobody has seen it, so it is not what is meant.
+        # The question about the link lies in the outbox: nobody has seen it, so it is not what is
+        # meant.
         assert "Forgotten" in (await harness.say("yes", "7")).text
         [question] = [told for _, told in await notices(harness)]
-        assert len(await harness.services.people.scopes(Scope.account("telegram", "7"))) == 1
-        assert "You are one person" in (await harness.say("yes", "7")).text, "it waits since it has arrived"
+        assert (
+            len(await harness.services.people.load_visible_scopes(Scope.account("telegram", "7")))
+            == 1
+        )
+        assert "Your accounts are linked" in (await harness.say("yes", "7")).text, (
+            "it waits since it has arrived"
+        )
         assert "Is **Seven**" in question.text
 
 
@@ -319,7 +376,10 @@ async def test_a_bare_yes_where_two_questions_were_seen_is_taken_for_none(home: 
         await harness.say("yes", **on_discord())
         await notices(harness)
         assert "More than one question" in (await harness.say("yes", "7")).text
-        assert len(await harness.services.people.scopes(Scope.account("telegram", "7"))) == 1
+        assert (
+            len(await harness.services.people.load_visible_scopes(Scope.account("telegram", "7")))
+            == 1
+        )
         assert asked.answer is not None
         assert "expired" in (await harness.say(asked.answer.buttons[0].id, "7", kind="action")).text
         assert "boat" in (await harness.say("/recall Zanzibar", "7")).text
@@ -331,9 +391,15 @@ async def test_nothing_said_before_the_question_has_arrived_answers_it(home: Pat
         await harness.say(f"/link {await code_of(harness)}", **on_discord())
         await harness.say("yes", **on_discord())
         await harness.say("yes", "7")
-        assert len(await harness.services.people.scopes(Scope.account("telegram", "7"))) == 1
+        assert (
+            len(await harness.services.people.load_visible_scopes(Scope.account("telegram", "7")))
+            == 1
+        )
         [(_, question)] = await notices(harness)
-        assert "You are one person" in (await harness.say(question.buttons[0].id, "7", kind="action")).text
+        assert (
+            "Your accounts are linked"
+            in (await harness.say(question.buttons[0].id, "7", kind="action")).text
+        )
 
 
 async def test_the_button_of_each_question_is_its_own(home: Path) -> None:
@@ -344,8 +410,13 @@ async def test_the_button_of_each_question_is_its_own(home: Path) -> None:
         await harness.say(f"/link {code}", **on_discord())
         await harness.say("yes", **on_discord())
         assert asked.answer is not None
-        assert "Forgotten" in (await harness.say(asked.answer.buttons[0].id, "7", kind="action")).text
-        assert len(await harness.services.people.scopes(Scope.account("telegram", "7"))) == 1
+        assert (
+            "Forgotten" in (await harness.say(asked.answer.buttons[0].id, "7", kind="action")).text
+        )
+        assert (
+            len(await harness.services.people.load_visible_scopes(Scope.account("telegram", "7")))
+            == 1
+        )
 
 
 async def test_a_third_account_is_named_and_may_be_parted_by_name(home: Path) -> None:
@@ -354,16 +425,33 @@ async def test_a_third_account_is_named_and_may_be_parted_by_name(home: Path) ->
         asked = await harness.say(f"/link {await code_of(harness)}", **on_discord("78", "Eight"))
         assert "It is linked with **Seven** (Discord, id `77`)" in asked.text
         await link(harness, **on_discord("78", "Eight"))
-        assert len(await harness.services.people.scopes(Scope.account("telegram", "7"))) == 3
-        assert "You have no such account" in (await harness.say("/unlink telegram:42", "7")).text
-        assert "Separated: `discord:78`" in (await harness.say("/unlink discord:78", "7")).text
-        assert len(await harness.services.people.scopes(Scope.account("discord", "78"))) == 1
-        assert len(await harness.services.people.scopes(Scope.account("telegram", "7"))) == 2
+        assert (
+            len(await harness.services.people.load_visible_scopes(Scope.account("telegram", "7")))
+            == 3
+        )
+        assert (
+            "You have no account by that name"
+            in (await harness.say("/unlink telegram:42", "7")).text
+        )
+        assert "Separated. `discord:78`" in (await harness.say("/unlink discord:78", "7")).text
+        assert (
+            len(await harness.services.people.load_visible_scopes(Scope.account("discord", "78")))
+            == 1
+        )
+        assert (
+            len(await harness.services.people.load_visible_scopes(Scope.account("telegram", "7")))
+            == 2
+        )
 
 
 async def test_the_limits_of_notes_apply_to_what_is_shown_together(home: Path) -> None:
     async with open_gateway(home, options="[memory]\nmemory_chars = 60\n") as harness:
         await harness.say("/memory add the first account notes forty letters", "7")
         await link(harness)
-        assert "limit" in (await harness.say("/memory add the second account wants as many", **on_discord())).text
+        assert (
+            "limit"
+            in (
+                await harness.say("/memory add the second account wants as many", **on_discord())
+            ).text
+        )
         assert "forty letters" in (await harness.say("/memory", **on_discord())).text

@@ -1,4 +1,5 @@
-"""/people: who is served and why, and out again at once: in a chat, in a shell, and by the settings."""
+"""/people: who is served and why, and out again at once: in a chat, in a shell, and by the
+settings."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.store.jobs import Job
-from core.store.removal import NOT_SERVED
+from core.store.removal import REMOVAL_REASON
 from core.types import Account, Usage
 from tests.fixtures.command_line import good, mneme
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
@@ -25,7 +26,7 @@ LISTED = 'rooms = ["telegram:-100"]\n'
 async def done(harness: GatewayHarness, line: str) -> str:
     """What the owner is told, once all have noticed it."""
     answer = (await harness.say(f"/people {line}")).text
-    await harness.router.on_change()
+    await harness.turns.recheck_access()
     return answer
 
 
@@ -36,7 +37,7 @@ async def let_in(harness: GatewayHarness, who: str) -> None:
 
 
 def is_stranger(reply: KeptReply) -> bool:
-    return "I do not know you" in reply.text
+    return "I don't know you" in reply.text
 
 
 async def jobs(harness: GatewayHarness) -> list[Job]:
@@ -48,7 +49,7 @@ async def jobs(harness: GatewayHarness) -> list[Job]:
 async def accepted(harness: GatewayHarness, count: int) -> None:
     """Returns once so many events wait or are being answered."""
     async with asyncio.timeout(5):
-        while len(await harness.services.inbox.waiting()) < count:  # noqa: ASYNC110
+        while len(await harness.services.inbox.list_waiting()) < count:  # noqa: ASYNC110
             await asyncio.sleep(0.005)
 
 
@@ -60,20 +61,26 @@ async def test_who_is_served_since_when_and_by_whose_word(home: Path) -> None:
         await harness.say("hello", "7")
         await link(harness)
         await let_in(harness, "8")
-        harness.router._access._people = frozenset({"telegram:7"})
+        harness.access._listed_people = frozenset({"telegram:7"})
         lines = (await harness.say("/people")).text.splitlines()
     owner, member, other, rooms = lines
-    assert owner.startswith("- **Person 42** (Telegram, id `42`) and **local** (Terminal, id `local`): yours, as are")
+    assert owner.startswith(
+        "- **Person 42** (Telegram, id `42`) and **local** (Terminal, id `local`): yours: the terminal"
+    )
     assert "**Person 7** (Telegram, id `7`)" in member
     assert "**Seven** (Discord, id `77`)" in member
-    assert "named by `[access]` in mneme.toml" in member
+    assert "listed under `[access]` in mneme.toml" in member
     assert f"; last seen {local.day} {local:%b %Y}, " in member
     assert member.endswith("this month 1 model call ($0.0032)")
-    assert other.startswith(f"- **Person 8** (Telegram, id `8`): let in by you in a chat on {local.day} {local:%B %Y}")
-    assert rooms.startswith("- members of `telegram:-100`, in that room")
+    assert other.startswith(
+        f"- **Person 8** (Telegram, id `8`): approved by you in a chat on {local.day} {local:%B %Y}"
+    )
+    assert rooms.startswith("- members of `telegram:-100`, only in that group")
 
 
-async def test_whoever_is_removed_loses_links_jobs_and_buttons_and_may_ask_again(home: Path) -> None:
+async def test_whoever_is_removed_loses_links_jobs_and_buttons_and_may_ask_again(
+    home: Path,
+) -> None:
     async with open_gateway(home, ScriptedModel(), LISTED) as harness:
         await harness.say("hello", "7")
         await harness.say("/remind tomorrow at 9 water the fern", "7")
@@ -84,20 +91,22 @@ async def test_whoever_is_removed_loses_links_jobs_and_buttons_and_may_ask_again
         said = await done(harness, "remove telegram:7")
         assert "**Person 7** (Telegram, id `7`)" in said
         assert "**Seven** (Discord, id `77`)" in said
-        assert "mneme.toml still names `telegram:7`" in said
+        assert "mneme.toml still lists `telegram:7`" in said
         for where in ({"who": "7"}, on_discord()):
             assert is_stranger(await harness.say("/recall fern", **where))
         assert (await harness.say("hello", **GROUP)).answer is None, "nor in a listed room"
-        assert [job.pause_reason for job in await jobs(harness)] == [NOT_SERVED, NOT_SERVED]
+        assert [job.pause_reason for job in await jobs(harness)] == [REMOVAL_REASON, REMOVAL_REASON]
         shown = (await harness.say("/people")).text
         assert "**Person 7** (Telegram, id `7`): removed on" in shown
         assert shown.count("may ask again") == 2
         # Let in again, alone and with nothing of what was, but for what was planned.
         await notices(harness)
-        code = (await harness.services.people.pending(harness.services.clock.now()))[0].code
+        code = (await harness.services.people.list_pending(harness.services.clock.now()))[0].code
         assert "may talk to me now" in (await harness.say(f"/approve {code}")).text
         assert (await harness.say("hello", "7")).text == "ok"
-        assert (await harness.say(doubt.answer.buttons[0].id, "7", kind="action")).text == "This button has expired."
+        assert (
+            await harness.say(doubt.answer.buttons[0].id, "7", kind="action")
+        ).text == "This button has expired."
         assert "[paused" in (await harness.say("/cron", "7")).text
         assert "[paused" not in (await harness.say("/cron resume 1", "7")).text
 
@@ -112,7 +121,7 @@ async def test_whoever_is_blocked_hears_nothing_until_that_is_lifted(home: Path)
         for line in ("let me in", "/link ABCDEFGH", "/start"):
             assert (await harness.say(line, "666")).answer is None
         assert await notices(harness) == []
-        assert await harness.services.people.pending(harness.services.clock.now()) == []
+        assert await harness.services.people.list_pending(harness.services.clock.now()) == []
         assert "(Telegram, id `666`): blocked on" in (await harness.say("/people")).text
         assert "may ask again" in await done(harness, "remove telegram:666")
         assert is_stranger(await harness.say("let me in", "666"))
@@ -128,10 +137,14 @@ async def test_one_account_is_revoked_and_the_others_stay(home: Path) -> None:
         # The one that let both in takes the other along.
         await let_in(harness, "8")
         await link(harness, "8", **on_discord("78"))
-        await harness.services.database.execute("UPDATE accounts SET admitted_at = NULL WHERE user_id = '78'")
+        await harness.services.database.execute(
+            "UPDATE accounts SET admitted_at = NULL WHERE user_id = '78'"
+        )
         await done(harness, "revoke telegram:8")
         assert is_stranger(await harness.say("hello", "8"))
-        assert (await harness.say("hello", **on_discord("78"))).answer is None, "it had its code of this hour"
+        assert (await harness.say("hello", **on_discord("78"))).answer is None, (
+            "it had its code of this hour"
+        )
 
 
 async def test_an_account_of_the_owner_is_revoked_and_no_chat_gives_it_back(home: Path) -> None:
@@ -139,20 +152,24 @@ async def test_an_account_of_the_owner_is_revoked_and_no_chat_gives_it_back(home
     other = on_discord("9", "Mine")
     async with open_gateway(home, ScriptedModel()) as harness:
         await harness.services.people.set_owner(
-            [Account(platform="telegram", user_id="42"), Account(platform="discord", user_id="9")], []
+            [Account(platform="telegram", user_id="42"), Account(platform="discord", user_id="9")],
+            [],
         )
         await harness.say("the key is under the fern")
         said = (await harness.say("/people revoke telegram:42", **other)).text
-        assert "mneme.toml still names `telegram:42`, in `[owner]`" in said
+        assert "mneme.toml still lists `telegram:42`, under `[owner]`" in said
         stranger = await harness.say("/people")
         assert is_stranger(stranger)
         assert "under the fern" not in (await harness.say("/recall fern", **other)).text
-        assert "may talk to me" in (await harness.say(f"/approve {stranger.text.split('`')[1]}", **other)).text
+        assert (
+            "may talk to me"
+            in (await harness.say(f"/approve {stranger.text.split('`')[1]}", **other)).text
+        )
         assert "Only my owner" in (await harness.say("/people")).text
     (home / "mneme.toml").write_text(options)
     listed = good(home, "people").splitlines()
     assert listed[0].startswith("• Mine (Discord, id 9)")
-    assert listed[1].startswith("• Person 42 (Telegram, id 42): let in by you in a chat on")
+    assert listed[1].startswith("• Person 42 (Telegram, id 42): approved by you in a chat on")
     async with open_gateway(home, ScriptedModel()) as harness:
         assert "Only my owner" in (await harness.say("/people", message_id="900")).text
 
@@ -160,11 +177,18 @@ async def test_an_account_of_the_owner_is_revoked_and_no_chat_gives_it_back(home
 async def test_who_is_meant_must_be_clear_and_only_the_owner_says_it(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(), LISTED) as harness:
         await let_in(harness, "8")
-        for line in ("remove Ana", "remove", "block bob", "revoke", "remove telegram:", "revoke terminal:local"):
-            assert "Say which account" in (await harness.say(f"/people {line}")).text, line
+        for line in (
+            "remove Ana",
+            "remove",
+            "block bob",
+            "revoke",
+            "remove telegram:",
+            "revoke terminal:local",
+        ):
+            assert "Name the account" in (await harness.say(f"/people {line}")).text, line
         for line in ("remove telegram:42", "block telegram:42"):
-            assert "That is you" in (await harness.say(f"/people {line}")).text
-        assert "I can list" in (await harness.say("/people admit telegram:8")).text
+            assert "That's you" in (await harness.say(f"/people {line}")).text
+        assert "Use `/people remove`" in (await harness.say("/people admit telegram:8")).text
         for line in ("", "remove telegram:42", "remove telegram:8"):
             assert "Only my owner" in (await harness.say(f"/people {line}".strip(), "8")).text
         assert (await harness.say("hello", "8")).text == "ok"
@@ -186,8 +210,10 @@ async def test_what_is_being_answered_is_not_delivered(home: Path) -> None:
             assert reply.is_abandoned
         model.gate.set()
         assert await notices(harness) == []
-        assert await harness.services.inbox.waiting() == []
-        stored = await harness.services.database.fetch_all("SELECT text FROM messages WHERE text LIKE '%secret%'")
+        assert await harness.services.inbox.list_waiting() == []
+        stored = await harness.services.database.fetch_all(
+            "SELECT text FROM messages WHERE text LIKE '%secret%'"
+        )
         assert stored == []
         assert (await harness.say("hello")).text == "ok"
 
@@ -235,7 +261,7 @@ async def test_a_removal_in_a_shell_counts_at_the_next_event(home: Path) -> None
     async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:
         turn = tasks.create_task(harness.say("tell me", "7"))
         await model.began.wait()
-        assert "not served any more" in good(home, "people", "remove", "telegram:7")
+        assert "access ended" in good(home, "people", "remove", "telegram:7")
         # Also where nobody has noticed it yet: what was read before is not kept.
         model.gate.set()
         assert (await turn).answer is None
@@ -248,10 +274,10 @@ async def test_who_was_let_in_at_the_command_line_is_listed_and_removed_there(ho
         for who, more in (("8", ()), ("9", ("--owner",))):
             code = (await harness.say("let me in", who)).text.split("`")[1]
             good(home, "approve", code, *more)
-        assert good(home, "people").count("let in at the command line on") == 2
+        assert good(home, "people").count("approved in the shell on") == 2
         assert "Only my owner" in (await harness.say("/people remove telegram:9", "8")).text
         for who in ("8", "9"):
-            assert "not served any more" in good(home, "people", "revoke", f"telegram:{who}")
+            assert "access ended" in good(home, "people", "revoke", f"telegram:{who}")
             assert is_stranger(await harness.say("/people", who))
         assert "at the command line" not in good(home, "people")
 
@@ -265,7 +291,7 @@ async def test_an_event_that_comes_in_while_somebody_is_removed_is_judged_again(
             await harness.services.removals.remove(
                 [Account(platform="telegram", user_id="7")], harness.services.clock.now()
             )
-            await harness.router.on_change()
+            await harness.turns.recheck_access()
             return number
 
         harness.services.inbox.accept = removed_meanwhile  # type: ignore[method-assign, assignment]

@@ -1,4 +1,5 @@
-"""/recall for people: cards, links, pages, buttons and what they do; what it may not show it does not name."""
+"""/recall for people: cards, links, pages, buttons and what they do; what it may not show it does
+not name."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ ROOMS = 'rooms = ["telegram:-1001234567890", "discord:77"]'
 
 def place(address: Address) -> dict[str, Any]:
     """What an Inbound says about a room."""
-    scope = Scope.room(address.platform, address.chat_id)
+    scope = Scope.group(address.platform, address.chat_id)
     return {"address": address, "scope": scope, "is_direct": False, "link_base": LINKS[address]}
 
 
@@ -43,7 +44,9 @@ def labels(reply: KeptReply) -> list[str]:
     return [button.label for button in reply.answer.buttons]
 
 
-async def press(harness: GatewayHarness, reply: KeptReply, label: str, who: str = "42", **where: Any) -> KeptReply:
+async def press(
+    harness: GatewayHarness, reply: KeptReply, label: str, who: str = "42", **where: Any
+) -> KeptReply:
     return await harness.say(button(reply.answer, label).id, who, kind="action", **where)
 
 
@@ -60,11 +63,13 @@ async def test_a_card_says_what_when_and_where_and_offers_what_comes_next(home: 
         assert labels(reply) == ["Around 1", "Go on with 1"]
         around = await press(harness, reply, "Around 1")
         _, anchor, answer = around.text.splitlines()
-        assert re.fullmatch(r"- \*\*\d\d:\d\d Person 42: When does the \\\*night\\\* ferry leave\?\*\*", anchor)
+        assert re.fullmatch(
+            r"- \*\*\d\d:\d\d Person 42: When does the \\\*night\\\* ferry leave\?\*\*", anchor
+        )
         assert re.fullmatch(r"- \d\d:\d\d Mneme: It sails from the north quay\.", answer)
         assert labels(around) == ["Go on with it"]
         resumed = await press(harness, around, "Go on with it")
-        assert resumed.text == "We go on with conversation 1 “Trip to Porto”."
+        assert resumed.text == "Continuing conversation 1 “Trip to Porto”."
         again = await harness.say("/recall night ferry")
         assert labels(again) == ["Around 1"], "one is in that session already"
 
@@ -74,10 +79,16 @@ async def test_pages_together_are_everything_once(home: Path) -> None:
         await talk(harness, 12)
         reply, shown = await harness.say("/recall leaves before:2099"), []
         while True:
-            shown += [line.rpartition(" ")[2] for line in reply.text.splitlines() if "session" in line]
+            shown += [
+                line.rpartition(" ")[2] for line in reply.text.splitlines() if "session" in line
+            ]
             if "More" not in labels(reply):
                 break
-            assert labels(reply) == [*(f"Around {n}" for n in "123"), *(f"Go on with {n}" for n in "123"), "More"]
+            assert labels(reply) == [
+                *(f"Around {n}" for n in "123"),
+                *(f"Go on with {n}" for n in "123"),
+                "More",
+            ]
             reply = await press(harness, reply, "More")
         assert sorted(map(int, shown)) == list(range(1, 13))
         assert "on page 4" in (await harness.say("/recall page:4 leaves")).text
@@ -103,7 +114,9 @@ async def test_the_latest_conversations_can_be_read_and_scrolled(home: Path) -> 
 
 
 async def test_an_answer_stays_within_a_bubble(home: Path) -> None:
-    async with open_gateway(home, ScriptedModel(*(says("word " * 300) for _ in range(6)))) as harness:
+    async with open_gateway(
+        home, ScriptedModel(*(says("word " * 300) for _ in range(6)))
+    ) as harness:
         for number in range(6):
             await harness.say(f"ferry {number} " + "long " * 700)
         for line in ("/recall ferry", "/recall around:6", "/recall in:1"):
@@ -125,8 +138,13 @@ async def test_in_a_room_what_was_said_there_is_linked_and_its_buttons_are_the_c
         assert reply.answer.is_private
         around = await press(harness, reply, "Around 1", "42", message_id="3001", **asked)
         assert f"[open]({where['link_base']}1009)" in around.text
-        for who, elsewhere in (("7", asked), ("42", asked | {"scope": Scope.room("telegram", "-5")})):
-            pressed = await press(harness, reply, "Around 1", who, message_id=f"4{who}", **elsewhere)
+        for who, elsewhere in (
+            ("7", asked),
+            ("42", asked | {"scope": Scope.group("telegram", "-5")}),
+        ):
+            pressed = await press(
+                harness, reply, "Around 1", who, message_id=f"4{who}", **elsewhere
+            )
             assert pressed.answer is None or pressed.text == "This button has expired."
 
 
@@ -134,11 +152,17 @@ async def test_a_message_that_was_erased_meanwhile_is_said_to_be_gone(home: Path
     async with open_gateway(home, ScriptedModel()) as harness:
         await harness.say("my secret ferry", message_id="500")
         reply = await harness.say("/recall secret")
-        await harness.router.admit(harness.inbound("", kind="delete", message_id="500"), KeptReply())
+        await harness.admission.admit(
+            harness.inbound("", kind="delete", message_id="500"), KeptReply()
+        )
         around = await press(harness, reply, "Around 1")
         assert around.text == "There is no such message here, or not any more."
-        assert around.text == (await harness.say("/recall around:123456")).text, "as what never existed"
-        assert around.text == (await harness.say("/recall around:1", "7")).text, "as what is somebody else's"
+        assert around.text == (await harness.say("/recall around:123456")).text, (
+            "as what never existed"
+        )
+        assert around.text == (await harness.say("/recall around:1", "7")).text, (
+            "as what is somebody else's"
+        )
         assert labels(around) == []
 
 
@@ -146,19 +170,29 @@ async def test_switches_stand_before_or_behind_the_words(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await talk(harness, 6)
         plain = await harness.say("/recall ferry leaves")
-        for line in ("--summary ferry leaves", "ferry leaves —summary", "–SUMMARY ferry leaves --summary"):
+        for line in (
+            "--summary ferry leaves",
+            "ferry leaves —summary",
+            "–SUMMARY ferry leaves --summary",
+        ):
             reply = await harness.say(f"/recall {line}")
             assert "needs a model" in reply.text, line
             assert plain.text.splitlines()[0].partition(" ·")[0] in reply.text
             assert button(reply.answer, "More").command.arguments == "--summary page:2 ferry leaves"
         both = await harness.say("/recall --expand ferry leaves --summary")
-        assert button(both.answer, "More").command.arguments == "--expand --summary page:2 ferry leaves"
+        assert (
+            button(both.answer, "More").command.arguments
+            == "--expand --summary page:2 ferry leaves"
+        )
         for line in ('"--summary" ferry', "ferry --summary leaves", "ferry--summary"):
             assert "needs a model" not in (await harness.say(f"/recall {line}")).text, line
 
 
 async def test_the_terminal_shows_what_was_said_elsewhere(home: Path) -> None:
-    local = {"address": Address(platform="terminal", chat_id="local"), "scope": Scope.account("terminal", "local")}
+    local = {
+        "address": Address(platform="terminal", chat_id="local"),
+        "scope": Scope.account("terminal", "local"),
+    }
     async with open_gateway(home, ScriptedModel()) as harness:
         await talk(harness, 2)
         reply = await harness.say("/recall ferry", "local", **local)
@@ -174,13 +208,13 @@ async def test_the_terminal_shows_what_was_said_elsewhere(home: Path) -> None:
 async def test_help_explains_every_filter(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         lines = (await harness.say("/help recall")).text.splitlines()
-        assert lines[0] == "`/recall [query]`: Find what was said, in your own words."
-        assert "- `from:` who said it: a name, me, or you for the assistant" in lines
-        assert "- `role:` said by people, by the assistant, or results of tools (user, assistant, tool)" in lines
-        assert lines[-3].startswith("- `--summary`: what was discussed")
+        assert lines[0] == "`/recall [query]`: Find what was said."
+        assert "- `from:` who said it: a name, me, or you (the assistant)" in lines
+        assert "- `role:` said by people, the assistant, or tools (user, assistant, tool)" in lines
+        assert lines[-3].startswith("- `--summary`: sum up the conversations")
         assert lines[-2].startswith("- `--expand`: also search")
-        assert lines[-1].startswith("- `--rerank`: have the model put")
-        assert "`/recall [query]`: Find" in (await harness.say("/help")).text
+        assert lines[-1].startswith("- `--rerank`: let the model order")
+        assert "`/recall [query]`: Find" in (await harness.say("/help all")).text
 
 
 async def test_endless_arguments_are_not_carried_on(home: Path) -> None:

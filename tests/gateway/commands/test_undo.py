@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from core.store.lineage import Undoing
+from core.store.lineage import UndoRequest
 from core.store.notes import FACT, Operation, PendingNote
 from core.types import Address, Scope, Sender
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 MINE = frozenset((Scope.account("telegram", "42"),))
-ROOM = Scope.room("telegram", "-9")
+ROOM = Scope.group("telegram", "-9")
 SHOWN = "SELECT text FROM messages WHERE kind = 'chat' ORDER BY id"
 
 
@@ -45,7 +45,7 @@ async def test_the_last_exchange_is_taken_back_and_brought_back(home: Path) -> N
         asked = _asked(model)
         assert asked.index("heron") < asked.index("walrus") < asked.index("What now?")
         assert "walrus" in (await harness.say("/recall pink")).text
-        assert "Nothing was taken back" in (await harness.say("/undo back")).text
+        assert "There's nothing to restore" in (await harness.say("/undo back")).text
 
 
 async def test_several_exchanges_and_more_than_there_are(home: Path) -> None:
@@ -54,10 +54,10 @@ async def test_several_exchanges_and_more_than_there_are(home: Path) -> None:
         assert "nothing here" in (await harness.say("/undo")).text
         for text in ("alpha", "beta", "gamma"):
             await harness.say(text)
-        assert "our last 2 exchanges, from “beta”" in (await harness.say("/undo 2")).text
+        assert "our last 2 exchanges, starting at “beta”" in (await harness.say("/undo 2")).text
         many = await harness.say("/undo 9")
         assert "“alpha”" in many.text
-        assert "no more" in many.text
+        assert "nothing more" in many.text
         assert "nothing here" in (await harness.say("/undo")).text
         for wrong in ("/undo 0", "/undo everything", "/undo -1"):
             assert "takes back our last exchange" in (await harness.say(wrong)).text
@@ -77,7 +77,7 @@ async def test_an_answer_is_given_anew_to_the_same_question(home: Path) -> None:
         assert model.requests[1].system == model.requests[0].system
         await harness.say("Thanks")
         assert ("Nine." in _asked(model), "Ten." in _asked(model)) == (False, True)
-        kept = await harness.services.conversations.transcript(1, MINE)
+        kept = await harness.services.conversations.load_transcript(1, MINE)
         assert [row.text for row in kept] == ["When does the ferry leave?", "Ten.", "Thanks", "ok"]
         assert "earlier answer" in (await harness.say("/undo back")).text
         await harness.say("And back?")
@@ -89,7 +89,7 @@ async def test_a_question_that_failed_is_asked_again(home: Path) -> None:
     async with open_gateway(home, model) as harness:
         await harness.say("When does the ferry leave?")
         assert (await harness.say("/retry")).text == "Nine."
-        kept = await harness.services.conversations.transcript(1, MINE)
+        kept = await harness.services.conversations.load_transcript(1, MINE)
         assert [row.text for row in kept] == ["When does the ferry leave?", "Nine."]
 
 
@@ -146,7 +146,10 @@ async def test_a_button_brings_back_what_it_stands_under(home: Path) -> None:
         for pressed, wanted in ((first, "heron"), (first, "heron"), (second, "walrus")):
             assert wanted in (await harness.say(pressed.buttons[0].id, kind="action")).text
         await harness.say("/undo")
-        assert "Nothing was taken back" in (await harness.say(second.buttons[0].id, kind="action")).text
+        assert (
+            "There's nothing to restore"
+            in (await harness.say(second.buttons[0].id, kind="action")).text
+        )
         assert "takes back our last exchange" in (await harness.say("/undo back 2")).text
 
 
@@ -157,19 +160,28 @@ async def test_a_branch_keeps_its_title_without_what_was_said_in_it(home: Path) 
         await harness.say("The walrus is pink")
         await harness.say("/undo")
         titles = "SELECT title FROM sessions ORDER BY id"
-        assert await _rows(harness, titles) == [("The heron is grey",), ("The heron is grey (branch)",)]
+        assert await _rows(harness, titles) == [
+            ("The heron is grey",),
+            ("The heron is grey (branch)",),
+        ]
         await harness.say("/sessions 1")
         await harness.say("/undo")
         assert await _rows(harness, titles) == [(None,), (None,)]
 
 
-async def test_an_incognito_answer_that_is_given_anew_and_the_earlier_one_change_places(home: Path) -> None:
+async def test_an_incognito_answer_that_is_given_anew_and_the_earlier_one_change_places(
+    home: Path,
+) -> None:
     model = ScriptedModel(says("Nine."), says("Ten."), *[says("ok")] * 9)
     async with open_gateway(home, model) as harness:
         await harness.say("/incognito")
         await harness.say("When does the ferry leave?")
         await harness.say("/retry")
-        for back, wanted in (("Nine.", (True, False)), ("Ten.", (False, True)), ("Nine.", (True, False))):
+        for back, wanted in (
+            ("Nine.", (True, False)),
+            ("Ten.", (False, True)),
+            ("Nine.", (True, False)),
+        ):
             assert "earlier answer" in (await harness.say("/undo back")).text
             await harness.say("Really?")
             assert ("Nine." in _asked(model), "Ten." in _asked(model)) == wanted, back
@@ -186,19 +198,27 @@ async def test_what_was_condensed_is_not_taken_back(home: Path, mode: str) -> No
             await harness.say(f"The heron {number} is grey. " + "It is a long story. " * 40)
         await harness.say("/compress")
         await harness.say("Thanks")
-        assert "no more" in (await harness.say("/undo 20")).text
+        assert "nothing more" in (await harness.say("/undo 20")).text
         await harness.say("Hello")
         asked = _asked(model)
-        assert ("heron 0 is" in asked, "heron 8 is" in asked, "Thanks" in asked) == (True, False, False)
+        assert ("heron 0 is" in asked, "heron 8 is" in asked, "Thanks" in asked) == (
+            True,
+            False,
+            False,
+        )
         await harness.say("/undo")
         assert "Hello" in (await harness.say("/undo back")).text
         assert "heron" in (await harness.say("/undo back")).text
         await harness.say("And?")
-        assert all(word in _asked(model) for word in ("heron 0 is", "heron 8 is", "Thanks", "Hello"))
+        assert all(
+            word in _asked(model) for word in ("heron 0 is", "heron 8 is", "Thanks", "Hello")
+        )
 
 
 async def test_an_exchange_of_which_the_question_was_forgotten_is_one(home: Path) -> None:
-    async with open_gateway(home, ScriptedModel(says("One."), says("Two."), says("Three."))) as harness:
+    async with open_gateway(
+        home, ScriptedModel(says("One."), says("Two."), says("Three."))
+    ) as harness:
         await harness.say("The heron is grey")
         await harness.say("The walrus is pink")
         await harness.say("/retry")
@@ -214,28 +234,41 @@ async def test_an_exchange_of_which_the_question_was_forgotten_is_one(home: Path
 
 
 async def test_a_command_that_is_done_again_finds_what_it_did(home: Path) -> None:
-    """After a crash; what it had hidden may be forgotten by then, or be the last that its person may take back."""
+    """After a crash; what it had hidden may be forgotten by then, or be the last that its person
+    may take back."""
     async with open_gateway(home, ScriptedModel()) as harness:
         conversations = harness.services.conversations
         for text in ("alpha", "beta", "gamma"):
             await harness.say(text)
         session = await conversations.find(1, MINE)
         assert session is not None
-        done = Undoing(session=session, origin="telegram:42#901", at=session.started_at)
-        gamma = [row.id for row in (await conversations.transcript(1, MINE))[-2:]]
+        done = UndoRequest(session=session, origin="telegram:42#901", at=session.started_at)
+        gamma = [row.id for row in (await conversations.load_transcript(1, MINE))[-2:]]
         await conversations.undo(done, gamma)
-        assert "from “gamma”" in (await harness.say("/undo", message_id="901")).text
+        assert "starting at “gamma”" in (await harness.say("/undo", message_id="901")).text
         await harness.services.database.execute("DELETE FROM messages WHERE kind = 'command'")
         await harness.say("/forget gamma")
         await harness.say("yes")
-        assert "our last exchange, from “ok”" in (await harness.say("/undo", message_id="901")).text
-        assert [row.text for row in await conversations.transcript(1, MINE)] == ["alpha", "ok", "beta", "ok"]
+        assert (
+            "our last exchange, starting at “ok”"
+            in (await harness.say("/undo", message_id="901")).text
+        )
+        assert [row.text for row in await conversations.load_transcript(1, MINE)] == [
+            "alpha",
+            "ok",
+            "beta",
+            "ok",
+        ]
 
 
 async def test_in_a_room_members_undo_only_their_own(home: Path) -> None:
     options = '[access]\nrooms = ["telegram:-9"]\n'
     async with open_gateway(home, ScriptedModel(), options.removeprefix("[access]\n")) as harness:
-        room = {"address": Address(platform="telegram", chat_id="-9"), "scope": ROOM, "is_direct": False}
+        room = {
+            "address": Address(platform="telegram", chat_id="-9"),
+            "scope": ROOM,
+            "is_direct": False,
+        }
 
         async def say(text: str, who: str) -> str:
             reply = await harness.say(text, who, sender=Sender(id=who, name=who), **room)
@@ -244,17 +277,23 @@ async def test_in_a_room_members_undo_only_their_own(home: Path) -> None:
         await say("The heron is grey", "7")
         assert "only my owner" in await say("/undo", "8")
         assert "only my owner" in await say("/retry", "8")
-        assert "taken back" in await say("/undo", "7")
+        assert "I took back" in await say("/undo", "7")
         assert "only my owner" in await say("/undo back", "7")
-        assert "It is back" in await say("/undo back", "42")
+        assert "Restored, starting" in await say("/undo back", "42")
 
 
 async def test_what_the_owner_retries_in_a_room_is_asked_by_whoever_asked_it(home: Path) -> None:
     removing = calls(("reminder", {"action": "remove", "job_id": 1}))
-    noting = calls(("memory", {"action": "add", "target": "memory", "content": "The walrus is pink"}))
+    noting = calls(
+        ("memory", {"action": "add", "target": "memory", "content": "The walrus is pink"})
+    )
     model = ScriptedModel(says("No."), removing, says("No."), says("ok"), noting, says("Noted."))
     async with open_gateway(home, model, 'rooms = ["telegram:-9"]\n') as harness:
-        room = {"address": Address(platform="telegram", chat_id="-9"), "scope": ROOM, "is_direct": False}
+        room = {
+            "address": Address(platform="telegram", chat_id="-9"),
+            "scope": ROOM,
+            "is_direct": False,
+        }
         owner = {**room, "sender": Sender(id="42", name="Olga")}
         member = {**room, "sender": Sender(id="7", name="Mia")}
         await harness.say("/remind tomorrow at 9 feed the heron", "42", **owner)
@@ -263,7 +302,7 @@ async def test_what_the_owner_retries_in_a_room_is_asked_by_whoever_asked_it(hom
         assert "feed the heron" in (await harness.say("/cron", "42", **owner)).text
         await harness.say("Note that the walrus is pink", "7", **member)
         await harness.say("/retry", "42", **owner)
-        (waiting,) = await harness.services.notes.waiting(frozenset((ROOM,)))
+        (waiting,) = await harness.services.notes.list_pending(frozenset((ROOM,)))
         assert waiting.operations[0].content.startswith("Mia ")
 
 
@@ -279,7 +318,7 @@ async def test_facts_that_only_an_undone_message_bears_out_are_not_shown(home: P
         await harness.say("/undo back")
         session = await harness.services.conversations.find(1, MINE)
         assert session is not None
-        _, unread = await harness.services.facts.unread(session)
+        _, unread = await harness.services.facts.load_unread(session)
         assert [row.text for row in unread] == ["I live in Lisbon."], "it is read for facts anew"
 
 
@@ -289,15 +328,15 @@ async def test_a_fact_stays_as_long_as_one_message_that_says_it(home: Path) -> N
         await harness.say("Hello")
         await harness.say("I live in Lisbon.")
         await harness.say("/undo")
-        (fact,) = await harness.services.facts.page(MINE)
+        (fact,) = await harness.services.facts.list_page(MINE)
         assert (fact.message_id, fact.said) == (1, 1)
         doubt = PendingNote(
             scope=fact.scope, target=FACT, operations=(Operation(action="add", content="Likes it there"),),
             reason="nobody has typed it", at=fact.created_at, message_id=1,
         )  # fmt: skip
-        await harness.services.notebook.review.offer(doubt, None)
+        await harness.services.notebook.review.add_pending(doubt, None)
         await harness.say("/undo 2")
-        assert await harness.services.facts.page(MINE) == []
+        assert await harness.services.facts.list_page(MINE) == []
         assert "Nothing is waiting" in (await harness.say("/memory pending")).text
 
 
@@ -308,14 +347,16 @@ async def test_forget_erases_what_was_undone_and_the_export_says_that_it_was(hom
         exported = (await harness.say("/export")).answer
         assert exported is not None
         for file in exported.files:
-            found = [json.loads(line) for line in file.content.decode().splitlines() if "walrus" in line]
+            found = [
+                json.loads(line) for line in file.content.decode().splitlines() if "walrus" in line
+            ]
             assert file.name.startswith("held") or not found
             assert {row["kind"] for row in found} <= {"undone", "command, notice or tool"}, found
             assert not found or any(row["kind"] == "undone" for row in found)
         assert "walrus" in (await harness.say("/forget walrus")).text
         await harness.say("yes")
         assert "walrus" not in str(await _rows(harness, "SELECT text, sent, blocks FROM messages"))
-        assert "Nothing was taken back" in (await harness.say("/undo back")).text
+        assert "There's nothing to restore" in (await harness.say("/undo back")).text
 
 
 async def test_a_conversation_is_named_by_any_of_its_numbers(home: Path) -> None:
@@ -325,9 +366,13 @@ async def test_a_conversation_is_named_by_any_of_its_numbers(home: Path) -> None
         conversations = harness.services.conversations
         first = await conversations.find(1, MINE)
         assert first is not None
-        await harness.services.database.execute("UPDATE sessions SET end_reason = 'compression'", {})
+        await harness.services.database.execute(
+            "UPDATE sessions SET end_reason = 'compression'", {}
+        )
         await harness.say("The walrus is pink")
-        await harness.services.database.execute("UPDATE sessions SET parent_id = 1, root_id = 1 WHERE id = 2", {})
+        await harness.services.database.execute(
+            "UPDATE sessions SET parent_id = 1, root_id = 1 WHERE id = 2", {}
+        )
         await harness.say("/new")
         listed = (await harness.say("/sessions")).text
         assert "**2**" in listed
@@ -336,17 +381,17 @@ async def test_a_conversation_is_named_by_any_of_its_numbers(home: Path) -> None
         assert "**2**" in (await harness.say("/sessions heron")).text
         typed = [("", {"2": "walrus"}), ("WALRUS", {"2": "walrus"}), ("heron", {})]
         for text, wanted in typed:
-            shown = await harness.router.suggest(harness.inbound("/sessions"), text)
+            shown = await harness.admission.autocomplete(harness.inbound("/sessions"), text)
             assert shown.keys() == wanted.keys()
             assert all(title in shown[number] for number, title in wanted.items())
-        assert await harness.router.suggest(harness.inbound("/sessions", "666"), "") == {}
+        assert await harness.admission.autocomplete(harness.inbound("/sessions", "666"), "") == {}
         assert "conversation 2" in (await harness.say("/sessions 1")).text
 
 
 async def test_a_branch_shares_the_past_and_leaves_the_conversation_as_it_is(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
-        assert "Nothing has been said" in (await harness.say("/branch")).text
+        assert "nothing to branch from" in (await harness.say("/branch")).text
         await harness.say("The heron is grey")
         branched = await harness.say("/branch Walruses")
         assert "“Walruses”" in branched.text
@@ -355,7 +400,9 @@ async def test_a_branch_shares_the_past_and_leaves_the_conversation_as_it_is(hom
         assert model.requests[1].system == model.requests[0].system
         before, after = _plain(model, 0), _plain(model, 1)
         assert after[: len(before)] == before
-        assert "no more" in (await harness.say("/undo 2")).text, "what was said before the branch stays"
+        assert "nothing more" in (await harness.say("/undo 2")).text, (
+            "what was said before the branch stays"
+        )
         await harness.say("/undo back")
         listed = (await harness.say("/sessions")).text
         assert ("**1**" in listed, "**2** Walruses" in listed) == (True, True)
@@ -364,7 +411,11 @@ async def test_a_branch_shares_the_past_and_leaves_the_conversation_as_it_is(hom
         assert ("heron" in _asked(model), "walrus" in _asked(model)) == (True, False)
         await harness.say("/sessions 2")
         await harness.say("Here?")
-        assert ("heron" in _asked(model), "walrus" in _asked(model), "And now" in _asked(model)) == (True, True, False)
+        assert (
+            "heron" in _asked(model),
+            "walrus" in _asked(model),
+            "And now" in _asked(model),
+        ) == (True, True, False)
 
 
 async def test_a_branch_of_a_condensed_conversation_begins_with_the_same(home: Path) -> None:
@@ -372,7 +423,7 @@ async def test_a_branch_of_a_condensed_conversation_begins_with_the_same(home: P
     async with open_gateway(home, model) as harness:
         for number in range(12):
             await harness.say(f"The heron {number} is grey. " + "It is a long story. " * 40)
-        assert "condensed" in (await harness.say("/compress")).text
+        assert "summarized" in (await harness.say("/compress")).text
         await harness.say("And now?")
         before = _plain(model, -1)
         await harness.say("/branch")
@@ -383,18 +434,29 @@ async def test_a_branch_of_a_condensed_conversation_begins_with_the_same(home: P
 
 def _plain(model: ScriptedModel, number: int) -> list[str]:
     """The messages of a request without their cache marks."""
-    rows = [(row["role"], block["text"]) for row in model.requests[number].messages for block in row["content"]]
+    rows = [
+        (row["role"], block["text"])
+        for row in model.requests[number].messages
+        for block in row["content"]
+    ]
     return [f"{role}: {text}" for role, text in rows]
 
 
-async def test_after_a_long_rest_a_conversation_goes_on_without_its_past_in_the_window(home: Path) -> None:
+async def test_after_a_long_rest_a_conversation_goes_on_without_its_past_in_the_window(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, "[sessions]\nidle_hours = 2.0\n") as harness:
         await harness.say("The heron is grey")
         await harness.say("Really")
         assert "heron" in _asked(model)
         rested = "UPDATE messages SET created_at = created_at - 7300"
-        for line, said in (("/undo", "heron"), ("/undo back", "Really"), ("/new", ""), ("/sessions 1", "Really")):
+        for line, said in (
+            ("/undo", "heron"),
+            ("/undo back", "Really"),
+            ("/new", ""),
+            ("/sessions 1", "Really"),
+        ):
             await harness.services.database.execute(rested)
             await harness.say(line)
             await harness.say("I see")
@@ -408,6 +470,8 @@ async def test_after_a_long_rest_a_conversation_goes_on_without_its_past_in_the_
         assert reply.text == "ok", "quietly"
         assert "Really" not in _asked(model)
         assert "heron" in (await harness.say("/recall heron")).text
-        (row,) = await _rows(harness, "SELECT parent_id, root_id, title FROM sessions ORDER BY id DESC LIMIT 1")
+        (row,) = await _rows(
+            harness, "SELECT parent_id, root_id, title FROM sessions ORDER BY id DESC LIMIT 1"
+        )
         assert row == (1, 1, "The heron is grey #2")
         assert "**1**" not in (await harness.say("/sessions")).text

@@ -1,4 +1,5 @@
-"""/usage: what the model has cost here, why a prefix missed, and nothing of what is somebody else's."""
+"""/usage: what the model has cost here, why a prefix missed, and nothing of what is somebody
+else's."""
 
 from __future__ import annotations
 
@@ -6,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from core.store.usage import ModelCall
-from core.types import Completion, Payer, Usage
+from core.store.usage_and_limits import ModelCall
+from core.types import BillingScope, Completion, Usage
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
 
@@ -38,9 +39,12 @@ async def test_costs_calls_and_causes_of_a_conversation(home: Path) -> None:
         "**This conversation**: 220,300 tokens in, 100,000 of them read from the cache (45 %), 120,000 written to it; "
         "3,010 tokens out."
     )
-    # Written 0.30, read 0.01, sent plain 0.0006, answered 0.0301; without a cache 0.4406 and the same answers.
+    # Written 0.30, read 0.01, sent plain 0.0006, answered 0.0301; without a cache 0.4406 and the
+    # same answers.
     assert "It cost $0.341; without the cache it would have been $0.471." in here.replace("\\", "")
-    assert "3 calls: 2 for answers by scripted ($0.340), 1 for titles by scripted ($0.0007)." in here
+    assert (
+        "3 calls: 2 for answers by scripted ($0.340), 1 for titles by scripted ($0.0007)." in here
+    )
     assert "100,000 tokens in 1 request at the first request of a conversation" in here
     assert lately == here.replace("This conversation", "The last 30 days")
 
@@ -49,7 +53,10 @@ async def test_a_model_without_a_price_is_named(home: Path) -> None:
     async with open_gateway(home, _script()) as harness:
         await harness.say("One?")
         text = (await _usage(harness)).replace("\\", "")
-        assert "I cannot say what it cost: usage.prices in mneme.toml has no price for scripted." in text
+        assert (
+            "I cannot say what it cost: usage.prices in mneme.toml has no price for scripted."
+            in text
+        )
         assert "no price" in await _usage(harness, "months")
 
 
@@ -66,30 +73,34 @@ async def test_by_month_and_by_conversation(home: Path) -> None:
         )
         assert "Write /usage, /usage months, or" in await _usage(harness, "yesterday")
         one = await _usage(harness, "1")
-        assert one.startswith("**Conversation 1**: 100,000 tokens in, 0 of them read from the cache (0 %), 100,000 ")
+        assert one.startswith(
+            "**Conversation 1**: 100,000 tokens in, 0 of them read from the cache (0 %), 100,000 "
+        )
         assert "100,000 tokens in 1 request at the first request of a conversation" in one
         assert (await _usage(harness, "99")).startswith("There is no conversation 99 here.")
-        assert await _usage(harness, "1", who="7") == (await _usage(harness, "99")).replace("99", "1")
+        assert await _usage(harness, "1", who="7") == (await _usage(harness, "99")).replace(
+            "99", "1"
+        )
 
 
 async def test_where_no_model_was_asked(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(says("Hi", usage=Usage()))) as harness:
         await harness.say("Hello")
         assert (await _usage(harness)).count("no model was asked.") == 2
-        assert await _usage(harness, "months") == "No model has been asked yet."
+        assert await _usage(harness, "months") == "No model has been used yet."
 
 
 @pytest.mark.parametrize("arguments", ["", "months"])
 async def test_what_others_spend_is_theirs(home: Path, arguments: str) -> None:
     async with open_gateway(home, _script(), PRICED) as harness:
         await harness.say("My secret?")
-        await harness.services.usage_log.keep(
+        await harness.services.usage_log.log(
             ModelCall(
                 kind="summary",
                 model="scripted",
                 usage=READ,
                 at=harness.services.clock.now(),
-                payer=Payer(session_id=1),
+                billing=BillingScope(session_id=1),
             )
         )
         text = await _usage(harness, arguments, who="7")

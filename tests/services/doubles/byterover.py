@@ -1,7 +1,8 @@
-"""ByteRover: a program `brv` that asks the double what to print, and files in the tree of the folder it is started in.
+"""ByteRover: a program `brv` that asks the double what to print, and files in the tree of the
+folder it is started in.
 
-The program stands in for the real one, which asks a server that it leaves behind: so it fails as that answers.
-"""
+The program stands in for the real one, which asks a server that it leaves behind: so it fails as
+that answers."""
 
 from __future__ import annotations
 
@@ -74,7 +75,9 @@ class ByteRoverDouble(Double):
     def url(self, url: str) -> None:
         self._url = url
         if url:
-            self.program.write_text(_PROGRAM.format(python=sys.executable, url=url), encoding="utf-8")
+            self.program.write_text(
+                _PROGRAM.format(python=sys.executable, url=url), encoding="utf-8"
+            )
             self.program.chmod(0o755)
 
     @web.middleware
@@ -94,7 +97,9 @@ class ByteRoverDouble(Double):
         ]
 
     def files(self, tree: Path) -> dict[str, str]:
-        found = [path for path in sorted(tree.rglob("*.md")) if not path.name.endswith(".overview.md")]
+        found = [
+            path for path in sorted(tree.rglob("*.md")) if not path.name.endswith(".overview.md")
+        ]
         return {path.relative_to(tree).as_posix(): path.read_text("utf-8") for path in found}
 
     def texts(self) -> Sequence[str]:
@@ -107,14 +112,24 @@ class ByteRoverDouble(Double):
     async def _providers(self, request: web.Request) -> web.Response:
         if self.url not in (await request.json())["words"]:
             # It asks the server for its models.
-            return _line("providers connect", {"error": "Could not reach OpenAI-compatible endpoint"}, is_right=False)
+            return _line(
+                "providers connect",
+                {"error": "Could not reach OpenAI-compatible endpoint"},
+                is_right=False,
+            )
         return _line("providers connect", {"model": "stub", "providerId": "openai-compatible"})
 
     async def _search(self, request: web.Request) -> web.Response:
         if self.found is not None:
-            return _line("search", {"results": self.found, "totalFound": len(self.found), "status": "completed"})
+            return _line(
+                "search",
+                {"results": self.found, "totalFound": len(self.found), "status": "completed"},
+            )
         body = await request.json()
-        files, limit = self.files(_tree(request)), int(body["words"][body["words"].index("--limit") + 1])
+        files, limit = (
+            self.files(_tree(request)),
+            int(body["words"][body["words"].index("--limit") + 1]),
+        )
         found = best(body["text"], files, lambda path: files[path], limit)
         asked = [word.casefold() for word in body["text"].split()]
         if len(asked) > 1 and len(files) >= MANY:
@@ -122,22 +137,29 @@ class ByteRoverDouble(Double):
             known = "\n".join(files.values()).casefold()
             found = [] if any(len(word) > 3 and word not in known for word in asked) else found
         results = [
-            {"path": path, "title": Path(path).stem, "score": score, "excerpt": files[path]} for score, path in found
+            {"path": path, "title": Path(path).stem, "score": score, "excerpt": files[path]}
+            for score, path in found
         ]
-        return _line("search", {"results": results, "totalFound": len(results), "status": "completed"})
+        return _line(
+            "search", {"results": results, "totalFound": len(results), "status": "completed"}
+        )
 
     async def _query(self, request: web.Request) -> web.Response:
         files = self.files(_tree(request))
         found = best((await request.json())["text"], files, lambda path: files[path], 5)
         result = "\n".join(files[path].rpartition("---\n")[2].strip() for _, path in found)
-        return _line("query", {"event": "completed", "result": result, "status": "completed", "tier": 2})
+        return _line(
+            "query", {"event": "completed", "result": result, "status": "completed", "tier": 2}
+        )
 
     async def _curate(self, request: web.Request) -> web.Response:
         body = await request.json()
         if body["words"] == ["curate"]:
             return self._told(request, body["text"])
         if body["words"][:2] != ["curate", "view"]:
-            return _line("curate", {"status": "error", "message": "it has no such option"}, is_right=False)
+            return _line(
+                "curate", {"status": "error", "message": "it has no such option"}, is_right=False
+            )
         told = [one["entry"] for one in self.log if one["folder"] == request.headers["X-Folder"]]
         return web.json_response({"command": "curate view", "data": told, "success": True})
 
@@ -168,7 +190,12 @@ class ByteRoverDouble(Double):
         self.log.insert(0, {"folder": request.headers["X-Folder"], "entry": entry})
         first = _json({"command": "curate", "data": {"event": "thinking"}, "success": True})
         changes = {"created": [], "updated": [str(file)]}
-        last = {"changes": changes, "event": "completed", "logId": f"cur-{number}", "status": "completed"}
+        last = {
+            "changes": changes,
+            "event": "completed",
+            "logId": f"cur-{number}",
+            "status": "completed",
+        }
         return _line("curate", last, first + "\n")
 
 
@@ -180,5 +207,9 @@ def _json(thing: object) -> str:
     return web.json_response(thing).text or ""
 
 
-def _line(command: str, data: Mapping[str, Any], before: str = "", *, is_right: bool = True) -> web.Response:
-    return web.Response(text=before + _json({"command": command, "data": data, "success": is_right}) + "\n")
+def _line(
+    command: str, data: Mapping[str, Any], before: str = "", *, is_right: bool = True
+) -> web.Response:
+    return web.Response(
+        text=before + _json({"command": command, "data": data, "success": is_right}) + "\n"
+    )

@@ -1,8 +1,9 @@
-"""What the doubles of memory services share: a loopback server that keeps what it is told, and fails as a test wants.
+"""What the doubles of memory services share: a loopback server that keeps what it is told, and
+fails as a test wants.
 
-A double is a class with the routes of its service, over real storage: what is posted can be searched and deleted, per
-scope. Faults are made here, before or after the double's own work, so that each service fails in the same ways.
-"""
+A double is a class with the routes of its service, over real storage: what is posted can be
+searched and deleted, per scope. Faults are made here, before or after the double's own work, so
+that each service fails in the same ways."""
 
 from __future__ import annotations
 
@@ -29,10 +30,10 @@ Fault = Literal[
     "lost",
     "astray",
 ]
-"""refusing: 422. limited: 429 with Retry-After. hanging: no answer until it may go. slow: the same, after the beginning
-of an answer. babbling: HTML. malformed: JSON of another shape. oversized: more than anybody reads. broken: the
-connection ends in the middle of the answer. lost: the same, before it, when all is done. astray: a redirect elsewhere.
-"""
+"""refusing: 422. limited: 429 with Retry-After. hanging: no answer until it may go. slow: the same,
+after the beginning of an answer. babbling: HTML. malformed: JSON of another shape. oversized: more
+than anybody reads. broken: the connection ends in the middle of the answer. lost: the same, before
+it, when all is done. astray: a redirect elsewhere. """
 KEY = "s3cret-of-the-service"
 RETRY_AFTER_S = 30
 T = TypeVar("T")
@@ -83,7 +84,9 @@ class Double:
             case "refusing":
                 return web.json_response({"detail": "not for me: " + self.sent[-1]}, status=422)
             case "limited":
-                return web.json_response({}, status=429, headers={"Retry-After": str(RETRY_AFTER_S)})
+                return web.json_response(
+                    {}, status=429, headers={"Retry-After": str(RETRY_AFTER_S)}
+                )
             case "failing":
                 return web.json_response({"detail": "I fell over: " + self.sent[-1]}, status=500)
             case "hanging":
@@ -116,7 +119,9 @@ class Double:
         return response
 
     async def _break(self, request: web.Request, begun: bytes) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": "1000"})
+        response = web.StreamResponse(
+            headers={"Content-Type": "application/json", "Content-Length": "1000"}
+        )
         if begun:
             await response.prepare(request)
             await response.write(begun)
@@ -148,7 +153,9 @@ def words(text: str) -> frozenset[str]:
     return frozenset(word for word in _WORD.findall(text.casefold()) if len(word) > 3)
 
 
-def best(query: str, kept: Collection[T], text_of: Callable[[T], str], limit: int) -> list[tuple[float, T]]:
+def best(
+    query: str, kept: Collection[T], text_of: Callable[[T], str], limit: int
+) -> list[tuple[float, T]]:
     """Those that share words with the query, the more the better, with a score."""
     asked = words(query)
     found = [(len(asked & words(text_of(one))) / (len(asked) or 1), one) for one in kept]

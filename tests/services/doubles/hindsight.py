@@ -1,4 +1,5 @@
-"""Hindsight: banks of documents, each with facts; what is retained asynchronously becomes facts some time later."""
+"""Hindsight: banks of documents, each with facts; what is retained asynchronously becomes facts
+some time later."""
 
 from __future__ import annotations
 
@@ -29,7 +30,12 @@ class HindsightDouble(Double):
         self.is_late = False
 
     def texts(self) -> Sequence[str]:
-        kept = [fact["text"] for bank in self.banks.values() for facts in bank.values() for fact in facts]
+        kept = [
+            fact["text"]
+            for bank in self.banks.values()
+            for facts in bank.values()
+            for fact in facts
+        ]
         return [*kept, *(text for text in self.done.values() if text not in kept)]
 
     def routes(self) -> Sequence[web.RouteDef]:
@@ -55,17 +61,31 @@ class HindsightDouble(Double):
 
     def _make(self, bank: str, item: dict[str, Any]) -> None:
         at = str(item.get("timestamp"))
-        fact = {"id": str(UUID(int=next(self._numbers))), "text": item["content"], "type": "world", "mentioned_at": at}
-        self.banks.setdefault(bank, {})[item["document_id"]] = [fact | {"document_id": item["document_id"]}]
+        fact = {
+            "id": str(UUID(int=next(self._numbers))),
+            "text": item["content"],
+            "type": "world",
+            "mentioned_at": at,
+        }
+        self.banks.setdefault(bank, {})[item["document_id"]] = [
+            fact | {"document_id": item["document_id"]}
+        ]
 
     async def _version(self, request: web.Request) -> web.Response:
-        return web.json_response({"api_version": "1.1.0", "features": {"observations": True, "mcp": True}})
+        return web.json_response(
+            {"api_version": "1.1.0", "features": {"observations": True, "mcp": True}}
+        )
 
     async def _retain(self, request: web.Request) -> web.Response:
         body, bank = await body_of(request), request.match_info["bank"]
         if not isinstance(body.get("items"), list) or not body["items"]:
             return web.json_response({"detail": "items are missing"}, status=422)
-        said = {"success": True, "bank_id": bank, "items_count": len(body["items"]), "async": body.get("async", False)}
+        said = {
+            "success": True,
+            "bank_id": bank,
+            "items_count": len(body["items"]),
+            "async": body.get("async", False),
+        }
         operation = None
         for item in body["items"]:
             if not body.get("async"):
@@ -80,11 +100,18 @@ class HindsightDouble(Double):
 
     async def _list(self, request: web.Request) -> web.Response:
         facts = [fact for facts in self._bank(request).values() for fact in facts]
-        return web.json_response({"items": facts[: int(request.query["limit"])], "total": len(facts)})
+        return web.json_response(
+            {"items": facts[: int(request.query["limit"])], "total": len(facts)}
+        )
 
     async def _recall(self, request: web.Request) -> web.Response:
         body = await body_of(request)
-        facts = [fact for facts in self._bank(request).values() for fact in facts if fact["type"] in body["types"]]
+        facts = [
+            fact
+            for facts in self._bank(request).values()
+            for fact in facts
+            if fact["type"] in body["types"]
+        ]
         found = best(body["query"], facts, lambda fact: str(fact["text"]), 50)
         return web.json_response({"results": [fact for _, fact in found]})
 
@@ -92,7 +119,9 @@ class HindsightDouble(Double):
         body = await body_of(request)
         facts = [fact for facts in self._bank(request).values() for fact in facts]
         found = best(body["query"], facts, lambda fact: str(fact["text"]), 3)
-        return web.json_response({"text": " ".join(fact["text"] for _, fact in found), "based_on": {}, "usage": {}})
+        return web.json_response(
+            {"text": " ".join(fact["text"] for _, fact in found), "based_on": {}, "usage": {}}
+        )
 
     async def _document(self, request: web.Request) -> web.Response:
         document = request.match_info["document"]
@@ -108,7 +137,13 @@ class HindsightDouble(Double):
 
     async def _operation(self, request: web.Request) -> web.Response:
         operation = request.match_info["operation"]
-        status = "pending" if operation in self.waiting else "completed" if operation in self.done else "not_found"
+        status = (
+            "pending"
+            if operation in self.waiting
+            else "completed"
+            if operation in self.done
+            else "not_found"
+        )
         return web.json_response({"operation_id": operation, "status": status})
 
     async def _forget(self, request: web.Request) -> web.Response:

@@ -1,4 +1,5 @@
-"""Honcho: workspaces of peers and sessions, with messages that are for good and conclusions that come of them later."""
+"""Honcho: workspaces of peers and sessions, with messages that are for good and conclusions that
+come of them later."""
 
 from __future__ import annotations
 
@@ -15,8 +16,9 @@ WORKSPACE = "/v3/workspaces/{workspace}"
 
 
 class HonchoDouble(Double):
-    """Of each message of a peer that is observed it draws one conclusion, when it is told to `work`. A session that is
-    deleted is inactive at once and gone after some work; its name is used up."""
+    """Of each message of a peer that is observed it draws one conclusion, when it is told to
+    `work`. A session that is deleted is inactive at once and gone after some work; its name is used
+    up."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,7 +35,8 @@ class HonchoDouble(Double):
         """Methods for which it is out of order."""
 
     def texts(self) -> Sequence[str]:
-        """What was said, and what was concluded by the caller itself; what it concludes itself is said already."""
+        """What was said, and what was concluded by the caller itself; what it concludes itself is
+        said already."""
         made = [one["content"] for one in self.conclusions.values() if not one["source"]]
         return [*(one["content"] for one in self.messages.values()), *made]
 
@@ -63,21 +66,41 @@ class HonchoDouble(Double):
 
     def work(self) -> None:
         """Concludes something of what was said, and deletes what waits for it."""
-        for place in [place for place, session in self.sessions.items() if not session["is_active"]]:
+        for place in [
+            place for place, session in self.sessions.items() if not session["is_active"]
+        ]:
             del self.sessions[place]
             for held in (self.messages, self.conclusions):
-                gone = [key for key, one in held.items() if (one["workspace_id"], one["session_id"]) == place]
+                gone = [
+                    key
+                    for key, one in held.items()
+                    if (one["workspace_id"], one["session_id"]) == place
+                ]
                 for key in gone:
                     del held[key]
         told = {one["source"] for one in self.conclusions.values()}
         for message in self.messages.values():
             peers = self.sessions[message["workspace_id"], message["session_id"]]["peers"]
-            if message["id"] not in told and peers.get(message["peer_id"], {}).get("observe_me", True):
+            if message["id"] not in told and peers.get(message["peer_id"], {}).get(
+                "observe_me", True
+            ):
                 text = f"{message['peer_id']} said: {message['content']}"
-                self.concluded(message["workspace_id"], message["peer_id"], text, message["session_id"], message["id"])
+                self.concluded(
+                    message["workspace_id"],
+                    message["peer_id"],
+                    text,
+                    message["session_id"],
+                    message["id"],
+                )
 
     def concluded(
-        self, workspace: str, peer: str, text: str, session: str | None, source: str = "", sources: Sequence[str] = ()
+        self,
+        workspace: str,
+        peer: str,
+        text: str,
+        session: str | None,
+        source: str = "",
+        sources: Sequence[str] = (),
     ) -> dict[str, Any]:
         number = f"conclusion-{next(self._numbers)}"
         self.conclusions[number] = {
@@ -95,18 +118,30 @@ class HonchoDouble(Double):
         return self.conclusions[number]
 
     async def _openapi(self, request: web.Request) -> web.Response:
-        return web.json_response({"openapi": "3.1.0", "info": {"title": "Honcho API", "version": "3.0.12"}})
+        return web.json_response(
+            {"openapi": "3.1.0", "info": {"title": "Honcho API", "version": "3.0.12"}}
+        )
 
     async def _workspace(self, request: web.Request) -> web.Response:
         name = (await body_of(request))["id"]
         self.workspaces.add(name)
-        return web.json_response({"id": name, "metadata": {}, "configuration": {}, "created_at": AT}, status=201)
+        return web.json_response(
+            {"id": name, "metadata": {}, "configuration": {}, "created_at": AT}, status=201
+        )
 
     async def _peer(self, request: web.Request) -> web.Response:
-        return web.json_response(self._made(self._workspace_of(request), (await body_of(request))["id"]), status=201)
+        return web.json_response(
+            self._made(self._workspace_of(request), (await body_of(request))["id"]), status=201
+        )
 
     def _made(self, workspace: str, peer: str) -> dict[str, Any]:
-        made = {"id": peer, "workspace_id": workspace, "created_at": AT, "metadata": {}, "configuration": {}}
+        made = {
+            "id": peer,
+            "workspace_id": workspace,
+            "created_at": AT,
+            "metadata": {},
+            "configuration": {},
+        }
         return self.peers.setdefault((workspace, peer), made)
 
     async def _session(self, request: web.Request) -> web.Response:
@@ -114,7 +149,13 @@ class HonchoDouble(Double):
         place = (workspace, body["id"])
         if place in self.deleted:
             raise self._not_found()
-        made = {"id": body["id"], "workspace_id": workspace, "is_active": True, "created_at": AT, "configuration": {}}
+        made = {
+            "id": body["id"],
+            "workspace_id": workspace,
+            "is_active": True,
+            "created_at": AT,
+            "configuration": {},
+        }
         session = self.sessions.setdefault(place, {**made, "metadata": {}, "peers": {}})
         session["metadata"] = body.get("metadata", session["metadata"])
         for peer, configuration in body.get("peers", {}).items():
@@ -134,11 +175,17 @@ class HonchoDouble(Double):
 
     async def _list_sessions(self, request: web.Request) -> web.Response:
         workspace = self._workspace_of(request)
-        return await self._page(request, [one for place, one in self.sessions.items() if place[0] == workspace])
+        return await self._page(
+            request, [one for place, one in self.sessions.items() if place[0] == workspace]
+        )
 
     async def _of_peer(self, request: web.Request) -> web.Response:
         workspace, peer = self._peer_of(request)
-        kept = [one for place, one in self.sessions.items() if place[0] == workspace and peer in one["peers"]]
+        kept = [
+            one
+            for place, one in self.sessions.items()
+            if place[0] == workspace and peer in one["peers"]
+        ]
         return await self._page(request, kept)
 
     async def _post(self, request: web.Request) -> web.Response:
@@ -151,7 +198,14 @@ class HonchoDouble(Double):
             session["peers"].setdefault(message["peer_id"], {})
             number = f"message-{next(self._numbers)}"
             place = {"session_id": session["id"], "workspace_id": session["workspace_id"]}
-            kept = {"id": number, "created_at": AT, "metadata": {}, "token_count": 1, **message, **place}
+            kept = {
+                "id": number,
+                "created_at": AT,
+                "metadata": {},
+                "token_count": 1,
+                **message,
+                **place,
+            }
             self.messages[number] = kept
             posted.append(kept)
         return web.json_response(posted, status=201)
@@ -159,19 +213,29 @@ class HonchoDouble(Double):
     async def _list_messages(self, request: web.Request) -> web.Response:
         session = self._session_of(request)
         place = (session["workspace_id"], session["id"])
-        kept = [one for one in self.messages.values() if (one["workspace_id"], one["session_id"]) == place]
+        kept = [
+            one
+            for one in self.messages.values()
+            if (one["workspace_id"], one["session_id"]) == place
+        ]
         return await self._page(request, kept)
 
     async def _search(self, request: web.Request) -> web.Response:
         (workspace, peer), body = self._peer_of(request), await body_of(request)
-        kept = [one for one in self.messages.values() if (one["workspace_id"], one["peer_id"]) == (workspace, peer)]
+        kept = [
+            one
+            for one in self.messages.values()
+            if (one["workspace_id"], one["peer_id"]) == (workspace, peer)
+        ]
         found = best(body["query"], kept, lambda one: str(one["content"]), body.get("limit", 10))
         return web.json_response([one for _, one in found])
 
     async def _chat(self, request: web.Request) -> web.Response:
         (workspace, peer), body = self._peer_of(request), await body_of(request)
         kept = [
-            one for one in self.conclusions.values() if (one["workspace_id"], one["observed_id"]) == (workspace, peer)
+            one
+            for one in self.conclusions.values()
+            if (one["workspace_id"], one["observed_id"]) == (workspace, peer)
         ]
         found = best(body["query"], kept, lambda one: str(one["content"]), 3)
         return web.json_response({"content": " ".join(one["content"] for _, one in found) or None})
@@ -188,7 +252,9 @@ class HonchoDouble(Double):
 
     def _represented(self, workspace: str, peer: str) -> str:
         kept = [
-            one for one in self.conclusions.values() if (one["workspace_id"], one["observed_id"]) == (workspace, peer)
+            one
+            for one in self.conclusions.values()
+            if (one["workspace_id"], one["observed_id"]) == (workspace, peer)
         ]
         return "\n".join(f"[{one['created_at'][:10]}] {one['content']}" for one in kept)
 
@@ -204,14 +270,20 @@ class HonchoDouble(Double):
         made = []
         for one in body["conclusions"]:
             known = (workspace, one["observer_id"]) in self.peers
-            if not known or (one.get("session_id") and (workspace, one["session_id"]) not in self.sessions):
+            if not known or (
+                one.get("session_id") and (workspace, one["session_id"]) not in self.sessions
+            ):
                 raise self._not_found()
-            made.append(self.concluded(workspace, one["observed_id"], one["content"], one.get("session_id")))
+            made.append(
+                self.concluded(workspace, one["observed_id"], one["content"], one.get("session_id"))
+            )
         return web.json_response(made, status=201)
 
     async def _list_conclusions(self, request: web.Request) -> web.Response:
         workspace = self._workspace_of(request)
-        return await self._page(request, [one for one in self.conclusions.values() if one["workspace_id"] == workspace])
+        return await self._page(
+            request, [one for one in self.conclusions.values() if one["workspace_id"] == workspace]
+        )
 
     async def _query(self, request: web.Request) -> web.Response:
         workspace, body = self._workspace_of(request), await body_of(request)
@@ -231,7 +303,9 @@ class HonchoDouble(Double):
         page, size = int(request.query.get("page", 1)), int(request.query.get("size", 50))
         shown = kept[(page - 1) * size : page * size]
         pages = -(-len(kept) // size)
-        return web.json_response({"items": shown, "total": len(kept), "page": page, "size": size, "pages": pages})
+        return web.json_response(
+            {"items": shown, "total": len(kept), "page": page, "size": size, "pages": pages}
+        )
 
     def _workspace_of(self, request: web.Request) -> str:
         name = request.match_info["workspace"]

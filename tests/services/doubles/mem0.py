@@ -1,4 +1,5 @@
-"""mem0: its platform, which makes memories some time after it was told, and a server of one's own."""
+"""mem0: its platform, which makes memories some time after it was told, and a server of one's
+own."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ class Mem0Double(Double):
         self.waiting: dict[str, list[dict[str, Any]]] = {}
         """By event: memories that the platform has not made yet."""
         self.is_late = self.is_leaking = False
-        """Whether memories come some time after they were told; whether it gives everybody all of them."""
+        """Whether memories come some time after they were told; whether it gives everybody all of
+        them."""
 
     def is_known(self, request: web.Request) -> bool:
         if self.is_platform:
@@ -53,11 +55,15 @@ class Mem0Double(Double):
         ]
 
     async def _ping(self, request: web.Request) -> web.Response:
-        return web.json_response({"org_id": "org", "project_id": "proj", "user_email": "ana@example.org"})
+        return web.json_response(
+            {"org_id": "org", "project_id": "proj", "user_email": "ana@example.org"}
+        )
 
     async def _event(self, request: web.Request) -> web.Response:
         event = request.match_info["id"]
-        return web.json_response({"id": event, "status": "PENDING" if event in self.waiting else "SUCCEEDED"})
+        return web.json_response(
+            {"id": event, "status": "PENDING" if event in self.waiting else "SUCCEEDED"}
+        )
 
     def work(self) -> None:
         """Makes what waits to be made."""
@@ -74,9 +80,15 @@ class Mem0Double(Double):
             if message["role"] != "user" and body.get("infer", True):
                 continue
             number = next(self._numbers)
-            one = {"id": str(UUID(int=number)), "memory": message["content"], "user_id": body["user_id"]}
+            one = {
+                "id": str(UUID(int=number)),
+                "memory": message["content"],
+                "user_id": body["user_id"],
+            }
             at = f"2026-05-{number % 28 + 1:02d}T09:00:00Z"
-            made.append({**one, "metadata": body.get("metadata"), "created_at": at, "updated_at": at})
+            made.append(
+                {**one, "metadata": body.get("metadata"), "created_at": at, "updated_at": at}
+            )
         if not self.is_platform:
             self.memories |= {one["id"]: one for one in made}
             results = [{"id": one["id"], "memory": one["memory"], "event": "ADD"} for one in made]
@@ -118,8 +130,12 @@ class Mem0Double(Double):
     def _one(self, request: web.Request) -> dict[str, Any]:
         found = self.memories.get(request.match_info["id"])
         if found is None:
-            raise web.HTTPNotFound(text='{"detail": "no such memory"}', content_type="application/json")
+            raise web.HTTPNotFound(
+                text='{"detail": "no such memory"}', content_type="application/json"
+            )
         return found
 
     def _of(self, user_id: str) -> list[dict[str, Any]]:
-        return [one for one in self.memories.values() if self.is_leaking or one["user_id"] == user_id]
+        return [
+            one for one in self.memories.values() if self.is_leaking or one["user_id"] == user_id
+        ]

@@ -1,5 +1,5 @@
-"""OpenViking: files by user; `~` in an address is the home of the user whom a header names. In the mode dev a search
-without a target shows what everybody has."""
+"""OpenViking: files by user; `~` in an address is the home of the user whom a header names. In the
+mode dev a search without a target shows what everybody has."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ class OpenVikingDouble(Double):
         if key in self.files and body["mode"] == "create":
             return self._wrong("ALREADY_EXISTS", 409)
         self.files[key] = body["content"]
-        return self._well({"uri": body["uri"], "context_type": "memory", "written_bytes": len(body["content"])})
+        return self._well(
+            {"uri": body["uri"], "context_type": "memory", "written_bytes": len(body["content"])}
+        )
 
     async def _read(self, request: web.Request) -> web.Response:
         text = self.files.get(self._key(request))
@@ -52,7 +54,11 @@ class OpenVikingDouble(Double):
 
     async def _stat(self, request: web.Request) -> web.Response:
         key = self._key(request)
-        return self._well({"uri": key[1], "isDir": False}) if key in self.files else self._wrong("NOT_FOUND", 404)
+        return (
+            self._well({"uri": key[1], "isDir": False})
+            if key in self.files
+            else self._wrong("NOT_FOUND", 404)
+        )
 
     async def _delete(self, request: web.Request) -> web.Response:
         if self.files.pop(self._key(request), None) is None:
@@ -62,14 +68,26 @@ class OpenVikingDouble(Double):
     async def _find(self, request: web.Request) -> web.Response:
         body, user = await body_of(request), self._user(request)
         target = body.get("target_uri") or ""
-        kept = [key for key in self.files if (key[0] == user or self.auth_mode == "dev") and key[1].startswith(target)]
+        kept = [
+            key
+            for key in self.files
+            if (key[0] == user or self.auth_mode == "dev") and key[1].startswith(target)
+        ]
         found = best(body["query"], kept, lambda key: self.files[key], body["limit"])
         memories = [
-            {"uri": key[1], "level": 2, "score": score, "abstract": self.files[key][:200], "context_type": "memory"}
+            {
+                "uri": key[1],
+                "level": 2,
+                "score": score,
+                "abstract": self.files[key][:200],
+                "context_type": "memory",
+            }
             for score, key in found
             if score >= body.get("score_threshold", 0)
         ]
-        return self._well({"memories": memories, "resources": [], "skills": [], "total": len(memories)})
+        return self._well(
+            {"memories": memories, "resources": [], "skills": [], "total": len(memories)}
+        )
 
     def _key(self, request: web.Request) -> tuple[str, str]:
         return self._user(request), request.query["uri"]
@@ -84,4 +102,6 @@ class OpenVikingDouble(Double):
 
     @staticmethod
     def _wrong(code: str, status: int) -> web.Response:
-        return web.json_response({"status": "error", "result": None, "error": {"code": code}}, status=status)
+        return web.json_response(
+            {"status": "error", "result": None, "error": {"code": code}}, status=status
+        )

@@ -1,4 +1,5 @@
-"""RetainDB: memories by project and user. Its documents nest a memory in a result; Local gives both shapes."""
+"""RetainDB: memories by project and user. Its documents nest a memory in a result; Local gives both
+shapes."""
 
 from __future__ import annotations
 
@@ -36,15 +37,29 @@ class RetainDbDouble(Double):
 
     async def _add(self, request: web.Request) -> web.Response:
         body = await body_of(request)
-        if not all(isinstance(body.get(name), str) and body[name] for name in ("project", "user_id", "content")):
-            return web.json_response({"error": "project, user_id and content are needed"}, status=400)
-        one = {name: body.get(name) for name in ("project", "user_id", "session_id", "content", "memory_type")}
+        if not all(
+            isinstance(body.get(name), str) and body[name]
+            for name in ("project", "user_id", "content")
+        ):
+            return web.json_response(
+                {"error": "project, user_id and content are needed"}, status=400
+            )
+        one = {
+            name: body.get(name)
+            for name in ("project", "user_id", "session_id", "content", "memory_type")
+        }
         one |= {"id": f"mem_{next(self._numbers)}", "created_at": "2026-05-03T10:00:00Z"}
         self.memories[one["id"]] = one
-        return web.json_response({"success": True, "memory_id": one["id"], "id": one["id"], "stored": 1, "memory": one})
+        return web.json_response(
+            {"success": True, "memory_id": one["id"], "id": one["id"], "stored": 1, "memory": one}
+        )
 
     def _of(self, project: Any, user: Any) -> list[dict[str, Any]]:
-        return [one for one in self.memories.values() if (one["project"], one["user_id"]) == (project, user)]
+        return [
+            one
+            for one in self.memories.values()
+            if (one["project"], one["user_id"]) == (project, user)
+        ]
 
     async def _search(self, request: web.Request) -> web.Response:
         body = await body_of(request)
@@ -58,7 +73,12 @@ class RetainDbDouble(Double):
 
     async def _context(self, request: web.Request) -> web.Response:
         body = await body_of(request)
-        found = best(body["query"], self._of(body["project"], body["user_id"]), lambda one: str(one["content"]), 5)
+        found = best(
+            body["query"],
+            self._of(body["project"], body["user_id"]),
+            lambda one: str(one["content"]),
+            5,
+        )
         text = "\n".join(one["content"] for _, one in found)
         return web.json_response({"results": [], "memories": [], "context": text, "meta": {}})
 

@@ -35,7 +35,9 @@ class ShelfDouble(Double):
         asked = await body_of(request)
         kept = [key for key in self.held if key[0] == request.match_info["space"]]
         found = best(asked["query"], kept, lambda key: self.held[key], asked["limit"])
-        return web.json_response({"found": [{"name": key[1], "text": self.held[key]} for _, key in found]})
+        return web.json_response(
+            {"found": [{"name": key[1], "text": self.held[key]} for _, key in found]}
+        )
 
     async def _put(self, request: web.Request) -> web.Response:
         self.held[self._key(request)] = (await body_of(request))["text"]

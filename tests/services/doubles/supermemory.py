@@ -1,4 +1,5 @@
-"""Supermemory in both dialects: documents by namespace, found as they stand at once and as memories some time later."""
+"""Supermemory in both dialects: documents by namespace, found as they stand at once and as memories
+some time later."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ SPACE = "/ns/{space}"
 
 
 class SupermemoryDouble(Double):
-    """Of each document it makes one memory, of which the first of a space is for good. What is sent under an id that is
-    there is appended."""
+    """Of each document it makes one memory, of which the first of a space is for good. What is sent
+    under an id that is there is appended."""
 
     def __init__(self, *, dialect: str = "ns") -> None:
         super().__init__()
@@ -61,8 +62,17 @@ class SupermemoryDouble(Double):
             if document["status"] != "done":
                 document["status"] = "done"
                 number = f"memory-{next(self._numbers)}"
-                one = {"id": number, "memory": document["said"][-1], "space": space, "document": document["id"]}
-                self.memories[number] = {**one, "metadata": document["metadata"], "forgotten": False}
+                one = {
+                    "id": number,
+                    "memory": document["said"][-1],
+                    "space": space,
+                    "document": document["id"],
+                }
+                self.memories[number] = {
+                    **one,
+                    "metadata": document["metadata"],
+                    "forgotten": False,
+                }
 
     async def _add(self, request: web.Request) -> web.Response:
         body = await body_of(request)
@@ -73,7 +83,13 @@ class SupermemoryDouble(Double):
             self.opened.append(body["content"])
         number = f"document-{next(self._numbers)}"
         key = body.get("customId" if self.dialect == "v4" else "id") or number
-        made = {"id": number, "key": key, "space": space, "said": [], "metadata": body.get("metadata", {})}
+        made = {
+            "id": number,
+            "key": key,
+            "space": space,
+            "said": [],
+            "metadata": body.get("metadata", {}),
+        }
         document = self.documents.setdefault((space, key), made)
         document["said"].append(body["content"])
         document["status"] = "queued"
@@ -103,14 +119,29 @@ class SupermemoryDouble(Double):
         for one in shown:
             # Only the document itself says that.
             del one["dreamingStatus"]
-        pages = {"currentPage": page, "limit": size, "totalItems": len(kept), "totalPages": -(-len(kept) // size)}
+        pages = {
+            "currentPage": page,
+            "limit": size,
+            "totalItems": len(kept),
+            "totalPages": -(-len(kept) // size),
+        }
         return web.json_response({"memories": shown, "pagination": pages})
 
     def _shown(self, document: dict[str, Any]) -> dict[str, Any]:
         is_over = document["status"] == "done"
         times = {"createdAt": AT, "updatedAt": AT}
-        state = {"status": document["status"], "dreamingStatus": "done" if is_over else "dreaming", **times}
-        shown = {"id": document["id"], "type": "text", "title": None, "summary": None, "metadata": document["metadata"]}
+        state = {
+            "status": document["status"],
+            "dreamingStatus": "done" if is_over else "dreaming",
+            **times,
+        }
+        shown = {
+            "id": document["id"],
+            "type": "text",
+            "title": None,
+            "summary": None,
+            "metadata": document["metadata"],
+        }
         if self.dialect == "ns":
             return {**shown, "content": "\n".join(document["said"]), "system": state}
         return {**shown, **state, "customId": document["key"], "containerTags": [document["space"]]}
@@ -137,7 +168,9 @@ class SupermemoryDouble(Double):
 
     def _drop(self, document: dict[str, Any]) -> None:
         del self.documents[document["space"], document["key"]]
-        self.memories = {key: one for key, one in self.memories.items() if one["document"] != document["id"]}
+        self.memories = {
+            key: one for key, one in self.memories.items() if one["document"] != document["id"]
+        }
 
     def _found(self, space: str, asked: str) -> dict[str, Any] | None:
         kept = [one for one in self.documents.values() if one["space"] == space]
@@ -147,7 +180,8 @@ class SupermemoryDouble(Double):
         body = await body_of(request)
         space = request.match_info.get("space") or body["containerTag"]
         results = [
-            {"id": one["id"], "memory": one["memory"], "metadata": one["metadata"]} for one in self._recalled(space)
+            {"id": one["id"], "memory": one["memory"], "metadata": one["metadata"]}
+            for one in self._recalled(space)
         ]
         if body.get("searchMode", "hybrid") == "hybrid":
             results += [
@@ -157,17 +191,31 @@ class SupermemoryDouble(Double):
                 for place, text in enumerate(one["said"])
             ]
         asked = body["query" if self.dialect == "ns" else "q"]
-        found = best(asked, results, lambda one: str(one.get("memory") or one["chunk"]), body.get("limit", 10))
+        found = best(
+            asked,
+            results,
+            lambda one: str(one.get("memory") or one["chunk"]),
+            body.get("limit", 10),
+        )
         if self.dialect == "ns":
-            more = {"isLatest": True, "isInference": False, "system": {"updatedAt": AT, "createdAt": AT}}
+            more = {
+                "isLatest": True,
+                "isInference": False,
+                "system": {"updatedAt": AT, "createdAt": AT},
+            }
             return web.json_response(
-                {"results": [{**one, "similarity": score, **more} for score, one in found], "searchTime": 1.0}
+                {
+                    "results": [{**one, "similarity": score, **more} for score, one in found],
+                    "searchTime": 1.0,
+                }
             )
         shown = [{**one, "similarity": score, "updatedAt": AT} for score, one in found]
         return web.json_response({"results": shown, "timing": 1.0, "total": len(shown)})
 
     def _recalled(self, space: str) -> list[dict[str, Any]]:
-        return [one for one in self.memories.values() if one["space"] == space and not one["forgotten"]]
+        return [
+            one for one in self.memories.values() if one["space"] == space and not one["forgotten"]
+        ]
 
     async def _profile(self, request: web.Request) -> web.Response:
         space = request.match_info.get("space") or (await body_of(request))["containerTag"]
@@ -176,7 +224,9 @@ class SupermemoryDouble(Double):
             for one in self._recalled(space)
         ]
         profile: dict[str, Any] = {"static": facts[:1], "dynamic": facts[1:]}
-        return web.json_response({"profile": profile | ({"buckets": {}} if self.dialect == "ns" else {})})
+        return web.json_response(
+            {"profile": profile | ({"buckets": {}} if self.dialect == "ns" else {})}
+        )
 
     async def _forget(self, request: web.Request) -> web.Response:
         errors, matches = [], []
@@ -202,6 +252,8 @@ class SupermemoryDouble(Double):
 
     async def _namespaces(self, request: web.Request) -> web.Response:
         names = sorted({space for space, _ in self.documents})
-        shown = [{"namespace": name, "system": {"createdAt": AT, "updatedAt": AT}} for name in names]
+        shown = [
+            {"namespace": name, "system": {"createdAt": AT, "updatedAt": AT}} for name in names
+        ]
         pages = {"currentPage": 1, "limit": 10, "totalItems": len(names), "totalPages": 1}
         return web.json_response({"namespaces": shown, "pagination": pages})

@@ -24,7 +24,9 @@ class EngineSubject(Subject):
         self.options: dict[str, Any] = {"namespace": f"test{number}", **running.options}
 
     def made(self, home: Path, **options: Any) -> MemoryProvider:
-        return Plugins(home).made(self.service.name, {**self.options, **options}, self.variables)
+        return Plugins(home).create_provider(
+            self.service.name, {**self.options, **options}, self.variables
+        )
 
     async def copies(self, one: ProviderHarness, text: str) -> int:
         """As it shows them itself."""

@@ -1,8 +1,8 @@
 """The real engines: where they lie, how each is started, and with which options it is reached.
 
-One runs for all the tests of a session, on loopback and with files of its own; what it prints stands in the folder of
-the session. A server that needs PostgreSQL brings its own, which does not start for root: it runs as nobody then.
-"""
+One runs for all the tests of a session, on loopback and with files of its own; what it prints
+stands in the folder of the session. A server that needs PostgreSQL brings its own, which does not
+start for root: it runs as nobody then."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from gateway.cli.engine import GUARDED
+from gateway.cli.engine import AUTHENTICATION_SETTINGS
 from tests.services.model_server import Rule, brv_files, mem0_facts, model_server, nothing
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 ROOT = Path(os.environ.get("MNEME_SERVICES") or CACHE / "mneme-services")
 DIMENSIONS = 1536
-"""Of the embeddings, for each engine the same: in fewer, words fall together, and what is found says nothing."""
+"""Of the embeddings, for each engine the same: in fewer, words fall together, and what is found
+says nothing."""
 BRV = "node_modules/.bin/brv"
 START_S = 90.0
 END_S = 20.0
@@ -47,7 +48,8 @@ class Running:
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """`missing` says why it cannot run here; empty where it can. `running` starts it, with files in a folder."""
+    """`missing` says why it cannot run here; empty where it can. `running` starts it, with files in
+    a folder."""
 
     name: str
     missing: Callable[[], str]
@@ -135,14 +137,27 @@ def postgres(environment: Path) -> Iterator[str]:
             nobody = pwd.getpwnam("nobody")
             folder.chmod(0o755)
             os.chown(home, nobody.pw_uid, nobody.pw_gid)
-            as_whom = ["setpriv", f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups"]
+            as_whom = [
+                "setpriv",
+                f"--reuid={nobody.pw_uid}",
+                f"--regid={nobody.pw_gid}",
+                "--clear-groups",
+            ]
         environ = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
         port = free_port()
 
         def pg0(*arguments: str) -> None:
             command = [*as_whom, str(binary), *arguments, "--name", "engine"]
             quiet = subprocess.DEVNULL
-            subprocess.run(command, env=environ, cwd=home, check=True, stdin=quiet, stdout=quiet, timeout=START_S)
+            subprocess.run(
+                command,
+                env=environ,
+                cwd=home,
+                check=True,
+                stdin=quiet,
+                stdout=quiet,
+                timeout=START_S,
+            )
 
         pg0("start", "--port", str(port))
         try:
@@ -152,13 +167,19 @@ def postgres(environment: Path) -> Iterator[str]:
 
 
 def _no_mem0() -> str:
-    return "" if find_spec("mem0") else f"run these tests by {ROOT}/mem0/bin/python, as `make services` does"
+    return (
+        ""
+        if find_spec("mem0")
+        else f"run these tests by {ROOT}/mem0/bin/python, as `make services` does"
+    )
 
 
 @contextmanager
 def _mem0(folder: Path) -> Iterator[Running]:
     with models(mem0_facts) as url:
-        yield Running(options={"deployment": "embedded", "llm_url": url, "embedder_dims": DIMENSIONS})
+        yield Running(
+            options={"deployment": "embedded", "llm_url": url, "embedder_dims": DIMENSIONS}
+        )
 
 
 @contextmanager
@@ -175,11 +196,25 @@ def _hindsight(folder: Path) -> Iterator[Running]:
             "DATABASE_URL": database_url,
             "TENANT_API_KEY": key,
         }
-        named = {f"HINDSIGHT_API_{name}": value for name, value in {**settings, **GUARDED}.items()}
-        command = [str(environment / "bin" / "hindsight-api"), "--host", "127.0.0.1", "--port", str(port)]
+        named = {
+            f"HINDSIGHT_API_{name}": value
+            for name, value in {**settings, **AUTHENTICATION_SETTINGS}.items()
+        }
+        command = [
+            str(environment / "bin" / "hindsight-api"),
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+        ]
         with program(command, folder, f"{url}/health", **named):
             # What it concludes of several things, some seconds later, is not what it was told.
-            options = {"url": url, "key": "HINDSIGHT_KEY", "retain_async": False, "recall_types": "world,experience"}
+            options = {
+                "url": url,
+                "key": "HINDSIGHT_KEY",
+                "retain_async": False,
+                "recall_types": "world,experience",
+            }
             yield Running(options=options, variables={"HINDSIGHT_KEY": key})
 
 
@@ -191,12 +226,23 @@ def _openviking(folder: Path) -> Iterator[Running]:
         model = {"provider": "openai", "api_base": model_url, "api_key": "none"}
         settings = {
             "storage": {"workspace": str(folder / "workspace")},
-            "embedding": {"dense": {**model, "model": "words", "dimension": DIMENSIONS, "input": "text"}},
+            "embedding": {
+                "dense": {**model, "model": "words", "dimension": DIMENSIONS, "input": "text"}
+            },
             "vlm": {**model, "model": "rules"},
-            "server": {"host": "127.0.0.1", "port": port, "auth_mode": "trusted", "root_api_key": key},
+            "server": {
+                "host": "127.0.0.1",
+                "port": port,
+                "auth_mode": "trusted",
+                "root_api_key": key,
+            },
         }
         (folder / "ov.conf").write_text(json.dumps(settings))
-        command = [str(environment / "bin" / "openviking-server"), "--config", str(folder / "ov.conf")]
+        command = [
+            str(environment / "bin" / "openviking-server"),
+            "--config",
+            str(folder / "ov.conf"),
+        ]
         with program(command, folder, f"{url}/health"):
             yield Running(options={"url": url, "key": "VIKING_KEY"}, variables={"VIKING_KEY": key})
 
@@ -205,12 +251,17 @@ def _openviking(folder: Path) -> Iterator[Running]:
 def _byterover(folder: Path) -> Iterator[Running]:
     """Its program starts what it needs, and ends it with the provider."""
     with models(brv_files) as url:
-        program = {"brv_path": str(ROOT / "byterover" / BRV), "account_url": url.removesuffix("/v1")}
+        program = {
+            "brv_path": str(ROOT / "byterover" / BRV),
+            "account_url": url.removesuffix("/v1"),
+        }
         yield Running(options={"url": url, "model": "rules", **program})
 
 
 ENGINES: Mapping[str, Engine] = {
-    "mem0": Engine(name="mem0", missing=_no_mem0, running=_mem0, search_tool="mem0_search", add_tool="mem0_add"),
+    "mem0": Engine(
+        name="mem0", missing=_no_mem0, running=_mem0, search_tool="mem0_search", add_tool="mem0_add"
+    ),
     "hindsight": Engine(
         name="hindsight",
         missing=lambda: installed("hindsight", "bin/hindsight-api"),

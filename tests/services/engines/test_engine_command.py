@@ -1,4 +1,5 @@
-"""`mneme memory engine hindsight` with the real one: it keeps what it knows through a kill and a start, as nobody's."""
+"""`mneme memory engine hindsight` with the real one: it keeps what it knows through a kill and a
+start, as nobody's."""
 
 from __future__ import annotations
 
@@ -39,21 +40,26 @@ async def test_hindsight_runs_here_until_it_is_stopped_and_keeps_what_it_knows(h
         }
         given = [part for name, value in options.items() for part in ("--set", f"{name}={value}")]
         table = {"url": f"http://127.0.0.1:{port}", "key": "ENGINE_KEY", "retain_async": False}
-        made = partial(Plugins(home).made, "hindsight", table)
+        made = partial(Plugins(home).create_provider, "hindsight", table)
         try:
             done = engine("start", "--program", str(ROOT / "hindsight/bin/hindsight-api"), *given)
             assert "hindsight 1.1.0 runs at" in done.stdout, done.stderr
-            async with harness(home, [made({"ENGINE_KEY": KEY})]) as one, one.working():
+            async with (
+                harness(home, [made({"ENGINE_KEY": KEY})], timeout_s=60) as one,
+                one.working(),
+            ):
                 await one.turn(SAID)
                 await one.carried(1)
                 assert one.ends == ["done"]
                 assert "Porto" in "\n".join(await one.recalled(ASKED))
-            os.kill(int((home / "engines/hindsight/server.pid").read_text().split()[0]), signal.SIGKILL)
+            os.kill(
+                int((home / "engines/hindsight/server.pid").read_text().split()[0]), signal.SIGKILL
+            )
             while "runs at" in engine("status").stdout:
                 pass
             assert "but its PostgreSQL does" in engine("status").stdout
             assert "MB of memory" in engine("start").stdout
-            async with harness(home, [made({"ENGINE_KEY": KEY})]) as one:
+            async with harness(home, [made({"ENGINE_KEY": KEY})], timeout_s=60) as one:
                 assert "Porto" in "\n".join(await one.recalled(ASKED))
             async with harness(home, [made({"ENGINE_KEY": "another"})]) as one:
                 assert await one.recalled(ASKED) == []

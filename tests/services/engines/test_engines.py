@@ -1,4 +1,5 @@
-"""The suite over the real engines that `tests/services/setup.sh` has made: what a double claims, an engine does."""
+"""The suite over the real engines that `tests/services/setup.sh` has made: what a double claims, an
+engine does."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import DeliveryError
-from core.memory.service import Entry, RemoteService, Told
+from core.memory.service import Entry, RemoteService, SyncItem
 from core.memory.services.byterover import ByteRover
 from tests.fixtures.provider_contract import ASKED, SAID
 from tests.fixtures.provider_harness import ANA, BEN, harness
@@ -31,16 +32,18 @@ __all__ = [
 ]
 
 
-async def test_what_arrives_twice_is_there_once_and_goes_as_a_whole(subject: EngineSubject, home: Path) -> None:
+async def test_what_arrives_twice_is_there_once_and_goes_as_a_whole(
+    subject: EngineSubject, home: Path
+) -> None:
     provider = subject.made(home)
     assert isinstance(provider, RemoteService)
     async with harness(home, [provider], 20) as one:
         own = one.memory.externals[provider.name]
         await own.call(20, "is_available")
-        space, key = provider.space(ANA), provider.record.name("turn")
-        told = Told(key=key, kind="turn", lines=[("user", SAID)], at=one.clock.now())
+        space, key = provider.space(ANA), provider.record.derive_name("turn")
+        told = SyncItem(key=key, kind="turn", lines=[("user", SAID)], at=one.clock.now())
         await own._run(partial(provider.keep, space, told))
-        remote = await own._run(partial(provider.keep, space, replace(told, is_again=True)))
+        remote = await own._run(partial(provider.keep, space, replace(told, is_retry=True)))
         assert await subject.copies(one, SAID) == 1
         entry = Entry(key=key, space=space, remote=remote)
         assert await own._run(partial(provider.holds, entry))
@@ -52,14 +55,16 @@ async def test_what_arrives_twice_is_there_once_and_goes_as_a_whole(subject: Eng
 
 
 @pytest.mark.parametrize("engine", ["hindsight"], indirect=True)
-async def test_what_is_not_made_yet_is_erased_when_it_is(subject: EngineSubject, home: Path) -> None:
+async def test_what_is_not_made_yet_is_erased_when_it_is(
+    subject: EngineSubject, home: Path
+) -> None:
     provider = subject.made(home, retain_async=True)
     assert isinstance(provider, RemoteService)
     async with harness(home, [provider], 20) as one:
         own = one.memory.externals[provider.name]
         await own.call(20, "is_available")
-        space, key = provider.space(ANA), provider.record.name("turn")
-        told = Told(key=key, kind="turn", lines=[("user", SAID)], at=one.clock.now())
+        space, key = provider.space(ANA), provider.record.derive_name("turn")
+        told = SyncItem(key=key, kind="turn", lines=[("user", SAID)], at=one.clock.now())
         remote = await own._run(partial(provider.keep, space, told))
         assert len(remote) == 1
         entry, refusals = Entry(key=key, space=space, remote=remote), set[str]()
@@ -76,7 +81,9 @@ async def test_what_is_not_made_yet_is_erased_when_it_is(subject: EngineSubject,
 
 
 @pytest.mark.parametrize("engine", ["byterover"], indirect=True)
-async def test_its_model_answers_from_the_files_of_whoever_asks(subject: EngineSubject, home: Path) -> None:
+async def test_its_model_answers_from_the_files_of_whoever_asks(
+    subject: EngineSubject, home: Path
+) -> None:
     async with harness(home, [subject.made(home)], 20) as one, one.working():
         await one.turn(SAID)
         await one.carried(1)
@@ -88,7 +95,9 @@ async def test_its_model_answers_from_the_files_of_whoever_asks(subject: EngineS
 
 
 @pytest.mark.parametrize("engine", ["byterover"], indirect=True)
-async def test_in_a_large_tree_a_question_finds_what_has_any_of_its_words(subject: EngineSubject, home: Path) -> None:
+async def test_in_a_large_tree_a_question_finds_what_has_any_of_its_words(
+    subject: EngineSubject, home: Path
+) -> None:
     provider = subject.made(home)
     assert isinstance(provider, ByteRover)
     async with harness(home, [provider], 20) as one, one.working():

@@ -1,6 +1,6 @@
-"""Whether the double of mem0's platform speaks as the platform does: mem0's own client understands it, and asks as we
-do. And that mem0's library tells its makers nothing, and is closed when it has done what it is at.
-"""
+"""Whether the double of mem0's platform speaks as the platform does: mem0's own client understands
+it, and asks as we do. And that mem0's library tells its makers nothing, and is closed when it has
+done what it is at."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from aiohttp import web
 
 from core.errors import ConfigError, DeliveryError, Refused
 from core.memory.plugins import Plugins
-from core.memory.service import RemoteService, Told
+from core.memory.service import RemoteService, SyncItem
 from tests.fixtures.provider_contract import SAID
 from tests.fixtures.provider_harness import ANA, harness
 from tests.services.doubles.double import KEY, Double, running
@@ -27,7 +27,9 @@ from tests.services.engines.engine import DIMENSIONS, models
 from tests.services.model_server import mem0_facts
 from tests.services.registry import SERVICES
 
-pytestmark = pytest.mark.skipif(find_spec("mem0") is None, reason="mem0 is not here: `make services` has it")
+pytestmark = pytest.mark.skipif(
+    find_spec("mem0") is None, reason="mem0 is not here: `make services` has it"
+)
 
 
 @pytest.mark.parametrize("engine", ["mem0"], indirect=True)
@@ -51,8 +53,18 @@ class _Embeddings(Double):
 
 async def test_its_library_is_tried_by_an_embedding(home: Path) -> None:
     async def tried(**changed: Any) -> str:
-        options = {"deployment": "embedded", "llm_url": server.url, "key": "MODEL_KEY", "embedder_dims": 3, **changed}
-        return await Plugins(home).made("mem0", options, {"MODEL_KEY": KEY, "WRONG_KEY": "another"}).probe()
+        options = {
+            "deployment": "embedded",
+            "llm_url": server.url,
+            "key": "MODEL_KEY",
+            "embedder_dims": 3,
+            **changed,
+        }
+        return (
+            await Plugins(home)
+            .create_provider("mem0", options, {"MODEL_KEY": KEY, "WRONG_KEY": "another"})
+            .probe()
+        )
 
     async with running(server := _Embeddings()):
         assert "its library in this process" in await tried()
@@ -76,14 +88,16 @@ async def test_its_library_is_closed_after_what_it_still_writes(home: Path) -> N
 
     def made() -> RemoteService:
         options = {"deployment": "embedded", "llm_url": url, "embedder_dims": DIMENSIONS}
-        provider = Plugins(home).made("mem0", options, {})
+        provider = Plugins(home).create_provider("mem0", options, {})
         assert isinstance(provider, RemoteService)
         return provider
 
     with models(slowly) as url:
         provider, space = made(), "mneme-person-1"
         await provider.initialize(home)
-        told = Told(key="told", kind="turn", lines=[("user", SAID)], at=datetime(2026, 5, 3, tzinfo=UTC))
+        told = SyncItem(
+            key="told", kind="turn", lines=[("user", SAID)], at=datetime(2026, 5, 3, tzinfo=UTC)
+        )
         keeping = asyncio.create_task(provider.keep(space, told))
         await asyncio.to_thread(is_asked.wait)
         keeping.cancel()
@@ -135,8 +149,10 @@ async def test_the_vendors_client_and_ours_ask_the_same(
             (number,) = double.memories
             tools = {tool.name: tool for tool in await one.memory.tools()}
             context = await one.context(ANA)
-            await tools["mem0_update"].run({"memory_id": number, "text": "My sister Ines lives in Faro."}, context)
-            rows = await one.conversations.history(await one.session(), frozenset({ANA}))
+            await tools["mem0_update"].run(
+                {"memory_id": number, "text": "My sister Ines lives in Faro."}, context
+            )
+            rows = await one.conversations.load_history(await one.session(), frozenset({ANA}))
             erased = "UPDATE messages SET kind = 'command', text = '' WHERE id = :id"
             for row in rows:
                 await one.database.execute(erased, {"id": row.id})

@@ -1,4 +1,5 @@
-"""A talk with each real engine: killed between two turns, and with all that it is to be told still waiting."""
+"""A talk with each real engine: killed between two turns, and with all that it is to be told still
+waiting."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from core.errors import DeliveryError
-from core.memory.service import RemoteService, Told
-from core.types import LOCAL
+from core.memory.service import RemoteService, SyncItem
+from core.types import LOCAL_SCOPE
 from tests.end_to_end.test_provider_restart import chatting, say
 from tests.fixtures.command_line import good
 from tests.fixtures.provider_harness import harness
@@ -23,7 +24,11 @@ SAID = ["The boat is called Molly.", "The dog is called Rex.", "The cat is calle
 async def test_a_talk_of_three_turns_with_a_kill_between_is_known_to_it_once(
     subject: EngineSubject, home: Path
 ) -> None:
-    name, options, variables = subject.service.name, subject.options, {**subject.variables, "PYTHONFAULTHANDLER": "1"}
+    name, options, variables = (
+        subject.service.name,
+        subject.options,
+        {**subject.variables, "PYTHONFAULTHANDLER": "1"},
+    )
     written = {key: json.dumps(value).strip('"') for key, value in options.items()}
     given = [part for key, value in written.items() for part in ("--set", f"{key}={value}")]
     said = await asyncio.to_thread(good, home, "memory", "setup", name, *given, **variables)
@@ -42,7 +47,7 @@ async def test_a_talk_of_three_turns_with_a_kill_between_is_known_to_it_once(
         await _left(process)
     async with harness(home, [subject.made(home)], 20) as one:
         for line in SAID:
-            assert sum(line in known for known in await one.recalled(line, LOCAL)) == 1
+            assert sum(line in known for known in await one.recalled(line, LOCAL_SCOPE)) == 1
             assert await one.recalled(line) == []
 
 
@@ -53,7 +58,7 @@ async def test_what_waited_at_a_crash_is_told_by_the_next_once(
     assert isinstance(provider, RemoteService)
     keep = provider.keep
 
-    async def lost(space: str, told: Told) -> Sequence[str]:
+    async def lost(space: str, told: SyncItem) -> Sequence[str]:
         await keep(space, told)
         raise DeliveryError("the process ends before it knows")
 

@@ -1,4 +1,5 @@
-"""A wrong key, and a server that is not there: what each real engine makes of them is one sentence to its owner."""
+"""A wrong key, and a server that is not there: what each real engine makes of them is one sentence
+to its owner."""
 
 from __future__ import annotations
 
@@ -27,18 +28,26 @@ async def test_what_is_wrong_is_a_sentence_in_the_set_up_and_beside_the_turns(
         options = {**options, "url": f"http://127.0.0.1:{free_port()}"}
         why = f"{name} cannot be reached (ConnectError): does it run, and is its url right?"
     written = {key: json.dumps(value) for key, value in options.items()}
-    given = [part for key, value in written.items() for part in ("--set", f"{key}={value.strip(chr(34))}")]
+    given = [
+        part
+        for key, value in written.items()
+        for part in ("--set", f"{key}={value.strip(chr(34))}")
+    ]
     said = await asyncio.to_thread(good, home, "memory", "setup", name, *given, **variables)
     assert said.startswith(f"It does not answer as it should: {why}\n")
     assert "Found" not in said
     checked = await asyncio.to_thread(mneme, home, "check", "--json", **variables)
     (found,) = [one for one in json.loads(checked.stdout) if one["subject"] == f"memory {name}"]
     assert (found["state"], found["text"]) == ("wrong", why if why.endswith("?") else f"{why}.")
-    table = "\n".join([f"[memory.providers.{name}]", *(f"{key} = {value}" for key, value in written.items())])
+    table = "\n".join(
+        [f"[memory.providers.{name}]", *(f"{key} = {value}" for key, value in written.items())]
+    )
     async with open_gateway(home, ScriptedModel(), f"{table}\n", variables=variables) as made:
         for _ in range(3):
             assert (await made.say("Where does my sister Ines live?")).answer is not None
         status = (await made.say("/status")).text.replace("\\", "")
         assert f"{name} out of order, tried again now and then: {why}" in status
         told = [text for where, text in await notices(made) if where == "telegram:42"]
-        assert told == [f"My memory “{name}” is out of order ({why}). I go on without it and try it again."]
+        assert told == [
+            f"The memory service “{name}” isn't working ({why}). I go on without it and keep trying."
+        ]

@@ -1,9 +1,10 @@
-"""Run by the interpreter of an environment that has a vendor's client: does by that client what our provider has asked.
+"""Run by the interpreter of an environment that has a vendor's client: does by that client what our
+provider has asked.
 
-Arguments: which client, and the address of a double. It reads requests of ours, a list of method, path, parameters and
-body, and makes of each the call that a user of the client would write, with the same values. It writes, for each, what
-the client made of the answer; a request that has no call of the client is an error.
-"""
+Arguments: which client, and the address of a double. It reads requests of ours, a list of method,
+path, parameters and body, and makes of each the call that a user of the client would write, with
+the same values. It writes, for each, what the client made of the answer; a request that has no call
+of the client is an error."""
 
 from __future__ import annotations
 
@@ -23,7 +24,10 @@ def honcho(url: str, key: str) -> Calls:
     """A peer and a session are named without a request."""
     library = import_module("honcho")
     client = library.Honcho(api_key=key, base_url=url, workspace_id="mneme", max_retries=0)
-    peer_config, message = import_module("honcho.api_types").SessionPeerConfig, library.MessageCreateParams
+    peer_config, message = (
+        import_module("honcho.api_types").SessionPeerConfig,
+        library.MessageCreateParams,
+    )
 
     def peer(name: str) -> Any:
         return import_module("honcho.peer").Peer(name, client)
@@ -50,16 +54,22 @@ def honcho(url: str, key: str) -> Calls:
         f"POST {root}/peers/(.+)/chat": lambda name, query, body: peer(name).chat(
             body["query"], reasoning_level=body["reasoning_level"]
         ),
-        f"POST {root}/peers/(.+)/sessions": lambda name, query, body: peer(name).sessions(**paged(query, body)).items,
+        f"POST {root}/peers/(.+)/sessions": lambda name, query, body: (
+            peer(name).sessions(**paged(query, body)).items
+        ),
         f"GET {root}/peers/(.+)/card": lambda name, query, body: peer(name).get_card(),
-        f"PUT {root}/peers/(.+)/card": lambda name, query, body: peer(name).set_card(body["peer_card"]),
+        f"PUT {root}/peers/(.+)/card": lambda name, query, body: peer(name).set_card(
+            body["peer_card"]
+        ),
         f"GET {root}/peers/(.+)/context": lambda name, query, body: peer(name).context(**query),
         f"POST {root}/sessions": lambda query, body: client.session(
             body["id"],
             metadata=body["metadata"],
             peers=[(name, peer_config(**config)) for name, config in body["peers"].items()],
         ),
-        f"POST {root}/sessions/list": lambda query, body: client.sessions(**paged(query, body)).items,
+        f"POST {root}/sessions/list": lambda query, body: (
+            client.sessions(**paged(query, body)).items
+        ),
         f"DELETE {root}/sessions/([^/]+)": lambda name, query, body: session(name).delete(),
         f"POST {root}/sessions/(.+)/messages": lambda name, query, body: session(name).add_messages(
             [message(**one) for one in body["messages"]]
@@ -74,7 +84,9 @@ def honcho(url: str, key: str) -> Calls:
         f"POST {root}/conclusions/query": lambda query, body: conclusions_of(body["filters"]).query(
             body["query"], body["top_k"]
         ),
-        f"DELETE {root}/conclusions/(.+)": lambda number, query, body: peer("any").conclusions.delete(number),
+        f"DELETE {root}/conclusions/(.+)": lambda number, query, body: peer(
+            "any"
+        ).conclusions.delete(number),
     }
 
 
@@ -83,11 +95,17 @@ def supermemory(url: str, key: str) -> Calls:
     return {
         "GET /ns": lambda query, body: client.namespaces.list(limit=int(query["limit"])),
         "POST /ns/(.+)/document": lambda space, query, body: client.add(space, **snake(body)),
-        "GET /ns/(.+)/document/(.+)": lambda space, number, query, body: client.documents.get(space, number),
-        "DELETE /ns/(.+)/document": lambda space, query, body: client.documents.delete(space, ids=body["ids"]),
+        "GET /ns/(.+)/document/(.+)": lambda space, number, query, body: client.documents.get(
+            space, number
+        ),
+        "DELETE /ns/(.+)/document": lambda space, query, body: client.documents.delete(
+            space, ids=body["ids"]
+        ),
         "POST /ns/(.+)/search": lambda space, query, body: client.search(space, **snake(body)),
         "POST /ns/(.+)/profile": lambda space, query, body: client.profile(space),
-        "DELETE /ns/(.+)/memories": lambda space, query, body: client.memories.forget(space, ids=body["ids"]),
+        "DELETE /ns/(.+)/memories": lambda space, query, body: client.memories.forget(
+            space, ids=body["ids"]
+        ),
     }
 
 
@@ -105,7 +123,8 @@ def supermemory_v4(url: str, key: str) -> Calls:
 
 
 def shown(value: Any) -> Any:
-    """As it can be printed. A client takes an answer that lacks something; here that is an error."""
+    """As it can be printed. A client takes an answer that lacks something; here that is an
+    error."""
     if isinstance(value, list | tuple):
         return [shown(one) for one in value]
     fields = getattr(type(value), "model_fields", {})
@@ -137,7 +156,9 @@ def replayed(calls: Calls, asked: Asked) -> Any:
 
 
 def main() -> None:
-    calls = {"honcho": honcho, "supermemory": supermemory, "supermemory-v4": supermemory_v4}[sys.argv[1]]
+    calls = {"honcho": honcho, "supermemory": supermemory, "supermemory-v4": supermemory_v4}[
+        sys.argv[1]
+    ]
     made = calls(sys.argv[2], os.environ["SERVICE_KEY"])
     said = [replayed(made, tuple(one)) for one in json.load(sys.stdin)]
     sys.stdout.write(json.dumps(said))

@@ -1,9 +1,9 @@
-"""Whether the doubles of services of which there is no engine here speak as the vendors do, and we as their clients.
+"""Whether the doubles of services of which there is no engine here speak as the vendors do, and we
+as their clients.
 
-A provider does all that it can over its double. Then the vendor's own client, in an environment that
-`tests/services/setup.sh` has made, is called with the same values over a fresh double: it must send what we have sent,
-understand the answers, and leave behind what we have left behind.
-"""
+A provider does all that it can over its double. Then the vendor's own client, in an environment
+that `tests/services/setup.sh` has made, is called with the same values over a fresh double: it must
+send what we have sent, understand the answers, and leave behind what we have left behind."""
 
 from __future__ import annotations
 
@@ -53,10 +53,15 @@ async def lives(one: ProviderHarness, double: Double) -> None:
     await one.later(seconds=2)
     await one.carried(4)
     assert "Porto" in "\n".join(await one.recalled(ASKED))
-    for before, after in ((None, "Ana likes green tea."), ("Ana likes green tea.", "Ana likes bitter mate.")):
+    for before, after in (
+        (None, "Ana likes green tea."),
+        ("Ana likes green tea.", "Ana likes bitter mate."),
+    ):
         action = "add" if before is None else "replace"
         at = one.clock.now()
-        await one.notes.log(NoteChange(scope=ANA, target="user", action=action, before=before, after=after, at=at))
+        await one.notes.log_changes(
+            NoteChange(scope=ANA, target="user", action=action, before=before, after=after, at=at)
+        )
         await one.memory.on_memory_write()
         await one.carried(len(one.ends) + 1)
     await uses_tools(one)
@@ -67,7 +72,7 @@ async def lives(one: ProviderHarness, double: Double) -> None:
     # What it is not known to have.
     unknown = Entry(key="0" * 32, space=external.provider.space(ANA))
     assert not await external._run(partial(external.provider.holds, unknown))
-    rows = await one.conversations.history(await one.session(), frozenset({ANA}))
+    rows = await one.conversations.load_history(await one.session(), frozenset({ANA}))
     gone = [row.id for row in rows if row.text == SAID]
     for number in gone:
         erased = "UPDATE messages SET kind = 'command', text = '' WHERE id = :id"
@@ -97,35 +102,60 @@ async def uses_tools(one: ProviderHarness) -> None:
         await tools["honcho_conclude"].run({"delete_id": await found("honcho_search")}, context)
     else:
         await tools["supermemory_store"].run({"content": BEES}, context)
-        assert BEES in await tools["supermemory_profile"].run({}, context) or await found("supermemory_search")
-        await tools["supermemory_forget"].run({"memory_id": await found("supermemory_search")}, context)
+        assert BEES in await tools["supermemory_profile"].run({}, context) or await found(
+            "supermemory_search"
+        )
+        await tools["supermemory_forget"].run(
+            {"memory_id": await found("supermemory_search")}, context
+        )
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-async def test_the_vendors_client_sends_what_we_send_and_understands_the_double(client: str, home: Path) -> None:
+async def test_the_vendors_client_sends_what_we_send_and_understands_the_double(
+    client: str, home: Path
+) -> None:
     if why := installed(client, "bin/python"):
         pytest.skip(f"{client} is not here: {why}")
     service = SERVICES[CLIENTS[client]]
-    async with running(service.double()) as ours, harness(home, [service.made(home, ours)]) as one, one.working():
+    async with (
+        running(service.double()) as ours,
+        harness(home, [service.made(home, ours)]) as one,
+        one.working(),
+    ):
         await lives(one, ours)
     asked = [one for one in ours.calls if one[1] not in NOT_OF_A_CLIENT]
     async with running(service.double()) as theirs:
         said = await replayed(client, theirs.url, asked)
-    assert [one for one in map(plain, asked) if one not in [plain(sent) for sent in theirs.calls]] == []
+    assert [
+        one for one in map(plain, asked) if one not in [plain(sent) for sent in theirs.calls]
+    ] == []
     assert [*theirs.texts()] == [*ours.texts()]
-    assert any("Porto" in text for text in found_by(asked, said)), "it has read what the double has found"
+    assert any("Porto" in text for text in found_by(asked, said)), (
+        "it has read what the double has found"
+    )
     assert not any("Porto" in text for text in theirs.texts())
 
 
 def found_by(asked: Sequence[Call], said: Sequence[Any]) -> list[str]:
-    return [json.dumps(one) for call, one in zip(asked, said, strict=True) if call[1].endswith("/search")]
+    return [
+        json.dumps(one)
+        for call, one in zip(asked, said, strict=True)
+        if call[1].endswith("/search")
+    ]
 
 
 async def replayed(client: str, url: str, asked: Sequence[Call]) -> list[Any]:
     """What the vendor's client made of each answer."""
     given = [(method, path, query, json.loads(body or "{}")) for method, path, query, body in asked]
-    command = [str(ROOT / client / "bin" / "python"), str(Path(__file__).with_name("replay.py")), client, url]
-    process = await asyncio.create_subprocess_exec(*command, stdin=-1, stdout=-1, stderr=-1, env={"SERVICE_KEY": KEY})
+    command = [
+        str(ROOT / client / "bin" / "python"),
+        str(Path(__file__).with_name("replay.py")),
+        client,
+        url,
+    ]
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=-1, stdout=-1, stderr=-1, env={"SERVICE_KEY": KEY}
+    )
     said, wrong = await process.communicate(json.dumps(given).encode())
     assert process.returncode == 0, wrong.decode()[-2_000:]
     return list(json.loads(said))

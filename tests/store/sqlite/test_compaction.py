@@ -1,4 +1,5 @@
-"""Deleted bytes go from free pages, from the indexes and from the log, in small steps that others can write between."""
+"""Deleted bytes go from free pages, from the indexes and from the log, in small steps that others
+can write between."""
 
 from __future__ import annotations
 
@@ -9,8 +10,13 @@ from pathlib import Path
 import pytest
 
 from core.store.sqlite import database as database_module
+from core.store.sqlite.compaction import (
+    compact,
+    compact_step,
+    request_checkpoint,
+    request_compaction,
+)
 from core.store.sqlite.database import Database
-from core.store.sqlite.indexing import compact, compact_step, want_checkpoint, want_compaction
 from core.store.sqlite.schema import MIGRATIONS
 from tests.fixtures.forgetting import left_of
 from tests.fixtures.stored_history import StoredHistory
@@ -34,7 +40,7 @@ async def test_freed_pages_hold_nothing(database: Database) -> None:
     assert left_of("Zanzibar", database.path) == ["state.db"]
     await stored.execute("DELETE FROM messages")
     assert await database.read(free_pages) > 180
-    await database.write(want_checkpoint)
+    await database.write(request_checkpoint)
     assert await compact(database, 60.0)
     assert left_of("Zanzibar", database.path) == []
     assert await stored.execute("PRAGMA integrity_check") == [("ok",)]
@@ -45,11 +51,15 @@ async def test_pages_freed_by_an_older_version_are_overwritten_once(tmp_path: Pa
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(database_module, "MIGRATIONS", MIGRATIONS[:2])
         async with Database.open(path) as database:
-            await database.execute("INSERT INTO state_meta (key, value) VALUES ('erasure_compaction', 'emptying')")
+            await database.execute(
+                "INSERT INTO state_meta (key, value) VALUES ('erasure_compaction', 'emptying')"
+            )
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA secure_delete = OFF")
         connection.execute("CREATE TABLE gone (text TEXT)")
-        connection.executemany("INSERT INTO gone VALUES (:text)", [{"text": "Zanzibar " * 8_000}] * 4)
+        connection.executemany(
+            "INSERT INTO gone VALUES (:text)", [{"text": "Zanzibar " * 8_000}] * 4
+        )
         connection.execute("DROP TABLE gone")
         connection.commit()
     assert left_of("Zanzibar", path) == ["state.db"]
@@ -65,8 +75,8 @@ async def test_it_is_cut_into_steps_and_goes_on_in_another_process(database: Dat
         await stored.session([f"Zanzibar {number}", "yes"])
     await stored.execute("UPDATE messages SET text = 'gone' WHERE role = 'user'")
     assert left_of("zanzibar", database.path)
-    await database.write(want_compaction)
-    await database.write(want_checkpoint)
+    await database.write(request_compaction)
+    await database.write(request_checkpoint)
     assert await compact_step(database)
     assert not await compact(database, 0.0), "there was no time for it"
     await stored.session(["somebody writes between two steps", "yes"])

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import StoreError
-from core.store.rows import Connection, meta, set_meta
+from core.store.rows import Connection, get_meta, set_meta
 from core.store.sqlite.database import LOG_FULL_BYTES, SHORT_WRITES, Database
 from core.store.sqlite.schema import MIGRATIONS
 
@@ -30,8 +30,10 @@ async def test_what_was_written_is_there_after_opening_again(tmp_path: Path) -> 
         async with Database.open(tmp_path / "state.db") as database:
             await database.write(lambda connection: set_meta(connection, "a", "1"))
     async with Database.open(tmp_path / "state.db") as database:
-        assert await database.read(lambda connection: meta(connection, "a")) == "1"
-        version = await database.read(lambda connection: connection.execute("PRAGMA user_version").fetchone()[0])
+        assert await database.read(lambda connection: get_meta(connection, "a")) == "1"
+        version = await database.read(
+            lambda connection: connection.execute("PRAGMA user_version").fetchone()[0]
+        )
     assert version == len(MIGRATIONS)
 
 
@@ -42,7 +44,7 @@ async def test_a_checkpoint_leaves_no_log_behind(tmp_path: Path) -> None:
         assert log.stat().st_size > 0
         assert await database.checkpoint()
         assert log.stat().st_size == 0
-        assert await database.read(lambda connection: meta(connection, "a")) == "1"
+        assert await database.read(lambda connection: get_meta(connection, "a")) == "1"
 
 
 async def test_a_newer_file_is_refused_with_a_sentence(tmp_path: Path) -> None:
@@ -66,7 +68,9 @@ async def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Pa
     assert path.read_bytes() == b"Dear diary, " * 1000
     workers = [thread for thread in threading.enumerate() if "_connection_worker" in thread.name]
     for worker in workers:
-        worker.join(timeout=5)  # what closes a connection hears of it a moment before its thread has ended
+        worker.join(
+            timeout=5
+        )  # what closes a connection hears of it a moment before its thread has ended
     assert not any(worker.is_alive() for worker in workers)
 
 
@@ -101,7 +105,7 @@ async def test_a_full_disk_is_told_and_the_store_goes_on(database: Database) -> 
     with pytest.raises(StoreError, match=r"disk that holds .* is full"):
         await database.write(lambda connection: set_meta(connection, "big", "x" * 1_000_000))
     await database.write(pages(1_000_000))  # type: ignore[arg-type]
-    assert await database.read(lambda connection: meta(connection, "big")) is None
+    assert await database.read(lambda connection: get_meta(connection, "big")) is None
     await database.write(lambda connection: set_meta(connection, "big", "x" * 1_000_000))
 
 
@@ -117,7 +121,7 @@ async def test_an_exception_rolls_back_and_is_raised(database: Database) -> None
 
     with pytest.raises(LookupError):
         await database.write(work)
-    assert await database.read(lambda connection: meta(connection, "a")) is None
+    assert await database.read(lambda connection: get_meta(connection, "a")) is None
     await database.write(lambda connection: set_meta(connection, "a", "2"))
 
 
@@ -139,7 +143,9 @@ async def test_a_cancelled_caller_leaves_a_whole_transaction_or_none(database: D
     with pytest.raises(asyncio.CancelledError):
         await writing
     await waiting
-    found = await database.read(lambda connection: [meta(connection, key) for key in ("a", "b", "c")])
+    found = await database.read(
+        lambda connection: [get_meta(connection, key) for key in ("a", "b", "c")]
+    )
     assert found in (["1", "1", "1"], [None, None, "1"])
 
 
@@ -147,10 +153,10 @@ async def test_a_reader_sees_one_moment_while_another_writes(database: Database)
     begun, go_on = threading.Event(), threading.Event()
 
     def look(connection: sqlite3.Connection) -> list[str | None]:
-        before = meta(connection, "a")
+        before = get_meta(connection, "a")
         begun.set()
         assert go_on.wait(10)
-        return [before, meta(connection, "a")]
+        return [before, get_meta(connection, "a")]
 
     reading = asyncio.create_task(database.read(look))
     assert await asyncio.to_thread(begun.wait, 10)
@@ -162,12 +168,12 @@ async def test_a_reader_sees_one_moment_while_another_writes(database: Database)
 async def test_a_glance_sees_what_was_written(database: Database) -> None:
     for value in ("1", "2"):
         await database.write(lambda connection, value=value: set_meta(connection, "a", value))  # type: ignore[misc]
-        assert await database.glance(lambda connection: meta(connection, "a")) == value
+        assert await database.read_inline(lambda connection: get_meta(connection, "a")) == value
     with pytest.raises(StoreError, match="is read-only"):
-        await database.glance(lambda connection: set_meta(connection, "a", "3"))
+        await database.read_inline(lambda connection: set_meta(connection, "a", "3"))
     with pytest.raises(ZeroDivisionError):
-        await database.glance(lambda connection: 1 / 0)
-    assert await database.glance(lambda connection: meta(connection, "a")) == "2"
+        await database.read_inline(lambda connection: 1 / 0)
+    assert await database.read_inline(lambda connection: get_meta(connection, "a")) == "2"
 
 
 async def test_a_glance_that_takes_long_is_left_to_a_reader(database: Database) -> None:
@@ -175,24 +181,26 @@ async def test_a_glance_that_takes_long_is_left_to_a_reader(database: Database) 
 
     def count(connection: sqlite3.Connection) -> int:
         threads.append(threading.current_thread())
-        numbers = (
-            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000000) SELECT COUNT(*) FROM n"
-        )
+        numbers = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000000) SELECT COUNT(*) FROM n"
         return int(connection.execute(numbers).fetchone()[0])
 
-    assert await database.glance(count) == 1_000_000
+    assert await database.read_inline(count) == 1_000_000
     assert len(threads) == 2
     assert threads[0] is threading.main_thread()
     assert threads[1] is not threads[0]
 
 
-@pytest.mark.parametrize("way", ["glance", "read", "write"])
-async def test_what_failed_in_the_middle_of_a_look_keeps_no_later_one_in_the_past(database: Database, way: str) -> None:
+@pytest.mark.parametrize("way", ["read_inline", "read", "write"])
+async def test_what_failed_in_the_middle_of_a_look_keeps_no_later_one_in_the_past(
+    database: Database, way: str
+) -> None:
     def stored(value: str) -> list[str]:
         return [f"{key}{value}" for key in "ab"]
 
     def work(connection: Connection) -> None:
-        rows = iter(connection.execute("SELECT value FROM state_meta WHERE key IN ('a', 'b') ORDER BY key"))
+        rows = iter(
+            connection.execute("SELECT value FROM state_meta WHERE key IN ('a', 'b') ORDER BY key")
+        )
         assert next(rows)[0] == "a1"
         raise LookupError("while more rows wait")
 
@@ -202,12 +210,15 @@ async def test_what_failed_in_the_middle_of_a_look_keeps_no_later_one_in_the_pas
 
     async with Database.open(database.path) as other:
         await other.write(lambda connection: put(connection, "1"))
-        # Whoever handles an error keeps what it came from, with the rows that were being read there.
+        # Whoever handles an error keeps what it came from, with the rows that were being read
+        # there.
         with pytest.raises(LookupError) as kept:
             await getattr(database, way)(work)
         await other.write(lambda connection: put(connection, "2"))
-        for look in (database.glance, database.read, database.write):
-            assert await look(lambda connection: [meta(connection, key) for key in "ab"]) == stored("2")
+        for look in (database.read_inline, database.read, database.write):
+            assert await look(
+                lambda connection: [get_meta(connection, key) for key in "ab"]
+            ) == stored("2")
         assert await other.checkpoint(0)
     assert kept.value.args
 
@@ -219,18 +230,18 @@ async def test_a_change_by_another_process_is_noticed(database: Database) -> Non
     async with Database.open(database.path) as other:
         await other.write(lambda connection: set_meta(connection, "a", "2"))
     assert await database.data_version() != before
-    assert await database.read(lambda connection: meta(connection, "a")) == "2"
+    assert await database.read(lambda connection: get_meta(connection, "a")) == "2"
 
 
 async def test_two_processes_write_in_turn(database: Database) -> None:
     def work(connection: sqlite3.Connection) -> None:
-        set_meta(connection, "count", str(int(meta(connection, "count") or "0") + 1))
+        set_meta(connection, "count", str(int(get_meta(connection, "count") or "0") + 1))
 
     async with Database.open(database.path) as other, asyncio.TaskGroup() as group:
         for _ in range(20):
             group.create_task(database.write(work))
             group.create_task(other.write(work))
-    assert await database.read(lambda connection: meta(connection, "count")) == "40"
+    assert await database.read(lambda connection: get_meta(connection, "count")) == "40"
 
 
 async def test_a_new_file_that_another_process_is_making_is_waited_for(tmp_path: Path) -> None:
@@ -249,7 +260,8 @@ async def test_a_new_file_that_another_process_is_making_is_waited_for(tmp_path:
 
 
 async def quickened(database: Database) -> None:
-    """Short writes, until all but the one in so many are done where they are asked for: here the disk is memory."""
+    """Short writes, until all but the one in so many are done where they are asked for: here the
+    disk is memory."""
     for _ in range(100):
         threads = [await database.write(written_in, is_short=True) for _ in range(SHORT_WRITES)]
         if threads.count(threading.get_ident()) == SHORT_WRITES - 1:
@@ -259,7 +271,7 @@ async def quickened(database: Database) -> None:
 
 def written_in(connection: Connection) -> int:
     """Counts one more; the thread in which it does."""
-    set_meta(connection, "n", str(int(meta(connection, "n") or 0) + 1))
+    set_meta(connection, "n", str(int(get_meta(connection, "n") or 0) + 1))
     return threading.get_ident()
 
 
@@ -267,15 +279,18 @@ async def test_a_short_write_is_done_in_the_callers_thread(tmp_path: Path) -> No
     async with Database.open(tmp_path / "state.db") as database:
         await quickened(database)
         # A look has an end; what is written later has not.
-        await database.glance(lambda connection: meta(connection, "n"))
+        await database.read_inline(lambda connection: get_meta(connection, "n"))
         count = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) SELECT MAX(i) FROM n"
         found = await database.write(
-            lambda connection: (threading.get_ident(), connection.execute(count).fetchone()[0]), is_short=True
+            lambda connection: (threading.get_ident(), connection.execute(count).fetchone()[0]),
+            is_short=True,
         )
         assert found == (threading.get_ident(), 200_000)
 
 
-async def test_a_short_write_waits_for_another_process_beside_the_event_loop(tmp_path: Path) -> None:
+async def test_a_short_write_waits_for_another_process_beside_the_event_loop(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "state.db"
     async with Database.open(path) as database:
         await quickened(database)
@@ -288,12 +303,12 @@ async def test_a_short_write_waits_for_another_process_beside_the_event_loop(tmp
             set_meta(connection, "a", "1")
 
         writing = asyncio.create_task(database.write(work, is_short=True))
-        assert await database.read(lambda connection: meta(connection, "a")) is None
+        assert await database.read(lambda connection: get_meta(connection, "a")) is None
         assert not writing.done()
         other.execute("COMMIT")
         other.close()
         await writing
-        assert await database.read(lambda connection: meta(connection, "a")) == "1"
+        assert await database.read(lambda connection: get_meta(connection, "a")) == "1"
         assert len(tries) == 1
         assert tries != [threading.get_ident()]
 
@@ -301,7 +316,7 @@ async def test_a_short_write_waits_for_another_process_beside_the_event_loop(tmp
 async def test_a_short_write_waits_for_a_longer_one(tmp_path: Path) -> None:
     async with Database.open(tmp_path / "state.db") as database:
         await quickened(database)
-        before = await database.write(lambda connection: int(meta(connection, "n") or 0))
+        before = await database.write(lambda connection: int(get_meta(connection, "n") or 0))
         began, may_end = threading.Event(), threading.Event()
 
         def long(connection: Connection) -> int:
@@ -315,10 +330,12 @@ async def test_a_short_write_waits_for_a_longer_one(tmp_path: Path) -> None:
         await asyncio.sleep(0)
         may_end.set()
         assert threading.get_ident() not in [await writing, *[await other for other in others]]
-        assert await database.read(lambda connection: meta(connection, "n")) == str(before + 6)
+        assert await database.read(lambda connection: get_meta(connection, "n")) == str(before + 6)
 
 
-async def test_short_writes_leave_the_log_to_the_thread_and_it_does_not_grow(tmp_path: Path) -> None:
+async def test_short_writes_leave_the_log_to_the_thread_and_it_does_not_grow(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "state.db"
     async with Database.open(path) as database:
         await quickened(database)
@@ -340,6 +357,6 @@ async def test_a_short_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
         with pytest.raises(StoreError, match="nowhere"):
             await database.write(work, is_short=True)
-        assert await database.read(lambda connection: meta(connection, "a")) is None
+        assert await database.read(lambda connection: get_meta(connection, "a")) is None
         await database.write(lambda connection: set_meta(connection, "a", "2"))
-        assert await database.glance(lambda connection: meta(connection, "a")) == "2"
+        assert await database.read_inline(lambda connection: get_meta(connection, "a")) == "2"

@@ -15,26 +15,34 @@ from typing import Any
 import pytest
 
 from core.errors import StoreError
-from core.search.ranking import leading_terms
 from core.search.recall import Recall
-from core.store.facts import Fact, Facts
+from core.search.term_weights import choose_chunk_terms
+from core.store.fact_rows import Fact
+from core.store.facts import Facts
+from core.store.messages import append_message
 from core.store.query import SearchQuery
 from core.store.rows import set_meta
-from core.store.sessions import Conversations, append
-from core.store.sqlite import indexing, text_index
+from core.store.sessions import Conversations
+from core.store.sqlite import indexing
 from core.store.sqlite.database import Database
-from core.store.sqlite.indexing import empty_indexes, indexed_at_once, mend, write_text
-from core.store.sqlite.schema import register, scoped
-from core.store.sqlite.text_index import VERSION_KEY, TextIndex
-from core.text.normalize import SCOPE
+from core.store.sqlite.fact_index import repair_fact_index
+from core.store.sqlite.indexing import (
+    defer_indexing,
+    reset_indexes,
+    write_indexed_text,
+)
+from core.store.sqlite.schema import VERSION_KEY, is_stale, register_functions, scoped_term
+from core.store.sqlite.text_index import TextIndex
+from core.text.normalize import SCOPE_MARKER
 from core.text.terms import names_in
 from core.types import Message, Scope
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA as SENDER
 from tests.fixtures.samples import CHAT, NOON, message, opened
+from tests.fixtures.search_queries import search_query, with_fields
 from tests.fixtures.stored_history import ANA, BEN, StoredHistory
 
-ASK = SearchQuery(scopes=frozenset({ANA}), text="What did we decide about the ferry?", messages=20)
+ASK = search_query(scopes=frozenset({ANA}), text="What did we decide about the ferry?", messages=20)
 
 
 @pytest.fixture
@@ -48,7 +56,7 @@ def recall(database: Database, clock: SteadyClock) -> Recall:
 
 
 async def _all_taken_in(recall: Recall, database: Database) -> None:
-    while await database.write(indexing.advance):
+    while await database.write(indexing.index_pending):
         pass
     while await recall.tend():
         pass
@@ -59,7 +67,9 @@ async def _sizes(stored: StoredHistory) -> list[object]:
     return [row[0] for row in rows]
 
 
-async def test_chunks_grow_and_are_sealed(stored: StoredHistory, recall: Recall, database: Database) -> None:
+async def test_chunks_grow_and_are_sealed(
+    stored: StoredHistory, recall: Recall, database: Database
+) -> None:
     session = (await stored.session([f"line {n}" for n in range(10)]))[0]
     await _all_taken_in(recall, database)
     assert await _sizes(stored) == [10]
@@ -79,13 +89,15 @@ async def test_chunks_do_not_depend_on_the_step(
     stored: StoredHistory, recall: Recall, database: Database, step: int
 ) -> None:
     await stored.session([f"line {n}" for n in range(37)])
-    while await database.write(lambda connection: indexing.advance(connection, step)):
+    while await database.write(lambda connection: indexing.index_pending(connection, step)):
         pass
     assert await _sizes(stored) == [8, 8, 8, 13]
     assert await recall.verify() == []
 
 
-async def test_what_is_in_no_chunk_yet_is_found_too(stored: StoredHistory, recall: Recall, database: Database) -> None:
+async def test_what_is_in_no_chunk_yet_is_found_too(
+    stored: StoredHistory, recall: Recall, database: Database
+) -> None:
     await stored.session(["nothing of the kind", "at all"])
     _, old = await stored.session(["We decided against the ferry last year"])
     await _all_taken_in(recall, database)
@@ -125,7 +137,11 @@ def test_the_terms_of_a_chunk_do_not_depend_on_the_seed_of_hashes() -> None:
     )
     made = {
         subprocess.run(
-            [sys.executable, "-c", program], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+            [sys.executable, "-c", program],
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
         for seed in ("1", "2", "3")
     }
@@ -147,12 +163,18 @@ async def test_an_index_of_the_version_before_is_healthy_after_upkeep(
     assert len((await recall.recall(ASK)).messages) >= 1
 
 
-async def test_erased_words_leave_the_index(stored: StoredHistory, recall: Recall, database: Database) -> None:
+async def test_erased_words_leave_the_index(
+    stored: StoredHistory, recall: Recall, database: Database
+) -> None:
     _, first = await stored.session(["the zanzibar password"])
     await _all_taken_in(recall, database)
-    assert await stored.execute("SELECT COUNT(*) FROM chunk_vocabulary WHERE term LIKE '%zanzibar'") == [(1,)]
+    assert await stored.execute(
+        "SELECT COUNT(*) FROM chunk_vocabulary WHERE term LIKE '%zanzibar'"
+    ) == [(1,)]
     await stored.execute("UPDATE messages SET text = '', kind = 'notice' WHERE id = :id", id=first)
-    assert await stored.execute("SELECT COUNT(*) FROM chunk_vocabulary WHERE term LIKE '%zanzibar'") == [(0,)]
+    assert await stored.execute(
+        "SELECT COUNT(*) FROM chunk_vocabulary WHERE term LIKE '%zanzibar'"
+    ) == [(0,)]
 
 
 async def test_nobody_is_answered_from_what_is_not_his(
@@ -173,14 +195,16 @@ async def test_nobody_is_answered_from_what_is_not_his(
 async def test_filters_and_the_models_window_hold_for_questions(
     stored: StoredHistory, recall: Recall, database: Database
 ) -> None:
-    session, user, assistant = await stored.session(["Shall we decide on the ferry", "The ferry it is"])
+    session, user, assistant = await stored.session(
+        ["Shall we decide on the ferry", "The ferry it is"]
+    )
     _, other = await stored.session(["ferry tickets"], platform="discord", title="Tickets")
     for _ in range(2):
-        found = await recall.recall(replace(ASK, roles=("assistant",)))
+        found = await recall.recall(with_fields(ASK, roles=("assistant",)))
         assert [hit.message_id for hit in found.messages] == [assistant]
-        found = await recall.recall(replace(ASK, platforms=("discord",)))
+        found = await recall.recall(with_fields(ASK, platforms=("discord",)))
         assert [hit.message_id for hit in found.messages] == [other]
-        found = await recall.recall(replace(ASK, title="ticket"))
+        found = await recall.recall(with_fields(ASK, title="ticket"))
         assert [hit.message_id for hit in found.messages] == [other]
         hidden = ((session, assistant, assistant),)
         found = await recall.recall(replace(ASK, hidden=hidden))
@@ -188,7 +212,9 @@ async def test_filters_and_the_models_window_hold_for_questions(
         await _all_taken_in(recall, database)
 
 
-async def test_a_rebuild_makes_the_same_index(stored: StoredHistory, recall: Recall, database: Database) -> None:
+async def test_a_rebuild_makes_the_same_index(
+    stored: StoredHistory, recall: Recall, database: Database
+) -> None:
     await stored.session(["We decided on the ferry", *(f"line {n}" for n in range(40))])
     await _all_taken_in(recall, database)
     before = await recall.recall(ASK)
@@ -199,7 +225,9 @@ async def test_a_rebuild_makes_the_same_index(stored: StoredHistory, recall: Rec
     assert await recall.verify() == []
 
 
-async def test_questions_in_chinese(stored: StoredHistory, recall: Recall, database: Database) -> None:
+async def test_questions_in_chinese(
+    stored: StoredHistory, recall: Recall, database: Database
+) -> None:
     await stored.session(["明天的会议取消了"])
     session, answer = await stored.session(["我们决定把数据库迁移到新的服务器"])
     for _ in range(2):
@@ -223,41 +251,67 @@ async def test_a_question_right_after_an_import_is_answered_from_all_of_it(
     assert (await recall.recall(ASK)).messages[0].message_id == answer
 
 
-async def test_an_owner_of_little_finds_the_same(stored: StoredHistory, recall: Recall, database: Database) -> None:
+async def test_an_owner_of_little_finds_the_same(
+    stored: StoredHistory, recall: Recall, database: Database
+) -> None:
     _, mine, also = await stored.session(["my ferry 数据库 缓存", "other words"], scope=ANA)
     for number in range(6):
         await stored.session([f"ferry {n} 数据库 缓存 {number}" for n in range(20)], scope=BEN)
     await _all_taken_in(recall, database)
-    for typed in ("ferry", "缓存", "数据库", "ferry 缓存", "ferry -words", "ferr*", "What about my ferry?"):
+    for typed in (
+        "ferry",
+        "缓存",
+        "数据库",
+        "ferry 缓存",
+        "ferry -words",
+        "ferr*",
+        "What about my ferry?",
+    ):
         found = await recall.recall(replace(ASK, text=typed))
         assert [hit.message_id for hit in found.messages][:1] == [mine]
         assert {hit.message_id for hit in found.messages} <= {mine, also}
-    assert (await recall.recall(replace(ASK, text=f"{SCOPE}2"))).sessions == ()
+    assert (await recall.recall(replace(ASK, text=f"{SCOPE_MARKER}2"))).sessions == ()
 
 
 async def test_of_much_the_newest_comes_first_and_nothing_is_lost(
     stored: StoredHistory, recall: Recall, database: Database
 ) -> None:
-    made = [(await stored.session([f"the ferry of day {n}", "ferry " * (9 - n)]))[0] for n in range(6)]
+    made = [
+        (await stored.session([f"the ferry of day {n}", "ferry " * (9 - n)]))[0] for n in range(6)
+    ]
     await _all_taken_in(recall, database)
-    expression = f'"{scoped(1, "ferri")}"'
+    expression = f'"{scoped_term(1, "ferri")}"'
 
     def ranked(found: int, query: SearchQuery) -> list[int]:
         with contextlib.closing(sqlite3.connect(database.path)) as connection:
-            register(connection)
-            return [root for _, root, *_ in TextIndex(connection, query).best_chunks(expression, found, most=2)]
+            register_functions(connection)
+            return [
+                root
+                for _, root, *_ in TextIndex(connection, query).best_chunks(
+                    expression, found, limit=2
+                )
+            ]
 
     assert ranked(2, ASK) == sorted(made)
     assert ranked(6, ASK) == [*made[-2:], *made[:-2]]
-    assert ranked(6, replace(ASK, session=made[1])) == [made[1]]
+    assert ranked(6, with_fields(ASK, session_id=made[1])) == [made[1]]
 
 
 def test_in_a_large_store_rare_terms_lead() -> None:
-    assert leading_terms({"ferri": 30, "ana": 900, "absent": 0}, 1_000) == (["absent", "ferri", "ana"], [])
-    assert leading_terms({"ana": 2_000, "ferri": 30, "kayak": 1_500}, 10_000) == (["ferri", "kayak"], ["ana"])
-    assert leading_terms({"ferri": 30, "ana": 6_000, "kayak": 7_000}, 90_000) == (["ferri"], ["ana"])
-    assert leading_terms({"ferri": 30, "ana": 9_000}, 10_000) == (["ferri"], [])
-    assert leading_terms({"ana": 9_000, "absent": 0}, 10_000) == (["absent", "ana"], [])
+    assert choose_chunk_terms({"ferri": 30, "ana": 900, "absent": 0}, 1_000) == (
+        ["absent", "ferri", "ana"],
+        [],
+    )
+    assert choose_chunk_terms({"ana": 2_000, "ferri": 30, "kayak": 1_500}, 10_000) == (
+        ["ferri", "kayak"],
+        ["ana"],
+    )
+    assert choose_chunk_terms({"ferri": 30, "ana": 6_000, "kayak": 7_000}, 90_000) == (
+        ["ferri"],
+        ["ana"],
+    )
+    assert choose_chunk_terms({"ferri": 30, "ana": 9_000}, 10_000) == (["ferri"], [])
+    assert choose_chunk_terms({"ana": 9_000, "absent": 0}, 10_000) == (["absent", "ana"], [])
 
 
 TEXTS = ("the ferry to 東京都 leaves", "Ana 👍", "Привет", "plain words", "修改youer服务端")
@@ -272,9 +326,9 @@ def _adding(session_id: int, **changes: Any) -> Callable[[sqlite3.Connection], N
     made: list[Message] = [message(session_id, text, **changes) for text in TEXTS]
 
     def work(connection: sqlite3.Connection) -> None:
-        with indexed_at_once(connection):
+        with defer_indexing(connection):
             for one in made:
-                append(connection, one)
+                append_message(connection, one)
 
     return work
 
@@ -284,8 +338,8 @@ async def test_at_once_is_as_by_triggers(database: Database, clock: SteadyClock)
     await database.write(_adding(session.id))
     await database.write(_adding(session.id, kind="command"))
     assert await database.read(_matching("ferry")) == [1, 2]
-    assert await database.write(indexing.wrong) == []
-    assert not await database.read(text_index.is_stale)
+    assert await database.write(indexing.find_index_damage) == []
+    assert not await database.read(is_stale)
 
 
 async def test_what_fails_changes_nothing(database: Database, clock: SteadyClock) -> None:
@@ -293,26 +347,28 @@ async def test_what_fails_changes_nothing(database: Database, clock: SteadyClock
 
     def work(connection: sqlite3.Connection) -> None:
         _adding(session.id)(connection)
-        with indexed_at_once(connection):
+        with defer_indexing(connection):
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         await database.write(work)
     assert await database.read(_matching("ferry")) == [1]
-    assert not await database.read(text_index.is_stale)
-    assert await database.write(indexing.wrong) == []
+    assert not await database.read(is_stale)
+    assert await database.write(indexing.find_index_damage) == []
 
 
-async def test_what_waits_for_a_rebuild_goes_on_waiting(database: Database, clock: SteadyClock) -> None:
+async def test_what_waits_for_a_rebuild_goes_on_waiting(
+    database: Database, clock: SteadyClock
+) -> None:
     session = await opened(Conversations(database, clock), "the ferry before")
-    await database.write(indexing.flag)
+    await database.write(indexing.flag_for_rebuild)
     await database.write(_adding(session.id))
-    assert await database.read(text_index.is_stale)
+    assert await database.read(is_stale)
     assert await database.read(_matching("ferry")) == [1]
-    while await database.write(indexing.rebuild):
+    while await database.write(indexing.rebuild_step):
         pass
     assert await database.read(_matching("ferry")) == [1, 2]
-    assert await database.write(indexing.wrong) == []
+    assert await database.write(indexing.find_index_damage) == []
 
 
 pytestmark = pytest.mark.slow
@@ -321,9 +377,9 @@ MINE: frozenset[Scope] = frozenset((SENDER,))
 
 
 def _rebuilt(connection: sqlite3.Connection) -> list[str]:
-    while indexing.rebuild(connection):
+    while indexing.rebuild_step(connection):
         pass
-    return indexing.wrong(connection)
+    return indexing.find_index_damage(connection)
 
 
 def _rows(statement: str) -> Any:
@@ -348,7 +404,9 @@ def _rows(statement: str) -> Any:
         "DROP TABLE chunks_fts_idx",
     ],
 )
-async def test_a_damaged_index_costs_no_message(tmp_path: Path, clock: SteadyClock, damage: str) -> None:
+async def test_a_damaged_index_costs_no_message(
+    tmp_path: Path, clock: SteadyClock, damage: str
+) -> None:
     path = tmp_path / "state.db"
     async with Database.open(path) as database:
         made = await opened(Conversations(database, clock), "before 東京都 the damage")
@@ -360,12 +418,12 @@ async def test_a_damaged_index_costs_no_message(tmp_path: Path, clock: SteadyClo
             await conversations.append([message(made.id, text, external_id=text[:3])])
         assert await conversations.amend(CHAT, "two", "three 大阪城")
         assert await conversations.amend(CHAT, "one", None)
-        rows = await conversations.history(made, MINE)
+        rows = await conversations.load_history(made, MINE)
         assert [row.text for row in rows] == ["before 東京都 the damage", "three 大阪城"]
         found = await conversations.find(made.id, MINE)
         assert found is not None
         assert found.messages == 2
-        await database.write(empty_indexes)
+        await database.write(reset_indexes)
         assert await database.write(_rebuilt) == []
         assert await database.read(_rows("SELECT * FROM messages_fts_config")) == settings
         hits = await database.read(
@@ -374,27 +432,40 @@ async def test_a_damaged_index_costs_no_message(tmp_path: Path, clock: SteadyClo
         assert hits == [(rows[1].id,)]
 
 
-async def test_a_damaged_index_is_emptied_and_can_be_rebuilt(database: Database, clock: SteadyClock) -> None:
+async def test_a_damaged_index_is_emptied_and_can_be_rebuilt(
+    database: Database, clock: SteadyClock
+) -> None:
     conversations = Conversations(database, clock)
     made = await opened(conversations, "before")
     await database.write(
-        lambda connection: connection.execute("UPDATE messages_fts_data SET block = zeroblob(7) WHERE id = 10").close()
+        lambda connection: connection.execute(
+            "UPDATE messages_fts_data SET block = zeroblob(7) WHERE id = 10"
+        ).close()
     )
     async with Database.open(database.path) as other:
         await Conversations(other, clock).append([message(made.id, "after")])
-    assert await database.read(text_index.is_stale)
+    assert await database.read(is_stale)
     assert await database.read(_rows("SELECT COUNT(*) FROM messages_fts_docsize")) == [(0,)]
     assert await database.write(_rebuilt) == []
-    assert not await database.read(text_index.is_stale)
+    assert not await database.read(is_stale)
 
 
-async def test_an_error_that_is_no_damage_flags_nothing(database: Database, clock: SteadyClock) -> None:
+async def test_an_error_that_is_no_damage_flags_nothing(
+    database: Database, clock: SteadyClock
+) -> None:
     with pytest.raises(StoreError, match="no session 99"):
         await Conversations(database, clock).append([message(99)])
-    for statement in ("INSERT INTO messages (id) VALUES (1)", "SELECT nothing", "INSERT INTO accounts VALUES (1, 2)"):
+    for statement in (
+        "INSERT INTO messages (id) VALUES (1)",
+        "SELECT nothing",
+        "INSERT INTO accounts VALUES (1, 2)",
+    ):
         with pytest.raises(StoreError):
-            await write_text(database, lambda connection, wrong=statement: connection.execute(wrong).close())  # type: ignore[misc]
-    assert not await database.read(text_index.is_stale)
+            await write_indexed_text(
+                database,
+                lambda connection, wrong=statement: connection.execute(wrong).close(),  # type: ignore[misc]
+            )
+    assert not await database.read(is_stale)
 
 
 OWN = frozenset((SENDER,))
@@ -419,12 +490,14 @@ def _run(statement: str, connection: sqlite3.Connection) -> None:
 
 async def found(database: Database, *terms: str) -> list[str]:
     """What the index finds, by text alone."""
-    ((_, known),) = await Facts(database, SteadyClock()).candidates(terms, [], OWN)
+    ((_, known),) = await Facts(database, SteadyClock()).find_candidates(terms, [], OWN)
     return [fact.content for fact, _, _ in known]
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-async def test_damage_costs_no_fact_and_no_edit(tmp_path: Path, clock: SteadyClock, damage: str) -> None:
+async def test_damage_costs_no_fact_and_no_edit(
+    tmp_path: Path, clock: SteadyClock, damage: str
+) -> None:
     path = tmp_path / "state.db"
     async with Database.open(path) as database:
         conversations = Conversations(database, clock)
@@ -439,14 +512,18 @@ async def test_damage_costs_no_fact_and_no_edit(tmp_path: Path, clock: SteadyClo
         assert await conversations.amend(CHAT, "1", "I like mate")
         await Facts(database, clock).learn(fact("I like honey"))
         assert set(await found(database, "like")) == {"I like olives", "I like honey"}
-        assert not await database.write(mend), "it is whole again"
+        assert not await database.write(repair_fact_index), "it is whole again"
 
 
-async def test_what_was_folded_otherwise_is_folded_anew(database: Database, clock: SteadyClock) -> None:
+async def test_what_was_folded_otherwise_is_folded_anew(
+    database: Database, clock: SteadyClock
+) -> None:
     for content in ("I like tea", "I like olives", "I like honey"):
         await Facts(database, clock).learn(fact(content))
     recall = Recall(database, clock)
-    await database.write(lambda connection: connection.execute("UPDATE facts_fts SET terms = 'old'").close())
+    await database.write(
+        lambda connection: connection.execute("UPDATE facts_fts SET terms = 'old'").close()
+    )
     assert not await recall.tend()
     assert await found(database, "oliv", "honei") == [], "it was made by this version"
     await database.write(lambda connection: set_meta(connection, VERSION_KEY, "0"))
@@ -460,8 +537,14 @@ async def test_what_was_folded_otherwise_is_folded_anew(database: Database, cloc
     ("damage", "said"),
     [
         ("DELETE FROM facts_fts WHERE rowid < 3", "or that it holds and that are gone: 2."),
-        ("INSERT INTO facts_fts (rowid, terms) VALUES (9, 'x')", "or that it holds and that are gone: 1."),
-        ("UPDATE facts_fts_data SET block = x'ffffffffffffffffffff'", "The search index of the facts is damaged"),
+        (
+            "INSERT INTO facts_fts (rowid, terms) VALUES (9, 'x')",
+            "or that it holds and that are gone: 1.",
+        ),
+        (
+            "UPDATE facts_fts_data SET block = x'ffffffffffffffffffff'",
+            "The search index of the facts is damaged",
+        ),
         ("DROP TABLE facts_fts_content", "The search index of the facts is damaged"),
     ],
 )
@@ -481,6 +564,7 @@ async def test_a_check_finds_what_is_wrong_and_a_repair_mends_it(
         await index.rebuild()
         assert await index.verify() == []
         assert await found(database, "oliv") == ["I like olives"]
-        assert [known.content for known in await Facts(database, SteadyClock()).of_entities(["porto"], OWN)] == [
-            "I live in Porto"
-        ]
+        assert [
+            known.content
+            for known in await Facts(database, SteadyClock()).find_by_entities(["porto"], OWN)
+        ] == ["I live in Porto"]

@@ -45,7 +45,8 @@ for number in range(threads):
 
 @asynccontextmanager
 async def read_by_another(path: Path, hold_s: float, threads: int = 1) -> AsyncIterator[None]:
-    """A process whose transactions take `hold_s` and, of several threads, overlap; it never pauses."""
+    """A process whose transactions take `hold_s` and, of several threads, overlap; it never
+    pauses."""
     command = [sys.executable, "-c", READER, str(path), str(hold_s), str(threads)]
     process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
     assert process.stdout is not None
@@ -74,21 +75,25 @@ async def watched(database: Database) -> AsyncIterator[list[int]]:
     task.cancel()
 
 
-def history(count: int, words: str = "the ferry leaves at noon from the harbour of Lisbon ") -> list[str]:
+def history(
+    count: int, words: str = "the ferry leaves at noon from the harbour of Lisbon "
+) -> list[str]:
     return [line(f"{words * 20} {number}", session=f"s{number // 50}") for number in range(count)]
 
 
 async def test_an_import_beside_overlapping_readers(database: Database) -> None:
     async with read_by_another(database.path, 0.15, threads=3), watched(database) as largest:
         report = await Archive(database).import_records(read_lines(history(12_000)), lambda _: None)
-    assert report.taken == 12_000
+    assert report.imported_count == 12_000
     assert 4_000_000 < largest[0] < LIMIT_BYTES
 
 
-async def test_an_import_beside_a_reader_that_holds_a_moment_for_seconds(database: Database) -> None:
+async def test_an_import_beside_a_reader_that_holds_a_moment_for_seconds(
+    database: Database,
+) -> None:
     async with read_by_another(database.path, 3), watched(database) as largest:
         report = await Archive(database).import_records(read_lines(history(12_000)), lambda _: None)
-    assert report.taken == 12_000
+    assert report.imported_count == 12_000
     assert 4_000_000 < largest[0] < LIMIT_BYTES
 
 
@@ -96,7 +101,8 @@ async def test_single_messages_beside_overlapping_readers(database: Database) ->
     async with read_by_another(database.path, 0.05, threads=3), watched(database) as largest:
         for number in range(600):
             await database.execute(
-                "INSERT INTO state_meta VALUES (:key, :value)", {"key": number, "value": "x" * 30_000}
+                "INSERT INTO state_meta VALUES (:key, :value)",
+                {"key": number, "value": "x" * 30_000},
             )
     assert 8_000_000 < largest[0] < LIMIT_BYTES
 
@@ -104,7 +110,7 @@ async def test_single_messages_beside_overlapping_readers(database: Database) ->
 async def test_an_import_is_ended_where_a_reader_never_lets_go(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "ROOM_WAIT_S", 0.5)
+    monkeypatch.setattr(archive, "LOG_SPACE_WAIT_S", 0.5)
     async with read_by_another(database.path, 60), watched(database) as largest:
         with pytest.raises(StoreError, match="Another program has been reading"):
             await Archive(database).import_records(read_lines(history(12_000)), lambda _: None)
@@ -115,5 +121,7 @@ async def test_an_import_is_ended_where_a_reader_never_lets_go(
 async def test_long_messages_come_in_small_transactions(database: Database) -> None:
     async with watched(database) as largest:
         lines = history(250, words="the ferry to Lisbon " * 175)
-        assert (await Archive(database).import_records(read_lines(lines), lambda _: None)).taken == 250
+        assert (
+            await Archive(database).import_records(read_lines(lines), lambda _: None)
+        ).imported_count == 250
     assert largest[0] < LIMIT_BYTES

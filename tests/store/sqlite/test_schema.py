@@ -22,7 +22,9 @@ INSERT INTO messages (id, session_id, address_id, role, text, sent, is_forward, 
 """
 
 
-async def test_messages_of_a_home_without_origins_get_theirs_and_keep_their_sent_form(tmp_path: Path) -> None:
+async def test_messages_of_a_home_without_origins_get_theirs_and_keep_their_sent_form(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "state.db"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(database_module, "MIGRATIONS", MIGRATIONS[:1])
@@ -31,7 +33,9 @@ async def test_messages_of_a_home_without_origins_get_theirs_and_keep_their_sent
                 await database.write(lambda connection, one=statement: connection.execute(one))  # type: ignore[misc]
     async with Database.open(path) as database:
         found = await database.read(
-            lambda connection: connection.execute("SELECT origin, sent FROM messages ORDER BY id").fetchall()
+            lambda connection: connection.execute(
+                "SELECT origin, sent FROM messages ORDER BY id"
+            ).fetchall()
         )
     assert [row["origin"] for row in found] == ["typed", "forwarded", "imported", "typed"]
     assert found[0]["sent"] == '[{"type":"text","text":"as it was sent"}]'

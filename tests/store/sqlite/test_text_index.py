@@ -6,11 +6,11 @@ import pytest
 
 from core.errors import StoreError
 from core.search.recall import Recall
-from core.store.query import SearchQuery
-from core.store.sqlite import text_index
 from core.store.sqlite.database import Database
-from core.store.sqlite.indexing import write_text
+from core.store.sqlite.indexing import write_indexed_text
+from core.text import terms
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.search_queries import search_query
 from tests.fixtures.stored_history import ANA, StoredHistory
 
 
@@ -25,16 +25,20 @@ def recall(database: Database, clock: SteadyClock) -> Recall:
 
 
 async def _ids(stored: StoredHistory, table: str, expression: str) -> list[object]:
-    rows = await stored.execute(f"SELECT rowid FROM {table} WHERE {table} MATCH :e ORDER BY rowid", e=expression)
+    rows = await stored.execute(
+        f"SELECT rowid FROM {table} WHERE {table} MATCH :e ORDER BY rowid", e=expression
+    )
     return [row[0] for row in rows]
 
 
 async def _found(recall: Recall, text: str) -> list[int]:
-    findings = await recall.recall(SearchQuery(scopes=frozenset({ANA}), text=text, messages=50))
+    findings = await recall.recall(search_query(scopes=frozenset({ANA}), text=text, messages=50))
     return sorted(hit.message_id for hit in findings.messages)
 
 
-async def test_insert_fills_each_index_with_its_scripts(stored: StoredHistory, recall: Recall) -> None:
+async def test_insert_fills_each_index_with_its_scripts(
+    stored: StoredHistory, recall: Recall
+) -> None:
     _session, first, second = await stored.session(["Café in Porto", "修改youer服务端 👍"])
     assert await _ids(stored, "messages_fts", "cafe") == [first]
     assert await _ids(stored, "messages_fts", "youer") == [second]
@@ -43,9 +47,13 @@ async def test_insert_fills_each_index_with_its_scripts(stored: StoredHistory, r
     assert await recall.verify() == []
 
 
-async def test_tool_calls_are_indexed_beside_the_text(stored: StoredHistory, recall: Recall) -> None:
+async def test_tool_calls_are_indexed_beside_the_text(
+    stored: StoredHistory, recall: Recall
+) -> None:
     session = (await stored.session())[0]
-    message = await stored.say(session, "", role="assistant", tools='reminder {"text": "牛奶 milk"}')
+    message = await stored.say(
+        session, "", role="assistant", tools='reminder {"text": "牛奶 milk"}'
+    )
     assert await _ids(stored, "messages_fts", "tools : milk") == [message]
     assert await _found(recall, "milk") == await _found(recall, "牛奶") == [message]
 
@@ -79,7 +87,9 @@ async def test_update_and_delete_are_followed(stored: StoredHistory, recall: Rec
     assert await _found(recall, "数据库") == [second]
     await stored.execute("UPDATE messages SET kind = 'notice' WHERE id = :id", id=second)
     assert await _found(recall, "数据库") == []
-    await stored.execute("UPDATE messages SET kind = 'chat', tools = 'shell ls' WHERE id = :id", id=second)
+    await stored.execute(
+        "UPDATE messages SET kind = 'chat', tools = 'shell ls' WHERE id = :id", id=second
+    )
     assert await _found(recall, "数据库") == await _found(recall, "shell") == [second]
     await stored.execute("DELETE FROM messages WHERE id = :id", id=second)
     assert await _found(recall, "数据库") == []
@@ -89,15 +99,21 @@ async def test_update_and_delete_are_followed(stored: StoredHistory, recall: Rec
 async def test_other_columns_do_not_touch_the_indexes(stored: StoredHistory) -> None:
     _session, first = await stored.session(["ferry"])
     before = await stored.execute("SELECT COUNT(*), SUM(length(block)) FROM messages_fts_data")
-    await stored.execute("UPDATE messages SET usage = '{}', sent = '[]', blocks = '[]' WHERE id = :id", id=first)
-    assert await stored.execute("SELECT COUNT(*), SUM(length(block)) FROM messages_fts_data") == before
+    await stored.execute(
+        "UPDATE messages SET usage = '{}', sent = '[]', blocks = '[]' WHERE id = :id", id=first
+    )
+    assert (
+        await stored.execute("SELECT COUNT(*), SUM(length(block)) FROM messages_fts_data") == before
+    )
 
 
 async def _damage(stored: StoredHistory, table: str) -> None:
     await stored.execute(f"UPDATE {table}_data SET block = randomblob(8) WHERE id > 10")
 
 
-async def test_damage_costs_no_message_and_is_mended(database: Database, stored: StoredHistory, recall: Recall) -> None:
+async def test_damage_costs_no_message_and_is_mended(
+    database: Database, stored: StoredHistory, recall: Recall
+) -> None:
     _session, _first = await stored.session(["the ferry 数据库 leaves"])
     await _damage(stored, "messages_fts")
     await database.read(lambda connection: None)
@@ -108,7 +124,7 @@ async def test_damage_costs_no_message_and_is_mended(database: Database, stored:
             {"text": "another ferry 数据库 arrives"},
         )
 
-    await write_text(database, append)
+    await write_indexed_text(database, append)
     assert (await stored.execute("SELECT COUNT(*) FROM messages"))[0][0] == 2
     if not await stored.execute("SELECT 1 FROM state_meta WHERE key = 'index_stale'"):
         assert await recall.verify() != []
@@ -116,11 +132,18 @@ async def test_damage_costs_no_message_and_is_mended(database: Database, stored:
     while await recall.tend():
         pass
     assert await recall.verify() == []
-    assert await stored.execute("SELECT key FROM state_meta WHERE key LIKE 'index_stale' OR key = 'index_cursor'") == []
+    assert (
+        await stored.execute(
+            "SELECT key FROM state_meta WHERE key LIKE 'index_stale' OR key = 'index_cursor'"
+        )
+        == []
+    )
     assert len(await _found(recall, "ferry")) == len(await _found(recall, "数据库")) == 2
 
 
-async def test_a_search_over_a_damaged_index_still_answers(stored: StoredHistory, recall: Recall) -> None:
+async def test_a_search_over_a_damaged_index_still_answers(
+    stored: StoredHistory, recall: Recall
+) -> None:
     _session, first, _second = await stored.session(["the ferry leaves", "at noon"])
     await _damage(stored, "messages_fts")
     assert await _found(recall, "ferry") == [first]
@@ -137,11 +160,15 @@ async def test_while_flagged_nothing_is_lost(stored: StoredHistory, recall: Reca
     assert await recall.verify() == []
 
 
-async def test_a_change_during_a_rebuild_begins_it_again(stored: StoredHistory, recall: Recall) -> None:
+async def test_a_change_during_a_rebuild_begins_it_again(
+    stored: StoredHistory, recall: Recall
+) -> None:
     _session, first, second = await stored.session(["ferry one", "ferry two"])
     await stored.execute("INSERT INTO state_meta VALUES ('index_stale', '1')")
     assert await recall.tend()
-    assert await stored.execute("SELECT value FROM state_meta WHERE key = 'index_cursor'") == [(str(second),)]
+    assert await stored.execute("SELECT value FROM state_meta WHERE key = 'index_cursor'") == [
+        (str(second),)
+    ]
     await stored.execute("UPDATE messages SET text = 'boat one' WHERE id = :id", id=first)
     assert await stored.execute("SELECT value FROM state_meta WHERE key = 'index_cursor'") == []
     while await recall.tend():
@@ -150,16 +177,22 @@ async def test_a_change_during_a_rebuild_begins_it_again(stored: StoredHistory, 
     assert await recall.verify() == []
 
 
-async def test_another_folding_version_means_a_rebuild(stored: StoredHistory, recall: Recall) -> None:
+async def test_another_folding_version_means_a_rebuild(
+    stored: StoredHistory, recall: Recall
+) -> None:
     await stored.session(["ferry"])
     await stored.execute("UPDATE state_meta SET value = '0' WHERE key = 'index_version'")
     while await recall.tend():
         pass
-    assert await stored.execute("SELECT value FROM state_meta WHERE key = 'index_version'") != [("0",)]
+    assert await stored.execute("SELECT value FROM state_meta WHERE key = 'index_version'") != [
+        ("0",)
+    ]
     assert await recall.verify() == []
 
 
-async def test_tend_merges_until_there_is_nothing_to_do(stored: StoredHistory, recall: Recall) -> None:
+async def test_tend_merges_until_there_is_nothing_to_do(
+    stored: StoredHistory, recall: Recall
+) -> None:
     await stored.session([f"message number {n} 数据库{n}" for n in range(40)])
     before = (await stored.execute("SELECT COUNT(DISTINCT segid) FROM messages_fts_idx"))[0][0]
     steps = 0
@@ -180,15 +213,21 @@ async def test_rebuild_counts_messages(stored: StoredHistory, recall: Recall) ->
     assert await _found(recall, "two") != []
 
 
-async def test_an_index_that_cannot_be_deleted_from_is_an_error_of_ours(stored: StoredHistory) -> None:
+async def test_an_index_that_cannot_be_deleted_from_is_an_error_of_ours(
+    stored: StoredHistory,
+) -> None:
     _session, _first = await stored.session(["ferry"])
     await _damage(stored, "messages_fts")
     with pytest.raises(StoreError):
-        await stored.execute("INSERT INTO messages_fts (messages_fts, rank) VALUES ('integrity-check', 1)")
+        await stored.execute(
+            "INSERT INTO messages_fts (messages_fts, rank) VALUES ('integrity-check', 1)"
+        )
 
 
 @pytest.mark.parametrize("table", ["messages_fts", "chunks_fts"])
-async def test_upkeep_that_meets_damage_mends_it(stored: StoredHistory, recall: Recall, table: str) -> None:
+async def test_upkeep_that_meets_damage_mends_it(
+    stored: StoredHistory, recall: Recall, table: str
+) -> None:
     session, first, _ = await stored.session(["the ferry leaves", "at noon"])
     for n in range(40):
         await stored.say(session, f"line {n} of many")
@@ -204,21 +243,25 @@ async def test_upkeep_that_meets_damage_mends_it(stored: StoredHistory, recall: 
     while await recall.tend():
         pass
     assert await recall.verify() == []
-    findings = await recall.recall(SearchQuery(scopes=frozenset({ANA}), text="When does the ferry leave?", messages=1))
+    findings = await recall.recall(
+        search_query(scopes=frozenset({ANA}), text="When does the ferry leave?", messages=1)
+    )
     assert [hit.message_id for hit in findings.messages] == [first]
 
 
-def test_the_terms_of_long_texts_are_made_once_and_only_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_index, "LONG_CHARS", 3_000)
-    remembered = text_index._Long()
+def test_the_terms_of_long_texts_are_made_once_and_only_the_latest_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(terms, "CACHED_LONG_CHARS", 3_000)
+    remembered = terms._LongTextCache()
     one, other, third = (f"{word} and more. " * 80 for word in ("Porto", "Lisbon", "Faro"))
-    first = remembered(one, "Ana", 0.0)
-    assert first == text_index._said(one, "Ana", 0.0)
-    assert remembered(other, "Ana", 0.0)[0][0] == "lisbon"
-    assert remembered(one, "Ana", 0.0) is first
+    first = remembered(one, "Ana", 1)
+    assert first == terms._message_terms(one, "Ana", 1)
+    assert remembered(other, "Ana", 1)[0][0] == "lisbon"
+    assert remembered(one, "Ana", 1) is first
     # Said by another it is not the same; and the one that was not asked for since goes.
-    assert remembered(third, "Bo", 0.0)[1] == ("bo",)
-    assert remembered(one, "Ana", 0.0) is first
-    assert [key[0] for key in remembered._known] == [third, one]
-    assert remembered("x " * 2_000, None, 0.0)[0]
-    assert not remembered._known
+    assert remembered(third, "Bo", 1)[1] == ("bo",)
+    assert remembered(one, "Ana", 1) is first
+    assert [key[0] for key in remembered._terms] == [third, one]
+    assert remembered("x " * 2_000, "", 1)[0]
+    assert not remembered._terms

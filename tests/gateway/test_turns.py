@@ -1,4 +1,5 @@
-"""Every event once: who is served, what runs beside, what waits, what a restart goes on with, who sees what."""
+"""Every event once: who is served, what runs beside, what waits, what a restart goes on with, who
+sees what."""
 
 from __future__ import annotations
 
@@ -15,12 +16,18 @@ from core.ports import Reply
 from core.types import Account, Address, Answer, Command, Scope, Sender
 from gateway import texts
 from tests.fixtures.delivery_record import hold
-from tests.fixtures.gateway_harness import GatewayHarness, KeptPlatform, KeptReply, notices, open_gateway
+from tests.fixtures.gateway_harness import (
+    GatewayHarness,
+    KeptPlatform,
+    KeptReply,
+    notices,
+    open_gateway,
+)
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 pytestmark = pytest.mark.slow
 
-ROOM = Scope.room("telegram", "-100")
+ROOM = Scope.group("telegram", "-100")
 ROOM_ADDRESS = Address(platform="telegram", chat_id="-100")
 
 
@@ -49,10 +56,12 @@ async def test_a_stranger_gets_a_code_and_is_told_what_is_kept(home: Path) -> No
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         reply = await harness.say("my secret plan", "666")
-        assert "The person who runs me decides" in reply.text
-        assert "For that I keep your name, your id on this platform and the text of one message" in reply.text
+        assert "the person who runs me" in reply.text
+        assert "Until then I keep your name, your id here, and your first message" in reply.text
         assert (await harness.say("my secret plan again", "666")).answer is None, "one code an hour"
-        due = await harness.services.outbox.due(harness.services.clock.now() + timedelta(seconds=1), ("telegram",))
+        due = await harness.services.outbox.list_due(
+            harness.services.clock.now() + timedelta(seconds=1), ("telegram",)
+        )
         assert due == [], "the owner has no place yet where he could be told"
         code = reply.text.split("`")[1]
         assert len(code) == 8
@@ -65,7 +74,9 @@ async def test_a_stranger_gets_a_code_and_is_told_what_is_kept(home: Path) -> No
         assert "**Person 666** (Telegram, id `666`) may talk to me now" in approved.text
         assert (await harness.say("hello", "666")).text == "ok"
         stored = await harness.services.database.read(
-            lambda connection: "".join(str(tuple(row)) for row in connection.execute("SELECT text FROM messages"))
+            lambda connection: "".join(
+                str(tuple(row)) for row in connection.execute("SELECT text FROM messages")
+            )
         )
         assert code not in stored.upper()
 
@@ -79,25 +90,33 @@ async def test_a_stranger_in_a_room_is_not_even_answered(home: Path) -> None:
 async def test_members_of_a_listed_room_are_served_there_and_nowhere_else(home: Path) -> None:
     async with open_gateway(home, options='rooms = ["telegram:-100"]\n') as harness:
         assert (await in_room(harness, "hello", "666")).text == "ok"
-        assert "I do not know you yet" in (await harness.say("hello", "666")).text
-        assert (await in_room(harness, "hello", "666", scope=Scope.room("telegram", "-200"))).answer is None
+        assert "I don't know you yet" in (await harness.say("hello", "666")).text
+        assert (
+            await in_room(harness, "hello", "666", scope=Scope.group("telegram", "-200"))
+        ).answer is None
 
 
 async def test_nobody_is_never_served(home: Path) -> None:
     async with open_gateway(home, options='rooms = ["telegram:-100"]\n') as harness:
-        ghost = Sender(id="1087968824", name="Group", is_nobody=True)
+        ghost = Sender(id="1087968824", name="Group", is_anonymous=True)
         assert (await in_room(harness, "hello", "42", sender=ghost)).answer is None
-        assert (await harness.say("hello", "42", sender=Sender(id="42", name="x", is_nobody=True))).answer is None
+        assert (
+            await harness.say("hello", "42", sender=Sender(id="42", name="x", is_anonymous=True))
+        ).answer is None
 
 
-async def test_in_rooms_only_what_is_addressed_is_stored_unless_the_room_is_listened_to(home: Path) -> None:
+async def test_in_rooms_only_what_is_addressed_is_stored_unless_the_room_is_listened_to(
+    home: Path,
+) -> None:
     options = 'rooms = ["telegram:-100"]\n'
     async with open_gateway(home, options=options) as harness:
         assert (await in_room(harness, "just chatting", "666", is_addressed=False)).answer is None
         assert await count(harness, "messages") == 0
     model = ScriptedModel()
     async with open_gateway(home, model, options=options + "[room]\nlisten = true\n") as harness:
-        heard = await in_room(harness, "The ferry is at nine", "666", is_addressed=False, message_id="a")
+        heard = await in_room(
+            harness, "The ferry is at nine", "666", is_addressed=False, message_id="a"
+        )
         assert heard.answer is None
         assert (await in_room(harness, "When is it?", "7", message_id="b")).text == "ok"
         sent = model.sent()
@@ -109,13 +128,17 @@ async def test_in_rooms_only_what_is_addressed_is_stored_unless_the_room_is_list
 async def test_a_room_of_the_owner_shows_his_history_and_serves_only_him(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("My passport is in the blue drawer.")
-        await harness.services.people.set_owner([Account(platform="telegram", user_id="42")], [ROOM])
+        await harness.services.people.set_owner(
+            [Account(platform="telegram", user_id="42")], [ROOM]
+        )
         assert "blue drawer" in (await in_room(harness, "/recall passport", "42")).text
         assert (await in_room(harness, "/recall passport", "7")).answer is None
         assert (await in_room(harness, "/recall passport", "666")).answer is None
 
 
-async def test_commands_that_read_answer_while_a_turn_works_and_those_that_write_wait(home: Path) -> None:
+async def test_commands_that_read_answer_while_a_turn_works_and_those_that_write_wait(
+    home: Path,
+) -> None:
     model = ScriptedModel(says("slow answer"))
     model.gate = asyncio.Event()
     async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:
@@ -139,12 +162,12 @@ async def test_what_arrives_during_a_turn_is_answered_together_in_order(home: Pa
         later: list[tuple[int, KeptReply]] = []
         for text in ("second", "third"):
             reply = KeptReply()
-            number = await harness.router.admit(harness.inbound(text), reply)
+            number = await harness.admission.admit(harness.inbound(text), reply)
             assert number is not None
             later.append((number, reply))
         model.gate.set()
         await first
-        await asyncio.gather(*(harness.router.serve(number) for number, _ in later))
+        await asyncio.gather(*(harness.admission.serve(number) for number, _ in later))
         assert later[0][1].is_abandoned
         assert later[1][1].text == "two and three"
         assert len(model.requests) == 2
@@ -159,32 +182,42 @@ async def test_stop_keeps_the_partial_answer_marked(home: Path) -> None:
         assert (await harness.say("/stop")).text == "There is nothing to stop."
         turn = tasks.create_task(harness.say("tell me a story"))
         await model.began.wait()
-        assert (await harness.say("/stop")).answer is None, "the answer itself says that it was stopped"
+        assert (await harness.say("/stop")).answer is None, (
+            "the answer itself says that it was stopped"
+        )
         assert (await turn).text == "The beginning of a long story\n\n[stopped]"
         model.gate = None
         await harness.say("shorter please")
-        roles = [(turn["role"], turn["content"][-1].get("text")) for turn in model.requests[1].messages]
+        roles = [
+            (turn["role"], turn["content"][-1].get("text")) for turn in model.requests[1].messages
+        ]
         assert roles[1] == ("assistant", "The beginning of a long story\n\n[stopped]")
 
 
-async def test_an_answer_that_does_not_arrive_stays_in_the_outbox_and_is_delivered_later(home: Path) -> None:
+async def test_an_answer_that_does_not_arrive_stays_in_the_outbox_and_is_delivered_later(
+    home: Path,
+) -> None:
     async with open_gateway(home, ScriptedModel(says("important"))) as harness:
         reply = KeptReply(DeliveryError("gone away", retry_after_s=0.0))
-        number = await harness.router.admit(harness.inbound("hello"), reply)
+        number = await harness.admission.admit(harness.inbound("hello"), reply)
         assert number is not None
-        await harness.router.serve(number)
+        await harness.admission.serve(number)
         assert reply.answer is None
-        due = await harness.services.outbox.due(harness.services.clock.now() + timedelta(hours=1))
-        assert [outbox_item.answer.text for outbox_item in due if outbox_item.answer] == ["important"]
+        due = await harness.services.outbox.list_due(
+            harness.services.clock.now() + timedelta(hours=1)
+        )
+        assert [outbox_item.answer.text for outbox_item in due if outbox_item.answer] == [
+            "important"
+        ]
 
 
 async def test_a_permanent_refusal_is_buried(home: Path) -> None:
     async with open_gateway(home) as harness:
         reply = KeptReply(DeliveryError("blocked", is_permanent=True))
-        number = await harness.router.admit(harness.inbound("hello"), reply)
+        number = await harness.admission.admit(harness.inbound("hello"), reply)
         assert number is not None
-        await harness.router.serve(number)
-        assert (await harness.services.outbox.counts()).dead == 1
+        await harness.admission.serve(number)
+        assert (await harness.services.outbox.count_items()).dead == 1
 
 
 async def test_a_turn_that_fails_is_apologised_for_with_an_incident(home: Path) -> None:
@@ -195,50 +228,54 @@ async def test_a_turn_that_fails_is_apologised_for_with_an_incident(home: Path) 
         reply = await harness.say("hello")
         assert "Something went wrong on my side. What you wrote is kept." in reply.text
         assert "RuntimeError" not in reply.text
-        assert await harness.services.inbox.waiting() == []
+        assert await harness.services.inbox.list_waiting() == []
         assert (await harness.say("again")).text == "fine"
 
 
-async def test_a_restart_answers_what_was_accepted_once_and_into_the_message_that_was_begun(home: Path) -> None:
+async def test_a_restart_answers_what_was_accepted_once_and_into_the_message_that_was_begun(
+    home: Path,
+) -> None:
     async with open_gateway(home) as harness:
         reply = KeptReply()
         inbound = harness.inbound("are you there?")
-        number = await harness.router.admit(inbound, reply)
+        number = await harness.admission.admit(inbound, reply)
         assert number is not None
-        outbox_item = await hold(harness.delivery.outbox, harness.delivery.draft(inbound))
+        outbox_item = await hold(
+            harness.delivery.outbox, harness.delivery.draft_outbox_item(inbound)
+        )
         await harness.services.outbox.set_posted(outbox_item.key, ["31"])
     async with open_gateway(home, ScriptedModel(says("yes"))) as harness:
         platform = harness.platforms["telegram"]
-        for number in await harness.router.resume(platform, timedelta(days=1)):
-            await harness.router.serve(number)
+        for number in await harness.admission.resume(platform, timedelta(days=1)):
+            await harness.admission.serve(number)
         [(address, late)] = platform.replies
         assert address == inbound.address
         assert late.text == "yes"
         assert late.receipt is not None
-        assert list(late.receipt.posted) == ["31"]
-        assert await harness.router.resume(platform, timedelta(days=1)) == []
+        assert list(late.receipt.message_ids) == ["31"]
+        assert await harness.admission.resume(platform, timedelta(days=1)) == []
 
 
 async def test_what_is_too_old_after_a_restart_is_told_and_not_answered(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
-        await harness.router.admit(harness.inbound("long ago"), KeptReply())
+        await harness.admission.admit(harness.inbound("long ago"), KeptReply())
         platform = harness.platforms["telegram"]
-        assert await harness.router.resume(platform, timedelta(0)) == []
+        assert await harness.admission.resume(platform, timedelta(0)) == []
         [(_, late)] = platform.replies
         assert "I was away when you wrote this" in late.text
         assert model.requests == []
-        assert await harness.services.inbox.waiting() == []
+        assert await harness.services.inbox.list_waiting() == []
 
 
 async def test_an_interaction_lost_in_a_restart_is_answered_by_another_way(home: Path) -> None:
     async with open_gateway(home) as harness:
         inbound = harness.inbound("/memory", is_interaction=True)
-        await harness.router.admit(inbound, KeptReply())
+        await harness.admission.admit(inbound, KeptReply())
     async with open_gateway(home) as harness:
         platform = harness.platforms["telegram"]
-        (number,) = await harness.router.resume(platform, timedelta(days=1))
-        await harness.router.serve(number)
+        (number,) = await harness.admission.resume(platform, timedelta(days=1))
+        await harness.admission.serve(number)
         ((address, reply),) = platform.replies
         assert address == inbound.address
         assert reply.answer is not None
@@ -251,9 +288,11 @@ async def test_an_answer_that_no_way_led_to_its_person_comes_with_the_next_one(h
             raise DeliveryError("closed", is_permanent=True)
 
     async with open_gateway(home) as harness:
-        number = await harness.router.admit(harness.inbound("/memory", is_interaction=True), ClosedReply())
+        number = await harness.admission.admit(
+            harness.inbound("/memory", is_interaction=True), ClosedReply()
+        )
         assert number is not None
-        await harness.router.serve(number)
+        await harness.admission.serve(number)
         other = await harness.say("/help", "7", is_interaction=True)
         assert texts.UNSEEN not in other.text
         shown = await harness.say("/help", is_interaction=True)
@@ -261,7 +300,7 @@ async def test_an_answer_that_no_way_led_to_its_person_comes_with_the_next_one(h
         assert shown.answer is not None
         assert shown.answer.is_private
         assert texts.UNSEEN not in (await harness.say("/help")).text
-        assert (await harness.services.outbox.counts()).dead == 0
+        assert (await harness.services.outbox.count_items()).dead == 0
 
 
 async def test_a_button_runs_its_command_for_its_person_in_its_place_only(home: Path) -> None:
@@ -277,8 +316,10 @@ async def test_a_button_runs_its_command_for_its_person_in_its_place_only(home: 
         stranger = await harness.say(button.id, "7", kind="action", command=None)
         assert stranger.text == "This button has expired."
         pressed = await harness.say(button.id, kind="action", command=None)
-        assert "We go on with conversation" in pressed.text
-        assert (await harness.say("no-such-button", kind="action", command=None)).text == "This button has expired."
+        assert "Continuing conversation" in pressed.text
+        assert (
+            await harness.say("no-such-button", kind="action", command=None)
+        ).text == "This button has expired."
 
 
 async def test_an_edit_and_a_deletion_follow_the_platform(home: Path) -> None:
@@ -298,12 +339,17 @@ async def test_commands_are_kept_but_neither_model_nor_recall_sees_them(home: Pa
     async with open_gateway(home, model) as harness:
         await harness.say("/memory add zanzibar is an island")
         await harness.say("hello there")
-        assert "zanzibar is an island" in "".join(block["text"] for block in model.requests[0].system)
+        assert "zanzibar is an island" in "".join(
+            block["text"] for block in model.requests[0].system
+        )
         assert "/memory" not in model.sent()
-        assert "zanzibar" not in (await harness.say("/recall zanzibar")).text.replace("“zanzibar”", "")
+        assert "zanzibar" not in (await harness.say("/recall zanzibar")).text.replace(
+            "“zanzibar”", ""
+        )
         kept = await harness.services.database.read(
             lambda connection: [
-                row[0] for row in connection.execute("SELECT text FROM messages WHERE kind = 'command'")
+                row[0]
+                for row in connection.execute("SELECT text FROM messages WHERE kind = 'command'")
             ]
         )
         assert "/memory add zanzibar is an island" in kept
@@ -323,7 +369,7 @@ async def test_no_person_reaches_what_another_said_by_any_way(home: Path) -> Non
         await harness.say("/title Vault quetzal")
         await harness.say("/memory add The vault is green quetzal")
         await harness.say("/remind tomorrow at 9 open the quetzal vault")
-        session = await harness.services.conversations.current(harness.inbound("x").address)
+        session = await harness.services.conversations.find_open(harness.inbound("x").address)
         assert session is not None
         number = session.id
         model.script = [
@@ -362,12 +408,20 @@ async def test_no_person_reaches_what_another_said_by_any_way(home: Path) -> Non
         assert "green quetzal" not in seen
         assert "open the quetzal" not in seen
         nowhere = (await harness.say("/sessions 99999", "7")).text
-        assert (await harness.say(f"/sessions {number}", "7")).text == nowhere.replace("99999", str(number))
-        assert "quetzal" in (await harness.say("/recall vault")).text.lower(), "the owner still finds it"
-        assert [job.text for job in await harness.services.jobs.active()] == ["open the quetzal vault"]
+        assert (await harness.say(f"/sessions {number}", "7")).text == nowhere.replace(
+            "99999", str(number)
+        )
+        assert "quetzal" in (await harness.say("/recall vault")).text.lower(), (
+            "the owner still finds it"
+        )
+        assert [job.text for job in await harness.services.jobs.list_active()] == [
+            "open the quetzal vault"
+        ]
 
 
-async def test_a_room_sees_the_rooms_own_and_not_what_its_members_said_in_private(home: Path) -> None:
+async def test_a_room_sees_the_rooms_own_and_not_what_its_members_said_in_private(
+    home: Path,
+) -> None:
     async with open_gateway(home, options='rooms = ["telegram:-100"]\n') as harness:
         await harness.say("In private: the present is a kayak.")
         await in_room(harness, "In public: the party is on Friday.", "42")
@@ -393,21 +447,25 @@ async def test_who_is_served_is_told_once_that_nothing_can_be_kept_and_answered_
         platform = harness.platforms["telegram"]
         for _ in range(2):
             other.execute("BEGIN IMMEDIATE")
-            inbounds = [harness.inbound("hello"), harness.inbound("again"), harness.inbound("who are you?", "666")]
+            inbounds = [
+                harness.inbound("hello"),
+                harness.inbound("again"),
+                harness.inbound("who are you?", "666"),
+            ]
             replies = [KeptReply() for _ in inbounds]
             for inbound, reply in zip(inbounds, replies, strict=True):
                 with pytest.raises(StoreError):
-                    await harness.router.admit(inbound, reply)
+                    await harness.admission.admit(inbound, reply)
             other.rollback()
             for inbound, reply in zip(inbounds[:2], replies, strict=False):
-                number = await harness.router.admit(inbound, reply)
+                number = await harness.admission.admit(inbound, reply)
                 assert number is not None
-                await harness.router.serve(number)
+                await harness.admission.serve(number)
                 assert reply.text == "ok"
         other.close()
         told = [(address.chat_id, reply.text) for address, reply in platform.replies]
         assert [chat for chat, _ in told] == ["42", "42"], "once in each outage, and no stranger"
-        assert all("I cannot keep what you write at the moment" in text for _, text in told)
+        assert all("I can't save messages right now" in text for _, text in told)
 
 
 class Picky(KeptPlatform):
@@ -426,15 +484,17 @@ async def test_what_cannot_be_taken_up_is_set_aside_and_kills_no_start(home: Pat
             harness.inbound("nowhere", address=Address(platform="telegram", chat_id="")),
             harness.inbound("fine"),
         ):
-            await harness.router.admit(inbound, KeptReply())
-        await harness.services.database.execute("UPDATE inbox SET inbound = '{' WHERE inbound LIKE '%torn%'")
+            await harness.admission.admit(inbound, KeptReply())
+        await harness.services.database.execute(
+            "UPDATE inbox SET inbound = '{' WHERE inbound LIKE '%torn%'"
+        )
     async with open_gateway(home) as harness:
         inbox, platform = harness.services.inbox, Picky("telegram")
-        for number in await harness.router.resume(platform, timedelta(days=1)):
-            await harness.router.serve(number)
+        for number in await harness.admission.resume(platform, timedelta(days=1)):
+            await harness.admission.serve(number)
         assert [reply.text for _, reply in platform.replies] == ["ok"]
-        assert await inbox.waiting() == []
-        torn, nowhere = await inbox.dead_letters()
+        assert await inbox.list_waiting() == []
+        torn, nowhere = await inbox.list_dead_letters()
         assert torn[1:] == ("telegram", "it cannot be read: JSONDecodeError")
         assert nowhere[2] == "ValueError: invalid literal for int() with base 10: ''"
         [(place, told)] = await notices(harness)
@@ -442,7 +502,10 @@ async def test_what_cannot_be_taken_up_is_set_aside_and_kills_no_start(home: Pat
         assert "set it aside" in told, "the owner is told once"
         raws = "SELECT raw FROM raw_updates ORDER BY update_id DESC"
         found = await harness.services.database.fetch_all(raws)
-        assert [("nowhere" in row["raw"], row["raw"] == "{") for row in found] == [(False, True), (True, False)]
+        assert [("nowhere" in row["raw"], row["raw"] == "{") for row in found] == [
+            (False, True),
+            (True, False),
+        ]
 
 
 async def test_what_can_be_neither_answered_nor_apologised_for_is_set_aside(home: Path) -> None:
@@ -453,36 +516,43 @@ async def test_what_can_be_neither_answered_nor_apologised_for_is_set_aside(home
         raise RuntimeError("another defect")
 
     async with open_gateway(home, ScriptedModel(broken, says("ok"))) as harness:  # type: ignore[arg-type]
-        agent = harness.router._agent
-        notify, agent.notify = agent.notify, gone  # type: ignore[method-assign]
+        agent = harness.agent
+        notify, agent.store_notice = agent.store_notice, gone  # type: ignore[method-assign]
         assert (await harness.say("hello")).answer is None
-        agent.notify = notify  # type: ignore[method-assign]
-        assert [error for *_, error in await harness.services.inbox.dead_letters()] == ["RuntimeError: another defect"]
-        assert await harness.services.inbox.waiting() == []
+        agent.store_notice = notify  # type: ignore[method-assign]
+        assert [error for *_, error in await harness.services.inbox.list_dead_letters()] == [
+            "RuntimeError: another defect"
+        ]
+        assert await harness.services.inbox.list_waiting() == []
         assert (await harness.say("hello again")).text == "ok"
 
 
 @pytest.mark.parametrize(
-    "text", ["/", "/ ", "/recall \x00", "/recall " + '"' * 5000, "/title \ud800", "/cron add", "/remind"]
+    "text",
+    ["/", "/ ", "/recall \x00", "/recall " + '"' * 5000, "/title \ud800", "/cron add", "/remind"],
 )
 async def test_no_command_line_makes_a_turn_fail(home: Path, text: str) -> None:
     async with open_gateway(home) as harness:
-        reply = await harness.say(text, command=Command(name=text[1:].split(" ")[0], arguments=text.partition(" ")[2]))
+        reply = await harness.say(
+            text, command=Command(name=text[1:].split(" ")[0], arguments=text.partition(" ")[2])
+        )
         assert "Something went wrong" not in reply.text
 
 
-async def test_a_scheduled_question_is_asked_only_while_who_planned_it_is_served(home: Path) -> None:
+async def test_a_scheduled_question_is_asked_only_while_who_planned_it_is_served(
+    home: Path,
+) -> None:
     model = ScriptedModel(says("News of the day."))
     cron = Address(platform="cron", chat_id="1")
     planned = {"address": cron, "sender": Sender(id="7", name="schedule"), "message_id": "1@2026"}
     async with open_gateway(home, model) as harness:
         reply = await harness.say("what is new?", "7", **planned)
         assert reply.text == "News of the day."
-        session = await harness.services.conversations.current(cron)
+        session = await harness.services.conversations.find_open(cron)
         assert session is not None
         assert session.scope == Scope.account("telegram", "7")
         await harness.say("and now?", "7", **(planned | {"message_id": "1@2027"}))
-        later = await harness.services.conversations.current(cron)
+        later = await harness.services.conversations.find_open(cron)
         assert later is not None
         assert later.id != session.id, "every run is a session of its own"
         gone = planned | {"sender": Sender(id="666", name="schedule"), "message_id": "2@2026"}
@@ -494,21 +564,21 @@ async def test_a_day_of_every_month_repeats_and_is_read_back(home: Path) -> None
     async with open_gateway(home) as harness:
         done = await harness.say("/remind on the 1st of every month pay rent")
         assert "on the first day of every month at 09:00, next " in done.text
-        [job] = await harness.services.jobs.active()
+        [job] = await harness.services.jobs.list_active()
         assert (job.schedule.cron, job.text) == ("0 9 1 * *", "pay rent")
         asked = await harness.say("/remind tomorrow at 9 take pills daily")
         assert asked.text.startswith("Do you mean")
-        assert await harness.services.jobs.active() == [job]
+        assert await harness.services.jobs.list_active() == [job]
 
 
 async def test_a_doubtful_time_is_asked_back_and_the_button_sets_it(home: Path) -> None:
     async with open_gateway(home) as harness:
         doubt = await harness.say("/remind tomorrow at 5 feed the cat")
         assert doubt.text.startswith("Do you mean")
-        assert await harness.services.jobs.active() == []
+        assert await harness.services.jobs.list_active() == []
         assert doubt.answer is not None
         [button] = doubt.answer.buttons
         done = await harness.say(button.id, kind="action", command=None)
         assert "feed the cat" in done.text
-        [job] = await harness.services.jobs.active()
+        [job] = await harness.services.jobs.list_active()
         assert job.text == "feed the cat"

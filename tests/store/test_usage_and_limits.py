@@ -10,8 +10,15 @@ import pytest
 from config.settings import Price, UsageOptions
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.store.usage import MissCause, ModelCall, Spending, UsageLog, UsageSum, disturb
-from core.types import Address, CallKind, Payer, Usage
+from core.store.usage_and_limits import (
+    MissCause,
+    ModelCall,
+    Spending,
+    UsageLog,
+    UsageSum,
+    record_prefix_break,
+)
+from core.types import Address, BillingScope, CallKind, Usage
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, BOB, CHAT, NOON, message, opened, session
 
@@ -35,30 +42,39 @@ def calls(database: Database) -> UsageLog:
     return UsageLog(database)
 
 
-def call(payer: Payer, kind: CallKind = "chat", at: datetime = NOON, **changes: object) -> ModelCall:
-    return ModelCall(**{"kind": kind, "model": "sonnet", "usage": ONE, "at": at, "payer": payer, **changes})  # type: ignore[arg-type]
+def call(
+    payer: BillingScope, kind: CallKind = "chat", at: datetime = NOON, **changes: object
+) -> ModelCall:
+    return ModelCall(
+        **{"kind": kind, "model": "sonnet", "usage": ONE, "at": at, "billing": payer, **changes}  # type: ignore[arg-type]
+    )
 
 
 async def next_miss(calls: UsageLog, session_id: int) -> MissCause | None:
     """Why the next call, which reads nothing from the cache, missed."""
-    before = {(one.model, one.miss): one.calls for one in (await calls.spent(MINE, session_id=session_id)).sums}
-    await calls.keep(call(Payer(session_id=session_id), usage=MISS))
-    after = (await calls.spent(MINE, session_id=session_id)).sums
+    before = {
+        (one.model, one.miss): one.calls
+        for one in (await calls.load_spending(MINE, session_id=session_id)).sums
+    }
+    await calls.log(call(BillingScope(session_id=session_id), usage=MISS))
+    after = (await calls.load_spending(MINE, session_id=session_id)).sums
     (cause,) = (one.miss for one in after if one.calls > before.get((one.model, one.miss), 0))
     return cause
 
 
-async def test_sums_are_by_kind_model_and_cause(conversations: Conversations, calls: UsageLog) -> None:
-    one = Payer(session_id=(await opened(conversations, "hello")).id)
+async def test_sums_are_by_kind_model_and_cause(
+    conversations: Conversations, calls: UsageLog
+) -> None:
+    one = BillingScope(session_id=(await opened(conversations, "hello")).id)
     for kind, model, at in (
         ("chat", "sonnet", NOON),
         ("chat", "sonnet", NOON + DAY),
         ("chat", "opus", NOON),
         ("title", "haiku", NOON),
     ):
-        await calls.keep(call(one, kind, at, model=model))  # type: ignore[arg-type]
-    await calls.keep(call(Payer(scope=ANA), "expansion", model="haiku"))
-    sums = (await calls.spent(MINE)).sums
+        await calls.log(call(one, kind, at, model=model))  # type: ignore[arg-type]
+    await calls.log(call(BillingScope(scope=ANA), "expansion", model="haiku"))
+    sums = (await calls.load_spending(MINE)).sums
     assert UsageSum(kind="chat", model="sonnet", calls=2, usage=ONE + ONE) in sums
     assert [(one.kind, one.model, one.calls) for one in sums] == [
         ("chat", "opus", 1),
@@ -66,39 +82,64 @@ async def test_sums_are_by_kind_model_and_cause(conversations: Conversations, ca
         ("expansion", "haiku", 1),
         ("title", "haiku", 1),
     ]
-    assert [one.calls for one in (await calls.spent(MINE, since=NOON + DAY)).sums] == [1]
-    assert sum(one.calls for one in (await calls.spent(MINE, since=NOON, until=NOON + DAY)).sums) == 4, (
-        "the end is outside"
+    assert [one.calls for one in (await calls.load_spending(MINE, since=NOON + DAY)).sums] == [1]
+    assert (
+        sum(
+            one.calls
+            for one in (await calls.load_spending(MINE, since=NOON, until=NOON + DAY)).sums
+        )
+        == 4
+    ), "the end is outside"
+    assert (
+        sum(
+            found.calls
+            for found in (await calls.load_spending(MINE, session_id=one.session_id)).sums
+        )
+        == 4
     )
-    assert sum(found.calls for found in (await calls.spent(MINE, session_id=one.session_id)).sums) == 4
-    assert (await calls.spent(MINE, session_id=10**30)).sums == []
+    assert (await calls.load_spending(MINE, session_id=10**30)).sums == []
 
 
-async def test_a_call_goes_on_the_account_of_its_sessions_scope(conversations: Conversations, calls: UsageLog) -> None:
+async def test_a_call_goes_on_the_account_of_its_sessions_scope(
+    conversations: Conversations, calls: UsageLog
+) -> None:
     hers = await opened(conversations, "hello")
-    await calls.keep(call(Payer(session_id=hers.id, scope=BOB)))
-    await calls.keep(call(Payer(session_id=-5, scope=BOB)))
-    await calls.keep(call(Payer(session_id=999)))
-    await calls.keep(call(Payer()))
-    assert [one.calls for one in (await calls.spent(MINE)).sums] == [1]
-    assert [one.calls for one in (await calls.spent(frozenset((BOB,)))).sums] == [1]
-    assert (await calls.spent(frozenset((BOB,)), session_id=-5)).sums == [], (
+    await calls.log(call(BillingScope(session_id=hers.id, scope=BOB)))
+    await calls.log(call(BillingScope(session_id=-5, scope=BOB)))
+    await calls.log(call(BillingScope(session_id=999)))
+    await calls.log(call(BillingScope()))
+    assert [one.calls for one in (await calls.load_spending(MINE)).sums] == [1]
+    assert [one.calls for one in (await calls.load_spending(frozenset((BOB,)))).sums] == [1]
+    assert (await calls.load_spending(frozenset((BOB,)), session_id=-5)).sums == [], (
         "what is incognito has no name in the books"
     )
-    assert [one.calls for one in (await calls.spent(frozenset((ANA, BOB)))).sums] == [2], "nobody's are left out"
+    assert [one.calls for one in (await calls.load_spending(frozenset((ANA, BOB)))).sums] == [2], (
+        "nobody's are left out"
+    )
 
 
-async def test_misses_are_counted_by_cause(conversations: Conversations, calls: UsageLog, database: Database) -> None:
+async def test_misses_are_counted_by_cause(
+    conversations: Conversations, calls: UsageLog, database: Database
+) -> None:
     made = await opened(conversations, "hello")
-    payer = Payer(session_id=made.id)
-    await calls.keep(call(payer))
+    payer = BillingScope(session_id=made.id)
+    await calls.log(call(payer))
     for usage, later in ((MISS, 1), (ONE, 2), (MISS, 3)):
-        await calls.keep(call(payer, at=NOON + later * DAY, usage=usage, cached_from=NOON + later * DAY))
-    await database.write(lambda connection: disturb(connection, made.id, "forget"))
-    await calls.keep(call(payer, at=NOON + 3 * DAY, usage=MISS))
-    for found in ((await calls.spent(MINE)).sums, (await calls.spent(MINE, session_id=payer.session_id)).sums):
-        assert [(one.miss, one.calls, one.missed) for one in found] == [(None, 1, 0), ("forget", 1, 9), ("idle", 3, 12)]
-    assert (await calls.spent(MINE, since=NOON + 4 * DAY)).sums == []
+        await calls.log(
+            call(payer, at=NOON + later * DAY, usage=usage, cached_from=NOON + later * DAY)
+        )
+    await database.write(lambda connection: record_prefix_break(connection, made.id, "forget"))
+    await calls.log(call(payer, at=NOON + 3 * DAY, usage=MISS))
+    for found in (
+        (await calls.load_spending(MINE)).sums,
+        (await calls.load_spending(MINE, session_id=payer.session_id)).sums,
+    ):
+        assert [(one.miss, one.calls, one.missed) for one in found] == [
+            (None, 1, 0),
+            ("forget", 1, 9),
+            ("idle", 3, 12),
+        ]
+    assert (await calls.load_spending(MINE, since=NOON + 4 * DAY)).sums == []
 
 
 async def test_what_a_call_read_is_compared_with_the_last_one_for_an_answer(
@@ -106,9 +147,9 @@ async def test_what_a_call_read_is_compared_with_the_last_one_for_an_answer(
 ) -> None:
     made = await opened(conversations, "hello")
     assert await next_miss(calls, made.id) == "first"
-    await calls.keep(call(Payer(session_id=made.id), "title"))
+    await calls.log(call(BillingScope(session_id=made.id), "title"))
     assert await next_miss(calls, made.id) == "evicted"
-    await calls.keep(call(Payer(session_id=made.id), model="opus", usage=MISS))
+    await calls.log(call(BillingScope(session_id=made.id), model="opus", usage=MISS))
     assert await next_miss(calls, made.id) == "model"
 
 
@@ -118,8 +159,10 @@ async def test_a_disturbance_waits_for_the_next_call_and_the_first_one_counts(
     made = await opened(conversations, "hello")
     await next_miss(calls, made.id)
     for cause in ("forget", "edit"):
-        await database.write(lambda connection, cause=cause: disturb(connection, made.id, cause))  # type: ignore[misc]
-    await calls.keep(call(Payer(session_id=made.id), "title"))
+        await database.write(
+            lambda connection, cause=cause: record_prefix_break(connection, made.id, cause)  # type: ignore[misc]
+        )
+    await calls.log(call(BillingScope(session_id=made.id), "title"))
     assert [await next_miss(calls, made.id) for _ in range(2)] == ["forget", "evicted"]
 
 
@@ -148,7 +191,9 @@ async def test_how_a_session_came_to_be(conversations: Conversations, calls: Usa
     assert await next_miss(calls, fresh.id) == "rights"
     elsewhere = await conversations.create(session(address=Address(platform="x", chat_id="1")))
     assert await next_miss(calls, elsewhere.id) == "first"
-    there = await conversations.create(session(address=Address(platform="x", chat_id="2"), parent_id=fresh.id))
+    there = await conversations.create(
+        session(address=Address(platform="x", chat_id="2"), parent_id=fresh.id)
+    )
     assert await next_miss(calls, there.id) == "first", "nothing was said there before"
     await next_miss(calls, first.id)
     await conversations.reopen(first.id, NOON + DAY)
@@ -156,7 +201,9 @@ async def test_how_a_session_came_to_be(conversations: Conversations, calls: Usa
 
 
 def cost_of(model: str, used: Usage, prices: UsageOptions = PRICES) -> float | None:
-    return Spending(sums=[UsageSum(kind="chat", model=model, calls=1, usage=used)], prices=prices).cost
+    return Spending(
+        sums=[UsageSum(kind="chat", model=model, calls=1, usage=used)], prices=prices
+    ).cost
 
 
 def test_each_kind_of_token_has_its_price() -> None:
@@ -178,40 +225,72 @@ def test_what_is_written_for_an_hour_has_a_price_of_its_own() -> None:
     used = Usage(cache_write=50_000, cache_write_hour=30_000)
     assert cost_of("claude-sonnet-5-5", used) == pytest.approx(0.125), "or that of five minutes"
     hourly = Price(input=2.0, output=10.0, cache_write=2.5, cache_write_hour=4.0, cache_read=0.1)
-    assert cost_of("m", used, UsageOptions(prices={"m": hourly}, currency="$")) == pytest.approx(0.05 + 0.12)
+    assert cost_of("m", used, UsageOptions(prices={"m": hourly}, currency="$")) == pytest.approx(
+        0.05 + 0.12
+    )
 
 
 def test_bills_are_added_up_beside_what_they_were_without_a_cache() -> None:
     sums = [
         UsageSum(kind="title", model="llama3", calls=1, usage=Usage(input=5, output=1)),
         UsageSum(kind="chat", model="claude-sonnet-5-5", calls=2, usage=replace(USED, input=0)),
-        UsageSum(kind="chat", model="claude-sonnet-5-5", calls=1, usage=Usage(input=100_000), miss="idle", missed=7),
+        UsageSum(
+            kind="chat",
+            model="claude-sonnet-5-5",
+            calls=1,
+            usage=Usage(input=100_000),
+            miss="idle",
+            missed=7,
+        ),
         UsageSum(kind="chat", model="free", calls=2, usage=Usage(input=1), miss="edit", missed=9),
         UsageSum(kind="facts", model="llama3", calls=1, usage=Usage(), miss="idle", missed=3),
     ]
     spending = Spending(sums=sums, prices=PRICES)
     assert spending.cost == pytest.approx(0.5)
-    assert spending.plain_cost == pytest.approx(1.14 * 2 + 0.1)
-    assert [(kind, part.calls) for kind, part in spending.kinds] == [("chat", 5), ("title", 1), ("facts", 1)]
-    bills = [("chat", "claude-sonnet-5-5"), ("title", "llama3"), ("chat", "free"), ("facts", "llama3")]
-    assert [bill for bill, _ in spending.bills] == bills, "the most tokens first"
-    assert [(cause, part.calls, part.missed) for cause, part in spending.misses] == [("idle", 2, 10), ("edit", 2, 9)]
-    assert (spending.calls, spending.unpriced) == (7, ["llama3"])
+    assert spending.uncached_cost == pytest.approx(1.14 * 2 + 0.1)
+    assert [(kind, part.calls) for kind, part in spending.by_kind] == [
+        ("chat", 5),
+        ("title", 1),
+        ("facts", 1),
+    ]
+    bills = [
+        ("chat", "claude-sonnet-5-5"),
+        ("title", "llama3"),
+        ("chat", "free"),
+        ("facts", "llama3"),
+    ]
+    assert [bill for bill, _ in spending.by_kind_and_model] == bills, "the most tokens first"
+    assert [(cause, part.calls, part.missed_tokens) for cause, part in spending.by_miss_cause] == [
+        ("idle", 2, 10),
+        ("edit", 2, 9),
+    ]
+    assert (spending.calls, spending.unpriced_models) == (7, ["llama3"])
     assert spending.usage == USED + Usage(input=6, output=1)
-    assert spending.cached == pytest.approx(1_000_000 / 1_140_006)
+    assert spending.cached_share == pytest.approx(1_000_000 / 1_140_006)
 
 
 def test_nothing_spent_costs_nothing_that_could_be_said() -> None:
     spending = Spending(sums=[], prices=PRICES)
-    assert (spending.calls, spending.cost, spending.plain_cost, spending.cached) == (0, None, None, 0.0)
+    assert (spending.calls, spending.cost, spending.uncached_cost, spending.cached_share) == (
+        0,
+        None,
+        None,
+        0.0,
+    )
 
 
 @pytest.mark.parametrize(
     ("cost", "shown"),
-    [(0, "$0.00"), (0.00001, "under $0.0001"), (0.00042, "$0.0004"), (0.0421, "$0.042"), (1234.5, "$1,234.50")],
+    [
+        (0, "$0.00"),
+        (0.00001, "under $0.0001"),
+        (0.00042, "$0.0004"),
+        (0.0421, "$0.042"),
+        (1234.5, "$1,234.50"),
+    ],
 )
 def test_amounts_for_eyes(cost: float, shown: str) -> None:
-    assert Spending(sums=[], prices=PRICES).amount(cost) == shown
+    assert Spending(sums=[], prices=PRICES).format_amount(cost) == shown
 
 
 @pytest.mark.parametrize(
@@ -229,8 +308,8 @@ async def test_months_are_those_of_the_zone_and_empty_ones_are_left_out(
     await _spend(calls, 2, datetime(2026, 10, 31, 23, 30, tzinfo=UTC))
     await _spend(calls, 4, datetime(2025, 12, 31, 22, 59, tzinfo=UTC))
     books = UsageLog(database, zone=zone)
-    assert {day: spending.usage.input for day, spending in await books.months(MINE)} == months
-    assert await books.months(frozenset()) == []
+    assert {day: spending.usage.input for day, spending in await books.list_months(MINE)} == months
+    assert await books.list_months(frozenset()) == []
 
 
 async def test_at_most_twelve_months(database: Database) -> None:
@@ -238,10 +317,12 @@ async def test_at_most_twelve_months(database: Database) -> None:
     for month in range(1, 12):
         for year in (2025, 2026):
             await _spend(calls, month, datetime(year, month, 1, 12, tzinfo=UTC))
-    months = [day for day, _ in await calls.months(MINE)]
+    months = [day for day, _ in await calls.list_months(MINE)]
     assert months == [*(date(2026, month, 1) for month in range(11, 0, -1)), date(2025, 11, 1)]
 
 
 async def _spend(calls: UsageLog, tokens: int, at: datetime) -> None:
     used = Usage(input=tokens)
-    await calls.keep(ModelCall(kind="chat", model="m", usage=used, at=at, payer=Payer(scope=ANA)))
+    await calls.log(
+        ModelCall(kind="chat", model="m", usage=used, at=at, billing=BillingScope(scope=ANA))
+    )

@@ -1,0 +1,186 @@
+"""Extends the library's client, which logs in once for HTTP and reconnects to the gateway.
+
+Passes gateway events to `DiscordEvents` at once, knows whether the connection is alive, and keeps
+events that the library can't parse.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import discord
+import yarl
+from discord.gateway import KeepAliveHandler
+
+from adapters.discord.errors import CALL_ERRORS, PAYLOAD_ERRORS, describe_error
+from adapters.discord.events import DiscordEvents
+from core.errors import ConfigError, DeliveryError
+from core.text.normalize import language_data
+
+API_URL = "https://discord.com"
+API_PATH = "/api/v10"
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
+CLOSE_TIMEOUT_S = 3.0
+# How late the acknowledgement of a heartbeat may be.
+ACK_TIMEOUT_S = 10.0
+MAX_RATE_LIMIT_S = 30.0
+# Without these events there is no session, so failing to parse one must end the connection.
+SESSION_EVENTS = ("READY", "RESUMED")
+REFUSALS = language_data("refusals", "adapters")
+
+log = logging.getLogger(__name__)
+
+
+class DiscordClient(discord.Client):
+    """A client that hands its events to `events`.
+
+    `pause_s` is the wait before a further identification. Discord allows one every five seconds.
+    """
+
+    def __init__(self, events: DiscordEvents, *, has_message_content: bool, pause_s: float) -> None:
+        intents = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
+        intents.message_content = has_message_content
+        # Voice isn't used, so warnings about its missing parts don't help.
+        discord.VoiceClient.warn_nacl = False
+        discord.VoiceClient.warn_dave = False
+        super().__init__(
+            intents=intents,
+            allowed_mentions=discord.AllowedMentions.none(),
+            max_ratelimit_timeout=MAX_RATE_LIMIT_S,
+        )
+        # Whether a session was identified since this was last set to False. Discord limits them.
+        self.is_identified = False
+        # Why the gateway isn't connected; only valid while it isn't.
+        self.failure = "not connected yet"
+        self._events = events
+        self._pause_s = pause_s
+        # The connection that has a session.
+        self._session_connection: discord.gateway.DiscordWebSocket | None = None
+        # The data of the event that is being parsed.
+        self._raw: Any = None
+        parsers = self._connection.parsers
+        for event, parse in parsers.items():
+            if event not in SESSION_EVENTS:
+                parsers[event] = self._guard_parser(event, parse)
+
+    @property
+    def problem(self) -> str:
+        """Why events can't arrive; empty after READY while heartbeats are acknowledged."""
+        connection: discord.gateway.DiscordWebSocket | None = self.ws
+        if connection is None or not connection.open or connection is not self._session_connection:
+            return self.failure
+        heartbeat = connection._keep_alive
+        if heartbeat is None:
+            return ""
+        silence_s = time.perf_counter() - heartbeat._last_ack
+        if silence_s < (heartbeat.interval or 0.0) + ACK_TIMEOUT_S:
+            return ""
+        return "Discord does not acknowledge the heartbeat"
+
+    async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
+        if not initial:
+            await asyncio.sleep(self._pause_s)
+
+    async def close_gateway(self) -> None:
+        """Close the gateway connection, if there is one. HTTP calls still work."""
+        connection: discord.gateway.DiscordWebSocket | None = self.ws
+        if connection is not None and connection.open:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                    await connection.close(code=1000)
+        # If connecting was cancelled halfway, only its heartbeat thread still refers to the
+        # connection.
+        for thread in threading.enumerate():
+            if isinstance(thread, KeepAliveHandler) and thread.ws._connection is self._connection:
+                thread.stop()
+
+    def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
+        """Handle an event of the library immediately, so that events keep their order."""
+        match event:
+            case "connect" | "resumed":
+                # These arrive together with READY. The library's "ready" event comes seconds
+                # later, when it knows all guilds.
+                self._session_connection = self.ws
+                self.is_identified = True
+                if event == "connect":
+                    self._events.start_task(self._events.catch_up())
+            case "disconnect":
+                # The library reconnects on its own, and otherwise only logs the error.
+                self.failure = describe_error(sys.exception())
+            case _:
+                payload = args[0] if args else None
+                if not self._events.accept_event(event, payload, self._raw):
+                    super().dispatch(event, *args, **kwargs)
+
+    def _guard_parser(self, event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Wrap a parser of the library so that an unexpected payload doesn't end the client."""
+
+        def parse_or_set_aside(data: Any) -> None:
+            """Parse an event. If that fails, keep the raw data of a message or interaction."""
+            self._raw = data
+            try:
+                parse(data)
+            except (*PAYLOAD_ERRORS, discord.DiscordException) as error:
+                log.error(
+                    "An event %s of Discord cannot be read, it is set aside: %r", event, error
+                )
+                if event.startswith(("MESSAGE_", "INTERACTION_")):
+                    self._events.start_task(self._events.set_aside(data, repr(error)))
+
+        return parse_or_set_aside
+
+
+async def log_in(client: discord.Client, token: str, *, has_message_content: bool) -> None:
+    """Log in over HTTP and check that the bot may read message content, if it wants to.
+
+    Raises ConfigError if Discord refuses the token or the intent, DeliveryError if it can't be
+    reached.
+    """
+    # The library logs each failed reconnection with a traceback. The adapter logs what matters.
+    logging.getLogger("discord").setLevel(logging.WARNING)
+    logging.getLogger("discord.client").setLevel(logging.CRITICAL)
+    try:
+        await client.login(token)
+        flags = client.application_flags
+        is_allowed = flags.gateway_message_content or flags.gateway_message_content_limited
+        if has_message_content and not is_allowed:
+            raise ConfigError(REFUSALS["intent"])
+    except discord.LoginFailure as error:
+        raise ConfigError(REFUSALS["token_of_discord"]) from error
+    except (*CALL_ERRORS, *PAYLOAD_ERRORS) as error:
+        raise DeliveryError(f"Discord cannot be reached: {describe_error(error)}") from error
+
+
+def set_server_urls(api_url: str | None, gateway_url: str | None) -> None:
+    """Make the library use other servers. None keeps Discord's own.
+
+    The library only has class attributes for this. Raises ConfigError if the token would leave
+    this machine unencrypted.
+    """
+    _check_encryption("MNEME_DISCORD_API_URL", api_url)
+    _check_encryption("MNEME_DISCORD_GATEWAY_URL", gateway_url)
+    if api_url:
+        root = api_url.rstrip("/")
+        has_path = bool(urlsplit(root).path)
+        discord.http.Route.BASE = root if has_path else root + API_PATH
+    if gateway_url:
+        discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(gateway_url.rstrip("/") + "/")
+
+
+def _check_encryption(variable: str, url: str | None) -> None:
+    """Raise ConfigError unless the URL is encrypted or stays on this machine."""
+    parts = urlsplit(url or API_URL)
+    is_encrypted = parts.scheme in ("https", "wss") and bool(parts.hostname)
+    is_local = parts.scheme in ("http", "ws") and parts.hostname in LOOPBACK_HOSTS
+    if not (is_encrypted or is_local):
+        raise ConfigError(
+            f"{variable}: {url!r} must begin with https:// or wss://, but on this machine itself."
+        )

@@ -1,0 +1,115 @@
+"""Turns failures of Discord, the network and the library into our own errors."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import aiohttp
+import discord
+
+from core.errors import DeliveryError
+
+# Raised by the library if a payload has an unexpected shape.
+PAYLOAD_ERRORS = (
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+)
+# Raised by a call that failed. Timeouts are OSErrors.
+CALL_ERRORS = (discord.DiscordException, aiohttp.ClientError, OSError)
+
+# Error codes of Discord's API.
+UNKNOWN_MESSAGE = 10008
+UNKNOWN_INTERACTION = 10062
+UNKNOWN_WEBHOOK = 10015
+ALREADY_ACKNOWLEDGED = 40060
+INVALID_WEBHOOK_TOKEN = 50027
+THREAD_ARCHIVED = 50083
+EXPIRED_INTERACTION_CODES = (
+    UNKNOWN_INTERACTION,
+    ALREADY_ACKNOWLEDGED,
+    UNKNOWN_WEBHOOK,
+    INVALID_WEBHOOK_TOKEN,
+)
+
+EXPIRED_INTERACTION = "expired: the Discord interaction can no longer be answered"
+
+
+def describe_error(error: BaseException | None) -> str:
+    """Say why Discord can't be used, as a clause."""
+    match error:
+        case discord.LoginFailure():
+            return "Discord refuses the token (401)"
+        case discord.ConnectionClosed():
+            return f"Discord closed the connection with code {error.code}"
+        case discord.HTTPException() | aiohttp.ClientResponseError():
+            return f"Discord answers with status {error.status}"
+        case socket.gaierror() | aiohttp.ClientConnectorDNSError():
+            return "the name of Discord's server cannot be resolved"
+        case aiohttp.ClientConnectorError():
+            return f"the network does not reach {error.host}:{error.port} ({error.strerror})"
+        case discord.gateway.ReconnectWebSocket():
+            return "the connection broke"
+        case TimeoutError():
+            return "Discord does not answer in time"
+        case _:
+            return f"the connection broke ({type(error).__name__})"
+
+
+@contextmanager
+def translate_errors(*, is_interaction: bool = False) -> Iterator[None]:
+    """Raise DeliveryError for any failure of the call inside the `with` block.
+
+    `is_interaction` marks calls that use the token of an interaction. They have no nonce, so a
+    call whose response got lost may have succeeded. An expired token isn't a permanent failure,
+    because the answer can still reach the person in another way.
+    """
+    try:
+        yield
+    except discord.RateLimited as error:
+        message = "Discord asks to slow down"
+        raise DeliveryError(message, retry_after_s=error.retry_after) from error
+    except discord.InteractionResponded as error:
+        raise DeliveryError(EXPIRED_INTERACTION) from error
+    except discord.HTTPException as error:
+        raise _response_error(error, is_interaction=is_interaction) from error
+    except CALL_ERRORS as error:
+        is_unsent = isinstance(error, aiohttp.ClientConnectorError)
+        raise DeliveryError(
+            f"Discord cannot be reached: {describe_error(error)}",
+            is_uncertain=is_interaction and not is_unsent,
+        ) from error
+    except PAYLOAD_ERRORS as error:
+        raise DeliveryError(
+            f"Discord gave an answer that cannot be read: {error!r}", is_uncertain=is_interaction
+        ) from error
+
+
+def _response_error(error: discord.HTTPException, *, is_interaction: bool) -> DeliveryError:
+    """Classify an error status: too fast, message gone, interaction expired, or refused."""
+    details = f"{error.text or 'no reason given'} (status {error.status}, code {error.code})"
+    if error.status in (408, 429):
+        retry_after = error.response.headers.get("Retry-After", "")
+        is_number = retry_after.replace(".", "", 1).isdecimal()
+        delay_s = float(retry_after) if is_number else None
+        return DeliveryError(f"Discord asks to slow down: {details}", retry_after_s=delay_s)
+
+    # In an archived thread nothing can be edited. A new message reopens it.
+    is_archived = error.code == THREAD_ARCHIVED and error.response.method == "PATCH"
+    if error.code == UNKNOWN_MESSAGE or is_archived:
+        return DeliveryError(f"Discord has no such message to edit: {details}", is_missing=True)
+    if is_interaction and (error.status == 404 or error.code in EXPIRED_INTERACTION_CODES):
+        return DeliveryError(EXPIRED_INTERACTION)
+
+    # Discord understood the request and refused it, so another attempt can't help.
+    is_refused = 400 <= error.status < 500
+    return DeliveryError(
+        f"Discord did not take the message: {details}",
+        is_permanent=is_refused,
+        is_uncertain=is_interaction and not is_refused,
+    )

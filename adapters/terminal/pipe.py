@@ -1,0 +1,114 @@
+"""The terminal for programs: each input line is a message, and answers are printed as a whole."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TextIO
+
+from adapters.streaming import QuietReply
+from core.errors import DeliveryError
+from core.markup.markdown import run_off_loop, to_plain
+from core.ports import DeliveryRecord, Reply
+from core.text.normalize import strip_controls
+from core.types import Answer, CommandSpec, File
+
+READ_BYTES = 65536
+
+
+class TerminalPipe:
+    """Reads lines and prints answers. Blank lines are ignored.
+
+    Reading never blocks the event loop and needs no thread, so the process can end at any moment.
+    `save_file` stores a file of an answer and returns a sentence that says where.
+    """
+
+    def __init__(self, stdin: TextIO, stdout: TextIO, save_file: Callable[[File], str]) -> None:
+        self._input = stdin.fileno()
+        self._output = stdout.fileno()
+        self._save_file = save_file
+        # Bytes that were read but not returned yet.
+        self._buffer = b""
+        self._has_input_ended = False
+        self._is_output_closed = False
+
+    def welcome(self, commands: Sequence[CommandSpec]) -> None:
+        """Do nothing: a program needs no greeting."""
+
+    async def read_message(self) -> str | None:
+        """Return the next message; None if the input has ended or the output is closed."""
+        while not self._is_output_closed:
+            line = await self._read_line()
+            if line is None:
+                return None
+            text = line.decode("utf-8-sig", "replace").rstrip("\r\n")
+            if text.strip():
+                return text
+        return None
+
+    async def wait_for_answer(
+        self, work: Awaitable[None], stop: Callable[[], Awaitable[None]]
+    ) -> None:
+        """Wait for an answer. A program has no key that would call `stop`."""
+        await work
+
+    def reply(self) -> Reply:
+        return QuietReply(self._print)
+
+    async def _print(self, record: DeliveryRecord, answer: Answer) -> None:
+        """Write an answer as plain text in UTF-8, whatever the locale is.
+
+        Raises DeliveryError if the other end is closed.
+        """
+        text = await run_off_loop(
+            lambda markdown: strip_controls(to_plain(markdown)).strip("\n"), answer.text
+        )
+        parts = [text, *describe_buttons(answer), *map(self._save_file, answer.files)]
+        output = "\n".join(part for part in parts if part) + "\n"
+        remaining = memoryview(output.encode("utf-8", "replace"))
+        try:
+            while remaining:
+                remaining = remaining[os.write(self._output, remaining) :]
+        except OSError as error:
+            self._is_output_closed = True
+            raise DeliveryError(f"nobody reads the answers any more ({error.strerror})") from error
+
+    async def _read_line(self) -> bytes | None:
+        """Return the next line without its line feed; None at the end of the input."""
+        while b"\n" not in self._buffer and not self._has_input_ended:
+            await self._wait_until_readable()
+            try:
+                chunk = os.read(self._input, READ_BYTES)
+            except BlockingIOError:
+                continue
+            except OSError:
+                # The input is a folder or was opened for writing only.
+                chunk = b""
+            if not chunk:
+                self._has_input_ended = True
+            self._buffer += chunk
+        line, line_feed, self._buffer = self._buffer.partition(b"\n")
+        return line if line or line_feed else None
+
+    async def _wait_until_readable(self) -> None:
+        """Return when a read won't block. Files can't be watched, but reading them never blocks."""
+        loop = asyncio.get_running_loop()
+        is_readable = asyncio.Event()
+        try:
+            loop.add_reader(self._input, is_readable.set)
+        except PermissionError:
+            return
+        try:
+            await is_readable.wait()
+        finally:
+            loop.remove_reader(self._input)
+
+
+def describe_buttons(answer: Answer) -> list[str]:
+    """Return a line with the equivalent command for each button: ``More: /recall page:2 ferry``."""
+    lines = []
+    for button in answer.buttons:
+        line = f"{button.label}: /{button.command.name} {button.command.arguments}"
+        lines.append(strip_controls(line).rstrip())
+    return lines

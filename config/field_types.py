@@ -1,0 +1,131 @@
+"""The types of single settings, with the checks and messages for a person who edits mneme.toml."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import tzlocal
+from pydantic import AfterValidator, BeforeValidator, Field
+
+
+def _resolve_zone(name: str) -> str:
+    """Return the name of a time zone; for "auto" the machine's.
+
+    A machine without a time zone, such as a container, gets UTC.
+    """
+    try:
+        zone = name
+        if name == "auto":
+            zone = tzlocal.get_localzone_name() or "UTC"
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(
+            f"{name[:40]!r} is no time zone; write an IANA name like 'Europe/Lisbon', or 'auto'"
+        ) from None
+    return zone
+
+
+def _matches(pattern: str, advice: str) -> BeforeValidator:
+    """Accept a text or a whole number that matches the pattern, and convert it to a text."""
+
+    def check(value: object) -> str:
+        is_scalar = isinstance(value, int | str) and not isinstance(value, bool)
+        if not is_scalar or not re.fullmatch(pattern, str(value)):
+            raise ValueError(f"{str(value)[:40]!r} {advice}")
+        return str(value)
+
+    return BeforeValidator(check)
+
+
+def _is_url(*schemes: str, is_optional: bool = False) -> AfterValidator:
+    """Accept a URL with a listed scheme and cut off trailing slashes."""
+
+    def check(value: str) -> str:
+        if is_optional and not value:
+            return value
+        try:
+            parts = urlsplit(value)
+            has_port = parts.port is None or parts.port > 0
+            is_valid = parts.scheme in schemes and bool(parts.hostname) and has_port
+        except ValueError:
+            is_valid = False
+        if not is_valid:
+            raise ValueError(
+                f"is not an address; write {schemes[0]}://host:port or {schemes[1]}://host"
+            )
+        return value.rstrip("/")
+
+    return AfterValidator(check)
+
+
+def _check_folder(value: object) -> Path:
+    if not isinstance(value, str) or not value.startswith(("/", "~/")):
+        raise ValueError(f"{str(value)[:80]!r} is no folder; write its whole path, from / or ~/ on")
+    return Path(os.path.expanduser(value))
+
+
+def _convert_off(value: object) -> object:
+    return 0 if value == "off" else value
+
+
+Zone = Annotated[str, AfterValidator(_resolve_zone)]
+UserId = Annotated[
+    str,
+    _matches(
+        r"[1-9][0-9]{0,19}",
+        "is not a numeric user id; /whoami tells it (names can be taken by anybody)",
+    ),
+]
+PersonKey = Annotated[
+    str,
+    _matches(
+        r"(telegram|discord):[1-9][0-9]{0,19}",
+        "is no person; write telegram:42 or discord:42, with the id that /whoami tells",
+    ),
+]
+GroupKey = Annotated[
+    str,
+    _matches(
+        r"(telegram:-|discord:)[1-9][0-9]{0,19}",
+        "is no room; write discord:77, or telegram:-1001234567890: ids of its groups are negative",
+    ),
+]
+ChatKey = Annotated[
+    str,
+    _matches(
+        r"(telegram:-?|discord:)[1-9][0-9]{0,19}|terminal:local",
+        "is no chat; write telegram:-1001234567890 or discord:77 for a room, "
+        "telegram:42 for the chat with a person",
+    ),
+]
+ProviderName = Annotated[
+    str,
+    _matches(
+        r"[a-z][a-z0-9_]{0,39}", "is no name of a memory provider: small letters, digits and _"
+    ),
+]
+UserIds = Annotated[tuple[UserId, ...], Field(strict=False)]
+People = Annotated[tuple[PersonKey, ...], Field(strict=False)]
+Groups = Annotated[tuple[GroupKey, ...], Field(strict=False)]
+Folder = Annotated[Path, BeforeValidator(_check_folder)]
+Folders = Annotated[tuple[Folder, ...], Field(strict=False)]
+# URLs can contain a password, so they don't appear in a repr.
+WebAddress = Annotated[Annotated[str, _is_url("http", "https")] | None, Field(repr=False)]
+SocketAddress = Annotated[Annotated[str, _is_url("ws", "wss")] | None, Field(repr=False)]
+# A web address, or an empty text.
+OptionalWebAddress = Annotated[str, Field(repr=False), _is_url("http", "https", is_optional=True)]
+Name = Annotated[str, Field(min_length=1)]
+Enabled = Literal["auto", True, False]
+Count = Annotated[int, Field(gt=0, le=10**9)]
+Days = Annotated[float, Field(gt=0, le=36_500, allow_inf_nan=False)]
+Amount = Annotated[float, Field(ge=0, le=10**6, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(gt=0, le=10**7, allow_inf_nan=False)]
+# 0 or "off" means no limit.
+DayLimit = Annotated[
+    float, Field(ge=0, le=10**12, allow_inf_nan=False), BeforeValidator(_convert_off)
+]

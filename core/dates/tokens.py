@@ -1,0 +1,365 @@
+"""Splits a sentence in any language into the tokens that the grammar in `mentions` reads.
+
+A token says what a word or number means for dates: ``in early May`` becomes IN, PART and MONTH.
+`data/mentions.toml` lists the words of each kind of token. Many words have other meanings too
+(``may``, ``mars``, ``April``), so they count as months only next to a word that makes them one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from functools import cache, lru_cache
+from typing import NamedTuple
+
+from core.dates.cursor import word_tables
+from core.text.normalize import LETTER_CLASS, comparison_form, language_data
+
+MAX_TEXT_CHARS = 2_000
+"""Only this many characters of a text are read. Periods named after them are ignored."""
+_MAX_ENDING_LETTERS = 4
+"""The longest ending that a star in `data/mentions.toml` stands for."""
+
+
+class Kind(StrEnum):
+    """The meaning of a token for dates.
+
+    Each kind has a letter of its own, so that a regular expression can match a sequence of kinds.
+    `compile_grammar` writes such expressions with the names of the kinds.
+    """
+
+    IN = "L"  # in, during
+    ON = "o"
+    SINCE = "i"
+    UNTIL = "u"
+    BEFORE = "V"
+    AFTER = "A"
+    AFTERWARDS = "a"  # follows the word that it refers to, like Turkish "sonra"
+    BETWEEN = "E"
+    TO = "C"
+    AND = "&"
+    AROUND = "r"
+    BY = "p"  # by, from, about: also used with persons and things
+    OF = "q"
+    EVERY = "e"
+    THIS = "T"
+    NEXT = "F"
+    LAST = "B"
+    AGO = "G"
+    PART = "P"  # number 0: early, 1: mid, 2: late
+    SEASON = "S"  # number 0: winter to 3: autumn
+    ORDINAL = "O"  # number 1: first to 4: fourth, 5: last
+    NUMBER = "N"  # in digits
+    NUMBER_WORD = "#"
+    UNIT = "U"
+    RELATIVE = "R"  # yesterday, this week: a number of units from today
+    DATE = "D"
+    YEAR = "Y"
+    ROUND_YEAR = "y"  # 1900, 2000 or 2100, which may be a quantity
+    MONTH = "M"
+    NAMELIKE_MONTH = "m"  # also another word or a name: "april", "june"
+    VERBLIKE_MONTH = "v"  # also a verb: "may", "march"
+    SHORT_MONTH = "s"  # needs a number or a part next to it: "jan", "mar"
+    RARE_MONTH = "c"  # counts only between a day and a year: Italian "set"
+    MONTH_DAY = "n"  # a number that is a day of the month
+    WEEKDAY = "W"  # number 0: Monday
+    DAY_SIGN = "d"  # follows the number of a day: st, th, 日
+    MONTH_SIGN = "k"  # follows the number of a month: 月
+    MONTH_PREFIX = "K"  # precedes the number of a month: Vietnamese "tháng"
+    DECADE_SIGN = "z"  # the s of "1990s"
+    COMMA = ","
+    OTHER = "x"
+
+
+class Unit(Enum):
+    """A unit of the calendar."""
+
+    DAY = "day"
+    WEEK = "week"
+    WEEKEND = "weekend"
+    MONTH = "month"
+    YEAR = "year"
+
+
+class Token(NamedTuple):
+    """A word, number or date."""
+
+    kind: Kind
+    # Its meaning depends on the kind; see `Kind`. For RELATIVE, the number of units from today.
+    number: int = 0
+    # Set for UNIT and RELATIVE.
+    unit: Unit | None = None
+    # Set for DATE: year and month, or year, month and day.
+    date: tuple[int, ...] = ()
+
+
+_UNKNOWN = (Token(Kind.OTHER),)
+
+
+def compile_grammar(grammar: str) -> re.Pattern[str]:
+    """Compile an expression over kinds of tokens, to be matched against `kinds_of`.
+
+    Kinds are written as their names in lower case, so ``month comma? year`` matches the letters
+    ``M,Y``. Everything else is the syntax of `re`. White space and comments after ``#`` are
+    ignored.
+    """
+    without_comments = re.sub(r"#.*", "", grammar)
+    # A name after "?P<" is the name of a group, not a kind.
+    letters = re.sub(
+        r"(?<!P<)\b[a-z_]+\b", lambda name: Kind[name[0].upper()].value, without_comments
+    )
+    return re.compile(re.sub(r"\s", "", letters))
+
+
+def kinds_of(tokens: Sequence[Token]) -> str:
+    """The kinds of the tokens as a string, one letter per token."""
+    return "".join(token.kind for token in tokens)
+
+
+# --- Words ---
+
+_WORD_OR_NUMBER = re.compile(
+    # 2026-05
+    r"(?<![-/])\d{4}-(?:0[1-9]|1[012])(?![-/\da-z])"
+    # 2026-05-01, 1.5.2026
+    r"|\d{4}([-/.])\d\d?\1\d\d?|\d\d?([./])\d\d?\2\d{4}"
+    r"|\d+"
+    # A word, a word of an Indian script with its vowel signs, or a single other character.
+    rf"|(?:(?!\d){LETTER_CLASS}|[\u0900-\u0963\u0970-\u0dff])+|\S"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lexicon:
+    """The phrases of `data/mentions.toml`, split into words and numbers."""
+
+    phrases: dict[tuple[str, ...], tuple[Token, ...]] = field(default_factory=dict)
+    # For each word, the number of words in the longest phrase that begins with it.
+    max_words: dict[str, int] = field(default_factory=dict)
+    # Phrases with a star: stems that any ending of up to `_MAX_ENDING_LETTERS` letters may follow.
+    stems: dict[str, tuple[Token, ...]] = field(default_factory=dict)
+
+
+def _split(text: str) -> list[str]:
+    return [match[0] for match in _WORD_OR_NUMBER.finditer(text)]
+
+
+@cache
+def _lexicon() -> _Lexicon:
+    """Read `data/mentions.toml`. A phrase that it lists twice has the meaning listed first."""
+    lexicon = _Lexicon()
+    for name, phrases in language_data("mentions", "core.dates")["tokens"].items():
+        tokens = _parse_token_name(name)
+        for phrase in phrases.split(","):
+            form = comparison_form(phrase.strip())
+            words = tuple(_split(form.removesuffix("*")))
+            if form.endswith("*") and len(words) == 1:
+                lexicon.stems.setdefault(words[0], tokens)
+            lexicon.phrases.setdefault(words, tokens)
+            lexicon.max_words[words[0]] = max(lexicon.max_words.get(words[0], 0), len(words))
+    return lexicon
+
+
+def _parse_token_name(name: str) -> tuple[Token, ...]:
+    """Read a key of `data/mentions.toml`.
+
+    ``month 5`` is one token with a number, ``relative -1 day`` one with a number and a unit, ``in
+    weekday 0`` is two tokens, and ``nothing`` is an empty tuple.
+    """
+    if name == "nothing":
+        return ()
+    tokens: list[Token] = []
+    for part in name.split():
+        if part.lstrip("+-").isdecimal():
+            tokens[-1] = tokens[-1]._replace(number=int(part))
+        elif tokens and tokens[-1].kind in (Kind.UNIT, Kind.RELATIVE):
+            tokens[-1] = tokens[-1]._replace(unit=Unit(part))
+        else:
+            tokens.append(Token(Kind[part.upper()]))
+    return tuple(tokens)
+
+
+@lru_cache(maxsize=10_000)
+def tokenize_word(word: str) -> tuple[Token, ...]:
+    """The tokens of one word, number or date, given in its comparison form."""
+    if word[:1].isdecimal():
+        return (_tokenize_number(word),)
+    lexicon = _lexicon()
+    if (word,) in lexicon.phrases:
+        return lexicon.phrases[(word,)]
+    for ending in range(1, min(_MAX_ENDING_LETTERS + 1, len(word) - 2)):
+        if word[:-ending] in lexicon.stems:
+            return lexicon.stems[word[:-ending]]
+    number = str(word_tables()["numbers"].get(word, ""))
+    if number.isdecimal():
+        return (Token(Kind.NUMBER_WORD, int(number)),)
+    if word in (",", "،", "、"):
+        return (Token(Kind.COMMA),)
+    return _UNKNOWN
+
+
+def _tokenize_number(text: str) -> Token:
+    """The token of a number or of a date in figures."""
+    if not text.isdecimal():
+        parts = tuple(map(int, re.split("[-./]", text)))
+        is_year_first = text[:4].isdecimal()
+        return Token(Kind.DATE, date=parts if is_year_first else parts[::-1])
+    number = int(text)
+    if len(text) == 4 and 2400 < number < 2700:
+        number -= 543  # the calendar of Thailand
+    if len(text) == 4 and 1900 <= number < 2200:
+        return Token(Kind.YEAR if number % 100 else Kind.ROUND_YEAR, number)
+    return Token(Kind.NUMBER, number) if len(text) < 4 else Token(Kind.OTHER)
+
+
+# --- Sentences ---
+
+
+@lru_cache(maxsize=16)
+def tokenize(text: str, *, is_period_name: bool = False) -> Sequence[Token]:
+    """The tokens of a text.
+
+    `is_period_name`: the text is the name of a period and nothing else, so every word that may be
+    a month is one.
+    """
+    lexicon = _lexicon()
+    # A comparison form can be longer than its text.
+    form = comparison_form(text[:MAX_TEXT_CHARS])[:MAX_TEXT_CHARS]
+    words = _split(form.rstrip("?!.؟ "))
+    tokens: list[Token] = []
+    position = 0
+    while position < len(words):
+        count = _phrase_length(words, position)
+        phrase = tuple(words[position : position + count])
+        meaning = lexicon.phrases[phrase] if count else tokenize_word(words[position])
+        for token in meaning:
+            _append(tokens, token)
+        position += count or 1
+    return _resolve_ambiguous(tokens, _ANY_MONTH if is_period_name else _MONTH)
+
+
+def _phrase_length(words: Sequence[str], position: int) -> int:
+    """The number of words in the longest known phrase that begins at `position`, or 0."""
+    lexicon = _lexicon()
+    count = lexicon.max_words.get(words[position], 0)
+    while count and tuple(words[position : position + count]) not in lexicon.phrases:
+        count -= 1
+    return count
+
+
+_NUMBERS = (Kind.NUMBER, Kind.NUMBER_WORD)
+_ABBREVIATED_MONTHS = (Kind.NAMELIKE_MONTH, Kind.SHORT_MONTH, Kind.RARE_MONTH)
+
+
+def _append(tokens: list[Token], token: Token) -> None:
+    """Append a token, or join it with the token before it, as in ``3`` and ``th`` or ``月``."""
+    before = tokens[-1] if tokens else Token(Kind.OTHER)
+    is_after_number = before.kind in _NUMBERS
+    if is_after_number and token.kind is Kind.DAY_SIGN:
+        tokens[-1] = Token(Kind.MONTH_DAY, before.number)
+    elif is_after_number and token.kind is Kind.MONTH_SIGN:
+        tokens[-1] = _numbered_month(before.number)
+    elif before.kind is Kind.MONTH_PREFIX and token.kind in _NUMBERS:
+        tokens[-1] = _numbered_month(token.number)
+    elif before.kind in _ABBREVIATED_MONTHS and token.kind is Kind.DAY_SIGN:
+        pass  # the full stop of "Sept."
+    else:
+        tokens.append(token)
+
+
+def _numbered_month(number: int) -> Token:
+    return Token(Kind.MONTH if 1 <= number <= 12 else Kind.OTHER, number)
+
+
+_ANY_MONTH = compile_grammar("[namelike_month short_month verblike_month rare_month]")
+_MONTH = compile_grammar(
+    r"""
+    # Next to a number, a year or a part: "3 march", "april 2024", "early june".
+    [namelike_month short_month]
+        (?= [month_day number year round_year] | [comma in by of] [year round_year] )
+    | (?<= [month_day number year round_year part] ) [namelike_month short_month]
+    | (?<= [month_day number] of ) [namelike_month short_month verblike_month]
+    | verblike_month
+        (?= [month_day year round_year] | number (?! of ) | [comma in by of] [year round_year] )
+    | (?<= [month_day part] ) verblike_month
+    | (?<= [in on by around after to between before until since and] number ) verblike_month
+    | (?<= [number year round_year] ) verblike_month (?! other )
+    # After a preposition or "last": "in may", "last march", "the weeks of april".
+    | (?<= [in around after last between next before until since] )
+        [namelike_month verblike_month]
+    | (?<= unit [by of] ) [namelike_month verblike_month]
+    # One end of a range: "from march to may".
+    | [namelike_month short_month verblike_month]
+        (?= [to until] [in by of around]* [month namelike_month short_month verblike_month] )
+    | (?<= [month namelike_month short_month verblike_month] [to until] )
+        [namelike_month short_month verblike_month]
+    | (?<= [month namelike_month short_month verblike_month] [to until] [in by of around] )
+        [namelike_month short_month verblike_month]
+    | (?<= this ) namelike_month
+    | namelike_month (?= part )
+    # Between a day and a year.
+    | (?<= [month_day number] ) rare_month (?= [in of]? [year round_year] )
+    | (?<= [month_day number] of ) rare_month (?= [in of]? [year round_year] )
+    """
+)
+_MONTH_LIST = compile_grammar(
+    r"""
+    (?= [namelike_month verblike_month comma and]* month )
+    (?: [namelike_month verblike_month month] comma )*
+    [namelike_month verblike_month month] comma? and [in by of around]?
+    [namelike_month verblike_month month]
+    """
+)
+_NO_TIME = compile_grammar(
+    r"""
+    (?<= [by of around] ) season (?! [in by of]? [year round_year] )    # the summer of "the
+                                                        # colour of the summer sea"
+    | [number month_day] (?= [in by around since]+ month )      # the 4 of "a table for 4 in June"
+    | (?<= last ) weekday (?= of )                      # "the last Sunday of"
+    | (?<! [month season part unit weekday] [by of around] ) (?<= [by of around] )
+        [year round_year] (?= other )                   # the 2019 of "of 2019 pages"
+    | [year round_year] (?= decade_sign )               # the 1990 of "1990s"
+    | (?<! [month season part unit number comma] ) (?<! [month season part] [in by of around] )
+        round_year (?= other )                          # the 2000 of "in 2000 steps"
+    """
+)
+_RESOLVED = {
+    ord(Kind.NAMELIKE_MONTH): Kind.OTHER,
+    ord(Kind.VERBLIKE_MONTH): Kind.OTHER,
+    ord(Kind.SHORT_MONTH): Kind.OTHER,
+    ord(Kind.RARE_MONTH): Kind.OTHER,
+    ord(Kind.DECADE_SIGN): Kind.OTHER,
+    ord(Kind.BY): Kind.IN,
+    ord(Kind.OF): Kind.IN,
+    ord(Kind.AROUND): Kind.IN,
+    ord(Kind.ROUND_YEAR): Kind.YEAR,
+}
+"""The kinds that ambiguous tokens get if no rule above has decided what they are."""
+_LISTED_MONTHS = {
+    ord(Kind.NAMELIKE_MONTH): Kind.MONTH,
+    ord(Kind.VERBLIKE_MONTH): Kind.MONTH,
+}
+_BETWEEN_AND = compile_grammar("(between [^ and to other]* ) and")
+_BOUND_OF_RANGE = compile_grammar(
+    "(?<! unit ) [after before since until]"
+    "(?= [in on number month_day month date year]+ [to until] )"
+)
+
+
+def _resolve_ambiguous(tokens: Sequence[Token], month: re.Pattern[str]) -> list[Token]:
+    """Decide what each token that may be a month, a year or a preposition is in this sentence.
+
+    A word that may be a month is one if `month` matches it or if it is listed with a month. The
+    "and" of "between … and …" becomes TO, and the "since" of "since 3 May until 5 June" becomes IN.
+    """
+    kinds = month.sub(Kind.MONTH, kinds_of(tokens))
+    kinds = _MONTH_LIST.sub(lambda months: months[0].translate(_LISTED_MONTHS), kinds)
+    kinds = _NO_TIME.sub(Kind.OTHER, kinds).translate(_RESOLVED)
+    kinds = _BETWEEN_AND.sub(rf"\1{Kind.TO}", kinds)
+    kinds = _BOUND_OF_RANGE.sub(Kind.IN, kinds)
+    return [
+        token if token.kind == letter else token._replace(kind=Kind(letter))
+        for token, letter in zip(tokens, kinds, strict=True)
+    ]

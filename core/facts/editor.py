@@ -1,0 +1,107 @@
+"""Stores, corrects and removes facts at the request of a person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from core.errors import Refused
+from core.facts.claims import MAX_FACT_CHARS, Claim, extract_claims, fact_from_claim
+from core.review.pending import ANYWAY, clean_typed_text, split_anyway
+from core.store.fact_rows import Fact
+from core.store.facts import Facts
+from core.store.notes import Author, Operation, PendingNote
+from core.text.terms import names_in
+from core.types import Account, ErasureEpoch, Message, Scope, Sender
+
+
+@dataclass
+class FactEditor:
+    """Changes facts as a person words them."""
+
+    facts: Facts
+    # The time zone of dates in the text.
+    zone: ZoneInfo
+
+    async def remember(
+        self, message: Message, scope: Scope, platform: str, epoch: ErasureEpoch | None = None
+    ) -> list[Fact]:
+        """Store what a message states, or all of its text, as facts of its sender.
+
+        Raises Refused with a sentence that says what to do.
+        """
+        text = self._check(message.text)
+        claims = extract_claims(text, message.created_at, self.zone, is_request=True)
+        if not claims:
+            whole = " ".join(text.split())
+            claims = [
+                Claim(content=whole, kind="identity", entities=names_in(whole), is_requested=True)
+            ]
+        return [
+            await self.facts.learn(
+                fact_from_claim(claim, "person", scope, platform, message), epoch=epoch
+            )
+            for claim in claims
+        ]
+
+    async def correct(
+        self, fact: Fact, text: str, scopes: frozenset[Scope], by: Author, at: datetime
+    ) -> Fact | None:
+        """Replace the text of a fact, and what follows from it if it states one thing.
+
+        Returns None if the fact is gone. Raises Refused with a sentence that says what to do.
+        """
+        text = self._check(text)
+        claims = extract_claims(text, at, self.zone, is_request=True)
+        if len(claims) != 1:
+            return await self.facts.correct(fact.id, scopes, text, by)
+        (claim,) = claims
+        return await self.facts.correct(fact.id, scopes, claim.content, by, claim.apply_to)
+
+    async def approve(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> str:
+        """Carry out what the model asked for and a person has approved; returns a sentence."""
+        operation = note.operations[0]
+        if operation.action != "add":
+            return await self._approve_change(note, operation, epoch)
+        account = note.account or Account(platform="terminal", user_id="local")
+        message = Message(
+            role="user",
+            text=f"{ANYWAY} {operation.content}",
+            session_id=0,
+            created_at=note.at,
+            sender=Sender(id=account.user_id, name=""),
+        )
+        facts = await self.remember(message, note.scope, account.platform, epoch)
+        return " ".join(f"Fact {fact.id} is kept: “{fact.content}”." for fact in facts)
+
+    async def _approve_change(
+        self, note: PendingNote, operation: Operation, epoch: ErasureEpoch | None
+    ) -> str:
+        """Replace or remove a fact, if it still says what the person saw."""
+        by = Author(account=note.account, message_id=note.message_id, epoch=epoch)
+        fact_id = int(operation.path.removeprefix("f"))
+        scopes = frozenset((note.scope,))
+        fact = await self.facts.find(fact_id, scopes)
+        if fact is None or not fact.is_open or fact.content != operation.old_text:
+            raise Refused(f"Fact {fact_id} no longer says that: reject it.")
+        if operation.action == "remove":
+            await self.facts.remove(fact_id, scopes, by)
+            return f"Fact {fact_id} is over: “{fact.content}”."
+        text = f"{ANYWAY} {operation.content}"
+        new_fact = await self.correct(fact, text, scopes, by, note.at) or fact
+        return f"Fact {fact_id} now says: “{new_fact.content}”."
+
+    @staticmethod
+    def _check(text: str) -> str:
+        """Return the text without notes about attachments. Raises Refused with what to do."""
+        lines = [line for line in text.splitlines() if not line.startswith("[attached ")]
+        text, has_anyway = split_anyway("\n".join(lines).strip())
+        if not text:
+            raise Refused("Say what to remember: `/remember Ana's birthday is on 3 May`.")
+        if len(text) > MAX_FACT_CHARS:
+            raise Refused(
+                f"That is too long for a fact: {len(text):,} characters, and {MAX_FACT_CHARS} are "
+                "the most. Say in a sentence or two what to remember of it."
+            )
+        return clean_typed_text(text, MAX_FACT_CHARS, has_anyway=has_anyway)[0]

@@ -1,0 +1,115 @@
+"""Loads the patterns of statements from `data/patterns.toml`. Each is loaded and compiled once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Literal
+
+from core.store.fact_rows import FactKind
+from core.text.normalize import language_data
+from core.text.terms import relation_words
+
+LANGUAGES = (
+    "english",
+    "german",
+    "french",
+    "spanish",
+    "portuguese",
+    "russian",
+    "chinese",
+    "japanese",
+)
+Shape = Literal["place", "name", "title", "thing", "date", "number", "free"]
+WordTable = Literal["relations", "things"]
+"""The word lists with translations: relations such as "sister", and things that people have."""
+
+_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+_data = partial(language_data, "patterns", "core.facts")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimPattern:
+    """A way to state something, as described at the head of `data/patterns.toml`."""
+
+    # The regular expression for a whole clause, with placeholders.
+    text: str
+    # The attribute, perhaps with the placeholder ``{what}``; empty if there is none.
+    what: str
+    # The shape that the value must have.
+    shape: Shape
+    kind: FactKind = "identity"
+    # For attributes with several values: "like" or "dislike" for things that one likes or not.
+    stance: str = ""
+    # The clause may have a denial.
+    may_deny: bool = False
+    # The clause names someone of the speaker's: "my sister is Ana".
+    is_relation: bool = False
+
+
+@cache
+def claim_pattern(name: str) -> re.Pattern[str]:
+    """Return a pattern that isn't a statement, such as that of denials."""
+    return compile_pattern("".join(_data()["patterns"][name]))
+
+
+@cache
+def compile_pattern(text: str) -> re.Pattern[str]:
+    """Compile a pattern after replacing its placeholders, and those that they contain."""
+    while _PLACEHOLDER.search(text):
+        text = _PLACEHOLDER.sub(lambda match: _placeholders()[match[1]], text)
+    return re.compile(text, re.IGNORECASE | re.DOTALL)
+
+
+@cache
+def _placeholders() -> Mapping[str, str]:
+    """The regular expressions that placeholders stand for."""
+    parts = {name: "".join(text) for name, text in _data()["parts"].items()}
+    parts["relation"] = _any_of(relation_words())
+    for language, words in _translations("relations").items():
+        parts[f"relation_{language}"] = _any_of(" ".join(words.values()).split())
+    for language, words in _translations("things").items():
+        parts[f"things_{language}"] = f"(?P<what>{_any_of(' '.join(words.values()).split())})"
+    return parts
+
+
+def _any_of(words: Iterable[str]) -> str:
+    """A regular expression for any of the words, the longest first."""
+    return "|".join(sorted(words, key=len, reverse=True))
+
+
+def _translations(table: WordTable) -> Mapping[str, Mapping[str, str]]:
+    """By language: the words for each English word, separated by blanks."""
+    if table == "relations":
+        relations: Mapping[str, Mapping[str, str]] = language_data("attributes")["kin_abroad"]
+        return relations
+    things: Mapping[str, Mapping[str, str]] = _data()["things"]
+    return things
+
+
+@cache
+def load_english_words(table: WordTable) -> Mapping[str, str]:
+    """Return the English word for each word of other languages."""
+    english_words: dict[str, str] = {}
+    for translations in _translations(table).values():
+        for english, words in translations.items():
+            english_words |= dict.fromkeys(words.split(), english)
+    return english_words
+
+
+@cache
+def load_patterns() -> tuple[ClaimPattern, ...]:
+    """Return all patterns of statements, in the order in which they are tried."""
+    data = _data()
+    patterns: list[ClaimPattern] = []
+    for language in LANGUAGES:
+        for meaning, texts in data[language].items():
+            patterns += [ClaimPattern(text=text, **data["meanings"][meaning]) for text in texts]
+    return tuple(patterns)
+
+
+@cache
+def load_words(name: str) -> frozenset[str]:
+    return frozenset(_data()["words"][name].split())

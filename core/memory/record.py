@@ -1,0 +1,131 @@
+"""The record of what a memory service stores: its ids for our messages and notes.
+
+The record contains ids and hashes, never words of a person. It survives a crash at any point, and
+`/forget` removes entries from it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from config.files import replace_file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One item that was sent to a service. The field names are the keys of the file."""
+
+    # The key of the `SyncItem`.
+    key: str
+    space: str
+    # The ids of the messages that the item was made of.
+    messages: Sequence[int] = ()
+    # The ids of the note changes that the item was made of.
+    notes: Sequence[int] = ()
+    # A hash of the note; empty for other items.
+    mark: str = ""
+    # The service's ids for the item. None while it's unknown whether the item arrived.
+    remote: Sequence[str] | None = None
+
+
+class Record:
+    """The entries of one service in a file, with one JSON line per change.
+
+    A line that a crash cut off is ignored.
+    """
+
+    def __init__(self, file: Path) -> None:
+        """Load the file, and rewrite it if it has outdated lines or doesn't exist."""
+        self._file = file
+        self._entries: dict[str, Entry] = {}
+        # A random id of this record, so that two homes derive different names.
+        self._origin = ""
+
+        lines = file.read_bytes().splitlines() if file.exists() else []
+        for line in lines:
+            self._apply_line(line)
+        has_stale_lines = len(lines) != len(self._entries) + 1
+        if has_stale_lines or not self._origin:
+            self._origin = self._origin or secrets.token_hex(8)
+            self.compact()
+
+    @property
+    def first_space(self) -> str:
+        """The space of the oldest entry, or an empty string."""
+        for entry in self._entries.values():
+            return entry.space
+        return ""
+
+    def derive_name(self, *words: str) -> str:
+        """Return a name for the thing that `words` identify.
+
+        The name is always the same within this record. Records of other homes derive other names.
+        """
+        return hashlib.sha256("\n".join((self._origin, *words)).encode()).hexdigest()[:32]
+
+    def get(self, key: str) -> Entry | None:
+        return self._entries.get(key)
+
+    def find_entries(
+        self,
+        space: str,
+        messages: Collection[int] = (),
+        notes: Collection[int] = (),
+        mark: str | None = None,
+    ) -> list[Entry]:
+        """Return the entries of a space that contain any of the messages or note changes, or have
+        this mark."""
+        message_ids, note_ids = set(messages), set(notes)
+        entries = []
+        for entry in self._entries.values():
+            if entry.space != space:
+                continue
+            has_message = not message_ids.isdisjoint(entry.messages)
+            has_note = not note_ids.isdisjoint(entry.notes)
+            if has_message or has_note or entry.mark == mark:
+                entries.append(entry)
+        return entries
+
+    def put(self, entry: Entry) -> None:
+        """Add or replace an entry. It's on disk when this returns."""
+        self._entries[entry.key] = entry
+        self._append(asdict(entry))
+
+    def drop(self, key: str) -> None:
+        """Remove an entry. Its old line stays in the file until the next `compact`."""
+        if self._entries.pop(key, None) is not None:
+            self._append({"gone": key})
+
+    def compact(self) -> None:
+        """Rewrite the file with the current entries only."""
+        lines: list[object] = [{"origin": self._origin}, *map(asdict, self._entries.values())]
+        replace_file(self._file, "".join(f"{json.dumps(line)}\n" for line in lines).encode())
+
+    def _append(self, line: object) -> None:
+        with self._file.open("a", encoding="utf-8") as file:
+            file.write(f"{json.dumps(line)}\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _apply_line(self, line: bytes) -> None:
+        """Apply one change from the file, unless it can't be read."""
+        try:
+            change = json.loads(line)
+            if "origin" in change:
+                self._origin = str(change["origin"])
+            elif "gone" in change:
+                self._entries.pop(change["gone"], None)
+            else:
+                lists = {
+                    name: tuple(value) for name, value in change.items() if isinstance(value, list)
+                }
+                entry = Entry(**{**change, **lists})
+                self._entries[entry.key] = entry
+        except (ValueError, TypeError):
+            return

@@ -1,0 +1,187 @@
+"""The text of a note file, and changes of notes in memory, before a file is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+
+from core.errors import Refused
+from core.store.notes import NoteChange, Operation
+from core.types import Scope
+
+SEPARATOR = "\n§\n"
+# A separator that a person wrote may have blanks around it.
+_SEPARATOR_LINE = re.compile(r"^[^\S\n]*§[^\S\n]*$", re.MULTILINE)
+# The notes in the files of one target, by the scope of the file.
+EntriesByScope = dict[Scope, list[str]]
+
+
+class NoteEdit:
+    """Changes the notes of one target in memory, and records the changes.
+
+    `template` has the author, the time and the scope of new notes. Each method raises Refused, and
+    says what to do, if a change isn't possible.
+    """
+
+    def __init__(self, entries: EntriesByScope, template: NoteChange) -> None:
+        self.entries = dict(entries)
+        self.changes: list[NoteChange] = []
+        self._template = template
+        self._size_before = measure(merge_entries(entries))
+
+    def apply(self, operation: Operation) -> None:
+        """Add, replace or remove a note. The old note is first sought in the template's scope."""
+        scope = self._template.scope
+        before = None
+        if operation.action != "add":
+            visible = merge_entries(self.entries)
+            before = find_entry(operation.old_text, self.entries[scope], visible)
+        after = None
+        if operation.action != "remove":
+            after = _check_content(operation.content)
+        self._swap(operation.action, before, after, scope)
+
+    def consolidate(self, operations: Sequence[Operation]) -> None:
+        """Apply a draft of the curator, which quotes whole notes.
+
+        Raises Refused if one of these notes was changed since the draft was made.
+        """
+        for operation in operations:
+            if operation.old_text not in merge_entries(self.entries):
+                raise Refused(f"“{operation.old_text}” is not noted any more.")
+            after = None
+            if operation.action == "replace":
+                after = _check_content(operation.content)
+            self._swap("consolidate", operation.old_text, after, self._template.scope)
+
+    def undo(self, change: NoteChange) -> None:
+        if change.after is not None and change.after not in merge_entries(self.entries):
+            problem = f"“{change.after}” is not noted any more"
+            raise Refused(f"{problem}, so change {change.id} cannot be undone.")
+        self._swap("undo", change.after, change.before, change.scope, change.id)
+
+    def _swap(
+        self,
+        action: str,
+        before: str | None,
+        after: str | None,
+        scope: Scope,
+        undoes: int | None = None,
+    ) -> None:
+        """Replace the note `before` with `after`.
+
+        Without `before`, `after` is added to `scope`. Without `after`, `before` is removed. A note
+        that several scopes contain is shown once, so it changes in all of them.
+        """
+        if before is None and after in merge_entries(self.entries):
+            raise Refused(f"That is noted already: “{after}”.")
+        scopes = [scope]
+        if before is not None:
+            scopes = [place for place, entries in self.entries.items() if before in entries]
+        change = replace(self._template, action=action, before=before, after=after, undoes=undoes)
+        for place in scopes:
+            new_entries: list[str | None] = [*self.entries[place]]
+            if before is None:
+                new_entries.append(after)
+            else:
+                new_entries = [after if entry == before else entry for entry in new_entries]
+            self.entries[place] = list(
+                dict.fromkeys(entry for entry in new_entries if entry is not None)
+            )
+            self.changes.append(replace(change, scope=place))
+
+    def check_size(self, limit_chars: int, file_name: str) -> None:
+        """Raise Refused if the notes are too long after the edit, unless it made them shorter."""
+        visible = merge_entries(self.entries)
+        size = measure(visible)
+        if size <= limit_chars or size < self._size_before:
+            return
+        new_entries = {change.after for change in self.changes}
+        others = [entry for entry in visible if entry not in new_entries]
+        available = limit_chars - measure(others)
+        if others:
+            available -= len(SEPARATOR)
+        raise Refused(
+            f"That would make {file_name} {size:,} characters, over its limit of {limit_chars:,}; "
+            f"{max(0, available):,} would fit. Shorten, replace or remove entries first:\n"
+            f"{list_sizes(others)}"
+        )
+
+
+def parse_entries(text: str) -> list[str]:
+    """Return the notes in the text of a file, each once."""
+    entries = map(str.strip, _SEPARATOR_LINE.split(normalize_newlines(text)))
+    return list(dict.fromkeys(filter(None, entries)))
+
+
+def format_entries(entries: Sequence[str]) -> str:
+    """Return the text of a file with these notes."""
+    return SEPARATOR.join(entries) + "\n" if entries else ""
+
+
+def merge_entries(entries: Mapping[Scope, Sequence[str]]) -> list[str]:
+    """Return the notes of all scopes as people see them, each once."""
+    return list(dict.fromkeys(chain.from_iterable(entries.values())))
+
+
+def measure(entries: Sequence[str]) -> int:
+    """Return how many characters the notes take in a file."""
+    return len(SEPARATOR.join(entries))
+
+
+def list_sizes(entries: Sequence[str]) -> str:
+    return "\n".join(f"- {len(entry)} characters: {entry}" for entry in entries)
+
+
+def find_entry(text: str, *lists: Sequence[str]) -> str:
+    """Return the note that is identified by a part of its text.
+
+    A note that is exactly `text` wins. Otherwise the first list with any match counts, and exactly
+    one of its notes must contain `text`. Case is ignored only if nothing matches with it. Raises
+    Refused, with the candidates, if there is no match or more than one.
+    """
+    text = text.strip()
+    if not text:
+        raise Refused("Say which note: give a part of its text that no other note has.")
+    visible = list(dict.fromkeys(chain.from_iterable(lists)))
+    if text in visible:
+        return text
+    matches = _find_matches(text, lists)
+    if len(matches) == 1:
+        return matches[0]
+    reason = f"{len(matches)} notes contain" if matches else "No note contains"
+    candidates = "\n".join(f"- {entry}" for entry in matches or visible)
+    if not candidates:
+        candidates = "(there are no notes yet)"
+    raise Refused(f"{reason} “{text}”. The notes are:\n{candidates}")
+
+
+def _find_matches(text: str, lists: Iterable[Sequence[str]]) -> list[str]:
+    """Return the matches in the first list that has any, ignoring case only if needed."""
+    lowercase = text.casefold()
+    for entries in lists:
+        matches = [entry for entry in entries if text in entry]
+        if not matches:
+            matches = [entry for entry in entries if lowercase in entry.casefold()]
+        if matches:
+            return matches
+    return []
+
+
+def _check_content(content: str) -> str:
+    """Return the text of a new note, cleaned. Raises Refused if it can't be one note."""
+    content = content.encode("utf-8", "replace").decode("utf-8")
+    content = normalize_newlines(content).replace("\0", "").strip()
+    if not content:
+        raise Refused("There is nothing to note: give the text.")
+    if _SEPARATOR_LINE.search(content):
+        raise Refused(
+            "A note cannot contain a line with § alone: that is what separates the notes."
+        )
+    return content
+
+
+def normalize_newlines(text: str) -> str:
+    return re.sub(r"\r\n?", "\n", text)

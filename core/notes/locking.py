@@ -1,0 +1,64 @@
+"""A lock for a folder that several processes use, and work that a cancellation can't interrupt."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from filelock import FileLock, Timeout
+
+from core.errors import Refused
+
+LOCK_TIMEOUT_S = 10.0
+T = TypeVar("T")
+
+
+@dataclass
+class FolderLock:
+    """A lock for a folder, shared by all tasks and processes."""
+
+    folder: Path
+    # The word for the content of the folder in error messages.
+    things: str
+    _task_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @asynccontextmanager
+    async def hold(self) -> AsyncIterator[None]:
+        """Hold the lock. Raises Refused if it can't be acquired in time."""
+        # Tasks of this process wait for this lock first. Waiting for the file lock blocks a thread,
+        # and the task that holds the lock needs a thread to continue.
+        async with self._task_lock:
+            lock = FileLock(self.folder / ".lock", timeout=LOCK_TIMEOUT_S, thread_local=False)
+            try:
+                await asyncio.to_thread(self.folder.mkdir, parents=True, exist_ok=True, mode=0o700)
+                await asyncio.to_thread(lock.acquire)
+            except Timeout as error:
+                raise Refused(
+                    f"The {self.things} are being changed by another program; try again in a "
+                    "moment."
+                ) from error
+            except OSError as error:
+                raise Refused(
+                    f"The folder {self.folder.name}/ cannot be used ({error.strerror or error})."
+                ) from error
+            try:
+                yield
+            finally:
+                lock.release()
+
+
+async def run_to_completion(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end, even if the caller is cancelled.
+
+    Without this, a cancellation could leave a replaced file without a log entry.
+    """
+    task = asyncio.create_task(work, name="note")
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.gather(task, return_exceptions=True)
+        raise

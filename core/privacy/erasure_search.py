@@ -1,0 +1,299 @@
+"""Finds the rows of state.db to erase: messages that match a query, and rows that repeat them.
+
+Messages are found in the same way as recall finds them. Copies are found by the words of the query
+and by passages from the messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from core.errors import Refused
+from core.privacy.quotes import QuoteMatcher
+from core.search.query import plan_inflected
+from core.store import erasure
+from core.store.erasure import ErasureItem, ErasureList, ErasureRequest
+from core.store.query import DEFAULT_ROLES, SearchPlan, SearchQuery
+from core.store.rows import Connection, Row, load_inbound, to_datetime
+from core.store.sqlite.indexing import latest_message_id
+from core.store.sqlite.schema import encode_list, is_stale
+from core.store.sqlite.text_index import TextIndex
+from core.text.terms import stop_words
+
+# The limit per session for a query that has filters but no words.
+MAX_MESSAGES = 100_000
+# Copies are searched for with the texts of this many messages. The newest messages are used.
+MAX_QUOTED_MESSAGES = 2_000
+TOO_COMMON = (
+    "Nearly every text has these words. Name what it is about, or put what was said in quotes."
+)
+# Kinds of copies that belong to the person who asks, also in a group.
+_OWN_KINDS = ("facts", "jobs", "pending_notes", "updates", "own_quotes")
+# Kinds of copies that a person sees one by one, each with the kind of its items.
+_SHOWN_KINDS: Mapping[str, Literal["fact", "job"]] = {"facts": "fact", "jobs": "job"}
+# Words around the subject of "everything I said about Porto", in addition to the stop words.
+_FILLER_WORDS = frozenset(
+    {
+        "all",
+        "anything",
+        "ever",
+        "everything",
+        "mention",
+        "mentioned",
+        "said",
+        "say",
+        "talk",
+        "talked",
+        "tell",
+        "told",
+    }
+)
+
+
+def fill_list(
+    connection: Connection, *, erasure_list: ErasureList, query: SearchQuery
+) -> QuoteMatcher:
+    """Add everything that a query finds to the list, and return a matcher for repetitions.
+
+    If the list was already shown, only messages that existed at that time are added. Raises Refused
+    while indexes are being rebuilt, and if the query has only very common words.
+    """
+    if is_stale(connection):
+        raise Refused(
+            "The search index is being built anew, so something could be overlooked. "
+            "Try again soon."
+        )
+    erasure_list.is_narrowed = query != SearchQuery(
+        text=query.text, scopes=query.scopes, asker=query.asker
+    )
+    query = _limit_query(query, erasure_list.request)
+    if erasure_list.made_at is None:
+        erasure_list.upto = latest_message_id(connection)
+    else:
+        request_rows = connection.execute(erasure.SELECT_REQUEST_MESSAGES, erasure_list.parameters)
+        erasure_list.ids["asked"] = [row["id"] for row in request_rows]
+
+    plan, erasure_list.phrase, message_ids = _find_messages(connection, query)
+    words = QuoteMatcher(plan.highlights, is_any=len(plan.alternatives) > 1)
+    if not erasure_list.is_narrowed:
+        for row in connection.execute(erasure.SELECT_UNINDEXED_TEXTS, erasure_list.parameters):
+            if words.has_words(row["text"]):
+                message_ids.add(row["id"])
+    message_ids.update(erasure_list.ids["messages"])
+    _add_messages(connection, erasure_list, message_ids)
+
+    matcher = words.with_texts(erasure_list.message_texts[-MAX_QUOTED_MESSAGES:])
+    # Filters can't be checked on unanswered events. If there are filters, events aren't matched by
+    # their words.
+    open_entry_words = QuoteMatcher(()) if erasure_list.is_narrowed else matcher
+    _add_open_entries(connection, erasure_list, open_entry_words)
+    _add_repeats(connection, erasure_list, matcher)
+    _add_copies(connection, erasure_list, matcher)
+    return matcher
+
+
+def _limit_query(query: SearchQuery, request: ErasureRequest) -> SearchQuery:
+    """Limit a query to what the person may erase.
+
+    These are all messages in their scopes. If the request is limited, they are only the person's
+    own messages in the group. Results of tools are included unless the query names roles. Delegated
+    sessions are always included.
+    """
+    roles = query.filters.roles
+    if roles == DEFAULT_ROLES:
+        roles = (*roles, "tool")
+    scopes = request.scopes
+    filters = replace(query.filters, roles=roles, has_delegated=True)
+    if request.is_limited:
+        own_roles = tuple(role for role in roles if role == "user")
+        filters = replace(filters, is_askers_own=True, roles=own_roles)
+        scopes = frozenset({request.scope})
+    return replace(query, scopes=scopes, asker=request.account, filters=filters)
+
+
+def _find_messages(connection: Connection, query: SearchQuery) -> tuple[SearchPlan, str, set[int]]:
+    """Return the search plan, the words that were searched for, and the ids of the matches.
+
+    If no message matches a whole sentence, only its subject is searched for: the words that aren't
+    filler words. Raises Refused if the query has only filler words.
+    """
+    plan = plan_inflected(query.text)
+    phrase = query.text
+    words = query.text.split()
+    fillers = stop_words() | _FILLER_WORDS
+    subject = [word for word in words if word.strip("?!.,").casefold() not in fillers]
+    if words and not subject:
+        raise Refused(TOO_COMMON)
+    message_ids = _search(connection, plan, query)
+    if not message_ids and len(subject) < len(words) and '"' not in query.text:
+        phrase = " ".join(subject)
+        plan = plan_inflected(phrase)
+        message_ids = _search(connection, plan, query)
+    return plan, phrase.replace('"', " ").strip("?!., "), message_ids
+
+
+def _search(connection: Connection, plan: SearchPlan, query: SearchQuery) -> set[int]:
+    """Return the ids of the matching messages.
+
+    If the query has no words, these are the messages that pass its filters.
+    """
+    if not plan.alternatives and query.text.strip():
+        # The query consists of characters that no message can match.
+        return set()
+    index = TextIndex(connection, query)
+    if plan.alternatives:
+        matches = index.find_messages(plan)
+    else:
+        matches = index.latest_messages(MAX_MESSAGES)
+    return {match.message_id for match in matches}
+
+
+def _add_messages(connection: Connection, erasure_list: ErasureList, message_ids: set[int]) -> None:
+    """Add the messages with these ids, except messages that are newer than the list."""
+    parameters = {**erasure_list.parameters, "messages": encode_list(message_ids)}
+    rows = connection.execute(erasure.SELECT_LISTED_MESSAGES, parameters).fetchall()
+    erasure_list.ids["messages"] = [row["id"] for row in rows]
+    erasure_list.message_texts = [row["text"] for row in rows]
+    for row in rows:
+        author = "I"
+        if row["role"] == "user":
+            author = row["sender_name"] or ""
+        erasure_list.items.append(
+            ErasureItem(
+                kind="message",
+                text=row["text"],
+                at=to_datetime(row["created_at"]),
+                author=author,
+            )
+        )
+
+
+def _add_open_entries(
+    connection: Connection, erasure_list: ErasureList, words: QuoteMatcher
+) -> None:
+    """Add unanswered events that belong to a listed message or contain the words.
+
+    Events that aren't stored as messages yet are also shown as items, except commands.
+    """
+    message_ids = set(erasure_list.ids["messages"])
+    request = erasure_list.request
+    for row in connection.execute(erasure.SELECT_OPEN_ENTRIES, erasure_list.parameters):
+        inbound = load_inbound(row["inbound"])
+        is_listed_message = row["message_id"] in message_ids
+        if not is_listed_message:
+            is_own = inbound.sender.id == request.account.user_id
+            if request.is_limited and not is_own:
+                continue
+            texts = [inbound.text]
+            if inbound.command:
+                texts.append(inbound.command.arguments)
+            texts += [file.name for file in inbound.attachments]
+            if inbound.quote:
+                texts += [inbound.quote.text, inbound.quote.name]
+            if not words.has_words(*texts):
+                continue
+        erasure_list.ids["inbox"].append(row["id"])
+        if not is_listed_message and inbound.command is None:
+            erasure_list.items.append(
+                ErasureItem(
+                    kind="message",
+                    text=inbound.text,
+                    at=inbound.sent_at,
+                    author=inbound.sender.name,
+                )
+            )
+
+
+def _add_repeats(connection: Connection, erasure_list: ErasureList, matcher: QuoteMatcher) -> None:
+    """Add answers, tool results, commands and summaries that repeat the messages."""
+    message_ids = set(erasure_list.ids["messages"])
+    request = erasure_list.request
+    for row in connection.execute(erasure.SELECT_POSSIBLE_REPEATS, erasure_list.parameters):
+        if row["id"] in message_ids or not _is_repeat(row, request, matcher):
+            continue
+        if row["kind"] == "summary":
+            remaining_text = _remove_repeating_lines(row, request, matcher)
+            if remaining_text is not None:
+                erasure_list.ids["summaries"].append((row["id"], remaining_text))
+                continue
+        else:
+            erasure_list.message_texts.append(row["text"])
+        erasure_list.ids["repeats"].append(row["id"])
+
+
+def _remove_repeating_lines(row: Row, request: ErasureRequest, matcher: QuoteMatcher) -> str | None:
+    """Return a summary without the lines that repeat the messages.
+
+    Returns None if the remaining lines together still repeat them. The whole summary must then be
+    erased.
+    """
+    fields = dict(row)
+    lines = []
+    for line in row["text"].split("\n"):
+        if not _is_repeat({**fields, "text": line}, request, matcher):
+            lines.append(line)
+    remaining_text = "\n".join(lines)
+    if _is_repeat({**fields, "text": remaining_text}, request, matcher):
+        return None
+    return remaining_text
+
+
+def _is_repeat(row: Row | dict[str, Any], request: ErasureRequest, matcher: QuoteMatcher) -> bool:
+    """Whether a row repeats the messages and this person may erase it.
+
+    An answer must repeat a passage. For commands, tool results and answers to the person's own
+    jobs, the words or a short text are enough. Messages that people typed never count as
+    repetitions, except commands.
+    """
+    texts = (row["text"], row["tools"], row["blocks"])
+    is_from_user = row["role"] == "user"
+    is_own = is_from_user and row["sender_id"] == request.account.user_id
+    is_typed = is_from_user and row["origin"] != "tool" and row["kind"] != "summary"
+    if row["is_of_own_job"]:
+        return matcher.has_words(*texts) or matcher.has_copy(*texts)
+    if is_typed:
+        is_command = row["kind"] == "command"
+        if not is_command or (request.is_limited and not is_own):
+            return False
+    if row["kind"] == "chat" and row["blocks"] is None:
+        return matcher.has_passage(*texts)
+    if (is_own or not request.is_limited) and matcher.has_words(*texts):
+        return True
+    return matcher.has_copy(*texts)
+
+
+def _add_copies(connection: Connection, erasure_list: ErasureList, matcher: QuoteMatcher) -> None:
+    """Add rows of other tables that were made from the messages or repeat them."""
+    source_ids = {*erasure_list.ids["messages"], *erasure_list.ids["repeats"]}
+    for kind, (statement, _) in erasure.COPY_STATEMENTS.items():
+        # In a group, other people use the words of a query, too. So only passages count there,
+        # unless the rows are the person's own.
+        can_match_words = kind in _OWN_KINDS or not erasure_list.request.is_limited
+        for row_id, message_id, at, *columns in connection.execute(
+            statement, erasure_list.parameters
+        ):
+            texts = [text for text in columns if text]
+            is_derived = message_id in source_ids
+            # Items with files are always added. Their files aren't searched, and an export can be
+            # made again.
+            has_files = kind == "outbox" and '"files":[{' in texts[0]
+            if not (is_derived or has_files or _repeats(matcher, texts, can_match_words)):
+                continue
+            erasure_list.ids[kind].append(row_id)
+            if kind == "note_changes":
+                notes = [text for text in texts if _repeats(matcher, [text], can_match_words)]
+                # The last text is the new one, or the old one if the note was removed.
+                erasure_list.note_entries.update(notes, texts[-1:] if is_derived else [])
+            elif kind in _SHOWN_KINDS:
+                erasure_list.items.append(
+                    ErasureItem(kind=_SHOWN_KINDS[kind], text=texts[0], at=to_datetime(at))
+                )
+
+
+def _repeats(matcher: QuoteMatcher, texts: Sequence[str], can_match_words: bool) -> bool:
+    """Whether the texts repeat a passage or, with `can_match_words`, contain the words."""
+    if can_match_words and matcher.has_words(*texts):
+        return True
+    return matcher.has_passage(*texts)

@@ -1,0 +1,153 @@
+"""Recognises texts that repeat other texts: by their words, by a passage, or as a whole."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from urllib.parse import unquote_plus
+
+from core.store.rows import clean
+from core.text.normalize import comparison_form, is_unspaced
+
+# A passage has at least this many tokens in a row, and at least this many characters. In scripts
+# without spaces, each character is a token.
+PASSAGE_TOKENS = 5
+PASSAGE_CHARS = 12
+# A text that is too short for a passage is searched for only if it has this many characters.
+SHORT_TEXT_CHARS = 6
+# An escape sequence of JSON. Its backslash may have been escaped again.
+_ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrtbf\"/])")
+# Marks for bold, italics, strikethrough, spoilers and code.
+_EMPHASIS = re.compile(r"\*+|__+|~~|\|\||`+")
+_WORD = re.compile(r"\w+")
+_TOKEN = re.compile("[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\\W_]+")
+
+
+class QuoteMatcher:
+    """Matches texts against the words of a query and against texts that were said.
+
+    `terms` are the highlights of a `SearchPlan`. A text has the words if it contains all terms. If
+    `is_any` is set, one of the terms is enough.
+    """
+
+    def __init__(
+        self, terms: Sequence[str], texts: Iterable[str] = (), *, is_any: bool = False
+    ) -> None:
+        self._terms = tuple(terms)
+        self._is_any = is_any
+        self._patterns = [re.compile(pattern) for term in terms if (pattern := _term_regex(term))]
+        self._whole_texts: set[str] = set()
+        self._passages: set[tuple[str, ...]] = set()
+        # The tokens of texts that are too short for a passage.
+        self._short_texts: set[tuple[str, ...]] = set()
+        for text in texts:
+            self._add_text(text)
+        # Almost all texts are ruled out by their pairs of tokens.
+        self._first_pairs = {passage[:2] for passage in self._passages}
+
+    def with_texts(self, texts: Iterable[str]) -> QuoteMatcher:
+        """Return a matcher with the same words and other texts."""
+        return QuoteMatcher(self._terms, texts, is_any=self._is_any)
+
+    def has_words(self, *texts: str | None) -> bool:
+        """Whether the texts together contain the words. False if there are no words."""
+        if not self._patterns:
+            return False
+        content = comparison_form("\n".join(_decode(text) for text in texts if text))
+        matches = (pattern.search(content) is not None for pattern in self._patterns)
+        return any(matches) if self._is_any else all(matches)
+
+    def has_passage(self, *texts: str | None) -> bool:
+        """Whether one of the texts contains a passage of the texts that were said."""
+        if not self._passages:
+            return False
+        for text in texts:
+            if not text:
+                continue
+            tokens = _tokenize(_decode(text))
+            for start, pair in enumerate(pairwise(tokens)):
+                if pair in self._first_pairs and _passage_at(tokens, start) in self._passages:
+                    return True
+        return False
+
+    def has_copy(self, *texts: str | None) -> bool:
+        """Whether one of the texts repeats a text that was said.
+
+        It does if it contains a passage of a longer text or all of a shorter one, or if it is the
+        same text.
+        """
+        if self.has_passage(*texts):
+            return True
+        return any(
+            text.strip() in self._whole_texts or self._has_short_text(_tokenize(_decode(text)))
+            for text in texts
+            if text
+        )
+
+    def _add_text(self, text: str) -> None:
+        """Add a text as a whole, and its passages or, if it is short, its tokens."""
+        self._whole_texts.add(text.strip())
+        tokens = tuple(_tokenize(text))
+        if len(tokens) < PASSAGE_TOKENS:
+            if sum(map(len, tokens)) >= SHORT_TEXT_CHARS:
+                self._short_texts.add(tokens)
+            return
+        for start in range(len(tokens)):
+            passage = _passage_at(tokens, start)
+            if passage:
+                self._passages.add(passage)
+
+    def _has_short_text(self, tokens: Sequence[str]) -> bool:
+        for size in {len(short_text) for short_text in self._short_texts}:
+            for start in range(len(tokens)):
+                if tuple(tokens[start : start + size]) in self._short_texts:
+                    return True
+        return False
+
+
+def _decode(text: str) -> str:
+    """Undo the escapes of JSON and HTML, and append variants without URL escapes and emphasis."""
+    if "\\" in text:
+        # Other escapes than \\uXXXX stand for a space or a line break.
+        text = clean(_ESCAPE.sub(lambda match: chr(int(match[1] or "20", 16)), text))
+    if "&" in text:
+        text = html.unescape(text)
+    if "%" in text:
+        text = f"{text}\n{unquote_plus(text)}"
+    if _EMPHASIS.search(text):
+        text = f"{text}\n{_EMPHASIS.sub('', text)}"
+    return text
+
+
+def _tokenize(text: str) -> list[str]:
+    """Return the words of a text, and the single characters of scripts without spaces."""
+    return _TOKEN.findall(comparison_form(text))
+
+
+def _passage_at(tokens: Sequence[str], start: int) -> tuple[str, ...]:
+    """Return the shortest passage that begins at `start`; empty if too few tokens are left."""
+    for end in range(start + PASSAGE_TOKENS, len(tokens) + 1):
+        passage = tuple(tokens[start:end])
+        if sum(map(len, passage)) >= PASSAGE_CHARS:
+            return passage
+    return ()
+
+
+def _term_regex(term: str) -> str:
+    """Convert a search term to a regular expression.
+
+    A term that ends in ``*`` is a prefix. Bars separate alternative forms.
+    """
+    if "|" in term:
+        forms = [_term_regex(form) for form in term.split("|")]
+        return f"(?:{'|'.join(form for form in forms if form)})"
+    content = comparison_form(term.rstrip("*"))
+    words = _WORD.findall(content)
+    if not words:
+        return re.escape(content.strip())
+    if is_unspaced(content):
+        return re.escape(content)
+    word_end = "" if term.endswith("*") else r"(?![^\W_])"
+    return r"(?<![^\W_])" + r"[\W_]+".join(map(re.escape, words)) + word_end

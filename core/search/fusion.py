@@ -1,0 +1,88 @@
+"""Joins several ranked lists into one.
+
+The method is reciprocal rank fusion: G. V. Cormack, C. L. A. Clarke, S. Buettcher, "Reciprocal
+rank fusion outperforms Condorcet and individual rank learning methods" (SIGIR 2009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple, TypeVar
+
+from core.search.ranking import RankedMatches
+from core.store.query import MessageMatch
+
+DAMPING = 2
+"""The larger it is, the less the first places count compared to later ones.
+
+The paper uses 60 for long lists. Here the first of ten sessions matters most.
+"""
+NEAR_WEIGHT = 1 / 3
+"""Weight of messages that are near in meaning; messages found by words weigh 1.
+
+On chats of real people this adds 0 / 0.5 points to hit@1 / hit@5 with multilingual-e5-small. Equal
+weights make the results worse.
+"""
+
+K = TypeVar("K", bound=Hashable)
+
+
+class RankedList(NamedTuple):
+    """Messages that were found in another way than by the words of the query."""
+
+    # How much the list counts; the messages found by words count 1.
+    weight: float
+    # Best first.
+    message_ids: Sequence[int]
+    # Patterns to highlight in the texts because of this list.
+    highlights: Sequence[str] = ()
+
+
+class WeightedMatches(NamedTuple):
+    """A ranked list, reduced to the messages that the query may see."""
+
+    weight: float
+    matches: Sequence[MessageMatch]
+
+
+def fuse_rankings(
+    rankings: Sequence[tuple[float, Sequence[K]]], damping: int = DAMPING
+) -> dict[K, float]:
+    """Score each item with the sum of weight / (damping + rank) over all lists, best first.
+
+    Each ranking is a weight and its items, best first. Items with equal scores keep the order in
+    which they first appear.
+    """
+    scores: dict[K, float] = {}
+    for weight, items in rankings:
+        for rank, item in enumerate(dict.fromkeys(items), 1):
+            scores[item] = scores.get(item, 0.0) + weight / (damping + rank)
+    return dict(sorted(scores.items(), key=lambda entry: -entry[1]))
+
+
+def fuse_matches(ranking: RankedMatches, others: Sequence[WeightedMatches]) -> RankedMatches:
+    """Fuse the messages of a search with other lists, and their lineages in the same way."""
+    if not any(other.matches for other in others):
+        return ranking
+    own = WeightedMatches(1.0, ranking.matches)
+    own_roots = [*ranking.scores] or [match.root_id for match in ranking.matches]
+    root_rankings = [(own.weight, own_roots)]
+    for other in others:
+        root_rankings.append((other.weight, [match.root_id for match in other.matches]))
+    message_rankings = [
+        (matches_list.weight, [match.message_id for match in matches_list.matches])
+        for matches_list in (own, *others)
+    ]
+
+    matches: dict[int, MessageMatch] = {}
+    for matches_list in (*others, own):
+        for match in matches_list.matches:
+            matches[match.message_id] = match
+    message_scores = fuse_rankings(message_rankings)
+    return ranking._replace(
+        scores=fuse_rankings(root_rankings),
+        matches=[
+            matches[message_id]._replace(score=score)
+            for message_id, score in message_scores.items()
+        ],
+    )

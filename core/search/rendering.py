@@ -1,0 +1,234 @@
+"""Renders search results for people (Markdown) and for programs (the JSON of ``recall --json``)."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, tzinfo
+from typing import Any
+
+from core.markup.markdown import escape
+from core.search.results import ELLIPSIS, MARKED_MATCH
+from core.store.query import (
+    MAX_FIRST_MESSAGES,
+    FoundSession,
+    Hit,
+    SearchResults,
+    Shape,
+    ShownMessage,
+)
+
+TITLE_CHARS = 80
+MAX_CARD_MATCHES = 2
+"""A card quotes this many matches of its session."""
+UNTITLED = "Untitled"
+NOTHING = "Nothing found."
+NO_SESSIONS = "Nothing has been said yet."
+NO_MESSAGE = "There is no such message here, or not any more."
+NO_SESSION = "There is no such conversation here."
+
+_BLANKS = re.compile(r"\s+")
+_OMITTED_VALUES: dict[str, Any] = {
+    "messages": [],
+    "has_more": False,
+    "origin": "typed",
+    "note": None,
+    "external_session": None,
+    "summary": None,
+    "preview": None,
+    "external_id": None,
+    "link": None,
+    "quoted": None,
+}
+"""Fields of the JSON that are left out if they have this value."""
+
+
+def to_json(results: SearchResults) -> dict[str, Any]:
+    """Return the object that docs/recall.md describes. Times are in ISO 8601, UTC."""
+    return _omit_defaults(
+        {
+            "query": results.query,
+            "shape": results.shape,
+            "took_ms": results.took_ms,
+            "sessions": list(map(_session_fields, results.sessions)),
+            "messages": list(map(_message_fields, results.messages)),
+            "has_more": results.has_more,
+            "note": results.note,
+        }
+    )
+
+
+def _omit_defaults(fields: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in fields.items()
+        if name not in _OMITTED_VALUES or value != _OMITTED_VALUES[name]
+    }
+
+
+def _session_fields(result: FoundSession) -> dict[str, Any]:
+    """The JSON fields of one session of the results."""
+    session = result.session
+    return _omit_defaults(
+        {
+            "session_id": session.id,
+            "title": session.title,
+            "started_at": session.started_at.isoformat(),
+            "platform": session.address.platform,
+            "score": round(result.score, 6),
+            "matches": list(map(_message_fields, result.matches)),
+            "bookend_start": list(map(_message_fields, result.bookend_start)),
+            "window": list(map(_message_fields, result.window)),
+            "bookend_end": list(map(_message_fields, result.bookend_end)),
+            "messages_before": result.messages_before,
+            "messages_after": result.messages_after,
+            "external_session": session.external_id,
+            "summary": result.summary,
+            "preview": result.preview,
+        }
+    )
+
+
+def _message_fields(message: Hit | ShownMessage) -> dict[str, Any]:
+    """The fields of a message, without ids that programs don't need."""
+    fields = message._asdict()
+    fields["at"] = message.at.isoformat()
+    if isinstance(message, Hit):
+        fields["score"] = round(message.score, 6)
+        del fields["session_id"], fields["sender"]
+    else:
+        del fields["sender_id"]
+    return _omit_defaults(fields)
+
+
+def to_markdown(results: SearchResults, zone: tzinfo) -> str:
+    """Render a card for each session, or the messages of one conversation. Never returns ""."""
+    if not results.sessions:
+        return escape(describe_no_results(results))
+    if results.shape in ("scroll", "read"):
+        parts = [_render_conversation(result, results.shape, zone) for result in results.sessions]
+    else:
+        parts = [
+            _render_card(number, result, zone) for number, result in enumerate(results.sessions, 1)
+        ]
+    if results.note is not None:
+        parts.insert(0, f"_{escape(results.note)}_")
+    return "\n\n".join(parts)
+
+
+def describe_no_results(results: SearchResults) -> str:
+    """Say that nothing was found, followed by the note of the results."""
+    text = NOTHING
+    if results.shape == "scroll":
+        text = NO_MESSAGE
+    elif results.shape == "read":
+        text = NO_SESSION
+    elif results.shape == "browse" and results.note is None:
+        text = NO_SESSIONS
+    return text if results.note is None else f"{text} {results.note}"
+
+
+def _render_card(number: int, result: FoundSession, zone: tzinfo) -> str:
+    """A session with its first matches, and the quote of a message that one of them replies to.
+
+    A session without matches shows its preview, unless the title says the same. The summary comes
+    last, if there is one.
+    """
+    lines = [_render_heading(f"{number}. ", result, _time_of(result).astimezone(zone))]
+    matches = result.matches[:MAX_CARD_MATCHES]
+    lines += [f"> {_render_match(hit)}" for hit in matches]
+    quotes = [hit.quoted for hit in matches if hit.quoted]
+    if quotes:
+        lines.append(f"> {_render_quote(quotes[0])}")
+    title = result.session.title or ""
+    preview = result.preview or ""
+    repeats_title = preview.startswith(title.rstrip(ELLIPSIS))
+    if not result.matches and title and preview and not repeats_title:
+        lines.append(f"> {_escape_line(preview)}")
+    if result.summary:
+        lines += ["", result.summary.strip()]
+    return "\n".join(lines)
+
+
+def _render_conversation(result: FoundSession, shape: Shape, zone: tzinfo) -> str:
+    """All messages of the window. A message shows its date if the one before is of another day."""
+    at = _time_of(result).astimezone(zone)
+    lines = [_render_heading("", result, at)]
+    if result.summary:
+        lines += ["", result.summary.strip(), ""]
+    if result.messages_before:
+        lines.append(f"({result.messages_before} earlier)")
+    day = at.date()
+    for index, message in enumerate(result.window):
+        if shape == "read" and result.messages_after and index == MAX_FIRST_MESSAGES:
+            lines.append(f"({result.messages_after} more in between)")
+        at = message.at.astimezone(zone)
+        time_format = "%H:%M" if at.date() == day else "%-d %b, %H:%M"
+        day = at.date()
+        lines.append(_render_message(message, f"{at:{time_format}}"))
+    if shape == "scroll" and result.messages_after:
+        lines.append(f"({result.messages_after} more)")
+    return "\n".join(lines)
+
+
+def _render_message(message: ShownMessage, time: str) -> str:
+    """A list item. The anchor is bold, and has its link and a quote of what it replies to."""
+    sender = message.sender
+    if not sender:
+        sender = "Mneme" if message.role == "assistant" else message.role
+    line = f"{time} {_escape_line(sender)}: {_escape_line(message.text)}"
+    if not message.is_anchor:
+        return f"- {line}"
+    quote = f" {_render_quote(message.quoted)}" if message.quoted else ""
+    return f"- **{line}**{_render_link(message.link)}{quote}"
+
+
+def _render_heading(number: str, result: FoundSession, at: datetime) -> str:
+    """Title, time, platform and id of a session. A long title is cut at a word."""
+    session = result.session
+    title = session.title or result.preview or UNTITLED
+    if len(title) > TITLE_CHARS:
+        end = title.rfind(" ", 0, TITLE_CHARS)
+        if end <= TITLE_CHARS // 2:
+            end = TITLE_CHARS
+        title = title[:end] + ELLIPSIS
+    time = f"{at:%a %-d %b %Y, %H:%M}"
+    platform = session.address.platform
+    return f"**{number}{_escape_line(title)}** · {time} · {platform} · session {session.id}"
+
+
+def _time_of(result: FoundSession) -> datetime:
+    """The time of the best match, or of the anchor, or of the last message of the session."""
+    if result.matches:
+        return result.matches[0].at
+    for message in result.window:
+        if message.is_anchor:
+            return message.at
+    return result.session.last_at or result.session.started_at
+
+
+def _render_match(hit: Hit) -> str:
+    """The snippet with its matches in bold, and the link."""
+    text = ""
+    # `split` with a group gives text and matches in turn.
+    for index, part in enumerate(MARKED_MATCH.split(hit.snippet)):
+        is_match = index % 2 == 1
+        text += f"**{_escape_line(part)}**" if is_match else _escape_line(part)
+    return text + _render_link(hit.link)
+
+
+def _render_quote(quote: str) -> str:
+    return f"↩ {_escape_line(quote)}"
+
+
+def _render_link(link: str | None) -> str:
+    return f" [open]({link})" if link else ""
+
+
+def _escape_line(text: str) -> str:
+    """Text on one line that Markdown shows unchanged, even in the middle of a line.
+
+    A leading blank stays.
+    """
+    line = _BLANKS.sub(" ", text)
+    markdown = escape(line.lstrip())
+    return f" {markdown}" if line.startswith(" ") else markdown

@@ -1,0 +1,253 @@
+"""The published Agent Skills format: a SKILL.md with YAML front matter and Markdown below it.
+
+The front matter is between two lines of three dashes. Its size is checked before it's parsed. Plain
+values stay text, so version 1.10 isn't 1.1.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from core.errors import Refused
+from core.guard.guard import find_mixed_word, inspect_name
+from core.types import LOCAL_SCOPE, Scope
+
+SKILL_FILE = "SKILL.md"
+SCRIPTS = "scripts"
+# The folders of a skill that may contain files.
+FOLDERS = ("references", "templates", SCRIPTS, "assets")
+NAME_CHARS = 64
+DESCRIPTION_CHARS = 1024
+FRONT_MATTER_CHARS = 16_000
+MAX_DEPTH = 8
+NAME_FORM = (
+    f"small letters of one alphabet, digits and single hyphens, at most {NAME_CHARS}, such as "
+    "tidy-inbox"
+)
+# How many parsed files are kept, so that unchanged ones aren't parsed again.
+MAX_CACHED_SKILLS = 2_000
+
+_NAME = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
+_FRONT_MATTER = re.compile(
+    r"---[ \t]*\n(?P<front>.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
+)
+# A value with a colon and without the quotes that YAML requires.
+_UNQUOTED_VALUE = re.compile(
+    r"(?m)^(?P<key>[A-Za-z][\w-]*):[ \t]+(?P<value>[^\s\"'\[{|>&*!#%@`][^#\n]*:[ \t][^#\n]*)$"
+)
+# A file pattern such as *.py or {a,b}.py without quotes.
+_UNQUOTED_PATTERN = re.compile(
+    r"(?m)^([A-Za-z][\w-]*:|[ \t]*-)[ \t]+(\*[^\w\n][^\n]*|\{[^{}\n]*\}[^\s,}][^\n]*)$"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skill:
+    """A skill: its front matter, its files and how it was used."""
+
+    name: str
+    description: str
+    category: str = ""
+    # All values of the front matter.
+    front: Mapping[Any, Any] = field(default_factory=dict)
+    folder: Path = Path()
+    # The size in bytes of each file, by its path below `folder`.
+    files: Mapping[str, int] = field(default_factory=dict)
+    changed_at: datetime | None = None
+    scope: Scope = LOCAL_SCOPE
+    # Whether Mneme may change it. Skills in folders of the settings are only read.
+    is_own: bool = True
+    uses: int = 0
+    # The time of the last use.
+    used_at: datetime | None = None
+    is_disabled: bool = False
+
+    @property
+    def needs_shell(self) -> bool:
+        has_scripts = any(path.startswith(f"{SCRIPTS}/") for path in self.files)
+        return has_scripts or "bash" in str(self.front.get("allowed-tools")).lower()
+
+    def front_value(self, key: str) -> str:
+        """Return a value of the front matter as text, or "". A list is joined with commas.
+
+        The value may also be in the table `metadata`, or in a table of a program inside that.
+        """
+
+        for table in self._tables():
+            if key in table:
+                value = table[key]
+                texts = map(_to_text, value if isinstance(value, list) else [value])
+                return ", ".join(filter(None, texts))
+        return ""
+
+    def _tables(self) -> Iterator[Mapping[Any, Any]]:
+        yield self.front
+        metadata = self.front.get("metadata")
+        if isinstance(metadata, dict):
+            yield metadata
+            for value in metadata.values():
+                if isinstance(value, dict):
+                    yield value
+
+    def matches_words(self, words: str) -> bool:
+        """Return whether the name, description, category and tags contain all words."""
+        parts = (self.name, self.description, self.category, self.front_value("tags"))
+        text = " ".join(parts).casefold()
+        return all(word in text for word in words.casefold().split())
+
+
+def is_name(name: str) -> bool:
+    """Return whether a skill may have this name. Names that could look like another are invalid."""
+    if name != unicodedata.normalize("NFKC", name).lower() or name != inspect_name(name)[0]:
+        return False
+    if len(name) > NAME_CHARS or not _NAME.fullmatch(name):
+        return False
+    return find_mixed_word(name) is None
+
+
+def parse_skill(text: str, place: str, folder: str | None = None) -> Skill:
+    """Parse a SKILL.md and return its name, description and front matter.
+
+    `place` is the name of the file in errors. `folder` is the name of its folder, which must be the
+    name of the skill. Raises Refused, with the line of the problem, if the file is invalid.
+    """
+    match = _FRONT_MATTER.match(text)
+    if match is None:
+        missing = "second" if text.startswith("---\n") else "first"
+        raise Refused(
+            f"{place}, line 1: of the two lines of three dashes around front matter the {missing} "
+            "is missing."
+        )
+    return _parse_front_matter(match["front"], place, folder)
+
+
+@lru_cache(MAX_CACHED_SKILLS)
+def _parse_front_matter(front: str, place: str, folder: str | None) -> Skill:
+    """Return the skill that front matter describes. Raises Refused for the first problem."""
+    values, lines = _parse_yaml(front, place)
+    name = _to_text(values.get("name"))
+    description = _to_text(values.get("description"))
+
+    def check(key: str, is_valid: bool, problem: str) -> None:
+        if not is_valid:
+            raise Refused(f"{place}, line {lines.get(key, 1)}: {problem}.")
+
+    check("name", bool(name), "it has no name")
+    check("description", bool(description), "it has no description")
+    label = inspect_name(name)[0]
+    check("name", is_name(name), f"“{label}” is no name for a skill: {NAME_FORM}")
+    check(
+        "name",
+        folder is None or folder == name,
+        f"it is named {name}, but its folder is {folder}: both must be the same",
+    )
+    check(
+        "description",
+        len(description) <= DESCRIPTION_CHARS,
+        f"its description has {len(description):,} characters, {DESCRIPTION_CHARS:,} are the most",
+    )
+    return Skill(name=name, description=description, front=values)
+
+
+def front_matter(text: str, place: str) -> tuple[Mapping[Any, Any], str]:
+    """Return the values of the front matter of a text, and the text below it.
+
+    The values are empty if there is no front matter. File patterns such as *.py needn't be quoted,
+    although YAML requires quotes. Raises Refused if the front matter is invalid.
+    """
+    match = _FRONT_MATTER.match(text)
+    if match is None or not match["front"].strip():
+        return {}, split_front_matter(text)[1]
+    front = _UNQUOTED_PATTERN.sub(
+        lambda pattern: f"{pattern[1]} {json.dumps(pattern[2], ensure_ascii=False)}",
+        match["front"],
+    )
+    return _parse_yaml(front, place)[0], text[match.end() :]
+
+
+def split_front_matter(text: str) -> tuple[str, str]:
+    """Return the front matter with its lines of dashes, or an empty string, and the text below."""
+    match = _FRONT_MATTER.match(text)
+    end = match.end() if match else 0
+    return text[:end], text[end:]
+
+
+def _parse_yaml(front: str, place: str) -> tuple[Mapping[Any, Any], Mapping[str, int]]:
+    """Return the values of front matter, and the line number of each key in the file.
+
+    A value with a colon is read as if it were quoted. Raises Refused, with the line of the problem.
+    """
+    try:
+        if len(front) > FRONT_MATTER_CHARS:
+            raise yaml.MarkedYAMLError(
+                problem=f"the front matter is longer than {FRONT_MATTER_CHARS:,} characters"
+            )
+        quoted_front = _UNQUOTED_VALUE.sub(
+            lambda match: f"{match['key']}: {json.dumps(match['value'], ensure_ascii=False)}", front
+        )
+        loader = _TextLoader(quoted_front)
+        node = loader.get_single_node()
+        if not isinstance(node, yaml.MappingNode):
+            raise yaml.MarkedYAMLError(
+                problem="the front matter has no lines such as `name: tidy-inbox`"
+            )
+        lines = _locate_keys(node)
+        return loader.construct_mapping(node, deep=True), lines
+    except yaml.YAMLError as error:
+        # Errors of the parser have a mark with a line, errors of the reader only a position.
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line if mark else front.count("\n", 0, getattr(error, "position", 0))
+        problem = getattr(error, "problem", None) or "it has a character that nobody can see"
+        # `line` counts from 0, and the first line of the file has the dashes.
+        raise Refused(f"{place}, line {line + 2}: {problem}.") from error
+
+
+def _locate_keys(node: yaml.MappingNode) -> Mapping[str, int]:
+    """Return the line number of each key in the file. Raises MarkedYAMLError for a repeated key."""
+    lines: dict[str, int] = {}
+    for key, _ in node.value:
+        if str(key.value) in lines:
+            raise yaml.MarkedYAMLError(
+                problem=f"{key.value} stands there twice", problem_mark=key.start_mark
+            )
+        # YAML counts from 0, and the first line of the file has the dashes.
+        lines[str(key.value)] = key.start_mark.line + 2
+    return lines
+
+
+class _TextLoader(yaml.BaseLoader):
+    """Reads plain values as text. Refuses aliases and deep nesting, which could use all memory."""
+
+    _depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Compose a node unless it's an alias or nested too deeply."""
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        self._depth += 1
+        problem = ""
+        if self._depth > MAX_DEPTH:
+            problem = "it is nested too deeply"
+        elif isinstance(event, yaml.AliasEvent):
+            problem = "an alias (*) is not read here"
+        if problem:
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+
+def _to_text(value: object) -> str:
+    """Return a text on one line, or an empty string if the value isn't a text."""
+    if not isinstance(value, str):
+        return ""
+    return " ".join(value.encode("utf-8", "replace").decode().split())

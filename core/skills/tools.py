@@ -1,0 +1,183 @@
+"""The model's tools for skills, and the section about skills in the prompt.
+
+A change by the model waits for a yes, unless everything that the model has read in the conversation
+was typed by the person or belongs to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+from pydantic import Field
+
+from core.errors import ToolError
+from core.guard.guard import ToolArguments, build_tool, clean_text
+from core.review.pending import find_foreign_source, reason_to_wait
+from core.skills.format import DESCRIPTION_CHARS, SKILL_FILE, Skill
+from core.skills.library import NO_SHELL, Skills
+from core.store.notes import Author, Operation
+from core.store.sessions import Conversations
+from core.text.normalize import shorten
+from core.types import Tool, ToolContext
+
+HEADING = (
+    "# Skills\nProcedures that you keep. Before you do what one is for, read it with skill_view, "
+    "and follow it."
+)
+SHOWN_CHARS = 20_000
+# The version, the platforms and other details of a skill are cut to this length in a list.
+DETAIL_CHARS = 100
+# Tools whose results contain only what the person typed or approved.
+_OWN_TOOLS = ("skills_list", "skill_view", "skill_manage", "memory", "reminder")
+
+
+class _List(ToolArguments):
+    words: str = ""
+    line: int = Field(default=1, ge=1)
+
+
+class _View(ToolArguments):
+    name: str
+    path: str = ""
+    line: int = Field(default=1, ge=1)
+
+
+class _Manage(ToolArguments):
+    action: Literal["create", "patch", "edit", "delete", "write_file", "remove_file"]
+    name: str
+    content: str = ""
+    old_text: str = ""
+    path: str = ""
+
+
+# Returns the text of a rule of the owner's projects, given its path, or None if there is none.
+RuleReader = Callable[[str, ToolContext], Awaitable[str | None]]
+
+
+@dataclass
+class SkillTools:
+    """The tools `skills_list`, `skill_view` and `skill_manage`."""
+
+    skills: Skills
+    conversations: Conversations
+    # Reads rules, which the model can view like skills.
+    read_rule: RuleReader | None = None
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        build = partial(build_tool, package="core.skills", is_quote=True)
+        return (
+            build("skills_list", _List, self._run_list, is_read_only=True),
+            build("skill_view", _View, self._run_view, is_read_only=True),
+            build("skill_manage", _Manage, self._run_manage),
+        )
+
+    async def prompt_section(self, context: ToolContext) -> str:
+        """Return the section of the system prompt, or an empty string if there are no skills."""
+        index = await self.skills.render_index(context.scopes)
+        return f"{HEADING}\n{index}" if index else ""
+
+    async def _run_list(self, arguments: _List, context: ToolContext) -> str:
+        skills, problems = await self.skills.list_skills(context.scopes, arguments.words)
+        lines = [render_skill(skill) for skill in skills]
+        lines += [f"({problem})" for problem in problems]
+        return _excerpt("\n".join(lines) or "There are no such skills.", arguments.line)
+
+    async def _run_view(self, arguments: _View, context: ToolContext) -> str:
+        """Show a rule, or a file of a skill."""
+        if self.read_rule is not None:
+            rule = await self.read_rule(arguments.name, context)
+            if rule is not None:
+                return _excerpt(rule, arguments.line)
+        skill = await self.skills.find(arguments.name, context.scopes)
+        if skill.is_disabled:
+            raise ToolError(
+                f"The skill {skill.name} is switched off; the person can switch it on with /skills."
+            )
+        if arguments.path in ("", SKILL_FILE):
+            return await self.show_skill(skill, context, arguments.line)
+        text = await self.skills.read_text(skill, arguments.path)
+        return _excerpt(clean_text(text), arguments.line)
+
+    async def show_skill(self, skill: Skill, context: ToolContext, line: int = 1) -> str:
+        """Return SKILL.md from a line on and the list of other files. Records a use of the skill,
+        except in incognito sessions."""
+        text = _excerpt(clean_text(await self.skills.read_text(skill)), line).rstrip()
+        if not context.session.is_incognito:
+            await self.skills.notes.update_skill(
+                skill.scope, skill.name, context.epoch, used_at=context.now
+            )
+        files = render_files(skill)
+        if not files:
+            return text
+        return "\n".join([text, "", "Its files, for skill_view with a path:", *files])
+
+    async def _run_manage(self, arguments: _Manage, context: ToolContext) -> str:
+        """Change a skill, or let the change wait for a yes."""
+        if not context.session.is_remembered:
+            raise ToolError("Nothing is kept in this conversation; read skills only.")
+        path = arguments.name
+        if arguments.action in ("patch", "write_file", "remove_file"):
+            path = "/".join(filter(None, (arguments.name, arguments.path)))
+        operation = Operation(
+            action=arguments.action,
+            content=arguments.content.encode("utf-8", "replace").decode(),
+            old_text=arguments.old_text,
+            path=path,
+        )
+        author = await self._build_author(operation, context)
+        return await self.skills.apply(context.scope, context.scopes, operation, author)
+
+    async def _build_author(self, operation: Operation, context: ToolContext) -> Author:
+        """Return the author of a change. The author's origin tells whether it waits for a yes."""
+        author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
+        if context.scope.is_group and context.scopes == {context.scope}:
+            return replace(
+                author, origin="member", reason="in a room the owner decides which skills there are"
+            )
+        reason = reason_to_wait([operation])
+        if not reason:
+            rows = await self.conversations.load_history(context.session, context.scopes)
+            reason = find_foreign_source(rows, context.sender, _OWN_TOOLS)
+        if reason is None:
+            return replace(author, origin="typed")
+        return replace(author, reason=reason)
+
+
+def _excerpt(text: str, line: int) -> str:
+    """Return a text from a line on. After `SHOWN_CHARS`, a notice says how to continue."""
+    rest = "".join(text.splitlines(keepends=True)[line - 1 :])
+    if len(rest) <= SHOWN_CHARS:
+        return rest
+    excerpt = rest[:SHOWN_CHARS]
+    whole_lines = excerpt.rpartition("\n")[0]
+    excerpt = whole_lines or excerpt
+    next_line = line + excerpt.count("\n") + 1
+    return f"{excerpt}\n[cut: it goes on with line={next_line}]"
+
+
+def render_files(skill: Skill) -> list[str]:
+    """Return the files of a skill except SKILL.md, as items of a list."""
+    return [
+        f"- {path} ({size:,} bytes)" for path, size in skill.files.items() if path != SKILL_FILE
+    ]
+
+
+def render_skill(skill: Skill, limit_chars: int = DESCRIPTION_CHARS) -> str:
+    """Return a skill as an item of a list, with its description and details."""
+    details = []
+    for name in ("category", "version", "platforms", "tags"):
+        value = skill.category if name == "category" else skill.front_value(name)
+        if value:
+            details.append(f"{name} {clean_text(shorten(value, DETAIL_CHARS))}")
+    if skill.needs_shell:
+        details.append(NO_SHELL)
+    if skill.is_disabled:
+        details.append("switched off")
+    if skill.used_at:
+        details.append(f"uses: {skill.uses:,}, last on {skill.used_at:%Y-%m-%d}")
+    line = f"- {skill.name}: {clean_text(shorten(skill.description, limit_chars))}"
+    return f"{line} ({'; '.join(details)})" if details else line

@@ -1,0 +1,230 @@
+"""Adds new facts to the known ones, which they may repeat, contradict or reword.
+
+If two facts contradict each other, both are kept, and the older one gets an end. If two facts give
+the same value of an attribute in different words, one of them is closed. All functions run inside
+their caller's transaction.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from core.store import rows
+from core.store.fact_rows import (
+    LOGGED_COLUMNS,
+    SELECT_SAME_PERSON,
+    SELECT_SAME_WORDS,
+    Fact,
+    fact_values,
+    insert_fact,
+    list_facts,
+    load_columns,
+    log_new_fact,
+    store_unlogged,
+    update_fact,
+)
+from core.store.notes import Author
+from core.store.rows import Connection, Row
+from core.text.terms import names_in
+
+CONFIRMATION_STEP = 0.25
+"""How far trust moves towards 1 when a fact is said again or called right."""
+DOUBT_FACTOR = 0.5
+"""The share of its trust that a fact keeps when it is called wrong."""
+_MIN_LENGTH = {"day": timedelta(hours=20), "month": timedelta(days=28), "year": timedelta(days=365)}
+"""How far a date must precede another one to count as earlier, if it is known to this grain."""
+
+_SELECT_FROM_SAME_MESSAGE = f"""
+{SELECT_SAME_PERSON} AND message_id = :message_id
+    AND (folded = :folded OR (attribute = :attribute AND value = :value AND value <> ''))
+ORDER BY folded = :folded DESC, id LIMIT 1
+"""
+"""The fact, open or closed, that was learned from the same message with these words or this
+value."""
+_SELECT_REPEATED = f"""
+{SELECT_SAME_WORDS}
+UNION ALL
+{SELECT_SAME_PERSON} AND closed_at IS NULL AND attribute = :attribute
+    AND :attribute LIKE '%|birthday' AND value LIKE :value || '._%'
+LIMIT 1
+"""
+"""The open fact with the same words, or with the same birthday and its year."""
+_SELECT_OTHER_VALUES = f"""
+{SELECT_SAME_PERSON} AND attribute = :attribute AND value <> :value
+    AND (closed_at IS NULL OR valid_to IS NOT NULL)
+"""
+"""Facts with another value of the attribute, which hold or have ended."""
+_SELECT_SAME_VALUE = f"""
+{SELECT_SAME_PERSON} AND attribute = :attribute AND value = :value
+    AND value <> '' AND closed_at IS NULL
+    AND (valid_from IS NULL OR :valid_from IS NULL OR valid_from = :valid_from)
+"""
+"""Open facts that say the same in other words."""
+
+
+def learn_fact(connection: Connection, fact: Fact, source_text: str | None, now: datetime) -> Fact:
+    """Store a fact, or count the known fact again if the same person has said the same before.
+
+    The new fact closes the facts that it contradicts. If it began to hold before one of them, it is
+    stored as a fact that has ended. Returns the stored fact. If its message no longer says
+    `source_text`, nothing is stored, and the returned fact has no id.
+    """
+    if has_lost_source(connection, fact, source_text):
+        return replace(fact, id=0)
+    values = fact_values(connection, fact)
+    known_facts = list_facts(connection, _SELECT_FROM_SAME_MESSAGE, values)
+    if not known_facts:
+        known_facts = list_facts(connection, _SELECT_REPEATED, values)
+    if known_facts:
+        return _count_repetition(connection, known_facts[0], fact)
+
+    other_values = list_facts(connection, _SELECT_OTHER_VALUES, values)
+    same_value = list_facts(connection, _SELECT_SAME_VALUE, values)
+    open_rivals = [other for other in other_values if other.is_open]
+    earlier = [other for other in open_rivals if not _holds_before(fact, other)]
+    if len(earlier) < len(open_rivals):
+        # The fact is true but no longer holds, as in "I moved to Lisbon in 2019" said after
+        # "I moved to Porto in 2024".
+        later = [other for other in other_values if _holds_before(fact, other)]
+        following = min(later, key=lambda other: other.starts_at)
+        ended_at = max(fact.starts_at, following.starts_at)
+        fact = replace(fact, valid_to=ended_at, closed_at=now, closed_by=following.id)
+    else:
+        for other in same_value:
+            if _is_preferred(other, fact):
+                fact = replace(fact, closed_at=now, closed_by=other.id)
+                break
+
+    fact = replace(fact, id=insert_fact(connection, fact), last_at=fact.last_said_at)
+    author = Author(account=fact.account, message_id=fact.message_id)
+    log_new_fact(connection, fact, author)
+    close_contradicted(connection, earlier, fact, author, now)
+    if fact.is_open:
+        _merge_reworded(connection, same_value, fact, author, now)
+    return fact
+
+
+def close_contradicted(
+    connection: Connection, others: Iterable[Fact], fact: Fact, by: Author, now: datetime
+) -> None:
+    """End facts that `fact` contradicts."""
+    for other in others:
+        ended_at = fact.starts_at
+        if other.valid_from is not None:
+            ended_at = max(other.valid_from, ended_at)
+        closed_fact = replace(other, valid_to=ended_at, closed_at=now, closed_by=fact.id)
+        # The reason is the new fact's id, not its words. If that fact were erased, its words would
+        # stay in the log of the other fact.
+        reason = f"f{fact.id}"
+        update_fact(connection, other, closed_fact, action="close", by=by, now=now, reason=reason)
+
+
+def list_contradicted(connection: Connection, fact: Fact) -> list[Fact]:
+    """List the open facts with another value of the same attribute."""
+    others = list_facts(connection, _SELECT_OTHER_VALUES, fact_values(connection, fact))
+    return [other for other in others if other.is_open]
+
+
+def undo_last_change(
+    connection: Connection, fact: Fact, change: Row, by: Author, now: datetime
+) -> Fact | None:
+    """Take back the last change of a fact, given by its log entry.
+
+    Only the columns that the change has touched get their old values. If the change is the first
+    one, the fact is deleted with its history. Returns the changed fact, or None if it was deleted.
+    """
+    if change["before"] is None:
+        connection.execute("DELETE FROM facts WHERE id = :id", {"id": fact.id})
+        return None
+    before = json.loads(change["before"])
+    after = json.loads(change["after"])
+    changed_names = [name for name in LOGGED_COLUMNS if before[name] != after[name]]
+    earlier = replace(fact, **load_columns(change["before"], changed_names))
+    earlier = replace(earlier, entities=names_in(earlier.content))
+    update_fact(connection, fact, earlier, action="undo", by=by, now=now)
+    return earlier
+
+
+def has_lost_source(connection: Connection, fact: Fact, source_text: str | None) -> bool:
+    """Whether the message of a fact no longer says `source_text`.
+
+    If `source_text` is None, the result is whether the message was erased. A fact without a message
+    hasn't lost its source.
+    """
+    if fact.message_id is None:
+        return False
+    statement = "SELECT text FROM messages WHERE id = :id"
+    row = connection.execute(statement, {"id": fact.message_id}).fetchone()
+    if source_text is None:
+        return row is not None and not row["text"]
+    return row is None or row["text"] != rows.clean(source_text)
+
+
+def _count_repetition(connection: Connection, known: Fact, fact: Fact) -> Fact:
+    """Count `known` again, unless `fact` comes from the same message, and return it.
+
+    If `known` has no time, it gets the time of `fact`.
+    """
+    counted_fact = known
+    if known.valid_from is None and fact.valid_from is not None:
+        counted_fact = replace(counted_fact, valid_from=fact.valid_from, grain=fact.grain)
+    if fact.message_id is None or fact.message_id != known.message_id:
+        message_id = known.message_id
+        if fact.message_id is not None and fact.created_at >= known.last_said_at:
+            message_id = fact.message_id
+        confirmed_trust = known.trust + (1 - known.trust) * CONFIRMATION_STEP
+        counted_fact = replace(
+            counted_fact,
+            said=known.said + 1,
+            trust=max(fact.trust, confirmed_trust),
+            last_at=max(known.last_said_at, fact.created_at),
+            message_id=message_id,
+        )
+    store_unlogged(connection, counted_fact)
+    return counted_fact
+
+
+def _merge_reworded(
+    connection: Connection, others: Iterable[Fact], fact: Fact, by: Author, now: datetime
+) -> None:
+    """Close facts that `fact` says in other words, unless a person wrote or pinned them."""
+    for other in others:
+        if _may_merge(other):
+            closed_fact = replace(other, closed_at=now, closed_by=fact.id)
+            reason = f"f{fact.id}"
+            update_fact(
+                connection, other, closed_fact, action="merge", by=by, now=now, reason=reason
+            )
+
+
+def _holds_before(fact: Fact, other: Fact) -> bool:
+    """Whether `fact` began to hold before `other`.
+
+    If a date is unknown, or if the dates are too vague to tell, the fact that was said earlier
+    counts as earlier. Facts aren't always learned in the order in which they were said.
+    """
+    if fact.valid_from is not None and other.valid_from is not None:
+        if fact.valid_from + _MIN_LENGTH[fact.grain] <= other.valid_from:
+            return True
+        if other.valid_from + _MIN_LENGTH[other.grain] <= fact.valid_from:
+            return False
+    return fact.last_said_at < other.last_said_at
+
+
+def _may_merge(fact: Fact) -> bool:
+    """Whether a fact was neither written nor pinned by a person."""
+    return fact.origin != "person" and not fact.is_pinned
+
+
+def _is_preferred(known: Fact, fact: Fact) -> bool:
+    """Whether `known`, which says the same in other words, should stay instead of `fact`."""
+    if fact.origin == "person":
+        return False
+    if fact.valid_from is not None and known.valid_from is None:
+        return False
+    if known.valid_from is not None and fact.valid_from is None:
+        return True
+    return not _may_merge(known)

@@ -1,0 +1,310 @@
+"""The rows of messages: stored, reworded, erased, quoted, and read by people.
+
+Functions that take a connection run inside their caller's transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
+
+from core.errors import StoreError
+from core.store import rows
+from core.store.rows import MESSAGE_COLUMNS, Connection, Row, address_values, read_message
+from core.store.sqlite.database import Database
+from core.store.usage_and_limits import record_prefix_break
+from core.store.visibility import scope_parameter, visible
+from core.types import Address, Json, Message, Quote, Scope
+
+MAX_QUOTE_CHARS = 500
+"""Longest text of a quote that is stored and shown to the model."""
+MAX_NAME_CHARS = 80
+"""Longest name of a quoted person that is stored and shown to the model."""
+
+IS_READABLE = """
+(messages.kind = 'chat' OR messages.kind = 'quote' AND messages.role = 'assistant')
+AND messages.text <> '' AND (messages.role <> 'tool' OR messages.blocks IS NULL)
+"""
+"""What people read of a session: chat messages, and answers that repeat history (kind quote).
+
+Tool calls and results are left out. Imported tool lines, which have no blocks, are readable.
+"""
+_SELECT_TRANSCRIPT = f"""
+SELECT {MESSAGE_COLUMNS} FROM sessions JOIN messages ON messages.session_id = sessions.id
+WHERE sessions.id = :id AND {visible()} AND {IS_READABLE}
+ORDER BY CASE sessions.end_reason WHEN 'import' THEN messages.created_at END, messages.id
+"""
+"""Imported sessions are ordered by time: older parts may have been imported later."""
+_SELECT_JOB_RESULTS = f"""
+SELECT {MESSAGE_COLUMNS} FROM messages JOIN sessions ON sessions.id = messages.session_id
+WHERE messages.address_id IN (SELECT sessions.address_id FROM sessions WHERE {visible()})
+    AND messages.external_id >= 'job:' || :job || '@'
+    AND messages.external_id < 'job:' || :job || 'A'
+    AND {visible()} AND {IS_READABLE} ORDER BY messages.id DESC LIMIT :limit
+"""
+"""At any address: the group of the job may have migrated or been detached since."""
+
+_INSERT_MESSAGE = """
+INSERT INTO messages (session_id, address_id, role, kind, text, blocks, sent, tools, tool_name,
+    external_id, sender_id, sender_name, sender_is_nobody, origin, quoted, created_at, usage)
+SELECT id, address_id, :role, :kind, :text, :blocks, :sent, :tools, :tool_name, :external_id,
+    :sender_id, :sender_name, :sender_is_nobody, :origin, :quoted, :created_at, :usage
+FROM sessions WHERE id = :session_id
+ON CONFLICT (address_id, external_id) WHERE external_id IS NOT NULL DO NOTHING
+"""
+_COUNT_MESSAGE = """
+UPDATE sessions SET messages = messages + :messages,
+    started_at = MIN(started_at, :at), last_at = MAX(last_at, :at)
+WHERE id = :id
+"""
+_SELECT_KNOWN = f"""
+SELECT {MESSAGE_COLUMNS}, messages.sent
+FROM sessions JOIN messages ON messages.address_id = sessions.address_id
+WHERE sessions.id = :session_id AND messages.external_id = :external_id
+"""
+
+_FROM_CHAT = """
+FROM messages JOIN sessions ON sessions.id = messages.session_id
+WHERE messages.address_id IN (
+    SELECT id FROM addresses WHERE platform = :platform AND chat_id = :chat_id
+)
+"""
+_FROM_CHAT_BY_EXTERNAL_ID = f"{_FROM_CHAT} AND messages.external_id = :external_id"
+_OWN_TOPIC_FIRST = f"ORDER BY messages.address_id <> ({rows.ADDRESS_ID})"
+"""A message may have been answered, and so stored, in another topic of its chat."""
+_SELECT_TO_AMEND = f"""
+SELECT messages.id, messages.session_id, messages.kind, messages.text, messages.blocks
+{_FROM_CHAT_BY_EXTERNAL_ID} {_OWN_TOPIC_FIRST}
+"""
+_SELECT_ORIGINAL = f"""
+SELECT {MESSAGE_COLUMNS} {_FROM_CHAT_BY_EXTERNAL_ID} AND messages.kind = 'chat' AND {visible()}
+{_OWN_TOPIC_FIRST}
+"""
+_IDS_BY_DELIVERY = f"""
+SELECT outbox.message_id FROM outbox
+WHERE outbox.lane IN (
+    SELECT {rows.CONVERSATION_KEY} FROM addresses WHERE platform = :platform AND chat_id = :chat_id
+) AND instr(outbox.posted, '"' || :external_id || '"')
+"""
+SELECT_QUOTED = f"""
+SELECT {MESSAGE_COLUMNS}, 0 {_FROM_CHAT_BY_EXTERNAL_ID} AND {visible()}
+UNION ALL
+SELECT {MESSAGE_COLUMNS}, 0 {_FROM_CHAT} AND messages.posted_id = :external_id AND {visible()}
+UNION ALL
+SELECT {MESSAGE_COLUMNS}, 1 {_FROM_CHAT} AND messages.id IN ({_IDS_BY_DELIVERY}) AND {visible()}
+LIMIT 1
+"""
+"""A message of a chat by its platform's id.
+
+It is the id of what a person wrote, of the first part of an answer, or of a later part of one. The
+last column is 1 for a later part.
+"""
+
+_SET_SENT_BLOCKS = """
+UPDATE messages SET sent = :sent WHERE id = :id AND NOT (kind = 'command' AND text = '')
+"""
+"""Does nothing to a message that was erased meanwhile."""
+_REWORD = "UPDATE messages SET text = :text, blocks = NULL, sent = NULL WHERE id = :id"
+_REWORD_QUOTES = """
+UPDATE messages SET sent = NULL,
+    quoted = json_set(quoted, '$.kind', 'reply', '$.text', :quote_text)
+WHERE id > :id
+    AND address_id IN (SELECT id FROM addresses WHERE platform = :platform AND chat_id = :chat_id)
+    AND quoted ->> '$.message_id' = :id
+    AND NOT (quoted ->> '$.kind' = 'part' AND instr(:text, quoted ->> '$.text'))
+RETURNING session_id
+"""
+"""Quotes repeat the new words, unless they are a picked part that the new words still contain."""
+_ERASE = """
+UPDATE messages SET kind = 'command', text = '', blocks = NULL, sent = NULL, tools = NULL,
+    tool_name = NULL, sender_id = NULL, sender_name = NULL, quoted = NULL
+WHERE id = :id
+"""
+_DELETE_DERIVED_TITLE = """
+UPDATE sessions SET title = NULL
+FROM sessions AS first
+WHERE first.id = :session_id AND first.parent_id IS NULL AND first.external_id IS NULL
+    AND (COALESCE(sessions.root_id, sessions.id) = first.id OR sessions.parent_id IN (
+        SELECT id FROM sessions AS part WHERE COALESCE(part.root_id, part.id) = first.id
+    ))
+    AND (sessions.title = first.title OR instr(sessions.title, first.title || ' #') = 1
+        OR instr(sessions.title, first.title || ' (branch)') = 1)
+    AND NOT EXISTS (
+        SELECT 1 FROM messages
+        WHERE session_id = :session_id AND id < :id AND role = 'user' AND kind = 'chat'
+    )
+    AND NOT EXISTS (
+        SELECT 1 FROM messages
+        WHERE session_id = :session_id AND kind = 'command' AND text = '/title ' || first.title
+    )
+"""
+
+
+def append_message(connection: Connection, message: Message) -> Message:
+    """Insert a message, or find the one with its external id, and return it as it is read back.
+
+    `blocks` are stored only if they differ from the plain text. Raises StoreError if the session
+    doesn't exist.
+    """
+    text = rows.clean(message.text)
+    blocks = message.blocks
+    sender = message.sender
+    values = {
+        **rows.field_values(message),
+        "blocks": None if blocks is None else rows.dump_blocks(blocks, text),
+        "sent": None if message.sent_blocks is None else rows.dump_json(message.sent_blocks),
+        "sender_id": sender and sender.id,
+        "sender_name": sender and sender.name,
+        "sender_is_nobody": sender is not None and sender.is_anonymous,
+        "quoted": None if message.quote is None else rows.dump_json(asdict(message.quote)),
+        "created_at": rows.to_timestamp(message.created_at),
+        "usage": None if message.usage is None else rows.dump_json(asdict(message.usage)),
+    }
+    # No RETURNING: it would make a table for its one row, a fifth of the work.
+    insertion = connection.execute(_INSERT_MESSAGE, values)
+    if not insertion.rowcount:
+        known_row = connection.execute(_SELECT_KNOWN, values).fetchone()
+        if known_row is None:
+            raise StoreError(f"There is no session {message.session_id}.")
+        return read_message(known_row)
+
+    count_values = {
+        "id": message.session_id,
+        "messages": 1 if message.kind == "chat" else 0,
+        "at": message.created_at,
+    }
+    connection.execute(_COUNT_MESSAGE, count_values)
+    values["id"] = insertion.lastrowid
+    return read_message(values[name] for name in (*rows.MESSAGE_FIELDS, "sent"))
+
+
+def set_sent_blocks(
+    connection: Connection, sent_blocks: Iterable[tuple[int, Sequence[Json]]]
+) -> None:
+    """Store the form in which messages, given by id, were sent to the model."""
+    for message_id, blocks in sent_blocks:
+        values = {"id": message_id, "sent": rows.dump_json(blocks)}
+        connection.execute(_SET_SENT_BLOCKS, values)
+
+
+def amend_message(
+    connection: Connection, address: Address, external_id: str, text: str | None
+) -> int | None:
+    """Reword a message and its quotes, or erase the message without a `text`.
+
+    `external_id` is the message's id on its platform. Returns its id in state.db, or None if it
+    isn't known. The text of a command is never replaced.
+    """
+    values: dict[str, object] = {
+        **address_values(address),
+        "external_id": rows.clean(external_id),
+        "text": text or "",
+        "quote_text": limit_quote(text or ""),
+    }
+    row = connection.execute(_SELECT_TO_AMEND, values).fetchone()
+    if row is None:
+        return None
+    message_id = int(row["id"])
+    values["id"] = message_id
+    is_conversation = row["kind"] in ("chat", "quote", "undone")
+    if text is None:
+        erase_message(connection, row)
+    elif is_conversation and rows.clean(text) != row["text"]:
+        connection.execute(_REWORD, values)
+    else:
+        return message_id
+
+    quoting_rows = connection.execute(_REWORD_QUOTES, values).fetchall()
+    changed_sessions = {quoting["session_id"] for quoting in quoting_rows}
+    if is_conversation:
+        delete_derived_title(connection, row["session_id"], message_id)
+        changed_sessions.add(row["session_id"])
+    for session_id in changed_sessions:
+        record_prefix_break(connection, session_id, "edit")
+    return message_id
+
+
+def erase_message(connection: Connection, row: Row) -> None:
+    """Erase a message, given by a row with id, session_id, kind and text.
+
+    An empty message of kind `command` remains, which no list shows.
+    """
+    if row["kind"] == "command" and not row["text"]:
+        return
+    connection.execute(_ERASE, {"id": row["id"]})
+    if row["kind"] == "chat":
+        statement = "UPDATE sessions SET messages = messages - 1 WHERE id = :id"
+        connection.execute(statement, {"id": row["session_id"]})
+
+
+def delete_derived_title(connection: Connection, session_id: int, message_id: int) -> None:
+    """Delete the title that was made of this message from all sessions of its conversation.
+
+    Does nothing if the message isn't the first of its conversation, or if the title was imported or
+    given with `/title`.
+    """
+    values = {"session_id": session_id, "id": message_id}
+    connection.execute(_DELETE_DERIVED_TITLE, values)
+
+
+def quote_message(
+    message: Message, platform_quote: Quote | None, *, is_later_part: bool = False
+) -> Quote:
+    """Quote a stored message in its stored words.
+
+    The platform's words are used instead if a person picked a part of the message, or if those
+    words are a later part of an answer. The quote of an erased message has no text, even if the
+    platform gives one.
+    """
+    quote = Quote(kind="reply", is_ours=message.role == "assistant")
+    if message.origin == "forwarded":
+        quote = message.quote or quote
+    elif message.sender is not None:
+        quote = replace(quote, name=message.sender.name, user_id=message.sender.id)
+
+    text = message.text
+    if platform_quote is not None and message.text:
+        is_part_of_answer = is_later_part and message.kind == "chat"
+        if platform_quote.kind == "part" or is_part_of_answer:
+            text = platform_quote.text
+    return replace(
+        quote,
+        kind="reply" if platform_quote is None else platform_quote.kind,
+        text=text,
+        at=message.created_at,
+        message_id=message.id,
+    )
+
+
+def limit_quote(text: str) -> str:
+    """Cut the text of a quote to `MAX_QUOTE_CHARS`."""
+    if len(text) <= MAX_QUOTE_CHARS:
+        return text
+    return f"{text[: MAX_QUOTE_CHARS - 2].rstrip()} …"
+
+
+def load_transcript(connection: Connection, values: rows.Values) -> list[Message]:
+    """List what people read of session ``:id``, oldest first; empty if ``:scopes`` don't see it."""
+    return [read_message(row) for row in connection.execute(_SELECT_TRANSCRIPT, values)]
+
+
+def list_job_results(
+    connection: Connection, job_id: str, scopes: frozenset[Scope], limit: int
+) -> list[Message]:
+    """List the latest deliveries of a job that these scopes see, oldest first."""
+    values = {"job": job_id, "scopes": scope_parameter(scopes), "limit": limit}
+    latest_first = connection.execute(_SELECT_JOB_RESULTS, values).fetchall()
+    return [read_message(row) for row in reversed(latest_first)]
+
+
+async def find_original(
+    database: Database, address: Address, external_id: str, scopes: frozenset[Scope]
+) -> Message | None:
+    """Return the chat message with this id of its platform; None if these scopes don't see it."""
+    values = {
+        **address_values(address),
+        "external_id": rows.clean(external_id),
+        "scopes": scope_parameter(scopes),
+    }
+    row = await database.fetch_one(_SELECT_ORIGINAL, values)
+    return None if row is None else read_message(row)

@@ -1,0 +1,236 @@
+"""Reads everything that is stored about a person, to export it or to count what is left of it.
+
+`core/store/archive.py` exports the messages of conversations.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from core.store import messages, rows
+from core.store.erasure import (
+    COPY_STATEMENTS,
+    FROM_GROUP_QUOTES,
+    FROM_OWN_GROUP_MESSAGES,
+    IS_IMPORTED,
+    IS_VISIBLE_ENTRY,
+    RAW_UPDATE_SENDER,
+    VISIBLE_CONVERSATION_KEYS,
+    VISIBLE_SESSION_IDS,
+    ErasureList,
+    ErasureRequest,
+)
+from core.store.fact_rows import ENTITY_NAMES
+from core.store.rows import Connection
+from core.store.sqlite.database import Database
+from core.store.sqlite.schema import encode_list, in_list, is_within, sent_text_sql
+from core.store.visibility import scope_parameter, visible
+from core.types import Account, Scope
+
+PAGE_ROWS = 500
+
+_SEES_PROMPT = is_within("sessions.sight", "scopes")
+"""The SQL condition that the person sees everything that the session's prompt may contain.
+
+Otherwise the prompt may contain notes of an account that was unlinked later.
+"""
+_PROMPT = f"CASE WHEN {_SEES_PROMPT} THEN system_prompt END AS system_prompt"
+_IS_HIDDEN_RESULT = f"(role = 'tool' AND kind = 'quote' AND NOT {_SEES_PROMPT})"
+"""The SQL condition that a tool found a result when the person could see more."""
+
+
+def _is_own(column: str) -> str:
+    """The SQL condition that a column has one of the person's accounts."""
+    return in_list(column, "own")
+
+
+def _select_all(table: str, also: str = "", more_columns: str = "") -> str:
+    """Select all columns of a table's rows in visible scopes, or for which `also` holds."""
+    return f"""
+        SELECT {table}.*, scopes.key AS scope{more_columns}
+        FROM {table} JOIN scopes ON scopes.id = {table}.scope_id
+        WHERE {visible(f"{table}.scope_id")} {f"OR {also}" if also else ""}
+    """
+
+
+_SELECT_UNREADABLE_MESSAGES = f"""
+    SELECT messages.id, messages.session_id, scopes.key AS scope, role, kind, text, blocks,
+        tool_name, sender_id, sender_name, created_at
+    FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
+    CROSS JOIN messages ON messages.session_id = sessions.id
+    WHERE {visible()} AND NOT ({messages.IS_READABLE}) AND NOT {_IS_HIDDEN_RESULT}
+        AND (messages.text <> '' OR messages.blocks IS NOT NULL)
+"""
+"""Messages that the export of conversations leaves out."""
+_ACCOUNT_KEY = "platform || ':' || user_id"
+_INBOUND_ACCOUNT_KEY = (
+    "json_extract(inbound, '$.address.platform') || ':' || json_extract(inbound, '$.sender.id')"
+)
+EXPORT_STATEMENTS: Mapping[str, str] = {
+    "account": f"""
+        SELECT platform, user_id, name, admitted_at FROM accounts WHERE {_is_own(_ACCOUNT_KEY)}
+    """,
+    "session": f"""
+        SELECT sessions.id, scopes.key AS scope, addresses.platform, addresses.chat_id,
+            addresses.thread_id, title, model, {_PROMPT}, started_at, last_at, ended_at,
+            end_reason, messages, NULLIF(is_delegated, 0) AS is_delegated
+        FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
+        JOIN addresses ON addresses.id = sessions.address_id WHERE {visible()}
+    """,
+    "command, notice or tool": f"{_SELECT_UNREADABLE_MESSAGES} AND messages.kind <> 'undone'",
+    "undone": f"{_SELECT_UNREADABLE_MESSAGES} AND messages.kind = 'undone'",
+    "said in a room": f"""
+        SELECT messages.id, messages.session_id, scopes.key AS scope, kind, text, sender_id,
+            sender_name, created_at
+        {FROM_OWN_GROUP_MESSAGES} AND text <> ''
+    """,
+    "quoted in a room": f"""
+        SELECT messages.id, session_id, scopes.key AS scope, quoted {FROM_GROUP_QUOTES}
+    """,
+    "what a message answers": f"""
+        SELECT messages.id, messages.session_id, scopes.key AS scope, quoted
+        FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
+        CROSS JOIN messages ON messages.session_id = sessions.id
+        WHERE {visible()} AND quoted NOT NULL
+    """,
+    "fact": _select_all("facts", _is_own("account"), f", {ENTITY_NAMES}"),
+    "change of a fact": _select_all("fact_changes", _is_own("account")),
+    "change of a note": _select_all("notes", _is_own("account")),
+    "change of a note put aside": _select_all("pending_notes", _is_own("account")),
+    "use of a skill": _select_all("skills"),
+    "job": _select_all("jobs", _is_own("account")),
+    "waiting": f"""
+        SELECT inbound, received_at FROM inbox
+        WHERE address_id IN (SELECT address_id FROM sessions WHERE {visible()})
+        OR {_is_own(_INBOUND_ACCOUNT_KEY)}
+    """,
+    "update that could not be read": f"""
+        SELECT platform, raw, error, failed_at FROM raw_updates
+        WHERE failed_at NOT NULL AND {_is_own(RAW_UPDATE_SENDER)}
+    """,
+    "to be delivered": f"""
+        SELECT lane, kind, payload, created_at FROM outbox
+        WHERE payload NOT NULL AND lane IN ({VISIBLE_CONVERSATION_KEYS})
+    """,
+    "model call": _select_all("calls", _is_own("account")),
+}
+"""The rows that are stored about a person, by the name of their kind in an export."""
+
+_NO_ID = "SELECT NULL, NULL, NULL,"
+"""Fills the first three columns, which `CopyStatements.select` uses for ids and a time."""
+_SCAN_NAMES = {"facts": "fact", "jobs": "reminder"}
+_SCAN_COPIES = tuple(
+    (_SCAN_NAMES.get(kind, "thing"), statements.select)
+    for kind, statements in COPY_STATEMENTS.items()
+)
+SCAN_STATEMENTS: Sequence[tuple[str, str]] = (
+    (
+        "message",
+        f"""
+        {_NO_ID} text, blocks, tools, {sent_text_sql(of_memory=False)} FROM messages
+        WHERE session_id IN ({VISIBLE_SESSION_IDS})
+        """,
+    ),
+    ("thing", f"{_NO_ID} system_prompt FROM sessions WHERE {visible()}"),
+    ("thing", f"{_NO_ID} shown FROM entities WHERE {visible('entities.scope_id')}"),
+    (
+        "recollection",
+        f"""
+        {_NO_ID} {sent_text_sql(of_memory=True)} FROM messages
+        WHERE session_id IN ({VISIBLE_SESSION_IDS})
+        """,
+    ),
+    (
+        "thing",
+        f"""
+        {_NO_ID} inbound ->> '$.text', inbound ->> '$.command.arguments',
+            inbound ->> '$.quoted.text', inbound ->> '$.quoted.name'
+        FROM inbox WHERE {IS_VISIBLE_ENTRY}
+        """,
+    ),
+    *_SCAN_COPIES,
+    (
+        "name",
+        f"""
+        {_NO_ID} sender_name FROM messages
+        WHERE session_id IN ({VISIBLE_SESSION_IDS}) AND NOT ({IS_IMPORTED}) GROUP BY 4
+        """,
+    ),
+    ("name", f"{_NO_ID} name FROM accounts WHERE :owner OR {_is_own(_ACCOUNT_KEY)}"),
+    ("message", f"{_NO_ID} text {FROM_OWN_GROUP_MESSAGES} AND :is_alone"),
+)
+"""Statements that select all texts that a person sees, each with a name for its rows.
+
+The texts begin at the fourth column.
+"""
+_OMITTED_COLUMNS = {"scope_id", "address_id", "folded", "reply_id"}
+"""Digests, and columns that repeat others."""
+_JSON_COLUMNS = {"blocks", "files", "inbound", "names", "operations", "payload", "quoted"}
+
+
+async def export_personal_data(
+    database: Database, scopes: frozenset[Scope], accounts: Sequence[Account]
+) -> AsyncIterator[Mapping[str, object]]:
+    """Yield everything about a person except the messages of their conversations.
+
+    Items look like ``{"kind": "job", ...}``, with times in ISO 8601. From groups, only what the
+    person said or made is included. Short-lived rows such as codes and buttons are left out.
+    """
+    own_keys = [rows.clean(account.key) for account in accounts if "\0" not in account.key]
+    values = {
+        "scopes": scope_parameter(scopes),
+        "own": encode_list(own_keys),
+        "limit": PAGE_ROWS,
+    }
+    for kind, statement in EXPORT_STATEMENTS.items():
+        page_statement = f"{statement} ORDER BY 1 LIMIT :limit OFFSET :offset"
+        for offset in count(0, PAGE_ROWS):
+            page = await database.fetch_all(page_statement, {**values, "offset": offset})
+            for row in page:
+                yield {"kind": kind, **_build_item(dict(row))}
+            if len(page) < PAGE_ROWS:
+                break
+
+
+def count_matching_texts(
+    connection: Connection, request: ErasureRequest, has_words: Callable[..., bool]
+) -> Counter[str]:
+    """Count the rows that the person sees and whose texts contain the words.
+
+    Returns the counts by the names in `SCAN_STATEMENTS`. Counts of zero are left out.
+    """
+    values = {
+        **ErasureList(request=request).parameters,
+        "limited": False,
+        "is_alone": not request.scope.is_group,
+    }
+    counts = Counter[str]()
+    for name, statement in SCAN_STATEMENTS:
+        for row in connection.execute(statement, values):
+            if has_words(*row[3:]):
+                counts[name] += 1
+    return counts
+
+
+def _build_item(row: Mapping[str, Any]) -> dict[str, object]:
+    """Turn a row into an item of the export, without empty columns.
+
+    The row's own column `kind` becomes `sort`.
+    """
+    item: dict[str, object] = {}
+    for name, value in row.items():
+        if value is None or value == "" or name in _OMITTED_COLUMNS:
+            continue
+        key = "sort" if name == "kind" else name
+        is_time = name == "at" or name.endswith("_at") or name.startswith("valid_")
+        if isinstance(value, float) and is_time:
+            item[key] = rows.to_datetime(value).isoformat()
+        elif name in _JSON_COLUMNS:
+            item[key] = json.loads(value)
+        else:
+            item[key] = value
+    return item

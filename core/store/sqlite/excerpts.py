@@ -1,0 +1,408 @@
+"""The excerpts of sessions that recall shows: windows around a match, first and last messages,
+recent sessions with previews.
+
+Only messages that people may see are shown (`schema.IS_SHOWN`). Every statement contains the
+condition of `core.store.visibility`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from core.store import rows
+from core.store.query import (
+    MAX_FIRST_MESSAGES,
+    MAX_LAST_MESSAGES,
+    FoundSession,
+    Hit,
+    SearchQuery,
+    ShownMessage,
+    TextKind,
+)
+from core.store.rows import (
+    SESSION_SUMMARY_COLUMNS,
+    SESSION_SUMMARY_WIDTH,
+    Connection,
+    Row,
+    int64_or_zero,
+    read_session,
+    to_datetime,
+)
+from core.store.sqlite.schema import IS_SHOWN, encode_list
+from core.store.sqlite.text_index import session_filters
+from core.store.visibility import scope_parameter, visible
+from core.text.normalize import shorten
+from core.types import Role, Session
+
+BOOKEND_MESSAGES = 3
+"""The number of first and of last messages of a lineage that are shown with a match."""
+PREVIEW_CHARS = 160
+QUOTE_CHARS = 100
+MAX_WINDOW_MESSAGES = 100
+BROWSE_MAX = 100
+"""The most sessions on a page of recent sessions."""
+MAX_ID = 2**63 - 1
+
+# --- Parts of statements ---
+
+PLATFORM_ID = """COALESCE(
+    CASE messages.origin WHEN 'job' THEN NULL ELSE messages.external_id END, messages.posted_id
+)"""
+"""The platform's id of a message: people's messages come with one, and answers get one."""
+_ADDRESS_AND_SCOPE = """
+    CROSS JOIN addresses ON addresses.id = sessions.address_id
+    CROSS JOIN scopes ON scopes.id = sessions.scope_id
+"""
+_MESSAGE = f"""messages.id, messages.role, messages.sender_name, messages.sender_id,
+    messages.origin, messages.created_at, messages.text, {PLATFORM_ID}, messages.quoted"""
+_FROM_SESSION = f"FROM messages WHERE messages.session_id = :session AND {IS_SHOWN}"
+_NOT_HIDDEN_HERE = "messages.id NOT BETWEEN :hidden_first AND :hidden_last"
+"""The model doesn't see the message, given the span of this session that it sees."""
+_NOT_HIDDEN = """ AND NOT EXISTS (
+    SELECT 1 FROM json_each(:hidden) AS span
+    WHERE json_extract(span.value, '$[0]') = messages.session_id
+        AND messages.id BETWEEN json_extract(span.value, '$[1]')
+            AND json_extract(span.value, '$[2]')
+)"""
+"""The model doesn't see the message, given all spans that it sees."""
+_LINEAGE = f"""
+    SELECT id FROM sessions WHERE id = :session OR COALESCE(root_id, id) = :root
+        AND NOT is_delegated AND {visible("sessions.scope_id")}
+"""
+
+
+def _select_bookend(direction: str) -> str:
+    """The first messages of a lineage, or the last ones if `direction` is "DESC".
+
+    At most as many of its sessions are read as messages are needed, because an endless conversation
+    has hundreds.
+    """
+    ids = f"""SELECT messages.id FROM messages
+        WHERE messages.session_id = parts.id AND {IS_SHOWN} {_NOT_HIDDEN} ORDER BY 1 {direction}"""
+    return f"""{_MESSAGE} FROM (
+        SELECT id FROM parts ORDER BY ({ids} LIMIT 1) {direction} NULLS LAST LIMIT :bookend
+    ) AS parts CROSS JOIN messages ON messages.id IN ({ids} LIMIT :bookend)
+    ORDER BY messages.id {direction} LIMIT :bookend"""
+
+
+# --- Statements ---
+
+_SURROUNDINGS = f"""
+    WITH parts (id) AS ({_LINEAGE})
+    SELECT * FROM (SELECT 0, {_select_bookend("")})
+    UNION ALL
+    SELECT * FROM (
+        SELECT 1, {_MESSAGE} {_FROM_SESSION} AND messages.id < :anchor AND {_NOT_HIDDEN_HERE}
+        ORDER BY messages.id DESC LIMIT :window
+    )
+    UNION ALL
+    SELECT 2, {_MESSAGE} FROM messages
+    WHERE messages.id = :anchor AND messages.session_id = :session
+    UNION ALL
+    SELECT * FROM (
+        SELECT 3, {_MESSAGE} {_FROM_SESSION} AND messages.id > :anchor AND {_NOT_HIDDEN_HERE}
+        ORDER BY messages.id LIMIT :window
+    )
+    UNION ALL
+    SELECT * FROM (SELECT 4, {_select_bookend("DESC")})
+    UNION ALL
+    SELECT 5,
+        (SELECT COUNT(*) {_FROM_SESSION} AND messages.id < :anchor AND {_NOT_HIDDEN_HERE}
+            AND :is_counted),
+        (SELECT COUNT(*) {_FROM_SESSION} AND messages.id > :anchor AND {_NOT_HIDDEN_HERE}
+            AND :is_counted),
+        NULL, NULL, NULL, NULL, NULL, NULL, NULL
+"""
+"""Everything around an anchor. The first column is the part that a row belongs to:
+
+0. the first messages of the lineage
+1. the messages before the anchor in its session, the last one first
+2. the anchor
+3. the messages after the anchor in its session
+4. the last messages of the lineage, the last one first
+5. a single row with the number of messages before and after the anchor
+
+It is one statement, because a statement costs as much as reading ten rows.
+"""
+_COUNT_LINEAGE = f"""
+    WITH parts (id) AS ({_LINEAGE})
+    SELECT COUNT(*) FROM parts CROSS JOIN messages ON messages.session_id = parts.id
+    WHERE {IS_SHOWN} {_NOT_HIDDEN}
+"""
+_MATCHES = f"""
+    SELECT {SESSION_SUMMARY_COLUMNS}, messages.id, messages.role, messages.created_at,
+        messages.external_id, messages.text, messages.tools, messages.quoted,
+        messages.sender_name, {PLATFORM_ID},
+        (SELECT link_base FROM addresses WHERE id = messages.address_id)
+    FROM json_each(:ids) CROSS JOIN messages ON messages.id = json_each.value
+    CROSS JOIN sessions ON sessions.id = messages.session_id {_ADDRESS_AND_SCOPE}
+    WHERE {visible("sessions.scope_id")}
+"""
+_SESSION_BY_ID = f"""
+    SELECT {SESSION_SUMMARY_COLUMNS} FROM sessions {_ADDRESS_AND_SCOPE}
+    WHERE sessions.id = :id AND {visible("sessions.scope_id")}
+"""
+_SESSION_OF_MESSAGE = f"""
+    SELECT {SESSION_SUMMARY_COLUMNS}
+    FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id {_ADDRESS_AND_SCOPE}
+    WHERE messages.id = :id AND messages.kind = 'chat' AND {visible("sessions.scope_id")}
+"""
+_CHILD = "SELECT 1 FROM sessions AS child WHERE child.parent_id = sessions.id"
+_FIRST_MESSAGE_ID = f"""
+    SELECT messages.id FROM messages WHERE messages.session_id = sessions.id AND {IS_SHOWN}
+    ORDER BY messages.id LIMIT 1
+"""
+
+
+@lru_cache(maxsize=64)
+def _recent_sessions_sql(condition: str, filters: str, later_filters: str) -> str:
+    """The latest session of each lineage in the scope bound as ``:scope``.
+
+    One scope at a time, because an index has the order of its sessions. A session is listed if it
+    has a message to show that fulfils `condition`, and if no later session of its lineage is listed
+    instead. `filters` and `later_filters` are the same conditions, on the tables of the session and
+    on those of a later one.
+    """
+    message = f"SELECT 1 FROM messages WHERE {IS_SHOWN}{condition} AND messages.session_id ="
+    has_message = f"AND EXISTS ({message} sessions.id)" if condition else ""
+    return f"""
+        SELECT {SESSION_SUMMARY_COLUMNS}, substr(messages.text, 1, {PREVIEW_CHARS})
+        FROM scopes CROSS JOIN sessions ON sessions.scope_id = scopes.id
+        CROSS JOIN addresses ON addresses.id = sessions.address_id
+        CROSS JOIN messages ON messages.id = ({_FIRST_MESSAGE_ID})
+        WHERE scopes.key = :scope {filters} {has_message}
+            AND (sessions.root_id IS NULL AND NOT EXISTS ({_CHILD}) OR NOT EXISTS (
+                SELECT 1 FROM sessions AS later
+                CROSS JOIN addresses AS later_address ON later_address.id = later.address_id
+                WHERE COALESCE(later.root_id, later.id) = COALESCE(sessions.root_id, sessions.id)
+                    AND (later.last_at, later.id) > (sessions.last_at, sessions.id)
+                    AND {visible("later.scope_id")} {later_filters}
+                    AND EXISTS ({message} later.id)
+            ))
+        ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
+    """
+
+
+# --- Queries ---
+
+
+class MatchRow(NamedTuple):
+    """A matching message with what a hit shows of it."""
+
+    session_id: int
+    message_id: int
+    role: Role
+    # Seconds since 1970.
+    created_at: float
+    external_id: str | None
+    text: str
+    # A tool call as searchable text.
+    tool_call: str | None
+    # An encoded quote: see `describe_quote`.
+    quote: str | None
+    sender: str | None
+    link: str | None
+
+
+class SessionExcerpts:
+    """Excerpts of the sessions that a query may see."""
+
+    def __init__(self, connection: Connection, query: SearchQuery) -> None:
+        self._connection = connection
+        self._query = query
+        self._scopes = scope_parameter(query.scopes)
+        spans = [list(map(int64_or_zero, span)) for span in query.hidden]
+        self._hidden = json.dumps(spans)
+
+    def load_matches(
+        self, message_ids: Iterable[int], session_ids: Collection[int]
+    ) -> tuple[list[MatchRow], dict[int, Session]]:
+        """The messages, and those of their sessions that are in `session_ids`, by id."""
+        matches: list[MatchRow] = []
+        sessions: dict[int, Session] = {}
+        values = {"ids": encode_list(message_ids), "scopes": self._scopes}
+        for row in self._connection.execute(_MATCHES, values):
+            session_id = row[0]
+            if session_id in session_ids and session_id not in sessions:
+                sessions[session_id] = read_session(row[:SESSION_SUMMARY_WIDTH])
+            *fields, platform_id, link_base = row[SESSION_SUMMARY_WIDTH:]
+            link = message_link(link_base, platform_id)
+            matches.append(MatchRow._make((session_id, *fields, link)))
+        return matches, sessions
+
+    def find_session(self, id_: int, *, is_of_message: bool = False) -> Session | None:
+        """A session, by its id or by that of one of its messages.
+
+        Returns None if it is missing or the query may not see it.
+        """
+        statement = _SESSION_OF_MESSAGE if is_of_message else _SESSION_BY_ID
+        values = {"id": int64_or_zero(id_), "scopes": self._scopes}
+        row = self._connection.execute(statement, values).fetchone()
+        return None if row is None else read_session(row[:SESSION_SUMMARY_WIDTH])
+
+    def load_surroundings(
+        self,
+        session: Session,
+        anchor: int,
+        bookend: int = BOOKEND_MESSAGES,
+        matches: tuple[Hit, ...] = (),
+        score: float = 0.0,
+    ) -> FoundSession:
+        """The messages around the message `anchor`, and both ends of the lineage.
+
+        For a turn, only the window around the anchor is loaded: to count the messages of a long
+        session takes as long as to find it.
+        """
+        is_turn = self._query.kind is TextKind.TURN
+        hidden_first, hidden_last = self._hidden_span(session)
+        values = {
+            **self._lineage_values(session),
+            "anchor": anchor,
+            "window": max(0, min(self._query.limits.window, MAX_WINDOW_MESSAGES)),
+            "bookend": 0 if is_turn else bookend,
+            "is_counted": not is_turn,
+            "hidden_first": hidden_first,
+            "hidden_last": hidden_last,
+        }
+        *message_rows, counts = self._connection.execute(_SURROUNDINGS, values).fetchall()
+        first, before, here, after, last = _messages_by_part(message_rows, session, anchor)
+        return FoundSession(
+            session=session,
+            score=score,
+            matches=matches,
+            bookend_start=tuple(first),
+            window=(*reversed(before), *here, *after),
+            bookend_end=tuple(reversed(last)),
+            messages_before=max(0, counts[1] - len(before)),
+            messages_after=max(0, counts[2] - len(after)),
+        )
+
+    def _hidden_span(self, session: Session) -> tuple[int, int]:
+        """The first and last message of a session that the model sees.
+
+        If it sees none, this is the highest id, which no message has.
+        """
+        span = (MAX_ID, MAX_ID)
+        for session_id, first_id, last_id in self._query.hidden:
+            if session_id == session.id:
+                span = (int64_or_zero(first_id), int64_or_zero(last_id))
+        return span
+
+    def _lineage_values(self, session: Session) -> dict[str, object]:
+        """The parameters of a statement over the lineage of a session."""
+        return {
+            "session": session.id,
+            "root": session.root_id,
+            "scopes": self._scopes,
+            "hidden": self._hidden,
+        }
+
+    def load_overview(self, session: Session) -> FoundSession:
+        """The first and last messages of a session's lineage.
+
+        `messages_after` counts the messages between them.
+        """
+        ends = self.load_surroundings(session, 0, MAX_FIRST_MESSAGES)
+        window = list(ends.bookend_start)
+        for message in ends.bookend_end[-MAX_LAST_MESSAGES:]:
+            if message not in ends.bookend_start:
+                window.append(message)
+        preview = None
+        if ends.bookend_start:
+            preview = " ".join(ends.bookend_start[0].text[:PREVIEW_CHARS].split())
+        values = self._lineage_values(session)
+        message_count = self._connection.execute(_COUNT_LINEAGE, values).fetchone()[0]
+        return FoundSession(
+            session=session,
+            preview=preview,
+            window=tuple(window),
+            messages_after=message_count - len(window),
+        )
+
+    def list_recent(self, page: slice) -> tuple[list[FoundSession], bool]:
+        """One page of the latest session of each lineage, newest first, and whether more follow."""
+        query = self._query
+        condition = _NOT_HIDDEN if query.hidden else ""
+        if query.filters.after is not None:
+            condition += " AND messages.created_at >= :after"
+        if query.filters.before is not None:
+            condition += " AND messages.created_at < :before"
+        filters, parameters = session_filters(query)
+        later_filters, _ = session_filters(query, "later", "later_address")
+        statement = _recent_sessions_sql(condition, filters, later_filters)
+        values = {
+            **parameters,
+            "scopes": self._scopes,
+            "hidden": self._hidden,
+            "limit": page.stop + 1,
+        }
+        recent: list[Row] = []
+        for scope in query.scopes:
+            recent += self._connection.execute(statement, {**values, "scope": scope}).fetchall()
+        if len(query.scopes) > 1:
+            recent.sort(key=lambda row: (row["last_at"], row["id"]), reverse=True)
+        sessions = []
+        for row in recent[page]:
+            session = read_session(row[:SESSION_SUMMARY_WIDTH])
+            preview = " ".join(row[SESSION_SUMMARY_WIDTH].split())
+            sessions.append(FoundSession(session=session, preview=preview))
+        return sessions, len(recent) > page.stop
+
+
+def _messages_by_part(
+    message_rows: Iterable[Any], session: Session, anchor: int
+) -> tuple[list[ShownMessage], ...]:
+    """The messages of the rows of `_SURROUNDINGS`, in one list for each of its five parts.
+
+    In a short session, most messages are in several parts, and are decoded once.
+    """
+    parts: tuple[list[ShownMessage], ...] = ([], [], [], [], [])
+    messages: dict[int, ShownMessage] = {}
+    for row in message_rows:
+        # By position, which takes half the time of names.
+        part, id_, role, sender, sender_id, origin, created_at, text, platform_id, quote = row
+        if id_ not in messages:
+            messages[id_] = ShownMessage(
+                message_id=id_,
+                role=role,
+                sender=sender,
+                at=to_datetime(created_at),
+                text=text,
+                is_anchor=id_ == anchor,
+                link=message_link(session.link_base, platform_id),
+                sender_id=sender_id,
+                origin=origin,
+                quoted=describe_quote(quote),
+            )
+        parts[part].append(messages[id_])
+    return parts
+
+
+def describe_quote(encoded: str | None) -> str | None:
+    """A short description of the message that an encoded quote repeats: ``Ana: See you at 5``.
+
+    Returns None if there is no quote, or if it is empty.
+    """
+    if encoded is None:
+        return None
+    quote = rows.load_quote(encoded)
+    if quote is None:
+        return None
+    author = "Mneme" if quote.is_ours else quote.name
+    if quote.kind == "forward":
+        author = f"forwarded from {author}" if author else "forwarded"
+    description = ": ".join(part for part in (author, quote.text) if part)
+    return shorten(description, QUOTE_CHARS) or None
+
+
+def message_link(link_base: str | None, platform_id: str | None) -> str | None:
+    """The URL of a message on its platform.
+
+    Returns None if the platform has no such links, or if the id isn't one of the platform.
+    """
+    if not link_base or not platform_id or not platform_id.isdecimal():
+        return None
+    return f"{link_base}{platform_id}"

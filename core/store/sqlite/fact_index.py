@@ -1,0 +1,99 @@
+"""The text index over facts, and the names of people and things that tie facts together.
+
+All functions run inside a write transaction of their caller.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+
+from core.store.rows import Connection, clean, insert
+from core.store.sqlite.fts5 import reset_index
+from core.store.sqlite.schema import CREATE_FACTS_CONTENT, SET_FACTS_RANK, scoped_term
+from core.text.terms import entity_key, hint_terms, terms_of
+
+FACT_INDEX_TABLE = "facts_fts"
+_FACT = "SELECT id, scope_id, content, speaker, attribute FROM facts WHERE id = :id"
+_COUNT_DIFFERENCES = """
+SELECT (SELECT COUNT(*) FROM facts WHERE id NOT IN (SELECT id FROM facts_fts_content))
+    + (SELECT COUNT(*) FROM facts_fts_content WHERE id NOT IN (SELECT id FROM facts))
+"""
+_INSERT_NAME = """
+INSERT INTO entities (scope_id, name, shown) VALUES (:scope, :name, :shown)
+ON CONFLICT (scope_id, name) DO UPDATE SET shown = shown
+"""
+_TIE_NAME_TO_FACT = """
+INSERT INTO fact_entities (entity_id, fact_id) VALUES (:entity, :fact)
+ON CONFLICT (entity_id, fact_id) DO NOTHING
+"""
+
+
+def index_fact(connection: Connection, fact_id: int) -> None:
+    """Put a fact into the index, in place of its earlier version."""
+    row = connection.execute(_FACT, {"id": fact_id}).fetchone()
+    terms = [*terms_of(row["content"]), *terms_of(row["speaker"])]
+    values = {
+        "id": fact_id,
+        "terms": _join_scoped(row["scope_id"], terms),
+        "hints": _join_scoped(row["scope_id"], hint_terms(row["attribute"])),
+    }
+    connection.execute("DELETE FROM facts_fts WHERE rowid = :id", values)
+    connection.execute(
+        "INSERT INTO facts_fts (rowid, terms, hints) VALUES (:id, :terms, :hints)", values
+    )
+
+
+def _join_scoped(scope_id: int, terms: Iterable[str]) -> str:
+    return " ".join(scoped_term(scope_id, term) for term in terms)
+
+
+def store_fact_names(
+    connection: Connection, fact_id: int, scope_id: int, names: Iterable[str]
+) -> None:
+    """Store the names that a fact contains, in place of its earlier ones."""
+    connection.execute("DELETE FROM fact_entities WHERE fact_id = :fact", {"fact": fact_id})
+    for name in map(clean, names):
+        key = entity_key(name)
+        if not key:
+            continue
+        values = {"scope": scope_id, "name": key, "shown": name}
+        entity_id = insert(connection, _INSERT_NAME, values)
+        connection.execute(_TIE_NAME_TO_FACT, {"entity": entity_id, "fact": fact_id})
+
+
+def repair_fact_index(connection: Connection) -> bool:
+    """Build the index again if it is damaged or incomplete. Returns whether it was."""
+    is_damaged = bool(find_fact_index_damage(connection))
+    if is_damaged:
+        rebuild_fact_index(connection)
+    return is_damaged
+
+
+def find_fact_index_damage(connection: Connection) -> list[str]:
+    """Check the index. Returns a sentence about each problem."""
+    try:
+        connection.execute(
+            "SELECT rowid FROM facts_fts WHERE facts_fts MATCH 'x' LIMIT 1"
+        ).fetchall()
+        connection.execute("INSERT INTO facts_fts (facts_fts, rank) VALUES ('integrity-check', 1)")
+        differences = connection.execute(_COUNT_DIFFERENCES).fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        return [f"The search index of the facts is damaged ({error})."]
+    if not differences:
+        return []
+    return [
+        f"Facts that their search index lacks, or that it holds and that are gone: {differences}."
+    ]
+
+
+def rebuild_fact_index(connection: Connection) -> None:
+    """Build the index in one step, which is quick because people have few facts."""
+    reset_index(connection, FACT_INDEX_TABLE)
+    connection.execute(CREATE_FACTS_CONTENT)
+    connection.execute("DELETE FROM facts_fts_content")
+    # FTS5 caches parts of its tables. This makes it read them again.
+    connection.execute("INSERT INTO facts_fts (facts_fts) VALUES ('rebuild')")
+    connection.execute(SET_FACTS_RANK)
+    for row in connection.execute("SELECT id FROM facts").fetchall():
+        index_fact(connection, row["id"])

@@ -1,0 +1,581 @@
+"""Model calls with their tokens, the causes of cache misses, and daily limits.
+
+Each call is one row. Prices come from settings. The cost of a model without a price is unknown.
+`UsageLog.check_limits` checks a person's or group's budget. Code that changes the beginning of a
+session's next request calls `record_prefix_break` in the same transaction.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import date, datetime
+from typing import Literal, TypeVar, get_args
+from zoneinfo import ZoneInfo
+
+from config.settings import DayLimits, LimitedResource, LimitOptions, UsageOptions
+from core.errors import LimitReached
+from core.store import rows
+from core.store.people import SELECT_LINKED_ACCOUNTS, is_owner_account
+from core.store.rows import Connection, Row
+from core.store.sqlite.database import Database
+from core.store.sqlite.schema import encode_list, in_list
+from core.store.visibility import scope_parameter, visible
+from core.types import BillingScope, CallKind, Scope, Usage
+
+MissCause = Literal[
+    # The conversation is new, or continues in a new session for this end reason.
+    "first",
+    "compression",
+    "rights",
+    "resumed",
+    "idle",  # also: the provider dropped the prefix after a pause
+    "daily",
+    "branch",
+    # The beginning of the request changed.
+    "forget",
+    "edit",
+    "undo",
+    "model",
+    "system",
+    # The provider dropped the prefix early.
+    "evicted",
+    # Only in older rows.
+    "length",
+    "tools",
+    "messages",
+]
+"""Why a request wasn't read from the provider's cache."""
+
+GroupKey = TypeVar("GroupKey")
+MILLION = 1_000_000
+MAX_MONTHS = 12
+HIT_SHARE = 0.99
+"""If at least this share of a prefix was read from the cache, all of it counts as read, because
+providers round."""
+_DATE_SUFFIX = re.compile(r"-(?:\d{8}|latest)\Z")
+"""The end of a model name that names a version, such as ``-20250929``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCall:
+    """One call of a model, to be logged."""
+
+    kind: CallKind
+    model: str
+    usage: Usage
+    at: datetime
+    billing: BillingScope
+    # The provider has removed everything from its cache that was sent before this time.
+    cached_from: datetime | None = None
+    # 1 for the first call of a turn, 0 for the others.
+    turns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageSum:
+    """The calls of one kind to one model with the same cause of a cache miss."""
+
+    kind: CallKind
+    model: str
+    calls: int
+    usage: Usage
+    # None if the cache was hit.
+    miss: MissCause | None = None
+    # Tokens that a hit would have read from the cache.
+    missed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """Sums of calls, at present prices."""
+
+    sums: Sequence[UsageSum]
+    prices: UsageOptions
+
+    @property
+    def calls(self) -> int:
+        return sum(usage_sum.calls for usage_sum in self.sums)
+
+    @property
+    def usage(self) -> Usage:
+        return sum((usage_sum.usage for usage_sum in self.sums), Usage())
+
+    @property
+    def missed_tokens(self) -> int:
+        """Tokens that had to be sent again because the cache was missed."""
+        return sum(usage_sum.missed for usage_sum in self.sums)
+
+    @property
+    def cached_share(self) -> float:
+        """The share of the input that was read from the cache, 0 to 1."""
+        usage = self.usage
+        return usage.cache_read / usage.total_input if usage.total_input else 0.0
+
+    @property
+    def cost(self) -> float | None:
+        """The cost without `unpriced_models`; None if no model has a price."""
+        return self._compute_cost((usage_sum.model, usage_sum.usage) for usage_sum in self.sums)
+
+    @property
+    def uncached_cost(self) -> float | None:
+        """The cost of the same calls without a cache; see `cost`."""
+        uncached_usage = []
+        for usage_sum in self.sums:
+            usage = usage_sum.usage
+            uncached_usage.append(
+                (usage_sum.model, Usage(input=usage.total_input, output=usage.output))
+            )
+        return self._compute_cost(uncached_usage)
+
+    def format_amount(self, cost: float) -> str:
+        """Format a cost as ``$12.34``, ``$0.042`` or ``under $0.0001``.
+
+        Small amounts have more digits.
+        """
+        if 0 < cost < 0.0001:
+            return f"under {self.prices.currency}0.0001"
+        if cost == 0 or cost >= 1:
+            digits = 2
+        elif cost >= 0.01:
+            digits = 3
+        else:
+            digits = 4
+        return f"{self.prices.currency}{cost:,.{digits}f}"
+
+    @property
+    def unpriced_models(self) -> list[str]:
+        models = (model for (_, model), part in self.by_kind_and_model if part.cost is None)
+        return list(dict.fromkeys(models))
+
+    @property
+    def by_kind(self) -> list[tuple[CallKind, Spending]]:
+        """The spending of each kind of call, the most calls first."""
+        return self._group(lambda usage_sum: usage_sum.kind, lambda part: part.calls)
+
+    @property
+    def by_kind_and_model(self) -> list[tuple[tuple[CallKind, str], Spending]]:
+        """The spending of each kind and model, the most input tokens first."""
+        return self._group(
+            lambda usage_sum: (usage_sum.kind, usage_sum.model),
+            lambda part: part.usage.total_input,
+        )
+
+    @property
+    def by_miss_cause(self) -> list[tuple[MissCause, Spending]]:
+        """The spending for each cause of cache misses, the most missed tokens first."""
+        parts = self._group(lambda usage_sum: usage_sum.miss, lambda part: part.missed_tokens)
+        return [(cause, part) for cause, part in parts if cause is not None]
+
+    def _group(
+        self, key: Callable[[UsageSum], GroupKey], size: Callable[[Spending], int]
+    ) -> list[tuple[GroupKey, Spending]]:
+        """Group the sums by a key, the largest group first."""
+        groups: dict[GroupKey, list[UsageSum]] = {}
+        for usage_sum in self.sums:
+            groups.setdefault(key(usage_sum), []).append(usage_sum)
+        parts = [(name, replace(self, sums=sums)) for name, sums in groups.items()]
+        return sorted(parts, key=lambda part: size(part[1]), reverse=True)
+
+    def _compute_cost(self, usage_by_model: Iterable[tuple[str, Usage]]) -> float | None:
+        """Add up the cost of all models that have a price. Returns None if no model has one.
+
+        The price of ``model`` also applies to ``model-20250929`` and ``model-latest``.
+        """
+        total: float | None = None
+        for model, usage in usage_by_model:
+            prices = self.prices.prices
+            price = prices.get(model) or prices.get(_DATE_SUFFIX.sub("", model))
+            if price is None:
+                continue
+            hour_price = price.cache_write_hour
+            if hour_price is None:
+                hour_price = price.cache_write
+            price_of_millions = (
+                usage.input * price.input
+                + usage.cache_read * price.cache_read
+                + (usage.cache_write - usage.cache_write_hour) * price.cache_write
+                + usage.cache_write_hour * hour_price
+                + usage.output * price.output
+            )
+            total = (total or 0.0) + price_of_millions / MILLION
+        return total
+
+
+_TOKEN_COLUMNS = {field.name: f"{field.name}_tokens" for field in fields(Usage)}
+"""The columns of a call, by the fields of `Usage`."""
+_SUM_TOKENS = ", ".join(f"SUM({name}) AS {name}" for name in _TOKEN_COLUMNS.values())
+_FROM_VISIBLE_CALLS = f"""
+FROM calls WHERE {visible("calls.scope_id")} AND (:until IS NULL OR calls.at < :until)
+"""
+_SELECT_SUMS = f"""
+SELECT calls.kind, calls.model, calls.miss, COUNT(*) AS calls,
+    SUM(calls.missed_tokens) AS missed, {_SUM_TOKENS}
+{_FROM_VISIBLE_CALLS} AND (:since IS NULL OR calls.at >= :since)
+    AND (:session IS NULL OR calls.session_id = :session)
+GROUP BY calls.kind, calls.model, calls.miss ORDER BY calls.kind, calls.model, calls.miss
+"""
+_SELECT_LATEST_CALL_TIME = f"SELECT MAX(calls.at) AS at {_FROM_VISIBLE_CALLS}"
+_INSERT_CALL = rows.insert_statement(
+    *("calls", "scope_id", "session_id", "account", "kind", "model", "at", "turns"),
+    *(*_TOKEN_COLUMNS.values(), "miss", "missed_tokens"),
+)
+_SELECT_LAST_CALL = """
+SELECT calls.*, disturbances.cause
+FROM calls LEFT JOIN disturbances ON disturbances.session_id = calls.session_id
+WHERE calls.session_id = :session AND calls.kind = 'chat' ORDER BY calls.id DESC LIMIT 1
+"""
+_SELECT_PREVIOUS_END = """
+SELECT earlier.end_reason AS reason FROM sessions JOIN sessions AS earlier
+    ON earlier.address_id = sessions.address_id AND earlier.scope_id = sessions.scope_id
+    AND earlier.id < sessions.id
+WHERE sessions.id = :session AND earlier.ended_at IS NOT NULL AND NOT earlier.is_delegated
+ORDER BY earlier.id DESC LIMIT 1
+"""
+"""Why the previous session at the same address ended."""
+_INSERT_PREFIX_BREAK = """
+INSERT INTO disturbances (session_id, cause) VALUES (:session, :cause)
+ON CONFLICT (session_id) DO NOTHING
+"""
+_DELETE_PREFIX_BREAK = "DELETE FROM disturbances WHERE session_id = :session"
+
+MODEL_LIMITS = ("answers", "input_tokens", "output_tokens", "money")
+"""The limits that stop model calls."""
+NEAR_SHARE = 0.8
+"""A limit is reported as nearly reached when at least this share of it is used."""
+_LIMIT_REACHED = (
+    "Today's limit for {whose} is reached ({used}): it begins anew at midnight ({zone}), "
+    "and until then everything else goes on as always, like `/recall` and `/memory`."
+)
+_IS_OF_PERSON = in_list("account", "accounts")
+_IS_OF_GROUP = """
+scope_id = (SELECT id FROM scopes WHERE key = :group) AND (:owner_counts OR account NOT IN (
+    SELECT platform || ':' || user_id
+    FROM accounts JOIN people ON people.id = accounts.person_id WHERE is_owner
+))
+"""
+_SUM_CALLS_SINCE = f"""
+SELECT model, SUM(turns) AS turns, {_SUM_TOKENS} FROM calls WHERE at >= :since
+"""
+_COUNT_JOBS_SINCE = """
+SELECT COALESCE(SUM(is_prompt), 0) AS scheduled_questions,
+    COALESCE(SUM(NOT is_prompt), 0) AS reminders
+FROM jobs WHERE created_at >= :since
+"""
+_COUNT_FILES_SINCE = f"""
+SELECT COUNT(*) AS files FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
+CROSS JOIN messages ON messages.session_id = sessions.id
+WHERE {in_list("substr(scopes.key, 9)", "accounts")} AND sessions.last_at >= :since
+    AND messages.kind = 'command' AND messages.text = '/export' AND messages.created_at >= :since
+"""
+"""Exports are the only files that people ask for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What a person or a group has used today, and their limits."""
+
+    # The scope of the group, or of one of the person's accounts.
+    scope: Scope
+    limits: DayLimits
+    # By the names of the limits.
+    used: Mapping[str, float]
+    prices: UsageOptions
+
+    @property
+    def limited_names(self) -> list[LimitedResource]:
+        """The names of the limits that are set."""
+        return [name for name, limit in self.limits.items() if limit]
+
+    def list_reached(self, names: Sequence[str], share: float = 1.0) -> list[LimitedResource]:
+        """List the limits among `names` whose usage is at least `share` of the limit."""
+        return [
+            name
+            for name in self.limited_names
+            if name in names and self.used[name] >= share * self.limits[name]
+        ]
+
+    def format_usage(self, name: LimitedResource) -> str:
+        """Format the usage of a limit as ``299 of 300 answers`` or ``$9.12 of $10.00``."""
+        used = self.used[name]
+        limit = self.limits[name]
+        if name == "money":
+            spending = Spending(sums=(), prices=self.prices)
+            return f"{spending.format_amount(used)} of {spending.format_amount(limit)}"
+        return f"{used:,.0f} of {limit:,.0f} {name.replace('_', ' ')}"
+
+
+class UsageLog:
+    """The log of model calls, and the budgets that follow from it.
+
+    Prices are the present ones. Months and days are those of `zone`, an IANA name.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        prices: UsageOptions | None = None,
+        zone: str = "UTC",
+        limits: LimitOptions | None = None,
+        on_near: Callable[[Budget, LimitedResource], Awaitable[None]] | None = None,
+    ) -> None:
+        # Called once a day for each limit whose usage reaches `NEAR_SHARE`.
+        self.on_near = on_near
+        self._limits = limits
+        self._reported: set[tuple[Scope, LimitedResource, date]] = set()
+        self._database = database
+        self._prices = prices or UsageOptions(prices={}, currency="$")
+        self._zone = ZoneInfo(zone)
+
+    async def log(self, call: ModelCall) -> None:
+        """Store a call as `log_call` does."""
+        await self._database.write(lambda connection: log_call(connection, call))
+
+    async def load_spending(
+        self,
+        scopes: frozenset[Scope],
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        session_id: int | None = None,
+    ) -> Spending:
+        """Sum up the calls that these scopes paid for, from `since` on and before `until`."""
+        values = {
+            "scopes": scope_parameter(scopes),
+            "since": since,
+            "until": until,
+            "session": None if session_id is None else rows.int64_or_zero(session_id),
+        }
+        sums = [
+            UsageSum(**rows.read_fields(row, UsageSum), usage=_read_usage(row))
+            for row in await self._database.fetch_all(_SELECT_SUMS, values)
+        ]
+        return Spending(sums=sums, prices=self._prices)
+
+    async def list_months(self, scopes: frozenset[Scope]) -> list[tuple[date, Spending]]:
+        """List the last `MAX_MONTHS` months that have model calls, latest first.
+
+        Each item is the first day of a month and the spending in that month.
+        """
+        until: datetime | None = None
+        months: list[tuple[date, Spending]] = []
+        while len(months) < MAX_MONTHS:
+            values = {"scopes": scope_parameter(scopes), "until": until}
+            row = await self._database.fetch_one(_SELECT_LATEST_CALL_TIME, values)
+            latest = None if row is None else rows.to_optional_datetime(row["at"])
+            if latest is None:
+                break
+            start = self._midnight(latest).replace(day=1)
+            spending = await self.load_spending(scopes, since=start, until=until)
+            months.append((start.date(), spending))
+            until = start
+        return months
+
+    async def load_budgets(
+        self,
+        billing: BillingScope,
+        now: datetime,
+        names: Sequence[str] = get_args(LimitedResource),
+    ) -> list[Budget]:
+        """Load today's budget of the person, with all linked accounts, and that of a group.
+
+        `names` are the limits that matter. The owner has no budget unless settings say otherwise.
+        """
+        limits = self._limits
+        if limits is None:
+            return []
+        midnight = self._midnight(now)
+
+        def load(connection: Connection) -> list[Budget]:
+            return self._load_budgets(connection, billing, limits, midnight, names)
+
+        return await self._database.read_inline(load)
+
+    def _load_budgets(
+        self,
+        connection: Connection,
+        billing: BillingScope,
+        limits: LimitOptions,
+        midnight: datetime,
+        names: Sequence[str],
+    ) -> list[Budget]:
+        """Load budgets as `load_budgets` does. `midnight` is the beginning of the day."""
+        scope, _ = _resolve_billing(connection, billing)
+        if scope is None:
+            return []
+        account = scope.speaker(billing.user_id)
+        if is_owner_account(connection, account) and not limits.day_for_owner:
+            return []
+        linked_rows = connection.execute(SELECT_LINKED_ACCOUNTS, rows.field_values(account))
+        keys = sorted({account.key, *(rows.read_account(row).key for row in linked_rows)})
+        values = {
+            "since": midnight,
+            "accounts": encode_list(keys),
+            "group": scope,
+            "owner_counts": limits.day_for_owner,
+        }
+        person = Scope(key=f"account:{keys[0]}")
+        budgets = [
+            Budget(
+                scope=person,
+                limits=limits.day,
+                used=self._load_used(connection, _IS_OF_PERSON, values, has_files="files" in names),
+                prices=self._prices,
+            )
+        ]
+        if scope.is_group:
+            group_budget = Budget(
+                scope=scope,
+                limits=limits.room_day,
+                used=self._load_used(connection, _IS_OF_GROUP, values, has_files=False),
+                prices=self._prices,
+            )
+            budgets.append(group_budget)
+        return budgets
+
+    def _load_used(
+        self,
+        connection: Connection,
+        condition: str,
+        values: Mapping[str, object],
+        *,
+        has_files: bool,
+    ) -> dict[str, float]:
+        """Add up the usage of each limit over the rows for which an SQL condition holds."""
+        calls = connection.execute(
+            f"{_SUM_CALLS_SINCE} AND {condition} GROUP BY model", values
+        ).fetchall()
+        sums = [
+            UsageSum(kind="chat", model=row["model"], calls=row["turns"], usage=_read_usage(row))
+            for row in calls
+        ]
+        spending = Spending(sums=sums, prices=self._prices)
+        jobs = connection.execute(f"{_COUNT_JOBS_SINCE} AND {condition}", values).fetchone()
+        files = 0
+        if has_files:
+            files = connection.execute(_COUNT_FILES_SINCE, values).fetchone()["files"]
+        return {
+            "answers": spending.calls,
+            "money": spending.cost or 0.0,
+            "input_tokens": spending.usage.total_input,
+            "output_tokens": spending.usage.output,
+            "scheduled_questions": jobs["scheduled_questions"],
+            "reminders": jobs["reminders"],
+            "files": files,
+        }
+
+    async def check_limits(
+        self, billing: BillingScope, now: datetime, *names: LimitedResource
+    ) -> None:
+        """Raise LimitReached if a limit among `names` is reached today.
+
+        Without `names`, `MODEL_LIMITS` are checked. Limits that are nearly reached are reported to
+        `on_near`.
+        """
+        checked_names = names or MODEL_LIMITS
+        for budget in await self.load_budgets(billing, now, names):
+            for name in budget.list_reached(checked_names):
+                raise LimitReached(
+                    _LIMIT_REACHED.format(
+                        whose="this room" if budget.scope.is_group else "you",
+                        used=budget.format_usage(name),
+                        zone=self._zone.key,
+                    )
+                )
+            for name in budget.list_reached(checked_names, NEAR_SHARE):
+                report = (budget.scope, name, now.astimezone(self._zone).date())
+                if self.on_near is not None and report not in self._reported:
+                    self._reported.add(report)
+                    await self.on_near(budget, name)
+
+    def _midnight(self, at: datetime) -> datetime:
+        """Return the beginning of the day, in the zone of the log."""
+        return at.astimezone(self._zone).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def log_call(connection: Connection, call: ModelCall) -> None:
+    """Store a call, and the cause if its prefix wasn't read from the cache.
+
+    A call without a known scope isn't stored.
+    """
+    scope, session_id = _resolve_billing(connection, call.billing)
+    if scope is None:
+        return
+    miss: MissCause | None = None
+    missed_tokens = 0
+    if call.kind == "chat" and session_id is not None:
+        miss, missed_tokens = _explain_miss(connection, call, session_id)
+        connection.execute(_DELETE_PREFIX_BREAK, {"session": session_id})
+
+    account = scope.speaker(call.billing.user_id)
+    values = {
+        **rows.field_values(call),
+        **{column: getattr(call.usage, name) for name, column in _TOKEN_COLUMNS.items()},
+        "scope_id": rows.ensure_scope(connection, scope),
+        "session_id": session_id,
+        "account": account.key if account.user_id else None,
+        "miss": miss,
+        "missed_tokens": missed_tokens,
+    }
+    connection.execute(_INSERT_CALL, values)
+
+
+def record_prefix_break(connection: Connection, session_id: int, cause: MissCause) -> None:
+    """Record why the next request of a session won't extend the last one.
+
+    Only the first cause since the last request counts.
+    """
+    connection.execute(_INSERT_PREFIX_BREAK, {"session": session_id, "cause": cause})
+
+
+def _resolve_billing(
+    connection: Connection, billing: BillingScope
+) -> tuple[Scope | None, int | None]:
+    """Return the scope that a call is charged to, and its session.
+
+    An incognito session isn't in state.db, so it isn't named.
+    """
+    statement = """
+    SELECT key FROM sessions JOIN scopes ON scopes.id = sessions.scope_id WHERE sessions.id = :id
+    """
+    row = connection.execute(statement, {"id": billing.session_id}).fetchone()
+    if row is None:
+        return billing.scope, None
+    return Scope(key=row["key"]), billing.session_id
+
+
+def _explain_miss(
+    connection: Connection, call: ModelCall, session_id: int
+) -> tuple[MissCause | None, int]:
+    """Return why the prefix of a call wasn't read from the cache, and how many tokens were missed.
+
+    The cause is None if the cache was hit, or if the provider doesn't cache.
+    """
+    values = {"session": session_id}
+    usage = call.usage
+    last_call = connection.execute(_SELECT_LAST_CALL, values).fetchone()
+    if last_call is None:
+        if not usage.cache_write:
+            return None, 0
+        previous = connection.execute(_SELECT_PREVIOUS_END, values).fetchone()
+        is_known = previous is not None and previous["reason"] in get_args(MissCause)
+        cause: MissCause = previous["reason"] if is_known else "first"
+        return cause, usage.total_input - usage.cache_read
+
+    previous_tokens = last_call["cache_read_tokens"] + last_call["cache_write_tokens"]
+    if usage.cache_read >= HIT_SHARE * previous_tokens:
+        return None, 0
+    missed_tokens = previous_tokens - usage.cache_read
+    if last_call["cause"] is not None:
+        return last_call["cause"], missed_tokens
+    if last_call["model"] != call.model:
+        return "model", missed_tokens
+    last_at = rows.to_datetime(last_call["at"])
+    if call.cached_from is not None and last_at < call.cached_from:
+        return "idle", missed_tokens
+    return "evicted", missed_tokens
+
+
+def _read_usage(row: Row) -> Usage:
+    return Usage(**{name: row[column] for name, column in _TOKEN_COLUMNS.items()})

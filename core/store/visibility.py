@@ -1,0 +1,27 @@
+"""The rule that decides who may see a row: its scope must be one of the reader's scopes.
+
+Every statement that reads for a person contains this condition. No caller filters the results.
+"""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+
+from core.store.sqlite.schema import encode_list, in_list
+from core.types import Scope
+
+
+@cache
+def visible(column: str = "sessions.scope_id") -> str:
+    """Return the SQL condition that the scope id `column` is one of the scopes ``:scopes``."""
+    return f"{column} IN (SELECT id FROM scopes WHERE {in_list('key', 'scopes')})"
+
+
+@lru_cache(maxsize=256)
+def scope_parameter(scopes: frozenset[Scope]) -> str:
+    """Encode scopes as the value of ``:scopes``.
+
+    Keys with a NUL are left out: SQLite's JSON reader ends a string there, so such a key would
+    match the key of another scope.
+    """
+    return encode_list(sorted({scope.key for scope in scopes if "\0" not in scope.key}))

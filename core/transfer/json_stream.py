@@ -1,0 +1,141 @@
+"""Reads JSON documents of any size piece by piece. Its limits are above those of real exports."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Collection, Iterator
+from typing import Any, BinaryIO
+
+import ijson  # type: ignore[import-untyped]
+
+from core.errors import HistoryError
+
+# The maximum size of a value in a document, and of a JSON line.
+MAX_VALUE_BYTES = 10_000_000
+MAX_DEPTH = 100
+# The maximum number of events in one value that `json_values` builds.
+MAX_ENTRY_EVENTS = 5_000_000
+# Reading fails if `json_values` finds no value for this long.
+MAX_SILENCE_S = 300.0
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_READ_BYTES = 1 << 16
+# A piece with more brackets than this is passed to the parser in small steps.
+_MAX_BRACKETS = 2000
+_STEP_BYTES = 1 << 10
+# A backslash with the character it escapes, or \x and two digits.
+_ESCAPE = re.compile(rb"\\(?:x([01][0-9A-Fa-f])|.)", re.DOTALL)
+# An escape at the end of a piece that may continue in the next one.
+_CUT_ESCAPE = re.compile(rb"\\(?:x[01]?)?\Z")
+
+
+def json_events(stream: BinaryIO, title: str) -> Iterator[tuple[str, str, Any]]:
+    """Yield the path, kind and value of each event, as `ijson.parse` does.
+
+    Raises HistoryError if the document is broken or exceeds a limit, after all earlier events.
+    """
+    depth = 0
+    # Bytes since the last event: the length of the value that is being read.
+    unparsed_bytes = 0
+
+    def read_pieces() -> Iterator[bytes]:
+        """Yield the content in pieces, and check the length of the value that is being read."""
+        nonlocal unparsed_bytes
+        for data in _repair_escapes(stream):
+            # The parser reads a whole piece before it reports the first event. Small steps make
+            # sure that the depth is checked in time.
+            brackets = data.count(b"[") + data.count(b"{")
+            step = _STEP_BYTES if brackets > _MAX_BRACKETS else len(data)
+            for start in range(0, len(data), step):
+                yield data[start : start + step]
+            unparsed_bytes += len(data)
+            if unparsed_bytes > MAX_VALUE_BYTES:
+                raise HistoryError(
+                    f"{title} has a value of more than {MAX_VALUE_BYTES:,} bytes, "
+                    "which no message has."
+                )
+
+    try:
+        # With use_float, a number of 5,000 digits is an error. As an integer, it would end the
+        # process.
+        for path, event, value in ijson.parse(ijson.from_iter(read_pieces()), use_float=True):
+            unparsed_bytes = 0
+            if event.startswith("start_"):
+                depth += 1
+            elif event.startswith("end_"):
+                depth -= 1
+            if depth > MAX_DEPTH:
+                raise HistoryError(
+                    f"{title} is nested more than {MAX_DEPTH} levels deep, which no history is."
+                )
+            yield path, event, value
+    except (ijson.JSONError, ValueError) as error:
+        raise HistoryError(_describe_error(error, title)) from error
+
+
+def json_values(
+    stream: BinaryIO, title: str, paths: Collection[str], starts: Collection[str] = ()
+) -> Iterator[tuple[str, Any]]:
+    """Yield path and value for each value at one of the paths, such as "chats.list.item.name".
+
+    Only one value is in memory at a time. If an object or array begins at one of the paths in
+    `starts`, (path, None) is yielded. Raises HistoryError as `json_events` does, and if a value has
+    too many parts or isn't found in time.
+    """
+    builder = None
+    value_path = ""
+    events = 0
+    deadline = time.monotonic() + MAX_SILENCE_S
+    for path, event, value in json_events(stream, title):
+        if time.monotonic() > deadline:
+            raise HistoryError(
+                f"{title} was read for {MAX_SILENCE_S:g} seconds, and nothing came of it."
+            )
+        if builder is None:
+            if path in starts and event in ("start_map", "start_array"):
+                yield path, None
+            if path not in paths or event in ("end_map", "end_array", "map_key"):
+                continue
+            builder = ijson.ObjectBuilder()
+            value_path = path
+            events = 0
+        builder.event(event, value)
+        events += 1
+        if events > MAX_ENTRY_EVENTS:
+            raise HistoryError(
+                f"{title} has an entry of more parts than any message or conversation."
+            )
+        if path == value_path and event not in ("start_map", "start_array", "map_key"):
+            yield value_path, builder.value
+            builder = None
+            deadline = time.monotonic() + MAX_SILENCE_S
+
+
+def _describe_error(error: Exception, title: str) -> str:
+    message = str(error)
+    if "overflow" in message:
+        return f"{title} has a number with more digits than any id or time."
+    if "EOF" in message or "Incomplete" in message:
+        return f"{title} breaks off in the middle: its end is missing."
+    return f"{title} is broken: at some place it is not valid JSON."
+
+
+def _repair_escapes(stream: BinaryIO) -> Iterator[bytes]:
+    r"""Yield the content without a byte order mark and with valid escapes.
+
+    Telegram Desktop writes control characters as \x0B (`SerializeString` in its
+    export_output_json.cpp). JSON writes them as \u000B.
+    """
+    head = stream.read(len(BYTE_ORDER_MARK)).removeprefix(BYTE_ORDER_MARK)
+    while data := head + stream.read(_READ_BYTES):
+        head = b""
+        while _CUT_ESCAPE.search(data) and (more := stream.read(1)):
+            data += more
+        if b"\\x" in data:
+            data = _ESCAPE.sub(_repair_escape, data)
+        yield data
+
+
+def _repair_escape(match: re.Match[bytes]) -> bytes:
+    digits = match[1]
+    return b"\\u00" + digits if digits else match[0]

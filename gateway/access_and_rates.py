@@ -1,0 +1,314 @@
+"""Who is served, and how often.
+
+Mneme serves the owner, the people and groups that the settings list, and everyone whom the owner
+approved. Everyone else is a stranger, who can only ask to be approved or link an account. Access is
+decided by numeric ids, never by names. Mneme stores a stranger's account, name and pairing code. It
+also keeps the text of one message while the code is valid, so that it can answer that message
+later.
+
+Rate limits don't apply to the owner. They are kept in memory, so a restart resets them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from time import monotonic
+
+from config.settings import LimitOptions, Settings
+from core.errors import LimitReached, Refused
+from core.ports import Clock
+from core.store.jobs import Job
+from core.store.people import AccountAccess, EpochGuard, Pairing, People, View
+from core.store.removal import REMOVAL_REASON
+from core.types import Account, BillingScope, Command, Inbound, Scope
+from gateway import texts
+from gateway.owner_notices import OwnerNotices
+
+# The name of the platform that scheduled questions come from.
+CRON = "cron"
+MINUTE_S = 60.0
+# After this many turns in a row with one account of a group, Mneme only listens. Platforms mark
+# their bots, and Mneme doesn't answer those. An assistant that uses a person's account can only be
+# recognized because it doesn't stop. A person who is alone with Mneme in a group can send a command
+# to continue.
+MAX_TURNS_IN_A_ROW = 6
+# After this long without a message, the turns of a group are counted from 0 again.
+TURNS_RESET_S = 120.0
+# In a group, a notice about a reached daily limit is repeated after this time.
+LIMIT_NOTICE_INTERVAL = timedelta(hours=1)
+# If there are more buckets than this, the full ones are removed.
+_MAX_BUCKETS = 1_000
+
+
+class Verdict(Enum):
+    """What happens to an event."""
+
+    SERVED = "served"
+    OVERHEARD = "overheard"  # group talk that isn't meant for Mneme: stored, not answered
+    STRANGER = "stranger"  # in a direct chat: may ask to be approved
+    IGNORED = "ignored"
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether the event is stored."""
+        return self in (Verdict.SERVED, Verdict.OVERHEARD)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What `Access` decides about an event."""
+
+    verdict: Verdict
+    # The scope of the chat. A group that has moved keeps its scope.
+    scope: Scope
+    is_owner: bool = False
+
+
+class Access:
+    """Decides who is served, by the settings and the approvals of the owner."""
+
+    def __init__(
+        self,
+        people: People,
+        clock: Clock,
+        settings: Settings,
+        owner_notices: OwnerNotices,
+        epoch_guard: EpochGuard,
+    ) -> None:
+        self.people = people
+        self._clock = clock
+        self._owner_notices = owner_notices
+        self._epoch_guard = epoch_guard
+        self._listed_people = frozenset(settings.access.people)
+        self._listed_groups = frozenset(settings.access.rooms)
+        self._named_accounts = self._listed_people.union(settings.owner.accounts)
+        self._stores_unaddressed = settings.room.listen
+        # The name of each account as it's stored.
+        self._recorded_names: dict[Account, str] = {}
+        # Accounts that were served since the start, with the key of the address.
+        self._served: set[tuple[str, Account]] = set()
+
+    async def judge(self, inbound: Inbound) -> Judgement:
+        """Decide what happens to an event."""
+        if inbound.kind == "delete":
+            # Discord doesn't say who wrote a deleted message, so every deletion is accepted.
+            return Judgement(verdict=Verdict.SERVED, scope=inbound.scope)
+        if inbound.sender.is_anonymous:
+            return Judgement(verdict=Verdict.IGNORED, scope=inbound.scope)
+
+        is_scheduled = inbound.address.platform == CRON
+        account = inbound.scope.speaker(inbound.sender.id) if is_scheduled else inbound.account
+        access = await self.people.load_access(account, inbound.scope)
+        verdict = self._find_verdict(inbound, account, access)
+        if verdict is Verdict.SERVED:
+            self._served.add((inbound.address.key, account))
+            if inbound.origin == "via_bot":
+                # A message that was sent through a bot is stored, but never answered.
+                verdict = Verdict.OVERHEARD
+        elif verdict is Verdict.STRANGER and is_scheduled:
+            verdict = Verdict.IGNORED
+        return Judgement(verdict=verdict, scope=access.scope, is_owner=access.is_owner)
+
+    def _find_verdict(self, inbound: Inbound, account: Account, access: AccountAccess) -> Verdict:
+        """Decide what happens to an event of an account with this access."""
+        is_served = self._is_served(account, access, inbound.scope)
+        if inbound.is_direct and not access.scope.is_group:
+            if is_served:
+                return Verdict.SERVED
+            return Verdict.IGNORED if access.is_blocked else Verdict.STRANGER
+        if not is_served:
+            return Verdict.IGNORED
+        if inbound.is_addressed or inbound.kind == "edit":
+            return Verdict.SERVED
+        return Verdict.OVERHEARD if self._stores_unaddressed else Verdict.IGNORED
+
+    def _is_served(self, account: Account, access: AccountAccess, chat: Scope) -> bool:
+        """Whether an account is served in a chat. A removed account is served nowhere.
+
+        `chat` has the chat's current id. `access.scope` may have an earlier one. The settings may
+        list a group by either id.
+        """
+        if access.scope.is_group and access.scopes != {access.scope}:
+            # The owner listed this group as theirs alone. The owner's other scopes are visible
+            # there, so no one else is served.
+            return access.is_owner
+        if access.has_access(account, self._listed_people):
+            return True
+        group_keys = {
+            scope.key.removeprefix("room:").partition("#")[0]
+            for scope in (access.scope, chat)
+            if scope.is_group
+        }
+        is_group_listed = not group_keys.isdisjoint(self._listed_groups)
+        return is_group_listed and not access.is_removed
+
+    async def load_job_view(self, job: Job) -> View:
+        """Return the view of a job. Raises Refused if its author isn't served any more."""
+        account = job.scope.speaker(job.account.user_id if job.account else CRON)
+        access = await self.people.load_access(account, job.scope)
+        if not self._is_served(account, access, job.scope):
+            raise Refused(REMOVAL_REASON)
+        return await self._epoch_guard.view(job.scope)
+
+    def is_probably_served(self, inbound: Inbound) -> bool:
+        """Guess whether a sender is served while the store can't be read."""
+        if inbound.is_direct and inbound.account.key in self._named_accounts:
+            return True
+        return inbound.is_addressed and (inbound.address.key, inbound.account) in self._served
+
+    async def record_name(self, inbound: Inbound) -> None:
+        """Store the sender's account and name if either is new."""
+        account = inbound.account
+        name = inbound.sender.name
+        if inbound.address.platform == CRON or self._recorded_names.get(account) == name:
+            return
+        await self.people.record_name(account, name)
+        self._recorded_names[account] = name
+
+    async def create_pairing(self, inbound: Inbound) -> Pairing | None:
+        """Create a code for a stranger and notify the owner.
+
+        Returns None if the stranger has a code already, or if too many strangers are waiting.
+        """
+        pairing = await self.people.request_pairing(
+            inbound.account, inbound.sender.name, self._clock.now(), inbound
+        )
+        if pairing is None:
+            return None
+        # The notice doesn't contain the code: the stranger has to pass it on.
+        text = texts.ASKS_TO_BE_LET_IN.format(
+            person=texts.format_person(pairing.name, pairing.account), key=pairing.account.key
+        )
+        notice_key = f"pairing:{pairing.account.key}:{pairing.expires_at.isoformat()}"
+        await self._owner_notices.notify(notice_key, text)
+        return pairing
+
+
+class TokenBuckets:
+    """One bucket of `capacity` tokens per key. An empty bucket is full again after a minute."""
+
+    def __init__(self, capacity: int) -> None:
+        self._token_interval_s = MINUTE_S / capacity
+        # When each bucket will be full again. A missing bucket is full.
+        self._full_at: dict[Account | Scope, float] = {}
+
+    def wait_s(self, key: Account | Scope) -> float:
+        """Return the number of seconds until there is a token; 0 if there is one now."""
+        full_at = self._full_at.get(key, 0.0)
+        # An empty bucket is full after a minute. A bucket with one token is full one interval
+        # sooner.
+        return max(0.0, full_at - monotonic() - MINUTE_S + self._token_interval_s)
+
+    def take(self, key: Account | Scope) -> None:
+        """Take a token."""
+        now = monotonic()
+        if len(self._full_at) >= _MAX_BUCKETS:
+            self._full_at = {
+                other: full_at for other, full_at in self._full_at.items() if full_at > now
+            }
+        self._full_at[key] = max(self._full_at.get(key, 0.0), now) + self._token_interval_s
+
+
+@dataclass(frozen=True, slots=True)
+class _TurnsInARow:
+    """How many turns in a row a group has had, all with the same account."""
+
+    account: Account | None = None
+    count: int = 0
+    # When the last message arrived, on the monotonic clock.
+    last_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LimitRefusal:
+    """A message isn't answered because a daily limit is reached."""
+
+    text: str
+    # A notice was sent within the last hour, so this message gets no reply.
+    is_silent: bool
+
+
+class RateLimiter:
+    """Applies the limits of the settings to an account, and to all accounts of a group together.
+
+    `check_daily_limits` raises LimitReached if a person or group is over a daily limit.
+    """
+
+    def __init__(
+        self,
+        limits: LimitOptions,
+        clock: Clock,
+        check_daily_limits: Callable[[BillingScope], Awaitable[None]],
+    ) -> None:
+        self._turns = TokenBuckets(limits.turns_per_minute)
+        self._group_turns = TokenBuckets(limits.room_turns_per_minute)
+        self._commands = TokenBuckets(limits.commands_per_minute)
+        self._turns_in_a_row: dict[Scope, _TurnsInARow] = {}
+        # Whether the daily limits apply to the owner, too.
+        self.limits_owner = limits.day_for_owner
+        self._clock = clock
+        self._check_daily_limits = check_daily_limits
+        self._limit_notice_at: dict[BillingScope, datetime] = {}
+
+    def acquire_turn(self, inbound: Inbound) -> float:
+        """Count a turn and return 0. Over a limit, return the seconds to wait and count nothing."""
+        wait_s = self._turns.wait_s(inbound.account)
+        if inbound.scope.is_group:
+            wait_s = max(wait_s, self._group_turns.wait_s(inbound.scope))
+        if wait_s == 0:
+            self._turns.take(inbound.account)
+            self._group_turns.take(inbound.scope)
+        return wait_s
+
+    def acquire_command(self, inbound: Inbound, command: Command | None) -> bool:
+        """Count a command or a button press; False if it's over the limit."""
+        if command is None and inbound.kind == "message":
+            return True
+        if self._commands.wait_s(inbound.account):
+            return False
+        self._commands.take(inbound.account)
+        self._turns_in_a_row.pop(inbound.scope, None)
+        return True
+
+    def count_turns_in_a_row(self, inbound: Inbound, *, is_turn: bool) -> int:
+        """Count how many turns in a row the sender has had in a group, including this one.
+
+        A message for which `is_turn` is false isn't counted, but it ends another sender's row.
+        Returns 0 for direct chats and scheduled questions.
+        """
+        if not inbound.scope.is_group or inbound.address.platform == CRON:
+            return 0
+        now = monotonic()
+        previous = self._turns_in_a_row.get(inbound.scope, _TurnsInARow())
+        count = 0
+        if previous.account == inbound.account and now - previous.last_at <= TURNS_RESET_S:
+            count = previous.count
+        if is_turn:
+            count += 1
+        self._turns_in_a_row[inbound.scope] = _TurnsInARow(inbound.account, count, now)
+        return count
+
+    async def find_daily_refusal(self, inbound: Inbound, scope: Scope) -> LimitRefusal | None:
+        """Return why a message isn't answered today, or None if it may be answered.
+
+        The first refusal has a notice. In groups and for scheduled questions, the refusals of the
+        following hour are silent.
+        """
+        billing = BillingScope(scope=scope, user_id=inbound.sender.id)
+        try:
+            await self._check_daily_limits(billing)
+            return None
+        except LimitReached as error:
+            reason = str(error)
+
+        now = self._clock.now()
+        is_private_chat = inbound.is_direct and inbound.address.platform != CRON
+        noticed_at = self._limit_notice_at.get(billing)
+        is_recent = noticed_at is not None and now - noticed_at < LIMIT_NOTICE_INTERVAL
+        is_silent = is_recent and not is_private_chat
+        if not is_silent:
+            self._limit_notice_at[billing] = now
+        return LimitRefusal(reason, is_silent)

@@ -1,0 +1,293 @@
+"""Takes in every event: decides who is served, stores the event and hands it to its turn."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable, Collection, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from core.errors import DeliveryError, StoreError
+from core.ports import Adapter, Clock, Reply
+from core.store.mailbox import InboxEntry, OutboxItem
+from core.store.people import Pairing
+from core.text.normalize import to_single_line
+from core.types import Address, Answer, Command, Inbound, Scope, Session
+from gateway import texts
+from gateway.access_and_rates import Access, Judgement, RateLimiter, Verdict
+from gateway.commands.registry import CommandContext, CommandRegistry, ResolvedInbound, can_confirm
+from gateway.delivery import Delivery
+from gateway.failures import Failures
+from gateway.queues import Batch, EventKind, PendingEvent
+from gateway.supervisor import contain_adapter_errors
+from gateway.turns import TurnDispatcher
+
+MAX_NAME_CHARS = 100
+
+
+class Admission:
+    """Accepts events. Implements `InboundSink` and `Autocompleter`."""
+
+    def __init__(
+        self,
+        access: Access,
+        commands: CommandRegistry,
+        delivery: Delivery,
+        turns: TurnDispatcher,
+        failures: Failures,
+        rates: RateLimiter,
+        clock: Clock,
+    ) -> None:
+        self._access = access
+        self._commands = commands
+        self._delivery = delivery
+        self._inbox = delivery.inbox
+        self._turns = turns
+        self._failures = failures
+        self._rates = rates
+        self._clock = clock
+        # The addresses at which the current outage of the store was reported.
+        self._outage_addresses: set[Address] = set()
+
+    async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
+        """See `core.ports.InboundSink`."""
+        sender = replace(inbound.sender, name=inbound.sender.name[:MAX_NAME_CHARS])
+        # A command that was forwarded isn't a command of the person who forwarded it.
+        command = inbound.command if inbound.origin == "typed" else None
+        inbound = replace(inbound, sender=sender, command=command)
+        try:
+            return await self._admit(inbound, reply)
+        except StoreError as error:
+            self._report_outage(inbound, error)
+            raise
+
+    async def _admit(self, inbound: Inbound, reply: Reply) -> int | None:
+        """Judge, store and queue an event; return its id, or None if it isn't served.
+
+        Edits and deletions are applied at once. A stranger is answered at once.
+        """
+        access_version = self._turns.access_version
+        judgement = await self._access.judge(inbound)
+        is_stranger = judgement.verdict is Verdict.STRANGER
+        if inbound.kind == "delete" or (is_stranger and inbound.kind == "edit"):
+            await self._access.people.amend_waiting(inbound)
+        if is_stranger:
+            await self._answer_stranger(inbound, reply, judgement.scope)
+        if not judgement.verdict.is_accepted:
+            return None
+        if inbound.kind in ("edit", "delete"):
+            await self._turns.amend(inbound)
+            return None
+
+        await self._access.record_name(inbound)
+        inbound = _clean_sender_name(inbound)
+        if can_confirm(inbound) and await self._inbox.is_known(inbound):
+            # The platform delivered an old event again. It mustn't confirm a newer question.
+            return None
+        resolved_inbound = await self._commands.resolve(inbound, judgement.scope)
+        is_limited = not judgement.is_owner
+        if is_limited and not self._rates.acquire_command(
+            resolved_inbound.inbound, resolved_inbound.command
+        ):
+            return None
+        event = await self._store(resolved_inbound, reply, judgement)
+        if event is None:
+            return None
+        self._outage_addresses.clear()
+        self._turns.enqueue(event)
+        if self._turns.access_version != access_version:
+            # The sender may have lost access since `judge`.
+            await self._turns.revoke_unserved([event])
+        return event.entry.id
+
+    def _report_outage(self, inbound: Inbound, error: StoreError) -> None:
+        """Tell a sender that the store is unavailable, once per address and outage."""
+        if inbound.kind not in ("message", "action") or inbound.address in self._outage_addresses:
+            return
+        if self._access.is_probably_served(inbound):
+            self._outage_addresses.add(inbound.address)
+            self._failures.report_outage(inbound, error)
+
+    async def _store(
+        self, resolved_inbound: ResolvedInbound, reply: Reply, judgement: Judgement
+    ) -> PendingEvent | None:
+        """Store an event in the inbox; None if it was stored before."""
+        now = self._clock.now()
+        entry_id = await self._inbox.accept(resolved_inbound.stored_inbound, now)
+        if entry_id is None:
+            return None
+        inbound = resolved_inbound.inbound
+        return PendingEvent(
+            entry=InboxEntry(id=entry_id, inbound=inbound, received_at=now),
+            reply=reply,
+            scope=judgement.scope,
+            outbox_item=self._delivery.draft_outbox_item(inbound),
+            command=resolved_inbound.command,
+            kind=_kind_of(resolved_inbound.command, is_immediate=resolved_inbound.is_immediate),
+            is_addressed=judgement.verdict is Verdict.SERVED,
+            counts_against_limits=not judgement.is_owner,
+        )
+
+    async def _answer_stranger(self, inbound: Inbound, reply: Reply, scope: Scope) -> None:
+        """Answer a stranger in a direct chat.
+
+        `/link` is the only command that strangers may use. A message is answered with a pairing
+        code.
+        """
+        if inbound.kind not in ("message", "action"):
+            return
+        if not self._rates.acquire_command(inbound, inbound.command):
+            return
+        command = await self._commands.take_confirmed_command(inbound) or inbound.command
+        if command is not None and command.name == "link" and command.arguments.strip():
+            await self._link_stranger(command, inbound, reply, scope)
+        elif inbound.kind == "message":
+            pairing = await self._access.create_pairing(inbound)
+            if pairing is not None:
+                answer = Answer(text=texts.STRANGER.format(code=pairing.code))
+                await self._delivery.send_unstored(inbound, reply, answer)
+
+    async def _link_stranger(
+        self, command: Command, inbound: Inbound, reply: Reply, scope: Scope
+    ) -> None:
+        """Run a stranger's `/link`, without storing the message or a session."""
+        context = CommandContext(
+            inbound=inbound,
+            scope=scope,
+            scopes=frozenset((scope,)),
+            session=Session(address=inbound.address, scope=scope, started_at=self._clock.now()),
+            is_owner=False,
+        )
+        answer, actions = await self._commands.answer(command, context)
+        await self._commands.actions.add(actions)
+        await self._delivery.send_unstored(inbound, reply, answer)
+
+    def serve(self, entry_id: int) -> Awaitable[None]:
+        """See `core.ports.InboundSink`."""
+        return self._turns.serve(entry_id)
+
+    async def migrate_group(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
+        """See `core.ports.InboundSink`."""
+        await self._access.people.migrate_group(platform, old_chat_id, new_chat_id)
+
+    async def autocomplete(self, inbound: Inbound, typed: str) -> Mapping[str, str]:
+        """See `core.ports.Autocompleter`."""
+        judgement = await self._access.judge(inbound)
+        if inbound.command is None or judgement.verdict is not Verdict.SERVED:
+            return {}
+        return await self._commands.autocomplete(inbound.command.name, typed, judgement.scope)
+
+    async def resume(self, adapter: Adapter, max_age: timedelta) -> list[int]:
+        """Queue the events that an earlier process left unanswered; return the ids to `serve`.
+
+        Messages older than `max_age` get a notice instead of an answer.
+        """
+        events: list[PendingEvent] = []
+        for entry in await self._inbox.list_waiting(adapter.platform):
+            try:
+                event = await self._resume_entry(entry, adapter, max_age)
+            except Exception as error:
+                await self._failures.set_aside(entry, error)
+            else:
+                if event is not None:
+                    events.append(event)
+        # The events are queued last. If a step above fails, all entries are resumed again, and no
+        # event may be queued twice.
+        for event in events:
+            self._turns.enqueue(event)
+        return [event.entry.id for event in events]
+
+    async def _resume_entry(
+        self, entry: InboxEntry, adapter: Adapter, max_age: timedelta
+    ) -> PendingEvent | None:
+        """Return the event of an inbox entry; None if there is nothing to answer."""
+        inbound = entry.inbound
+        judgement = await self._access.judge(inbound)
+        if not judgement.verdict.is_accepted:
+            # The sender has lost access.
+            await self._inbox.close([entry.id])
+            return None
+        outbox_item = await self._delivery.outbox.find(self._delivery.draft_outbox_item(inbound))
+        command = await self._commands.resolve_command(inbound, judgement.scope)
+        is_immediate = inbound.kind == "action"
+        if command is not None:
+            is_immediate = self._commands.is_read_only(command)
+        event = PendingEvent(
+            entry=entry,
+            reply=adapter.reply(inbound.address, outbox_item.reply_to),
+            scope=judgement.scope,
+            outbox_item=outbox_item,
+            command=command,
+            kind=_kind_of(command, is_immediate=is_immediate),
+            is_addressed=judgement.verdict is Verdict.SERVED,
+            counts_against_limits=not judgement.is_owner,
+        )
+        age = self._clock.now() - entry.received_at
+        if inbound.kind == "message" and event.is_addressed and age > max_age:
+            notice = Answer(text=texts.away_notice(age))
+            await self._failures.answer_instead(Batch([event]), notice)
+            return None
+        return event
+
+    async def answer_approved(self, adapters: Collection[Adapter], max_age: timedelta) -> None:
+        """Tell everyone who was approved recently, and answer their first message.
+
+        Only the platforms of `adapters` are considered. A message older than `max_age` gets a
+        notice instead of an answer. After a crash this is repeated, but nothing is sent twice.
+        """
+        adapters_by_platform = {adapter.platform: adapter for adapter in adapters}
+        for pairing in await self._access.people.list_approved():
+            adapter = adapters_by_platform.get(pairing.account.platform)
+            if adapter is not None and pairing.inbound is not None:
+                await self._welcome(pairing, pairing.inbound, adapter, max_age)
+                await self._access.people.drop_pairing(pairing)
+
+    async def _welcome(
+        self, pairing: Pairing, inbound: Inbound, adapter: Adapter, max_age: timedelta
+    ) -> None:
+        """Tell a person that they were approved, and answer the message that they had sent."""
+        now = self._clock.now()
+        age = now - inbound.sent_at
+        is_too_old = age > max_age
+        text = texts.ADMITTED
+        if inbound.text and is_too_old:
+            text = f"{text}\n\n{texts.away_notice(age)}"
+        await self._delivery.outbox.put(_build_welcome(pairing, inbound, text, now))
+        self._delivery.wake()
+        if inbound.text and not is_too_old:
+            with contextlib.suppress(DeliveryError), contain_adapter_errors():
+                entry_id = await self.admit(inbound, adapter.reply(inbound.address))
+                if entry_id is not None:
+                    self.serve(entry_id)
+
+
+def _build_welcome(pairing: Pairing, inbound: Inbound, text: str, now: datetime) -> OutboxItem:
+    """Build the item that tells a person they were approved.
+
+    The item counts as an answer, so the answer to the person's own message is sent after it.
+    """
+    return OutboxItem(
+        key=f"admitted:{pairing.account.key}:{pairing.expires_at.isoformat()}",
+        kind="answer",
+        address=inbound.address,
+        answer=Answer(text=text),
+        next_at=now,
+    )
+
+
+def _clean_sender_name(inbound: Inbound) -> Inbound:
+    """Return the event with the sender's name on one line, without hidden characters.
+
+    People and models read this name. When an account is approved or linked, the original name is
+    shown, with its hidden characters marked.
+    """
+    name = to_single_line(inbound.sender.name) or inbound.sender.id
+    if name == inbound.sender.name:
+        return inbound
+    return replace(inbound, sender=replace(inbound.sender, name=name))
+
+
+def _kind_of(command: Command | None, *, is_immediate: bool) -> EventKind:
+    if is_immediate:
+        return EventKind.IMMEDIATE
+    return EventKind.MESSAGE if command is None else EventKind.COMMAND

@@ -1,0 +1,371 @@
+"""`mneme memory providers`, `setup`, `sync` and `engine`: set up and maintain memory services."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from config.files import OptionForm, OptionValue, Secret, set_options
+from config.settings import ProviderOptions, Settings
+from core.dates.periods import read_period
+from core.errors import ConfigError
+from core.memory.manager import sync_hooks_of
+from core.memory.plugins import BUILT_IN, Plugins
+from core.memory.provider import MemoryProvider, Mode
+from core.store.sync import PLATFORM as MEMORY
+from core.store.sync import SyncQueue
+from gateway import texts
+from gateway.cli import shell
+from gateway.cli.shell import AsJson, Yes
+from gateway.commands.registry import CommandContext
+from gateway.services import Services, is_running, load_providers
+
+if TYPE_CHECKING:
+    from gateway.cli.engine import Engine
+
+_SETTINGS_FILE = "mneme.toml"
+_PROVIDERS_TABLE = ("memory", "providers")
+_ENGINES_TABLE = ("memory", "engines")
+# The services whose server Mneme can run.
+EngineName = Literal["hindsight"]
+
+
+def add_service_commands(memory: typer.Typer) -> None:
+    """Add the commands about memory services to the group `mneme memory`."""
+    memory.command("providers")(providers_command)
+    memory.command("setup")(setup_command)
+    memory.command("sync")(sync_command)
+    memory.command("engine")(engine_command)
+
+
+def providers_command(as_json: AsJson = False) -> None:
+    """List the built-in memories and the memory services.
+
+    Services come with the package, or from the folder plugins/ in Mneme's home.
+    """
+
+    async def work(services: Services, _: CommandContext) -> object:
+        """List the memories, or return them for JSON."""
+        providers, problems = load_providers(services.settings)
+        states = await _load_provider_states(services, providers)
+        warnings = list(problems.values())
+        if as_json:
+            return {"providers": states, "warnings": warnings}
+        lines = [f"{name}: {state}" for name, state in states.items()]
+        shell.print_text("\n".join(lines + warnings))
+        return None
+
+    shell.run_as_owner(work)
+
+
+async def _load_provider_states(
+    services: Services, providers: Sequence[MemoryProvider]
+) -> dict[str, str]:
+    """Return the state of each memory by name, such as "on, hybrid" or "off".
+
+    `providers` are the services that are on.
+    """
+    settings = services.settings
+    states = dict.fromkeys(BUILT_IN, "built in, always on")
+    plugins = Plugins(settings.home)
+    for name in plugins.names():
+        is_set_up = name in settings.memory.providers
+        states[name] = "off" if is_set_up else f"not set up; mneme memory setup {name} does it"
+        try:
+            plugins.load_form(name)
+        except ConfigError as error:
+            states[name] = f"broken: {error}"
+    for provider in providers:
+        counts = await services.outbox.count_items(f"{MEMORY}:{provider.name}:")
+        sync_state = texts.describe_sync_state(counts)
+        states[provider.name] = f"on, {provider.mode}"
+        if sync_state:
+            states[provider.name] += f"; {sync_state}"
+    if not settings.memory.facts:
+        states["facts"] = "built in, switched off by memory.facts"
+    return states
+
+
+def sync_command(
+    name: Annotated[str, typer.Argument(help="A service that is on.")],
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="TIME", help="Only messages of this time or later."),
+    ] = None,
+) -> None:
+    """Send earlier messages to a memory service.
+
+    Messages that it already has aren't sent again. Messages that couldn't be delivered before are
+    tried once more. Scheduled, incognito and forgotten messages are never sent.
+    """
+
+    async def work(services: Services, _: CommandContext) -> None:
+        """Queue the messages that the service lacks, and print from how many conversations."""
+        provider = _find_provider(name, *load_providers(services.settings))
+        start = datetime.fromtimestamp(0, UTC)
+        if since is not None:
+            period = read_period(since, services.clock.now(), services.zone)
+            if period is None:
+                raise typer.BadParameter(
+                    "write a time like 2026-05-01, May or last week", param_hint="--since"
+                )
+            start = period[0]
+        queue = SyncQueue(
+            services.database,
+            services.clock,
+            hooks={name: sync_hooks_of(provider)},
+            batch_sizes={name: provider.every_turns},
+        )
+        retried_count = await services.outbox.retry_dead(f"{MEMORY}:{name}:")
+        session_count = await queue.catch_up(start)
+
+        sessions = texts.format_count(session_count, "conversation")
+        retry_note = ""
+        if retried_count:
+            messages = texts.format_count(retried_count, "message")
+            retry_note = f", and once more of what was given up ({messages})"
+        when = ", as it does now" if is_running(services.settings.home) else ": start it"
+        shell.print_text(
+            f"{name} is told of {sessions} that it does not know{retry_note}. That happens "
+            f"while Mneme runs{when}; `mneme memory providers` says how far it is."
+        )
+
+    shell.run_as_owner(work)
+
+
+def _find_provider(
+    name: str, providers: Sequence[MemoryProvider], problems: Mapping[str, str]
+) -> MemoryProvider:
+    """Return the memory service with this name, or exit and say why it isn't on."""
+    matches = [provider for provider in providers if provider.name == name]
+    if not matches:
+        not_on = f"The memory {name} is not on; `mneme memory setup {name}` sets it up."
+        shell.fail(problems.get(name) or not_on)
+    return matches[0]
+
+
+def setup_command(
+    name: Annotated[
+        str, typer.Argument(help="The provider, as `mneme memory providers` lists it.")
+    ],
+    given: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Set an option without being asked for it. Repeatable.",
+        ),
+    ] = None,
+    mode: Annotated[
+        Mode | None,
+        typer.Option(
+            "--mode",
+            help="context: asked before each turn. tools: the model has its tools. hybrid: both.",
+        ),
+    ] = None,
+    is_off: Annotated[bool, typer.Option("--off", help="Switch it off; its options stay.")] = False,
+) -> None:
+    """Set up a memory service and switch it on, or off with --off.
+
+    It asks for the options that the service needs, and writes them to mneme.toml.
+    """
+    with shell.exit_on_error():
+        if is_off:
+            _switch_off(name)
+        else:
+            _switch_on(name, given or (), mode)
+
+
+def _switch_off(name: str) -> None:
+    """Switch a memory service off in mneme.toml. Raises ConfigError if it can't be written."""
+    settings = Settings.load()
+    if name not in settings.memory.providers:
+        shell.fail(f"The memory {name} is not set up, so it is off.")
+    try:
+        set_options(settings.home / _SETTINGS_FILE, (*_PROVIDERS_TABLE, name), {"enabled": False})
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+    typer.echo(
+        f"The memory {name} is off after the next start. It keeps the messages that it already has."
+    )
+
+
+def _switch_on(name: str, assignments: Sequence[str], mode: Mode | None) -> None:
+    """Write the options of a memory service to mneme.toml, and test whether it answers.
+
+    `assignments` are options that were given as KEY=VALUE. Raises ConfigError.
+    """
+    settings = Settings.load()
+    try:
+        form = Plugins(settings.home).load_form(name)
+        existing = settings.memory.providers.get(name) or ProviderOptions()
+        options: dict[str, OptionValue] = {"enabled": True, "mode": mode or existing.mode}
+        options |= _collect_options(form, assignments, existing.model_extra or {})
+        set_options(settings.home / _SETTINGS_FILE, (*_PROVIDERS_TABLE, name), options)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+    providers, problems = load_providers(Settings.load())
+    if name in problems:
+        typer.echo(f"The memory {name} is set up.")
+    else:
+        _probe(_find_provider(name, providers, problems))
+        typer.echo(
+            f"The memory {name} is on, from the next start on, and is told of the conversations "
+            "of the last day.\nWhat was said earlier stays here, unless you want it to know: "
+            f"mneme memory sync {name}"
+        )
+    for warning in problems.values():
+        shell.print_text(warning)
+
+
+def _probe(provider: MemoryProvider) -> None:
+    """Call a memory service once, and print its answer or the problem."""
+    from gateway.check import probe_provider, run_probe
+
+    result = asyncio.run(run_probe(provider.name, probe_provider(provider)))
+    if result.state == "wrong":
+        shell.print_text(f"It does not answer as it should: {result.text} {result.advice}".strip())
+    elif result.text:
+        typer.echo(f"Found {result.text}.")
+
+
+def engine_command(
+    name: Annotated[EngineName, typer.Argument(help="The memory service.")],
+    action: Annotated[
+        Literal["start", "stop", "status"], typer.Argument(help="What to do.")
+    ] = "status",
+    given: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="With start: set and store an option. Repeatable.",
+        ),
+    ] = None,
+    program: Annotated[
+        str | None,
+        typer.Option(
+            "--program", help="With start: the path of hindsight-api, if it is installed already."
+        ),
+    ] = None,
+    yes: Yes = False,
+) -> None:
+    """Run the server of a memory service on this machine.
+
+    There is a server for hindsight, with its own PostgreSQL. "start" asks for what it needs, and
+    whether to install it. `mneme run` neither starts nor stops it.
+    """
+    from gateway.cli.engine import Engine
+
+    with shell.exit_on_error():
+        settings = Settings.load()
+        engine = Engine(settings.home)
+        match action:
+            case "start":
+                assignments = list(given or ())
+                if program:
+                    assignments.append(f"program={program}")
+                engine = _start_engine(settings, name, assignments, is_confirmed=yes)
+                shell.print_text(engine.status())
+            case "stop":
+                was_running = engine.stop()
+                shell.print_text(
+                    "hindsight has stopped." if was_running else "hindsight did not run."
+                )
+            case "status":
+                shell.print_text(engine.status())
+
+
+def _start_engine(
+    settings: Settings, name: EngineName, assignments: Sequence[str], *, is_confirmed: bool
+) -> Engine:
+    """Write the options of the server to mneme.toml, install it if it's missing, and start it.
+
+    The installation needs a "yes" unless `is_confirmed`. Raises ConfigError.
+    """
+    from gateway.cli.engine import Engine, EngineOptions
+
+    form = OptionForm(EngineOptions)
+    try:
+        existing = settings.memory.engines.get(name, {})
+        new_options = _collect_options(form, assignments, existing)
+        if new_options:
+            set_options(settings.home / _SETTINGS_FILE, (*_ENGINES_TABLE, name), new_options)
+            settings = Settings.load()
+        variables = {key: secret.get_secret_value() for key, secret in settings.variables.items()}
+        options = form.build_options(settings.memory.engines[name], variables)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+    engine = Engine(settings.home, options.program)
+    if not engine.is_installed:
+        if not is_confirmed:
+            shell.require_yes(
+                f"Install the server into {engine.environment}? It takes 1.4 GB and some minutes."
+            )
+        engine.install()
+    engine.start(options)
+    return engine
+
+
+def _collect_options(
+    form: OptionForm, assignments: Sequence[str], existing: Mapping[str, object]
+) -> dict[str, OptionValue]:
+    """Return new values for the options of a form, by name.
+
+    They come from `assignments` (KEY=VALUE). At a terminal, the person is asked for required
+    options that are missing, and for the optional ones if there are no assignments. Options in
+    `existing` have a value already. Raises ConfigError if a required option is missing and there is
+    no terminal.
+    """
+    values = _parse_assignments(form, assignments)
+    missing = [key for key in form.required_names if key not in values and key not in existing]
+    if not sys.stdin.isatty():
+        if missing:
+            questions = [form.question(key) for key in missing]
+            raise ConfigError(
+                "These options are missing. Set them with --set KEY=VALUE:\n" + "\n".join(questions)
+            )
+        return values
+    prompts = list(missing)
+    if not assignments:
+        prompts += [key for key in form.prompted_defaults if key not in existing]
+    for key in dict.fromkeys(prompts):
+        value = _prompt_for_option(form, key)
+        if value is not None:
+            values[key] = value
+    return values
+
+
+def _parse_assignments(form: OptionForm, assignments: Sequence[str]) -> dict[str, OptionValue]:
+    """Parse options of the form KEY=VALUE. Raises BadParameter, or ValueError for a bad value."""
+    values = {}
+    for assignment in assignments:
+        key, separator, text = assignment.partition("=")
+        key = key.strip()
+        if not separator or not key:
+            raise typer.BadParameter(f"write {assignment or 'key'}=value", param_hint="--set")
+        values[key] = form.parse_value(key, text)
+    return values
+
+
+def _prompt_for_option(form: OptionForm, key: str) -> OptionValue | None:
+    """Ask for the value of an option until it's valid. Return None if the default is accepted."""
+    shown_default = None
+    if key in form.prompted_defaults:
+        default = form.prompted_defaults[key]
+        shown_default = "" if isinstance(default, Secret) else str(default)
+    while True:
+        text = typer.prompt(form.question(key), shown_default)
+        if text == shown_default:
+            return None
+        try:
+            return form.parse_value(key, text)
+        except ValueError as error:
+            shell.print_text(str(error))

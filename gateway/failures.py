@@ -1,0 +1,136 @@
+"""Failures: the person gets a notice instead of an answer, and hopeless events are set aside."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+
+import structlog
+
+from core.agent.sessions import Turn
+from core.agent.turn import Agent
+from core.errors import DeliveryError, StoreError
+from core.ports import Adapter
+from core.store.mailbox import InboxEntry
+from core.types import Answer, Inbound
+from gateway import texts
+from gateway.commands.registry import CommandRegistry
+from gateway.delivery import Delivery
+from gateway.queues import Batch, ReplyState
+from gateway.supervisor import contain_adapter_errors
+
+# Stores something for a turn. Returns True.
+StoringWork = Callable[[Turn], Awaitable[bool]]
+_log = structlog.get_logger("failures")
+
+
+class Failures:
+    """Reports failures to the senders, and sets aside events that can't be handled."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        commands: CommandRegistry,
+        delivery: Delivery,
+        adapters: Mapping[str, Adapter],
+        tasks: asyncio.TaskGroup,
+        begin: Callable[[Batch], Awaitable[bool]],
+        retry_stale_reads: Callable[[Batch, StoringWork], Awaitable[bool | None]],
+    ) -> None:
+        self._agent = agent
+        self._commands = commands
+        self._delivery = delivery
+        self._adapters = adapters
+        self._tasks = tasks
+        # See the methods of `gateway.turns.BatchRunner`.
+        self._begin = begin
+        self._retry_stale_reads = retry_stale_reads
+
+    async def apologize(self, batch: Batch, error: Exception) -> None:
+        """Tell the senders of a batch that their turn failed, with an incident id for the log.
+
+        Their messages are still stored. If storing fails, too, the entries stay in the inbox for
+        the next start. Raises `error` if the batch was already answered.
+        """
+        if batch.last.reply_state is ReplyState.ANSWERED:
+            raise error
+        address = batch.last.inbound.address
+        incident = secrets.token_hex(4)
+        _log.error("a turn failed", incident=incident, address=address.key, exc_info=error)
+        is_kept = not self._delivery.inbox.is_incognito(address)
+        text = texts.failure_notice(error, incident, is_kept=is_kept)
+        await self.answer_instead(batch, Answer(text=text))
+
+    async def answer_instead(self, batch: Batch, answer: Answer) -> None:
+        """Send `answer` instead of running a turn; store it together with the messages.
+
+        Group talk that isn't meant for Mneme is stored without the answer. If the store is
+        unavailable, the answer is sent without being stored.
+        """
+        event = batch.last
+        inbound = event.inbound
+        if inbound.heading:
+            answer = replace(answer, text=f"{inbound.heading}\n\n{answer.text}")
+        if not await self._begin(batch):
+            return
+        event.reply_state = ReplyState.ANSWERED
+
+        async def store(turn: Turn) -> bool:
+            await self._store_instead(turn, inbound, answer, is_addressed=event.is_addressed)
+            return True
+
+        try:
+            is_stored = await self._retry_stale_reads(batch, store)
+        except StoreError as error:
+            _log.error("an answer cannot be stored", address=inbound.address.key, error=str(error))
+            if event.is_addressed:
+                await self._delivery.send_unstored(inbound, event.reply, answer, has_begun=True)
+            return
+        if is_stored and event.is_addressed:
+            await self._delivery.deliver(batch.outbox_item, event.reply, answer)
+        else:
+            await event.reply.abandon()
+
+    async def _store_instead(
+        self, turn: Turn, inbound: Inbound, answer: Answer, *, is_addressed: bool
+    ) -> None:
+        """Store the messages of a turn together with the answer that replaces the model's."""
+        if inbound.command is None and inbound.kind != "action":
+            await self._agent.store_notice(turn, answer if is_addressed else None)
+            return
+        text = "[a button]"
+        if inbound.command is not None:
+            text = self._commands.render_stored_text(inbound.command)
+        session = await self._agent.sessions.ensure_session(turn)
+        await self._agent.store_command(turn, session, text, answer)
+
+    async def set_aside(self, entry: InboxEntry, error: Exception) -> None:
+        """Mark an entry as a dead letter, because handling it would fail at every start.
+
+        If `error` is a StoreError, it's raised again: the entry stays in the inbox for the next
+        start.
+        """
+        address = entry.inbound.address
+        _log.error("an event failed", address=address.key, exc_info=error)
+        if isinstance(error, StoreError):
+            raise error
+        reason = f"{type(error).__name__}: {error}"
+        await self._delivery.inbox.set_entry_aside(entry.id, address.platform, reason)
+
+    def report_outage(self, inbound: Inbound, error: StoreError) -> None:
+        """Tell a sender that the store is unavailable, without using the store.
+
+        The notice uses a new reply, because the event's own reply is kept for its answer.
+        """
+        adapter = self._adapters.get(inbound.address.platform)
+        if adapter is None:
+            return
+        # Only a direct chat is told the reason.
+        reason = f"{error} " if inbound.is_direct else ""
+        answer = Answer(text=texts.OUTAGE.format(reason=reason))
+        with contextlib.suppress(DeliveryError), contain_adapter_errors():
+            reply = adapter.reply(inbound.address)
+            self._tasks.create_task(self._delivery.send_unstored(inbound, reply, answer))

@@ -1,0 +1,79 @@
+"""Checks the installation: its four packages are ours, and every data file can be read.
+
+Only the standard library is imported here: this runs before anything else does.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("config", "core", "adapters", "gateway")
+DATA_FILES: Mapping[str, Sequence[str]] = {
+    "adapters": ("data/hints.toml", "data/refusals.toml"),
+    "config": ("default.toml", "problems.toml", "soul.md"),
+    "core/agent": ("data/compression.toml", "data/prompts.toml", "guidance.md", "offline.toml"),
+    "core/dates": ("data/mentions.toml", "data/words.toml"),
+    "core/facts": ("data/evidence.toml", "data/patterns.toml", "data/prompts.toml"),
+    "core/guard": ("data/patterns.toml",),
+    "core/memory": ("data/prompts.toml",),
+    "core/models": ("data/failures.toml",),
+    "core/notes": ("data/prompts.toml",),
+    "core/scheduling": ("data/prompts.toml",),
+    "core/search": ("data/filters.toml", "data/prompts.toml"),
+    "core/skills": ("data/prompts.toml",),
+    "core/store": ("data/links.toml",),
+    "core/store/sqlite": ("facts.sql", "indexes.sql", "tables.sql", "triggers.sql"),
+    "core/text": (
+        "data/attributes.toml",
+        "data/cjk.toml",
+        "data/han.txt",
+        "data/languages.toml",
+        "data/smalltalk.toml",
+        "data/words.toml",
+    ),
+    "gateway": ("data/texts.toml",),
+    "gateway/commands": (
+        "data/commands.toml",
+        "data/confirmations.toml",
+        "data/synonyms.toml",
+    ),
+}
+"""The files beside the code, by folder. A test compares this list with the checkout."""
+
+
+def find_foreign_package() -> str | None:
+    """Return a sentence about our packages that Python would import from elsewhere, or None.
+
+    Another program on PYTHONPATH may use a name as common as `config`.
+    """
+    for name in PACKAGES:
+        spec = find_spec(name)
+        if spec is None:
+            return f"Mneme can't start: its package `{name}` is missing. Install Mneme again."
+        locations = [*(spec.submodule_search_locations or ()), *filter(None, [spec.origin])]
+        if str(ROOT / name) not in {str(Path(place).resolve()) for place in locations}:
+            return (
+                f"Mneme can't start: Python finds another `{name}` first, at {locations[0]}. "
+                "Remove that folder from PYTHONPATH, or start Mneme with PYTHONPATH= in front."
+            )
+    return None
+
+
+def list_unreadable_files(root: Path = ROOT) -> list[str]:
+    """Name each data file that is missing or broken, with the reason."""
+    problems = []
+    for folder, names in DATA_FILES.items():
+        for name in names:
+            path = root / folder / name
+            try:
+                text = path.read_text(encoding="utf-8")
+                if path.suffix == ".toml":
+                    tomllib.loads(text)
+            except (OSError, ValueError) as error:
+                reason = getattr(error, "strerror", None) or error
+                problems.append(f"{folder}/{name} ({reason})")
+    return problems

@@ -1,0 +1,204 @@
+"""The gateway process: keeps the platforms connected, runs background work, and stops in order.
+
+At the end, no new events are taken in, the running answers get a deadline, and the connections are
+closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+
+from core.memory.manager import MemoryManager
+from core.ports import Adapter
+from core.store.people import TERMINAL
+from core.store.sync import PLATFORM as MEMORY
+from gateway import texts
+from gateway.access_and_rates import CRON, Access
+from gateway.admission import Admission
+from gateway.commands.registry import CommandRegistry
+from gateway.delivery import Delivery, ReplyFactory
+from gateway.scheduler import Scheduler
+from gateway.services import Services
+from gateway.supervisor import Supervisor, run_chores, watch_store
+from gateway.turns import TurnDispatcher
+
+# After a stop signal, answers get this long to finish. The time starts again whenever one finishes.
+DRAIN_TIMEOUT_S = 5.0
+# After that, the connections get this long to close.
+CLOSE_TIMEOUT_S = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessagePath:
+    """The parts that a message passes on its way to the agent and back."""
+
+    access: Access
+    admission: Admission
+    turns: TurnDispatcher
+    delivery: Delivery
+    commands: CommandRegistry
+    memory: MemoryManager
+    # How to reply on each platform that is open. It grows when a platform opens.
+    replies: dict[str, ReplyFactory]
+
+
+class GatewayProcess:
+    """Keeps the platforms connected and the background work running, and stops in order."""
+
+    def __init__(
+        self,
+        services: Services,
+        path: MessagePath,
+        scheduler: Scheduler,
+        adapters: Mapping[str, Adapter],
+        tasks: asyncio.TaskGroup,
+        changed: asyncio.Event,
+        stack: AsyncExitStack,
+    ) -> None:
+        self._services = services
+        self._path = path
+        self._scheduler = scheduler
+        # The adapters by platform, including the scheduler.
+        self._adapters = adapters
+        self._tasks = tasks
+        # Set when this process has changed something in the store.
+        self._changed = changed
+        # Closes the connections at the end.
+        self._stack = stack
+        self._supervisor = Supervisor(path.admission, path.commands.specs, self._on_open)
+        self._stop = asyncio.Event()
+        self._is_interrupted = False
+        self._max_question_age = timedelta(seconds=services.settings.turn.answer_after_restart_s)
+        # Platforms whose stored events have been queued again.
+        self._resumed: dict[str, Adapter] = {}
+
+    async def run(self) -> Sequence[str]:
+        """Run until the process is stopped or all platforms have ended.
+
+        Returns the states of the platforms that refused our token, or an empty list after a stop
+        signal, because then at least one platform was still working.
+        """
+        self._handle_signals()
+        async with self._tasks:
+            background = self._start_background()
+            intake = self._start_intake()
+            await self._stop.wait()
+            for task in intake:
+                task.cancel()
+            await self._path.turns.drain(DRAIN_TIMEOUT_S)
+            print_notice(texts.unfinished_notice(self._path.turns.unanswered_count))
+            if self._is_interrupted:
+                _exit_after(CLOSE_TIMEOUT_S)
+            for task in background:
+                task.cancel()
+            self._path.turns.cancel()
+        if self._is_interrupted:
+            return []
+        return [state for state in self._supervisor.states.values() if state.startswith("given up")]
+
+    def _handle_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with contextlib.suppress(NotImplementedError):
+                loop.add_signal_handler(number, self._interrupt, number)
+
+    def _interrupt(self, number: int) -> None:
+        """On the first signal, stop after the running answers. On the second one, exit at once."""
+        count = self._path.turns.unanswered_count
+        if self._is_interrupted:
+            print_notice(texts.unfinished_notice(count))
+            os._exit(128 + number)
+        self._is_interrupted = True
+        self._stop.set()
+        if count:
+            answers = texts.format_count(count, "answer")
+            print_notice(texts.FINISHING.format(answers=answers, timeout_s=DRAIN_TIMEOUT_S))
+
+    def _start_background(self) -> list[asyncio.Task[None]]:
+        """Start the tasks that run next to the platforms."""
+        services = self._services
+        memory = self._path.memory
+        embeddings = services.embeddings
+        work = [
+            self._path.delivery.run(),
+            watch_store(services.database.data_version, self._changed, self._on_change),
+            run_chores([services.recall.tend, services.forgetting.maintain]),
+            run_chores([embeddings.tend] if embeddings else []),
+            memory.start(),
+            run_chores([memory.tend]),
+            self._supervisor.watch_platforms(
+                services.save_platform_states,
+                services.owner_notices.notify_outage,
+                self._list_memory_outages,
+            ),
+        ]
+        return [self._tasks.create_task(coroutine) for coroutine in work]
+
+    def _start_intake(self) -> list[asyncio.Task[None]]:
+        """Start listening to all platforms; the process stops when all of them have ended."""
+        intake: list[asyncio.Task[None]] = []
+        platforms: list[asyncio.Task[None]] = []
+        for adapter in self._adapters.values():
+            task = self._tasks.create_task(self._supervisor.run(adapter))
+            intake.append(task)
+            if adapter.platform != CRON:
+                platforms.append(task)
+        all_ended = self._tasks.create_task(asyncio.wait(platforms))
+        all_ended.add_done_callback(lambda _: self._stop.set())
+        return intake
+
+    async def _on_open(self, adapter: Adapter) -> None:
+        """Continue where an earlier process stopped, as soon as a platform is open."""
+        if adapter.platform not in self._path.replies:
+            self._path.replies[adapter.platform] = adapter.reply
+            self._stack.push_async_callback(adapter.close)
+        await self._print_first_contact(adapter)
+        for entry_id in await self._path.admission.resume(adapter, self._max_question_age):
+            self._path.admission.serve(entry_id)
+        # All stored events are being served now. If they were resumed again, they would be answered
+        # twice.
+        self._resumed[adapter.platform] = adapter
+        self._changed.set()
+
+    async def _print_first_contact(self, adapter: Adapter) -> None:
+        """Print how to reach the bot if the owner has no account on a platform yet."""
+        owner_accounts = await self._services.links.list_accounts(TERMINAL)
+        owner_platforms = {account.account.platform for account in owner_accounts}
+        if adapter.contact and adapter.platform not in owner_platforms:
+            platform = adapter.platform.title()
+            print_notice(texts.FIRST_CONTACT.format(platform=platform, contact=adapter.contact))
+
+    def _list_memory_outages(self) -> Mapping[str, str]:
+        outages = self._path.memory.outages
+        return {f"{MEMORY} {name}": state for name, state in outages.items()}
+
+    async def _on_change(self) -> None:
+        """React to a change of the store, by this or another process."""
+        await self._path.turns.recheck_access()
+        adapters = list(self._resumed.values())
+        await self._path.admission.answer_approved(adapters, self._max_question_age)
+        await self._scheduler.reload()
+        await self._path.memory.on_memory_write()
+        self._path.delivery.wake()
+
+
+def _exit_after(delay_s: float) -> None:
+    """Exit after a delay, even if a thread hangs: everything that counts is stored by then."""
+    timer = threading.Timer(delay_s, os._exit, (0,))
+    timer.daemon = True
+    timer.start()
+
+
+def print_notice(sentence: str) -> None:
+    if sentence:
+        with contextlib.suppress(OSError):
+            print(sentence, file=sys.stderr, flush=True)  # noqa: T201

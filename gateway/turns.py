@@ -1,0 +1,534 @@
+"""Answers admitted events: runs commands, and has the model answer messages.
+
+Every event is served by a task of its own. The task waits in the queue of its address and answers
+the whole batch, or finds that another task has answered its event.
+
+If something is erased, or a sender loses access, running work becomes stale. It's then repeated
+with the rest of the batch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+import structlog
+
+from core.agent.sessions import SessionTracker, Turn
+from core.agent.turn import Agent, AnsweredTurn
+from core.errors import StaleReadError, StoreError
+from core.ports import Adapter
+from core.store.mailbox import Inbox
+from core.store.people import EpochGuard
+from core.types import Answer, Command, Inbound
+from gateway import texts
+from gateway.access_and_rates import CRON, MAX_TURNS_IN_A_ROW, Access, RateLimiter
+from gateway.commands.registry import CommandContext, CommandRegistry
+from gateway.delivery import Delivery
+from gateway.failures import Failures
+from gateway.queues import (
+    Batch,
+    ConversationQueues,
+    EventKind,
+    EventState,
+    PendingEvent,
+    ReplyState,
+)
+
+T = TypeVar("T")
+_log = structlog.get_logger("turns")
+
+
+class TurnDispatcher:
+    """Serves admitted events, each in its turn, and knows which ones aren't answered yet."""
+
+    def __init__(
+        self,
+        runner: TurnRunner,
+        queues: ConversationQueues,
+        batches: BatchRunner,
+        failures: Failures,
+        sessions: SessionTracker,
+        inbox: Inbox,
+        tasks: asyncio.TaskGroup,
+    ) -> None:
+        self._runner = runner
+        self._queues = queues
+        self._batches = batches
+        self._failures = failures
+        self._sessions = sessions
+        self._inbox = inbox
+        # Owns the serving tasks, so that they survive when a platform stops listening.
+        self._tasks = tasks
+        # Events that were admitted but aren't served yet, by the id of their inbox entry.
+        self._admitted: dict[int, PendingEvent] = {}
+        self._serving: dict[asyncio.Task[None], PendingEvent] = {}
+        # Served events whose answer isn't delivered yet.
+        self._unanswered: set[PendingEvent] = set()
+        # When the last answer was delivered, on the event loop's clock.
+        self._answered_at = 0.0
+        # Grows whenever someone may have lost access.
+        self.access_version = 0
+
+    def enqueue(self, event: PendingEvent) -> None:
+        """Queue an admitted event. It's answered after `serve`."""
+        self._admitted[event.entry.id] = event
+        if event.kind is not EventKind.IMMEDIATE:
+            self._queues.add(event)
+
+    def serve(self, entry_id: int) -> Awaitable[None]:
+        """See `core.ports.InboundSink`."""
+        event = self._admitted.pop(entry_id)
+        if event.is_addressed:
+            self._unanswered.add(event)
+        task = self._tasks.create_task(self._serve(event))
+        self._serving[task] = event
+        task.add_done_callback(self._serving.pop)
+        return asyncio.shield(task)
+
+    async def _serve(self, event: PendingEvent) -> None:
+        """Answer an event in its turn, then let sessions and memory finish the turn."""
+        try:
+            # Nothing may be awaited before the queue is entered: turns run in the order in which
+            # they are served.
+            answered_turn = await self._answer_in_turn(event)
+            self._mark_answered(event)
+            if answered_turn is not None:
+                # If something was erased meanwhile, the next turn finishes this one, too.
+                with contextlib.suppress(StaleReadError):
+                    await self._sessions.finish_turn(
+                        answered_turn.turn, answered_turn.session, answered_turn.rows
+                    )
+        except Exception as error:
+            # If the event was already answered, its closed entry isn't changed.
+            with contextlib.suppress(StoreError):
+                await self._failures.set_aside(event.entry, error)
+        self._mark_answered(event)
+
+    async def _answer_in_turn(self, event: PendingEvent) -> AnsweredTurn | None:
+        if event.kind is EventKind.IMMEDIATE:
+            return await self._runner.answer(Batch([event]))
+        async with self._queues.wait_for_turn(event) as batch:
+            return await self._runner.answer(batch)
+
+    def _mark_answered(self, event: PendingEvent) -> None:
+        if event in self._unanswered:
+            self._unanswered.remove(event)
+            self._answered_at = asyncio.get_running_loop().time()
+
+    @property
+    def unanswered_count(self) -> int:
+        """The number of answers that are being written or delivered."""
+        return len(self._unanswered)
+
+    async def drain(self, timeout_s: float) -> None:
+        """Wait until everything is served, at most `timeout_s` after the last answer.
+
+        Held events aren't waited for: they are stored, and answered after the next start.
+        """
+        for task, event in self._serving.items():
+            if event.is_held:
+                task.cancel()
+        clock = asyncio.get_running_loop().time
+        self._answered_at = clock()
+        while self._serving:
+            rest_s = self._answered_at + timeout_s - clock()
+            if rest_s <= 0:
+                return
+            await asyncio.wait(self._serving, timeout=rest_s)
+
+    def cancel(self) -> None:
+        """Give up all events that are being served. They are served again after the next start."""
+        for task in self._serving:
+            task.cancel()
+
+    async def amend(self, inbound: Inbound) -> None:
+        """Apply an edit or a deletion to a message, whether it's waiting, running or stored."""
+        event = self._queues.find(inbound)
+        if event is not None and event.is_waiting:
+            if inbound.kind == "delete":
+                await self._batches.withdraw(event)
+            else:
+                event.edit_text(inbound.text)
+                await self._inbox.update(event.entry)
+        is_stored = await self._sessions.amend(inbound)
+        if not is_stored and event is not None and event.is_running:
+            # The runner applies it as soon as the message is stored.
+            event.changes.append(inbound)
+
+    async def recheck_access(self) -> None:
+        """Give up the events of everyone who lost access, also if another process removed it."""
+        self.access_version += 1
+        await self.revoke_unserved((*self._admitted.values(), *self._unanswered))
+
+    async def revoke_unserved(self, events: Sequence[PendingEvent]) -> None:
+        """Give up those of `events` whose senders have lost access."""
+        await self._batches.revoke_unserved(events)
+
+
+class TurnRunner:
+    """Answers one batch: runs its command, or has the model answer its messages."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        commands: CommandRegistry,
+        delivery: Delivery,
+        queues: ConversationQueues,
+        batches: BatchRunner,
+        failures: Failures,
+        rates: RateLimiter,
+    ) -> None:
+        self._agent = agent
+        self._commands = commands
+        self._delivery = delivery
+        self._queues = queues
+        self._batches = batches
+        self._failures = failures
+        self._rates = rates
+
+    async def answer(self, batch: Batch) -> AnsweredTurn | None:
+        """Answer a batch; return the model's turn, or None if the model didn't answer.
+
+        The other events of the batch aren't served again, so a failure is reported here, to all
+        senders. Edits that arrived before their message was stored are applied at the end.
+        """
+        if not batch.events:
+            return None
+        try:
+            return await self._answer(batch)
+        except Exception as error:
+            await self._failures.apologize(batch, error)
+            return None
+        finally:
+            for event in (*batch.refused, *batch.events):
+                for change in event.changes:
+                    await self._agent.sessions.amend(change)
+
+    async def _answer(self, batch: Batch) -> AnsweredTurn | None:
+        """Run the command of a batch, or have the model answer its messages.
+
+        Group talk that isn't meant for Mneme is only stored. So are messages of a sender who has
+        had too many turns in a row.
+        """
+        event = batch.last
+        if event.command is not None:
+            return await self._run_command(batch, event.command)
+        if event.kind is EventKind.IMMEDIATE:
+            await self._answer_expired_button(event)
+            return None
+
+        turns_in_a_row = self._rates.count_turns_in_a_row(event.inbound, is_turn=event.is_addressed)
+        is_limited = event.counts_against_limits
+        is_over_limit = is_limited and turns_in_a_row > MAX_TURNS_IN_A_ROW
+        if is_over_limit or not event.is_addressed:
+            await self._batches.retry_stale_reads(batch, self._agent.store_unanswered)
+            return None
+        is_last_turn = is_limited and turns_in_a_row == MAX_TURNS_IN_A_ROW
+        return await self._ask_model(batch, is_last_turn=is_last_turn)
+
+    async def _answer_expired_button(self, event: PendingEvent) -> None:
+        await self._delivery.inbox.close([event.entry.id])
+        answer = Answer(text=texts.BUTTON_EXPIRED, is_private=True)
+        await self._delivery.send_unstored(event.inbound, event.reply, answer)
+
+    async def _run_command(self, batch: Batch, command: Command) -> AnsweredTurn | None:
+        """Run a command, which is alone in its batch.
+
+        `/stop` stops the running turn first, before it waits for anything. The stopped turn says so
+        in its own answer, so `/stop` itself is only answered where a platform insists on an answer.
+        Returns the model's turn if the command has the model answer, else None.
+        """
+        event = batch.last
+        inbound = event.inbound
+        has_stopped_turn = command.name == "stop" and self._queues.stop(inbound.address)
+        if has_stopped_turn:
+            # The stopped turn's answer may still be on its way. A notice doesn't wait for it.
+            event.outbox_item = replace(event.outbox_item, kind="notice")
+        is_silent = has_stopped_turn and not inbound.is_interaction
+        run = partial(
+            self._run_and_store,
+            command,
+            inbound,
+            has_stopped_turn=has_stopped_turn,
+            is_silent=is_silent,
+        )
+
+        if is_silent:
+            await self._batches.retry_stale_reads(batch, run)
+            event.reply_state = ReplyState.ANSWERED
+            await event.reply.abandon()
+            return None
+        if not await self._batches.begin(batch):
+            return None
+        answer = await self._batches.retry_stale_reads(batch, run)
+        if answer is not None and answer.asks_again is not None:
+            event.become_message(answer.asks_again)
+            return await self._ask_model(batch)
+        await self._deliver(batch, answer)
+        return None
+
+    async def _run_and_store(
+        self,
+        command: Command,
+        inbound: Inbound,
+        turn: Turn,
+        *,
+        has_stopped_turn: bool,
+        is_silent: bool,
+    ) -> Answer:
+        """Run a command and store its answer, unless the model is to answer instead."""
+        session = await self._agent.sessions.ensure_session(turn)
+        context = CommandContext(
+            inbound=inbound,
+            scope=turn.scope,
+            scopes=turn.scopes,
+            session=session,
+            is_owner=turn.is_owner,
+            has_stopped_turn=has_stopped_turn,
+            has_begun_turn=bool(turn.outbox_item.id),
+            epoch=turn.epoch,
+        )
+        answer, actions = await self._commands.answer(command, context)
+        if answer.asks_again is not None:
+            return answer
+        if answer.has_erased_data:
+            # The command's own erasure doesn't make its answer stale.
+            turn = replace(turn, epoch=None)
+        text = self._commands.render_stored_text(command)
+        await self._agent.store_command(turn, session, text, answer, actions, is_silent=is_silent)
+        return answer
+
+    async def _ask_model(self, batch: Batch, *, is_last_turn: bool = False) -> AnsweredTurn | None:
+        """Have the model answer a batch through the newest reply.
+
+        `is_last_turn` is true if Mneme will only listen to the sender after this answer.
+        """
+        await self._refuse_over_limit(batch)
+        if not batch.events:
+            return None
+        for event in batch.events[:-1]:
+            await event.reply.abandon()
+        if not await self._batches.begin(batch):
+            return None
+        answered_turn = await self._batches.retry_stale_reads(
+            batch, partial(self._run_model, batch)
+        )
+        answer = None
+        if answered_turn is not None:
+            answer = _add_notices(answered_turn, is_last_turn=is_last_turn)
+        await self._deliver(batch, answer)
+        return answered_turn
+
+    async def _refuse_over_limit(self, batch: Batch) -> None:
+        """Take messages over a daily limit out of the batch, and tell their senders.
+
+        These messages are still stored.
+        """
+        sender_ids = dict.fromkeys(
+            event.inbound.sender.id
+            for event in batch.events
+            if event.counts_against_limits or self._rates.limits_owner
+        )
+        for sender_id in sender_ids:
+            own_events = [event for event in batch.events if event.inbound.sender.id == sender_id]
+            newest = own_events[-1]
+            refusal = await self._rates.find_daily_refusal(newest.inbound, batch.scope)
+            if refusal is None:
+                continue
+            for event in own_events[:-1]:
+                await event.reply.abandon()
+            own_batch = Batch(own_events)
+            if refusal.is_silent:
+                await self._batches.retry_stale_reads(own_batch, self._agent.store_unanswered)
+                await newest.reply.abandon()
+            else:
+                await self._failures.answer_instead(own_batch, Answer(text=refusal.text))
+            batch.refuse(own_events)
+
+    async def _run_model(self, batch: Batch, turn: Turn) -> AnsweredTurn:
+        """Run a turn of the model until it is answered or stopped.
+
+        Raises StaleReadError if the turn must be repeated: something was erased, a sender lost
+        access, or more messages came before any of the answer was shown. Such messages have then
+        been added to the batch.
+        """
+        event = batch.last
+        interrupt = partial(self._agent.interrupt, turn)
+        try:
+            async with self._queues.stoppable_turn(turn.address, interrupt) as timeout:
+                if not batch.is_stopped:
+                    return await self._agent.answer(turn, event.reply.show)
+        except (TimeoutError, StaleReadError) as error:
+            if isinstance(error, TimeoutError) and not timeout.expired():
+                raise
+            if await self._queues.extend_batch(turn.address):
+                if batch.last is not event:
+                    await event.reply.abandon()
+                    await self._batches.begin(batch)
+                raise StaleReadError("More was said before anything was answered.") from None
+            if isinstance(error, StaleReadError):
+                raise
+            if batch.is_any_revoked:
+                raise StaleReadError("A sender isn't served any more.") from None
+
+        batch.is_stopped = True
+        # The whole answer may have been stored before the turn was stopped.
+        stored_item = await self._delivery.outbox.find(turn.outbox_item)
+        return await self._agent.stop(turn, stored_item.answer)
+
+    async def _deliver(self, batch: Batch, answer: Answer | None) -> None:
+        """Deliver the answer to a batch.
+
+        Without an `answer`, the outbox may have one that was stored before a sender lost access,
+        which is delivered. If the outbox has none, everything was erased.
+        """
+        event = batch.last
+        event.reply_state = ReplyState.ANSWERED
+        if batch.is_all_revoked:
+            await self._delivery.outbox.record_failure(batch.outbox_item.key, "not served any more")
+            await event.reply.abandon()
+            return
+        if answer is None:
+            stored_item = await self._delivery.outbox.find(batch.outbox_item)
+            answer = stored_item.answer or Answer(text=texts.FORGOTTEN)
+
+        unseen_items = await self._delivery.list_unseen(event.inbound)
+        for item in unseen_items:
+            if item.answer is not None:
+                answer = _append_unseen(answer, item.answer)
+        is_delivered = await self._delivery.deliver(batch.outbox_item, event.reply, answer)
+        if is_delivered:
+            for item in unseen_items:
+                await self._delivery.outbox.mark_done(item.key)
+
+
+class BatchRunner:
+    """Begins the reply to a batch, repeats stale work on it, and takes events out of it."""
+
+    def __init__(
+        self,
+        access: Access,
+        queues: ConversationQueues,
+        epoch_guard: EpochGuard,
+        delivery: Delivery,
+        adapters: Mapping[str, Adapter],
+    ) -> None:
+        self._access = access
+        self._queues = queues
+        self._epoch_guard = epoch_guard
+        self._delivery = delivery
+        self._adapters = adapters
+
+    async def begin(self, batch: Batch) -> bool:
+        """Show that an answer is being written, once per reply.
+
+        Returns False if an earlier process delivered the answer before it crashed.
+        """
+        event = batch.last
+        if batch.outbox_item.is_over:
+            await self._delivery.inbox.close(batch.entry_ids)
+            await event.reply.abandon()
+            return False
+        if event.reply_state is ReplyState.UNUSED:
+            event.reply_state = ReplyState.BEGUN
+            self._delivery.begin(batch.outbox_item, event.reply)
+        return True
+
+    async def retry_stale_reads(
+        self, batch: Batch, work: Callable[[Turn], Awaitable[T]]
+    ) -> T | None:
+        """Run `work` on the batch, and repeat it after each StaleReadError.
+
+        Returns None if the batch has no open entries left: all were erased or answered.
+        """
+        while True:
+            turn = await self._build_turn(batch)
+            if not turn.entries:
+                return None
+            try:
+                return await work(turn)
+            except StaleReadError as error:
+                _log.info("work is repeated", reason=str(error))
+                await self.revoke_unserved(batch.events)
+
+    async def _build_turn(self, batch: Batch) -> Turn:
+        """Build a turn of the open entries of a batch, with the scopes that are visible now."""
+        newest = batch.last.inbound
+        view = await self._epoch_guard.view(batch.scope, newest.account, batch.entry_ids)
+        entries = tuple(
+            event.entry
+            for event in batch.events
+            if event.entry.id in view.open_entry_ids and event.state is not EventState.REVOKED
+        )
+        adapter = self._adapters.get(newest.address.platform)
+        return Turn(
+            address=newest.address,
+            scope=view.scope,
+            scopes=view.scopes,
+            entries=entries,
+            outbox_item=batch.outbox_item,
+            is_owner=view.is_owner,
+            epoch=view.epoch,
+            hint=adapter.hint if adapter else "",
+            is_new_session=newest.address.platform == CRON,
+        )
+
+    async def revoke_unserved(self, events: Sequence[PendingEvent]) -> None:
+        """Give up all events whose senders have lost access.
+
+        Waiting events leave their queues. Running turns stop, and restart without these events.
+        """
+        revoked = [event for event in events if await self._has_lost_access(event)]
+        withdrawn = [event for event in revoked if event.is_waiting]
+        for event in revoked:
+            if event in withdrawn:
+                self._queues.withdraw(event)
+                continue
+            event.state = EventState.REVOKED
+            if event.kind is not EventKind.IMMEDIATE:
+                self._queues.stop(event.queue_address)
+        await self._delivery.inbox.close([event.entry.id for event in revoked])
+        for event in withdrawn:
+            await event.reply.abandon()
+
+    async def _has_lost_access(self, event: PendingEvent) -> bool:
+        """Whether the sender lost access since the event was admitted or last checked."""
+        if event.state in (EventState.REVOKED, EventState.WITHDRAWN):
+            return False
+        judgement = await self._access.judge(event.inbound)
+        return not judgement.verdict.is_accepted
+
+    async def withdraw(self, event: PendingEvent) -> None:
+        """Take a waiting event out of its queue without an answer."""
+        self._queues.withdraw(event)
+        await self._delivery.inbox.close([event.entry.id])
+        await event.reply.abandon()
+
+
+def _add_notices(answered_turn: AnsweredTurn, *, is_last_turn: bool) -> Answer:
+    """Append notices about the conversation to the model's answer."""
+    paragraphs = [answered_turn.answer.text]
+    if is_last_turn:
+        paragraphs.append(texts.IN_A_ROW)
+    if answered_turn.has_compressed:
+        is_incognito = answered_turn.session.is_incognito
+        paragraphs.append(texts.CONDENSED_INCOGNITO if is_incognito else texts.CONDENSED)
+    if answered_turn.is_too_long:
+        paragraphs.append(texts.TOO_LONG)
+    return replace(answered_turn.answer, text="\n\n".join(paragraphs))
+
+
+def _append_unseen(answer: Answer, unseen: Answer) -> Answer:
+    """Append an answer that couldn't reach its person before."""
+    return replace(
+        answer,
+        text=f"{answer.text}\n\n{texts.UNSEEN}\n\n{unseen.text}",
+        files=(*answer.files, *unseen.files),
+        buttons=(*answer.buttons, *unseen.buttons),
+        is_private=True,
+    )

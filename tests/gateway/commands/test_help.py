@@ -1,0 +1,60 @@
+"""/help, /start, and what an unknown command is answered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.types import Address, Scope
+from tests.fixtures.gateway_harness import open_gateway
+
+OWNER, BEN = "42", "7"
+TERMINAL = {
+    "address": Address(platform="terminal", chat_id="local"),
+    "scope": Scope.account("terminal", "local"),
+}
+
+
+@pytest.mark.parametrize("command", ["/help", "/start"])
+async def test_help_shows_six_lines_and_a_button_for_the_rest(home: Path, command: str) -> None:
+    async with open_gateway(home) as harness:
+        reply = await harness.say(command)
+        assert "just write to me" in reply.text.lower()
+        assert reply.text.count("\n- ") == 6
+        assert reply.answer is not None
+        (button,) = reply.answer.buttons
+        assert button.label == "All commands"
+        every = (await harness.say(button.id, kind="action")).text
+        assert "`/recall [query]`: Find what was said" in every
+
+
+async def test_help_lists_owners_commands_to_the_owner_only(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        assert "`/people" in (await harness.say("/help all", OWNER)).text
+        listed = (await harness.say("/help all", BEN)).text
+        assert "`/recall" in listed
+        assert "/people" not in listed
+        assert "/approve" not in listed
+
+
+@pytest.mark.parametrize(
+    ("typed", "suggestion"),
+    [
+        ("/cancel", "Did you mean /stop?"),
+        ("/recal", "Did you mean /recall?"),
+        ("/search", "Did you mean /recall?"),
+        ("/xyzzy", "There is no command /xyzzy. /help all"),
+    ],
+)
+async def test_unknown_command_names_the_nearest_one(
+    home: Path, typed: str, suggestion: str
+) -> None:
+    async with open_gateway(home) as harness:
+        assert suggestion in (await harness.say(typed)).text
+
+
+async def test_terminal_suggests_quit_and_chats_do_not(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        assert "Did you mean /quit?" in (await harness.say("/quti", "local", **TERMINAL)).text
+        assert "/quit" not in (await harness.say("/quti")).text.replace("/quti", "")

@@ -1,0 +1,181 @@
+"""The package as a stranger installs it: built as a wheel, in an environment of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import venv
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from gateway.installation import DATA_FILES, PACKAGES, ROOT, list_unreadable_files
+
+BUILD = "import sys, setuptools.build_meta as backend; print(backend.build_{kind}(sys.argv[1]))"
+NO_KEYS = {"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "TELEGRAM_BOT_TOKEN", "DISCORD_BOT_TOKEN"}
+
+
+def list_data_files() -> set[str]:
+    files = (path for package in PACKAGES for path in (ROOT / package).rglob("*") if path.is_file())
+    return {
+        path.relative_to(ROOT).as_posix()
+        for path in files
+        if path.suffix not in (".py", ".pyc") and "__pycache__" not in path.parts
+    }
+
+
+def build(kind: str, checkout: Path, target: Path) -> Path:
+    """Build a wheel or an sdist by the hooks of PEP 517, without a network."""
+    done = subprocess.run(
+        [sys.executable, "-c", BUILD.format(kind=kind), str(target)],
+        cwd=checkout,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return target / done.stdout.split()[-1]
+
+
+def copy_checkout(target: Path) -> Path:
+    """Copy what a release is built from."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for name in listed.stdout.splitlines():
+        if (source := ROOT / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            (target / name).write_bytes(source.read_bytes())
+    return target
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    checkout = copy_checkout(tmp_path_factory.mktemp("checkout"))
+    return build("wheel", checkout, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The `mneme` of an environment that has the wheel, and the packages it needs from here."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, symlinks=True, with_pip=True)
+    install = [
+        str(folder / "bin" / "python"),
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-deps",
+        "--no-index",
+    ]
+    subprocess.run([*install, str(wheel)], check=True, capture_output=True)
+    # A line of a .pth file adds a folder but none of the .pth files in it, so that the editable
+    # installation of this checkout stays out.
+    packages = Path(sysconfig.get_path("purelib", "venv", {"base": str(folder)}))
+    (packages / "needed.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    return folder / "bin" / "mneme"
+
+
+def run(
+    mneme: Path, folder: Path, *words: str, typed: str = "", variables: Mapping[str, str] = {}
+) -> subprocess.CompletedProcess[str]:
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in NO_KEYS and not name.startswith("PYTHON")
+    }
+    environment = {**kept, "MNEME_HOME": str(folder / "home"), **variables}
+    return subprocess.run(
+        [str(mneme), *words],
+        cwd=folder,
+        env=environment,
+        input=typed,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_list_of_data_files_is_complete() -> None:
+    listed = {f"{folder}/{name}" for folder, names in DATA_FILES.items() for name in names}
+    assert listed == list_data_files()
+
+
+def test_missing_and_broken_data_files_are_named(tmp_path: Path) -> None:
+    for folder, names in DATA_FILES.items():
+        for name in names:
+            (tmp_path / folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / folder / name).write_bytes((ROOT / folder / name).read_bytes())
+    assert list_unreadable_files(tmp_path) == []
+    (tmp_path / "core/dates/data/mentions.toml").unlink()
+    (tmp_path / "core/agent/offline.toml").write_text("= broken")
+    broken, missing = list_unreadable_files(tmp_path)
+    assert missing == "core/dates/data/mentions.toml (No such file or directory)"
+    assert broken.startswith("core/agent/offline.toml (Invalid statement")
+
+
+@pytest.mark.slow
+def test_wheel_has_every_data_file_and_no_test(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert list_data_files() <= names
+    assert not {name for name in names if name.startswith("tests/")}
+
+
+@pytest.mark.slow
+def test_sdist_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    checkout = copy_checkout(tmp_path / "checkout")
+    sdist = build("sdist", checkout, tmp_path)
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    (unpacked,) = (tmp_path / "unpacked").iterdir()
+    again = zipfile.ZipFile(build("wheel", unpacked, tmp_path))
+    first = zipfile.ZipFile(wheel)
+    assert sorted(again.namelist()) == sorted(first.namelist())
+    for name in first.namelist():
+        if not name.endswith("/RECORD"):
+            assert again.read(name) == first.read(name), name
+
+
+@pytest.mark.slow
+def test_installed_wheel_chats_reminds_recalls_knows_and_checks_itself(
+    installed: Path, tmp_path: Path
+) -> None:
+    said = "My sister Ana lives in Porto.\nremind me tomorrow at 9 to call Ana\n"
+    chat = run(installed, tmp_path, "chat", typed=said)
+    assert chat.returncode == 0, chat.stderr
+    assert "Reminder 1" in chat.stdout
+    recalled = run(installed, tmp_path, "recall", "Ana in Porto")
+    assert recalled.returncode == 0, recalled.stderr
+    assert "My sister Ana lives in Porto" in recalled.stdout
+    assert "Porto" in run(installed, tmp_path, "facts").stdout
+    check = run(installed, tmp_path, "check")
+    assert "all data files can be read" in check.stdout
+    assert "out of order" not in chat.stdout + chat.stderr + check.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["config", "core", "adapters"])
+@pytest.mark.parametrize("is_package", [True, False])
+def test_foreign_package_of_the_same_name_ends_in_one_sentence(
+    installed: Path, tmp_path: Path, name: str, is_package: bool
+) -> None:
+    foreign = tmp_path / "foreign"
+    place = foreign / name / "__init__.py" if is_package else foreign / f"{name}.py"
+    place.parent.mkdir(parents=True)
+    place.write_text("raise RuntimeError('this is not ours')\n")
+    result = run(installed, tmp_path, "recall", "Ana", variables={"PYTHONPATH": str(foreign)})
+    assert result.returncode == 1
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"Mneme can't start: Python finds another `{name}` first, at {foreign}")
+    assert "PYTHONPATH" in line

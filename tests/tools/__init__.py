@@ -1,0 +1,1 @@
+"""Programs that make targets run: the documentation site and the picture of the README."""
