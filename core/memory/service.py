@@ -19,12 +19,12 @@ import hashlib
 import re
 import zlib
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any, ClassVar, Concatenate, Literal, ParamSpec
+from typing import Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar
 
 from pydantic import Field
 
@@ -49,6 +49,7 @@ from core.text.normalize import to_single_line
 from core.types import Message, Scope, Session, Tool, ToolContext
 
 P = ParamSpec("P")
+T = TypeVar("T")
 Kind = Literal["turn", "note", "tool"]
 # The role and the text of a message.
 Line = tuple[Literal["user", "assistant"], str]
@@ -227,7 +228,7 @@ class RemoteService(MemoryProvider):
         Memories with equal scores alternate between the spaces.
         """
         query = clean(query)[:QUERY_CHARS]
-        results = await asyncio.gather(
+        results = await call_together(
             *(self.find(self.space(scope), query, limit) for scope in sorted(scopes))
         )
         memories = [memory for memory in chain(*zip_longest(*results)) if memory is not None]
@@ -464,6 +465,22 @@ def collect_turn_lines(session: Session, messages: Sequence[Message]) -> Sequenc
 def _is_answer(row: Message) -> bool:
     is_chat = row.role == "assistant" and row.kind == "chat"
     return is_chat and not row.tool_name and bool(row.text.strip())
+
+
+async def call_together(*calls: Coroutine[Any, Any, T]) -> Sequence[T]:
+    """Run the calls concurrently and return their results in order.
+
+    If a call fails, the others are cancelled and awaited before the error is raised. A call that
+    kept running could open a connection after `close`.
+    """
+    tasks = [asyncio.create_task(call, name="memory call") for call in calls]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
 
 
 def clean(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import ConfigError
+from core.errors import ConfigError, DeliveryError
 from core.memory.service import (
     Entry,
     Record,
@@ -44,6 +45,25 @@ class Shelf(RemoteService):
 
     async def holds(self, entry: Entry) -> bool:
         return False
+
+
+class FailingShelf(Shelf):
+    """Fails for a group, and never answers for a person."""
+
+    def __init__(self) -> None:
+        super().__init__(ServiceOptions())
+        self.running = 0
+
+    async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
+        self.running += 1
+        try:
+            if space == self.space(ROOM):
+                await asyncio.sleep(0)
+                raise DeliveryError("out of order")
+            await asyncio.Event().wait()
+        finally:
+            self.running -= 1
+        return ()
 
 
 def session(scope: Scope) -> Session:
@@ -212,3 +232,10 @@ def test_names_of_two_homes_differ(tmp_path: Path) -> None:
     here, there = Record(tmp_path / "a"), Record(tmp_path / "b")
     assert here.derive_name("turn") != there.derive_name("turn")
     assert here.derive_name("turn", "1") != here.derive_name("turn1")
+
+
+async def test_search_that_fails_in_one_space_leaves_no_call_running() -> None:
+    shelf = FailingShelf()
+    with pytest.raises(DeliveryError):
+        await shelf.search("tea", [DIRECT, ROOM], 5)
+    assert not shelf.running

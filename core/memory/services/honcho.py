@@ -33,6 +33,7 @@ from core.memory.service import (
     ServerOptions,
     ServerService,
     SyncItem,
+    call_together,
     clean,
 )
 from core.types import Json, Tool, ToolContext
@@ -118,7 +119,7 @@ class Honcho(ServerService):
         top_k = min(limit, MAX_RESULTS)
         in_conclusions = {"query": query, "top_k": top_k, "filters": _self_observation(space)}
         in_messages = {"query": query, "filters": {"peer_id": space}, "limit": top_k}
-        answers = await asyncio.gather(
+        answers = await call_together(
             self._call("POST", "conclusions", "query", body=in_conclusions, **how),
             self._call("POST", "peers", space, "search", body=in_messages, **how),
         )
