@@ -95,7 +95,7 @@ async def test_a_talk_of_three_turns_with_a_restart_is_known_to_it_once(
         await process.wait()
     async with chatting(home, SERVICE_KEY=KEY) as process:
         assert await say(process, said[2])
-        async with asyncio.timeout(40):
+        async with asyncio.timeout(100):
             while not all(any(line in text for text in double.texts()) for line in said):
                 double.is_asked.clear()
                 await double.is_asked.wait()

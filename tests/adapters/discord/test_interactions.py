@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from adapters.discord.adapter import Discord
 from core.errors import StoreError
 from core.ports import Reply
 from core.store.mailbox import Inbox
@@ -19,6 +20,7 @@ from tests.fixtures.fake_router import FakeRouter
 pytestmark = pytest.mark.slow
 
 EPHEMERAL, LOADING = 64, 128
+NEVER_S = 3600.0
 SPECS = (
     CommandSpec(name="help", description="What I can do"),
     CommandSpec(name="memory", description="What I keep in mind", is_private=True),
@@ -47,10 +49,24 @@ async def api(clock: SteadyClock) -> AsyncIterator[DiscordApi]:
 
 
 @pytest.fixture
-async def router(api: DiscordApi, clock: SteadyClock, inbox: Inbox) -> AsyncIterator[FakeRouter]:
+def adapter(api: DiscordApi, clock: SteadyClock, inbox: Inbox) -> Discord:
+    """An adapter that defers no interaction by itself, however busy the machine is."""
+    adapter = make(api, inbox, clock)
+    adapter.events.defer_after_s = NEVER_S
+    return adapter
+
+
+@pytest.fixture
+def quick_deferral(adapter: Discord) -> None:
+    """The adapter defers an interaction that isn't answered at once."""
+    adapter.events.defer_after_s = 0.05
+
+
+@pytest.fixture
+async def router(api: DiscordApi, adapter: Discord) -> AsyncIterator[FakeRouter]:
     """A desk that Discord events come to, commands registered."""
     router = FakeRouter()
-    async with listening(make(api, inbox, clock), router, api, SPECS):
+    async with listening(adapter, router, api, SPECS):
         await api.wait_for(lambda: api.commands)
         yield router
 
@@ -142,6 +158,7 @@ async def test_a_private_command_is_for_the_caller_only(
     assert api.said(channel) == []
 
 
+@pytest.mark.usefixtures("quick_deferral")
 @pytest.mark.parametrize(("name", "flags"), [("help", 0), ("memory", EPHEMERAL)])
 async def test_a_slow_answer_fills_the_deferred_message(
     api: DiscordApi, router: FakeRouter, name: str, flags: int
@@ -160,6 +177,7 @@ async def test_a_slow_answer_fills_the_deferred_message(
     assert router.receipts[0].message_ids == [answer["id"] for answer in answers]
 
 
+@pytest.mark.usefixtures("quick_deferral")
 async def test_an_answer_that_turns_out_private_leaves_no_public_trace(
     api: DiscordApi, router: FakeRouter
 ) -> None:
@@ -245,6 +263,7 @@ async def test_a_press_that_is_not_served_changes_nothing(
     assert api.said(channel, viewer=ana) == ["old"]
 
 
+@pytest.mark.usefixtures("quick_deferral")
 async def test_an_abandoned_call_does_not_think_for_ever(
     api: DiscordApi, router: FakeRouter
 ) -> None:
@@ -260,6 +279,7 @@ async def test_an_abandoned_call_does_not_think_for_ever(
     await api.wait_for(lambda: router.served and not api.messages(channel, viewer=ana))
 
 
+@pytest.mark.usefixtures("quick_deferral")
 @pytest.mark.parametrize("name", ["help", "memory"])
 async def test_an_expired_interaction_leaves_the_answer_to_another_way(
     api: DiscordApi, router: FakeRouter, clock: SteadyClock, name: str
@@ -283,6 +303,7 @@ async def test_an_expired_interaction_leaves_the_answer_to_another_way(
     assert not api.sent("POST", f"/channels/{channel}/messages")
 
 
+@pytest.mark.usefixtures("quick_deferral")
 @pytest.mark.parametrize("is_deferred", [False, True])
 async def test_a_lost_token_leaves_the_answer_to_another_way(
     api: DiscordApi, router: FakeRouter, is_deferred: bool
@@ -371,6 +392,7 @@ async def test_a_command_in_a_thread_belongs_to_its_place(
     assert router.seen[0].scope == Scope.group("discord", private)
 
 
+@pytest.mark.usefixtures("quick_deferral")
 @pytest.mark.parametrize(
     ("method", "route"),
     [("POST", "/callback"), ("PATCH", "/messages/@original"), ("POST", "/webhooks/")],
@@ -403,6 +425,7 @@ async def test_an_answer_whose_taking_nobody_heard_of_stands_once(
     assert api.said(channel, viewer=ana) == ["hello"]
 
 
+@pytest.mark.usefixtures("quick_deferral")
 async def test_a_deferral_that_nobody_heard_of_never_shows_a_secret(
     api: DiscordApi, router: FakeRouter
 ) -> None:
