@@ -31,9 +31,9 @@ MAX_QUOTE_LINES = 12
 MAX_QUERY_CHARS = 2000
 # The share of a question's terms that a text must contain to count as an answer.
 MIN_TERM_SHARE = 0.5
-PASSAGES_HEADING = "This is what I found in what was said before:"
-FACTS_HEADING = "This is what I know:\n"
-STORED_REPLY = "I have kept that."
+PASSAGES_HEADING = "I found this in earlier messages:"
+FACTS_HEADING = "Here's what I know:\n"
+STORED_REPLY = "I've saved that."
 # As `core.agent.prompt.with_attachments` writes it.
 _ATTACHMENT = re.compile(r"\[attached [^:\[\]\n]{1,40}: [^\n]*\]")
 _WORDING: Mapping[str, Any] = tomllib.loads(
@@ -108,28 +108,25 @@ class OfflineModel:
             return _call_tools(search)
         if has_search and "memory" not in tools:
             return _say(
-                f"This is incognito, so I keep nothing of it. {self._reason}; "
-                "I can only look things up."
+                "This conversation is incognito, so I don't save it. "
+                f"{self._reason}, so I can only search earlier messages."
             )
         return _say(self._acknowledge(text, request.messages))
 
     def _acknowledge(self, text: str, messages: Sequence[Json]) -> str:
-        """Say that a message was stored. Only the first answer explains what works offline."""
-        has_attachment = _ATTACHMENT.search(text) is not None
-        is_small = is_smalltalk(text)
-        if has_attachment:
-            reply = "I have kept that, but not what is attached: I cannot open it."
-        elif is_small:
+        """Say that a message was stored. The first reply also says what works without a model."""
+        if _ATTACHMENT.search(text):
+            reply = "I've saved your message, but I can't open the attachment."
+        elif is_smalltalk(text):
             reply = "All right."
         else:
             reply = STORED_REPLY
         if self._has_explained(messages):
             return reply
-        what = "again what you tell me" if is_small or has_attachment else "it again"
         return (
-            f"{reply} {self._reason}, so I cannot talk about it, but I can find {what}: "
-            "ask me, or use /recall. "
-            "I also take “remember that …” and “remind me tomorrow at 9 to …”."
+            f"{reply} {self._reason}, so I can't hold a conversation. "
+            "Ask me a question or use `/recall`, and I'll find what you told me. "
+            "You can also say “remember that …” or “remind me tomorrow at 9 to …”."
         )
 
     def _has_explained(self, messages: Sequence[Json]) -> bool:
@@ -146,7 +143,7 @@ class OfflineModel:
         """Turn tool results into an answer: facts first, then quoted passages."""
         last = results[-1]
         if last.is_error:
-            return _say(f"I could not do that: {last.text}")
+            return _say(f"I couldn't do that: {last.text}")
         if last.tool_name != "session_search":
             return _say(last.text.strip() or "Done.")
 
@@ -160,10 +157,10 @@ class OfflineModel:
             sections.insert(0, "\n".join([FACTS_HEADING, *facts]))
         if not sections:
             return _say(
-                "I found nothing about that in what was said before. "
-                f"({self._reason}; I can only look things up.)"
+                "I found nothing about that in earlier messages. "
+                f"({self._reason}, so I can only search.)"
             )
-        return _say("\n\n".join([*sections, f"_{self._reason}, so I quote._"]))
+        return _say("\n\n".join([*sections, f"_{self._reason}, so I can only quote._"]))
 
     def _quote_session(self, session: Json, terms: set[str]) -> str:
         """The best match in a found session, quoted with its speaker, its time and the session."""
@@ -183,7 +180,7 @@ def _speaker(item: Json) -> str:
     """Who said an item of a search result, as the person reads it."""
     if item["role"] == "assistant":
         return "I"
-    name = "you" if item.get("is_asker") else str(item.get("sender") or "somebody")
+    name = "you" if item.get("is_asker") else str(item.get("sender") or "someone")
     origin = str(item.get("origin") or "typed").replace("_", " ")
     if origin == "typed":
         return name

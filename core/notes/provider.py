@@ -165,7 +165,7 @@ class NotesProvider(MemoryProvider):
         author = replace(
             _author_of(context),
             origin="member",
-            reason="in a room the owner decides what stands in its notes",
+            reason="in a group, the owner decides about its notes",
         )
         return await self.notebook.apply(context.scope, context.scopes, target, quotations, author)
 

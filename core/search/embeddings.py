@@ -141,16 +141,16 @@ class EmbeddingRetriever:
             (vector,) = await self._embed([PROBE], PASSAGES_TIMEOUT)
         except MnemeError as error:
             raise DeliveryError(f"It is out of order: {str(error).rstrip('.')}.") from error
-        return f"It makes vectors of {len(vector):,} numbers; {await self.describe_state()}."
+        return f"Its vectors have {len(vector):,} dimensions; {await self.describe_state()}."
 
     async def describe_state(self) -> str:
         """Say, as a clause for the owner, how many messages wait for a vector."""
         count = await self.database.read(
             lambda connection: vectors.count_unembedded(connection, self.model, self._vector_bytes)
         )
-        state = f"{self.model}, all vectors made"
+        state = f"{self.model}, all messages are embedded"
         if count:
-            state = f"about {count:,} messages wait for a vector of {self.model}"
+            state = f"about {count:,} messages still need a vector of {self.model}"
         return f"out of order ({self.error}); {state}" if self.error else state
 
     async def close(self) -> None:
@@ -200,14 +200,10 @@ class EmbeddingRetriever:
                 matrix = np.array([entry["embedding"] for entry in entries], np.float32)
                 lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise DeliveryError(
-                "the embedding service answers with something else than vectors"
-            ) from error
+            raise DeliveryError("the embedding service didn't return vectors") from error
         is_complete = matrix.ndim == 2 and len(matrix) == len(texts)
         if not is_complete or not np.isfinite(lengths).all() or not lengths.all():
-            raise DeliveryError(
-                "the embedding service answers with other vectors than it was asked for"
-            )
+            raise DeliveryError("the embedding service returned too few or invalid vectors")
         self.error = ""
         self._vector_bytes = FLOAT16_BYTES * matrix.shape[1]
         return list(matrix / lengths)
@@ -219,7 +215,8 @@ class EmbeddingRetriever:
         self._paused_until_s = monotonic() + PAUSE_S
         if not self.error:
             _log.warning(
-                "the embedding service is out of order, recall goes by words", error=str(error)
+                "the embedding service is out of order, recall searches by words only",
+                error=str(error),
             )
         self.error = str(error)
 

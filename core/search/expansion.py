@@ -37,9 +37,7 @@ from core.text.normalize import language_data
 from core.text.terms import highlight_patterns, query_terms
 from core.types import BillingScope, Completion, Message, Window
 
-NO_MODEL = (
-    "Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server of your own: this needs a model."
-)
+NO_MODEL = "This needs a model. Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for your own server."
 NO_WISH = "They look for nothing in particular: tell what it was about."
 QUESTION_CHARS = 2_000
 MAX_SEARCHES = 5
@@ -56,7 +54,7 @@ equal weights).
 """
 MIN_QUESTION_WEIGHT = 1.5
 """The question counts at least this many times as much as one search."""
-NOT_EXPANDED = "The question could not be expanded; it was searched as it stands."
+NOT_EXPANDED = "I couldn't expand the question, so I searched for it as typed."
 _Search = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 _SEARCHES = TypeAdapter(Annotated[list[_Search], Field(max_length=20)])
 
@@ -65,10 +63,8 @@ MAX_RERANKED = 20
 RERANK_TOKENS = 200
 RERANK_WEIGHT = 1_000.0
 """This is so high that no other list changes the model's order."""
-NOT_RERANKED = "What was found could not be put in order by the model."
-NO_ANSWER_NAMED = (
-    "The model names none of what was found as an answer; it stands in the order of the search."
-)
+NOT_RERANKED = "The model couldn't sort the results."
+NO_ANSWER_NAMED = "The model found no answer among the results, so they keep the search's order."
 _NUMBERS = TypeAdapter(Annotated[list[int], Field(max_length=10 * MAX_RERANKED)])
 
 MAX_REMEMBERED_QUERIES = 16
@@ -196,7 +192,9 @@ class ExpandedRecall:
             async with asyncio.timeout(self.model_timeout_s):
                 searches = await self._ask_for_searches(query.text, query.help.billing)
         except (ModelError, TimeoutError, ValidationError) as error:
-            reason = str(error) if isinstance(error, ModelError) else "The model gave no searches."
+            reason = (
+                str(error) if isinstance(error, ModelError) else "The model suggested no searches."
+            )
             return f"{NOT_EXPANDED} {reason}"
         if not searches:
             return None
@@ -316,7 +314,9 @@ class ExpandedRecall:
                 summaries[session.session.id] = await self._summarize(session, query, length_chars)
             except (ModelError, StoreError) as error:
                 is_too_long = isinstance(error, ModelError) and error.status == TOO_LONG_STATUS
-                problems.append("It is too long for the model." if is_too_long else str(error))
+                problems.append(
+                    "The conversation is too long for the model." if is_too_long else str(error)
+                )
 
         try:
             async with asyncio.timeout(self.summaries_timeout_s), asyncio.TaskGroup() as group:
@@ -331,10 +331,10 @@ class ExpandedRecall:
         )
         note = results.note
         if problems:
-            failure = "No summary could be made"
+            failure = "I couldn't summarize the results"
             if summaries:
                 missing = len(sessions) - len(summaries)
-                failure = f"{missing} of {len(sessions)} conversations have no summary"
+                failure = f"I couldn't summarize {missing} of {len(sessions)} conversations"
             note = join_sentences([note, f"{failure}: {join_sentences(problems)}"])
         return replace(results, sessions=sessions, note=note)
 
@@ -349,7 +349,7 @@ class ExpandedRecall:
             completion = await self._complete("summary", texts, SUMMARY_TOKENS, query.help.billing)
         summary = scrub(completion.text).strip()
         if not summary or completion.stop_reason == "refusal":
-            raise ModelError("The model gave no summary.")
+            raise ModelError("The model returned no summary.")
         # Models can't count characters, so a quarter more is accepted.
         beginning = summary[: length_chars * 5 // 4]
         if beginning == summary and completion.stop_reason != "max_tokens":

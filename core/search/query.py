@@ -454,10 +454,10 @@ def _apply_filter(
     value = _filter_value(match)
     source = _quote(match[0])
     if match["minus"]:
-        note = f"Filters cannot be turned round with a minus; “{source}” was taken as words."
+        note = f"A minus can't negate a filter, so I searched for “{source}” as words."
         return _FilterOutcome(query, match.end(), note)
     if not value:
-        note = f"There is nothing behind “{source}”, so it was taken as a word."
+        note = f"“{source}” has no value, so I searched for it as a word."
         return _FilterOutcome(query, match.end(), note)
 
     may_be_time = key in _TIME_KEYS or key == "on"
@@ -474,7 +474,7 @@ def _apply_filter(
     if narrow_query is None:
         reasons = normalize.language_data("filters", "core.search")
         reason = reasons.get(key) or reasons["date"]
-        note = f"“{_quote(value)}” {reason}; “{source}” was taken as words."
+        note = f"“{_quote(value)}” {reason}, so I searched for “{source}” as words."
         return _FilterOutcome(query, match.end(), note)
     return _FilterOutcome(narrow_query, match.end())
 

@@ -22,8 +22,8 @@ MAX_CARD_MATCHES = 2
 """A card quotes this many matches of its session."""
 UNTITLED = "Untitled"
 NOTHING = "Nothing found."
-NO_SESSIONS = "Nothing has been said yet."
-NO_MESSAGE = "There is no such message here, or not any more."
+NO_SESSIONS = "There are no conversations yet."
+NO_MESSAGE = "There is no such message here. It may have been erased."
 NO_SESSION = "There is no such conversation here."
 
 _BLANKS = re.compile(r"\s+")

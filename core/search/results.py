@@ -43,13 +43,16 @@ ELLIPSIS = "…"
 """Marks where a text was cut."""
 MARKED_MATCH = re.compile(f"{re.escape(MATCH_START)}(.+?){re.escape(MATCH_END)}")
 
-SOME_WORDS_NOTE = "No message has all of that; these have some of the words, best first."
-NOT_AS_TYPED_NOTE = "That could not be searched as typed; these have some of the words, best first."
-EMPTY_PAGE_NOTE = "There is nothing more on page {page}."
-LAST_PAGE_NOTE = "There are more, but this is the last page: add words or filters."
-NO_WORDS_NOTE = "There is no word, number or emoji in that to search for."
+SOME_WORDS_NOTE = "No message has all of these words. These have some of them, best first."
+NOT_AS_TYPED_NOTE = (
+    "I couldn't search for this as typed. These messages have some of the words, best first."
+)
+EMPTY_PAGE_NOTE = "There are no more results on page {page}."
+LAST_PAGE_NOTE = "There are more results, but this is the last page. Add words or filters."
+NO_WORDS_NOTE = "Your query has no word, number or emoji to search for."
 DAMAGED_INDEX_NOTE = (
-    "The search index is damaged or being rebuilt. Ask again in a minute; `mneme check` tells more."
+    "The search index is damaged or being rebuilt. Ask again in a minute. If this persists, run "
+    "`mneme check`."
 )
 _MAX_LISTED_WORDS = 6
 _MAX_WORD_CHARS = 60
@@ -427,19 +430,19 @@ def describe_attempts(
     elif len(words) == 1:
         attempt = f"I looked for “{word_list}”"
     elif is_typed:
-        attempt = f"I looked for it as typed and for any of its words ({word_list})"
+        attempt = f"I looked for the text as typed and for any of its words ({word_list})"
     else:
         attempt = f"I looked for any of its words ({word_list})"
     if is_limited:
-        attempt += ", within the limits that you gave"
-    hint = " Without these limits there is something." if is_wider else ""
+        attempt += ", within your filters"
+    hint = " Without the filters, there are results." if is_wider else ""
     return f"{attempt}.{hint}"
 
 
 def describe_corrections(corrections: Mapping[str, str]) -> str:
     """Say which words occur nowhere, and which were searched instead."""
     return " ".join(
-        f"“{_shorten_word(word)}” was never said; I looked for “{words}” too."
+        f"No message contains “{_shorten_word(word)}”, so I also looked for “{words}”."
         for word, words in corrections.items()
     )
 

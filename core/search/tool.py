@@ -65,7 +65,7 @@ def session_search(recall: HistorySearch, zone: str = "UTC") -> Tool:
         try:
             results = await recall.recall(query)
         except StoreError as error:
-            raise ToolError(f"The history cannot be searched just now: {error}") from error
+            raise ToolError(f"The history can't be searched right now: {error}") from error
         answer = to_json(results)
         for session, entry in zip(results.sessions, answer["sessions"], strict=True):
             _mark_askers_own(session, entry, context)
@@ -125,8 +125,8 @@ def _build_query(arguments: _Arguments, context: ToolContext, zone: ZoneInfo) ->
         narrow_query = filter_by_time(query, key, value, context.now, zone)
         if narrow_query is None:
             raise ToolError(
-                f"{key}: {value[:40]!r} is no time I can read; "
-                "write 2026-05-01, 2026-05 or last week."
+                f"{key}: {value[:40]!r} isn't a time I understand. "
+                "Write 2026-05-01, 2026-05 or last week."
             )
         query = narrow_query
     return query

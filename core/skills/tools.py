@@ -136,7 +136,7 @@ class SkillTools:
         author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
         if context.scope.is_group and context.scopes == {context.scope}:
             return replace(
-                author, origin="member", reason="in a room the owner decides which skills there are"
+                author, origin="member", reason="in a group, the owner decides about its skills"
             )
         reason = reason_to_wait([operation])
         if not reason:

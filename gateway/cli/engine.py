@@ -70,8 +70,8 @@ POSTGRES_NAME = "hindsight"
 # The name of the PostgreSQL instance in the program pg0.
 POSTGRES_INSTANCE = "engine"
 NOT_AS_ROOT = (
-    "PostgreSQL does not run as root, and the user nobody can't read your home. "
-    "Run Mneme as a user of its own, or give PostgreSQL a folder: "
+    "PostgreSQL doesn't run as root, and the user nobody can't read your home. "
+    "Run Mneme as another user, or choose a folder for PostgreSQL: "
     "--set data=/var/lib/mneme-hindsight"
 )
 
@@ -84,7 +84,7 @@ def _metadata(help_text: str, variable: str = "") -> dict[str, str]:
 @dataclass(frozen=True, kw_only=True)
 class EngineOptions:
     llm_url: str = field(
-        metadata=_metadata("an OpenAI-compatible server for its model", "LLM_BASE_URL")
+        metadata=_metadata("the URL of an OpenAI-compatible server for its model", "LLM_BASE_URL")
     )
     llm_model: str = field(metadata=_metadata("the model on that server", "LLM_MODEL"))
     llm_key: Secret = field(
@@ -95,7 +95,9 @@ class EngineOptions:
         metadata=_metadata("hindsight's name for this kind of server", "LLM_PROVIDER"),
     )
     embedder_url: str = field(
-        metadata=_metadata("such a server for embeddings", "EMBEDDINGS_OPENAI_BASE_URL")
+        metadata=_metadata(
+            "the URL of an OpenAI-compatible server for embeddings", "EMBEDDINGS_OPENAI_BASE_URL"
+        )
     )
     embedder_model: str = field(
         default=DEFAULT_EMBEDDING_MODEL,
@@ -111,11 +113,9 @@ class EngineOptions:
     )
     port: int = field(default=8888, metadata=_metadata("the port on 127.0.0.1"))
     program: str = field(
-        default="", metadata=_metadata("the path of hindsight-api, if it is installed already")
+        default="", metadata=_metadata("the path of hindsight-api, if it's already installed")
     )
-    data: str = field(
-        default="", metadata=_metadata("a folder for PostgreSQL, if it should not be in the home")
-    )
+    data: str = field(default="", metadata=_metadata("a folder for PostgreSQL outside of the home"))
 
     def environment_variables(self) -> dict[str, str]:
         """Return the options as environment variables of the server."""
@@ -188,7 +188,7 @@ class Engine:
                 _bind_port(options.port)
             except (OSError, OverflowError) as error:
                 raise ConfigError(
-                    f"Port {options.port} is not free; name another with --set port=8889."
+                    f"Port {options.port} is in use. Choose another with --set port=8889."
                 ) from error
 
             data = self._folder / "postgres"
@@ -223,16 +223,19 @@ class Engine:
         postgres_pid = Postgres(state.data).find_pid()
         if not self._is_running():
             if postgres_pid is not None:
-                return "hindsight does not run, but its PostgreSQL does; stop ends that."
-            return "hindsight does not run."
+                return (
+                    "hindsight isn't running, but its PostgreSQL is. "
+                    "To stop it: mneme memory engine hindsight stop"
+                )
+            return "hindsight isn't running."
         where = f"at http://{HOST}:{state.port} (process {state.pid}, log {self._log})"
         version = _request_json(state.port, "version")
         if version is None:
-            return f"hindsight runs {where}, but does not answer."
+            return f"hindsight is running {where}, but doesn't answer."
         pids = {pid for pid in (state.pid, postgres_pid) if pid}
         memory_mb = _measure_memory_mb(pids)
-        memory = f" with {memory_mb} MB of memory" if memory_mb else ""
-        return f"hindsight {version.get('api_version')} runs {where}{memory}."
+        memory = f" and uses {memory_mb} MB of memory" if memory_mb else ""
+        return f"hindsight {version.get('api_version')} is running {where}{memory}."
 
     def _start_server(
         self, options: EngineOptions, database_url: str, pid_file: IO[bytes]
@@ -272,7 +275,7 @@ class Engine:
         try:
             while _request_json(port, "health") is None:
                 if server.poll() is not None or time.monotonic() > deadline:
-                    raise ConfigError(f"hindsight did not start; {self._log} says why.")
+                    raise ConfigError(f"hindsight didn't start. See {self._log} for the reason.")
                 time.sleep(POLL_S)
         except BaseException:
             with contextlib.suppress(ProcessLookupError):
@@ -289,7 +292,7 @@ class Engine:
                     time.sleep(POLL_S)
                     if not self._is_running():
                         return
-        raise ConfigError("hindsight is still starting, or did not stop. Try again in a minute.")
+        raise ConfigError("hindsight is still starting, or didn't stop. Try again in a minute.")
 
     def _is_running(self) -> bool:
         """Return True if a server holds the lock on the pid file."""
@@ -308,7 +311,7 @@ class Engine:
         for path in environment.glob("lib/python3*/site-packages/pg0/bin/pg0"):
             return path
         raise ConfigError(
-            f"{self._program} has no PostgreSQL beside it. "
+            f"There is no PostgreSQL next to {self._program}. "
             f"Install {PACKAGE} into a virtual environment."
         )
 
@@ -393,7 +396,7 @@ class Postgres:
             if process.returncode != 0:
                 output.seek(0)
                 last_words = " ".join(output.read().split())[-200:]
-                raise ConfigError(f"PostgreSQL did not {action}: {last_words}")
+                raise ConfigError(f"pg0 {action} failed: {last_words}")
 
 
 def _basic_environment(home: Path) -> dict[str, str]:

@@ -46,7 +46,7 @@ def recall_command(  # noqa: PLR0913  Typer reads the options off the signature.
         list[str] | None,
         typer.Argument(
             help="What to look for, in your own words. Filters may be part of it (from:Ana "
-            "before:May on:telegram in:12 around:345 page:2). - reads one query a line."
+            "before:May on:telegram in:12 around:345 page:2). Use - to read one query per line."
         ),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=10, help="How many sessions.")] = 3,
@@ -306,17 +306,17 @@ def _print_report(report: ImportReport, source: Source) -> None:
     known_note = ""
     if report.known_count:
         verb = "was" if report.known_count == 1 else "were"
-        known_note = f" ({report.known_count:,} {verb} known already)"
+        known_note = f" ({report.known_count:,} {verb} already known)"
     messages = texts.format_count(report.imported_count, "message")
     sessions = texts.format_count(len(report.session_ids), "session")
-    typer.echo(f"Took in {messages}{known_note}; {sessions} in the file.")
+    typer.echo(f"Imported {messages}{known_note}. The file has {sessions}.")
 
     if report.skipped_counts:
-        typer.echo("Not taken:")
+        typer.echo("Skipped:")
         for reason, count in report.skipped_counts.most_common():
             typer.echo(f"  {count:,} {reason}")
     if report.refused_count:
-        typer.echo(f"Refused {texts.format_count(report.refused_count, 'line')}:", err=True)
+        typer.echo(f"Rejected {texts.format_count(report.refused_count, 'line')}:", err=True)
         for reason in report.reasons:
             typer.echo(f"  {reason}", err=True)
         unnamed_count = report.refused_count - len(report.reasons)
@@ -335,11 +335,12 @@ async def _propose_notes(
             try:
                 await services.notebook.apply(scope, scopes, target, [addition], Author())
             except Refused as refusal:
-                typer.echo(f"Not taken: {refusal}", err=True)
+                typer.echo(f"A note wasn't imported: {refusal}", err=True)
     pending = await services.notebook.review.list_pending(scopes)
     if notes and pending and not is_quiet:
         count = texts.format_count(len(pending), "note")
-        typer.echo(f"{count} wait for your yes: `mneme memory pending` lists them.")
+        verb = "is" if len(pending) == 1 else "are"
+        typer.echo(f"{count} {verb} waiting for your decision: mneme memory pending")
 
 
 def _session_to_json(session: Session) -> dict[str, object]:

@@ -140,7 +140,7 @@ def _report_crash(
         frames = traceback.extract_tb(error.__traceback__)
         if frames:
             place = f", {Path(frames[-1].filename).name} line {frames[-1].lineno}"
-        sentence = f"Mneme has failed: {type(error).__name__} {message}{place}. Please report this."
+        sentence = f"Mneme failed: {type(error).__name__} {message}{place}. Please report this."
     sys.stderr.write(f"{strip_controls(sentence)}\n")
 
 

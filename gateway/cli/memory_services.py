@@ -75,7 +75,7 @@ async def _load_provider_states(
     plugins = Plugins(settings.home)
     for name in plugins.names():
         is_set_up = name in settings.memory.providers
-        states[name] = "off" if is_set_up else f"not set up; mneme memory setup {name} does it"
+        states[name] = "off" if is_set_up else f"not set up; run mneme memory setup {name}"
         try:
             plugins.load_form(name)
         except ConfigError as error:
@@ -128,11 +128,11 @@ def sync_command(
         retry_note = ""
         if retried_count:
             messages = texts.format_count(retried_count, "message")
-            retry_note = f", and once more of what was given up ({messages})"
-        when = ", as it does now" if is_running(services.settings.home) else ": start it"
+            retry_note = f", and {messages} that had failed before"
+        when = "now" if is_running(services.settings.home) else "when you start Mneme"
         shell.print_text(
-            f"{name} is told of {sessions} that it does not know{retry_note}. That happens "
-            f"while Mneme runs{when}; `mneme memory providers` says how far it is."
+            f"Queued {sessions} that {name} doesn't have yet{retry_note}. Delivery starts {when}. "
+            "To see the progress, run mneme memory providers"
         )
 
     shell.run_as_owner(work)
@@ -144,7 +144,7 @@ def _find_provider(
     """Return the memory service with this name, or exit and say why it isn't on."""
     matches = [provider for provider in providers if provider.name == name]
     if not matches:
-        not_on = f"The memory {name} is not on; `mneme memory setup {name}` sets it up."
+        not_on = f"The memory service {name} is off. To switch it on, run mneme memory setup {name}"
         shell.fail(problems.get(name) or not_on)
     return matches[0]
 
@@ -185,13 +185,14 @@ def _switch_off(name: str) -> None:
     """Switch a memory service off in mneme.toml. Raises ConfigError if it can't be written."""
     settings = Settings.load()
     if name not in settings.memory.providers:
-        shell.fail(f"The memory {name} is not set up, so it is off.")
+        shell.fail(f"The memory service {name} isn't set up, so it's already off.")
     try:
         set_options(settings.home / _SETTINGS_FILE, (*_PROVIDERS_TABLE, name), {"enabled": False})
     except ValueError as error:
         raise ConfigError(str(error)) from error
     typer.echo(
-        f"The memory {name} is off after the next start. It keeps the messages that it already has."
+        f"The memory service {name} will be off after the next start. "
+        "It keeps the messages it already has."
     )
 
 
@@ -212,13 +213,13 @@ def _switch_on(name: str, assignments: Sequence[str], mode: Mode | None) -> None
 
     providers, problems = load_providers(Settings.load())
     if name in problems:
-        typer.echo(f"The memory {name} is set up.")
+        typer.echo(f"The memory service {name} is set up.")
     else:
         _probe(_find_provider(name, providers, problems))
         typer.echo(
-            f"The memory {name} is on, from the next start on, and is told of the conversations "
-            "of the last day.\nWhat was said earlier stays here, unless you want it to know: "
-            f"mneme memory sync {name}"
+            f"The memory service {name} will be on after the next start. It then gets the "
+            "conversations of the last day.\n"
+            f"To send it earlier conversations too, run mneme memory sync {name}"
         )
     for warning in problems.values():
         shell.print_text(warning)
@@ -230,7 +231,7 @@ def _probe(provider: MemoryProvider) -> None:
 
     result = asyncio.run(run_probe(provider.name, probe_provider(provider)))
     if result.state == "wrong":
-        shell.print_text(f"It does not answer as it should: {result.text} {result.advice}".strip())
+        shell.print_text(f"It doesn't answer correctly: {result.text} {result.advice}".strip())
     elif result.text:
         typer.echo(f"Found {result.text}.")
 
@@ -276,7 +277,7 @@ def engine_command(
             case "stop":
                 was_running = engine.stop()
                 shell.print_text(
-                    "hindsight has stopped." if was_running else "hindsight did not run."
+                    "hindsight has stopped." if was_running else "hindsight wasn't running."
                 )
             case "status":
                 shell.print_text(engine.status())
@@ -307,7 +308,7 @@ def _start_engine(
     if not engine.is_installed:
         if not is_confirmed:
             shell.require_yes(
-                f"Install the server into {engine.environment}? It takes 1.4 GB and some minutes."
+                f"Install the server into {engine.environment}? It needs 1.4 GB and a few minutes."
             )
         engine.install()
     engine.start(options)

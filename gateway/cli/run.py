@@ -156,7 +156,7 @@ def approve_command(
 ) -> None:
     """Approve a pairing or link code.
 
-    "no CODE" rejects it. Without a code, everybody who waits for approval is listed.
+    "no CODE" rejects it. Without a code, it lists everyone who is waiting for approval.
     """
 
     async def work(services: Services, _: CommandContext) -> Answer:

@@ -175,7 +175,7 @@ def require_yes(markdown: str) -> None:
         typer.confirm("Yes?", abort=True)
     except typer.Abort:
         raise typer.BadParameter(
-            'nothing was changed; answer "yes", or add --yes',
+            'nothing was changed. Answer "yes", or add --yes',
             param_hint="--yes",
         ) from None
 
@@ -247,7 +247,7 @@ def describe_error(error: Exception) -> str:
         return f"Reading or writing failed: {reason}."
     sentence = f"{os.fsdecode(error.filename)} cannot be used: {reason}."
     if error.errno == errno.EROFS:
-        sentence += " Set MNEME_HOME to a folder that can be written."
+        sentence += " Set MNEME_HOME to a writable folder."
     return sentence
 
 

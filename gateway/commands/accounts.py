@@ -52,7 +52,7 @@ class AccountCommands:
                 return await approve_code(self._services, arguments)
             return await self._manage_people(arguments)
         if context.scope.is_group or not context.inbound.is_direct:
-            raise Refused(f"/{command.name} works in a direct chat with me only.")
+            raise Refused(f"/{command.name} works only in a direct chat with me.")
         if command.name == "unlink":
             return await self._unlink(context, arguments)
         return await self._link(context, arguments)
@@ -131,7 +131,7 @@ class AccountCommands:
         )
         spending = await self._services.usage_log.load_spending(scopes, since=month_start)
         if spending.calls:
-            usage = f"this month {texts.format_count(spending.calls, 'model call')}"
+            usage = f"{texts.format_count(spending.calls, 'model call')} this month"
             if spending.cost is not None:
                 usage += f" ({spending.format_amount(spending.cost)})"
             details.append(usage)
@@ -230,9 +230,9 @@ async def approve_code(
     if pairing is None:
         raise Refused(texts.WRONG_CODE)
     services.on_change()
-    role = "may talk to me now. Their memory is separate from yours"
+    role = "can talk to me now. Their memory is separate from yours"
     if as_owner:
-        role = "is your account now and sees everything that you see"
+        role = "is now your account and sees everything you see"
     return Answer(text=f"{texts.format_person(pairing.name, pairing.account)} {role}.")
 
 
@@ -284,14 +284,14 @@ def _describe_sender(context: CommandContext) -> Answer:
     role = "my owner" if context.is_owner else "a person I answer"
     name = escape(context.inbound.sender.name)
     identity = (
-        f"You are {name}, {role}. Your id on {account.platform.title()} is `{account.key}`; "
-        f"this place is `{context.inbound.address.key}`."
+        f"You are {name}, {role}. Your id on {account.platform.title()} is `{account.key}`, "
+        f"and the id of this chat is `{context.inbound.address.key}`."
     )
-    audience = "this room" if context.scope.is_group else "you alone"
+    audience = "this group" if context.scope.is_group else "you alone"
     storage = f"Messages here are stored for {audience} (`{context.scope.key}`)."
     if len(context.scopes) > 1:
         count = len(context.scopes)
-        storage += f" What I know here comes from {count} of your accounts and rooms."
+        storage += f" Here I use what I know from {count} of your accounts and groups."
     return Answer(text=f"{identity}\n\n{storage}")
 
 

@@ -122,8 +122,8 @@ class FactCommands:
             buttons.append(make_button("More", "memory", next_page))
             lines.append("")
             lines.append(
-                f"There are more: send `/memory {next_page}`, "
-                "or `/memory facts Ana` to search for a word."
+                f"To see more, send `/memory {next_page}`. "
+                "To search for a word, send `/memory facts Ana`."
             )
         first = f"f{facts[0].id}"
         lines.append("")
@@ -175,7 +175,7 @@ class FactCommands:
         facts = await self._editor.remember(
             statement, context.scope, context.account.platform, context.epoch
         )
-        return self._report("I will remember:", *facts)
+        return self._report("I'll remember:", *facts)
 
     async def _find_source(self, text: str, context: CommandContext) -> Message | None:
         """Find the message that /remember points to, if it's stored here.
@@ -219,8 +219,8 @@ class FactCommands:
         if earlier is None:
             raise Refused("There is nothing to undo.")
         if not earlier.id:
-            return Answer(text=f"Taken back: I no longer know “{escape(earlier.content)}”.")
-        return self._report("Taken back. It is again:", earlier)
+            return Answer(text=f"Undone. I no longer know “{escape(earlier.content)}”.")
+        return self._report("Undone. The fact is now:", earlier)
 
     async def _judge(self, fact: Fact, context: CommandContext, *, is_right: bool) -> Answer:
         """Raise or lower the trust in a fact."""
@@ -237,8 +237,8 @@ class FactCommands:
         current = await self._facts.pin(fact.id, context.scopes, is_pinned, context.author)
         current = current or fact
         if current.is_pinned:
-            return self._report("It stays as it is, however old it gets:", current)
-        return self._report("It may fade again with age:", current)
+            return self._report("Pinned. This fact doesn't fade with age:", current)
+        return self._report("Unpinned. This fact may fade with age again:", current)
 
     async def _correct(self, fact: Fact, text: str, context: CommandContext) -> Answer:
         """Replace the wording of a fact; without a text, explain how."""
@@ -268,9 +268,9 @@ class FactCommands:
             _describe_trust(fact),
         ]
         if fact.is_pinned:
-            lines.append("It is pinned: it does not fade with age.")
+            lines.append("It is pinned, so it doesn't fade with age.")
         if fact.message_id is not None:
-            lines.append(f"The message: `/recall around:{fact.message_id}`.")
+            lines.append(f"To see the message: `/recall around:{fact.message_id}`.")
         lines.append("")
         lines += [self._render_change(change) for change in changes[-_MAX_SHOWN_CHANGES:]]
 
@@ -297,7 +297,7 @@ class FactCommands:
         elif author == fact.account and fact.speaker:
             who = escape(fact.speaker)
         else:
-            who = "Somebody here"
+            who = "Someone here"
         day = self.known_facts.format_day(fact.last_at or fact.created_at)
         times = "" if fact.said == 1 else f", {fact.said} times in these words"
         return f"{who} {verb}, last on {day}{times}."
@@ -306,7 +306,7 @@ class FactCommands:
         """Render a change of a fact, with its reason or, for a correction, the previous text."""
         detail = f": {escape(change.reason)}" if change.reason else ""
         if change.action == "correct" and change.before is not None:
-            detail = f", before: “{escape(shorten(change.before, _MAX_BEFORE_CHARS))}”"
+            detail = f", previously “{escape(shorten(change.before, _MAX_BEFORE_CHARS))}”"
         day = self.known_facts.format_day(change.at)
         return f"- {day}: {texts.table('FACT_DONE')[change.action]}{detail}"
 
@@ -373,7 +373,7 @@ def _group_key(fact: Fact) -> str:
 def _describe_trust(fact: Fact) -> str:
     if fact.has_ended:
         return "It is no longer true."
-    return f"I am {round(100 * fact.trust)} % sure of it."
+    return f"I'm {round(100 * fact.trust)} % sure of it."
 
 
 def _make_fact_button(label: str, fact: Fact, action: str = "why") -> Button:

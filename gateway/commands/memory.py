@@ -221,7 +221,7 @@ class MemoryCommands:
         note = notes_by_id.get(number)
         if note is None:
             raise Refused(
-                f"Nothing with the number {number} waits here. `/memory pending` lists what does."
+                f"Nothing with the number {number} is waiting. `/memory pending` lists what is."
             )
         if not context.can_change(None if is_approved else note.account):
             raise Refused(texts.OWNER_DECIDES)
@@ -233,7 +233,7 @@ class MemoryCommands:
         if note.is_draft:
             next_review_at = self._services.clock.now() + PAUSE_AFTER_REJECTION
             await self._services.notes.mark_reviewed(note.scope, next_review_at)
-        return Answer(text="Rejected: it is gone.")
+        return Answer(text="Rejected and deleted.")
 
     async def _pin(self, text: str, context: CommandContext, *, is_pinned: bool) -> Answer:
         """Pin or unpin a note, found by a part of its text or the number of a change."""
@@ -292,7 +292,7 @@ class MemoryCommands:
             verb = "said" if change.message_id is not None else "typed"
             source = escape(shorten(change.source_text, _MAX_SOURCE_CHARS))
             sender = escape(change.sender or "the person")
-            paragraphs.append(f"From what {sender} {verb}: “{source}”")
+            paragraphs.append(f"Source: {sender} {verb} “{source}”")
         return Answer(text="\n\n".join(paragraphs))
 
     def _render_change(self, change: NoteChange) -> str:
@@ -307,7 +307,7 @@ class MemoryCommands:
         if change.account is not None:
             head += f", by {change.account.key}"
         if change.is_insisted:
-            head += ", after a yes"
+            head += ", approved"
         head += _describe_channel(change)
         if change.skill:
             return escape(head)
@@ -352,7 +352,7 @@ def _describe_channel(change: NoteChange) -> str:
     if change.message_id is not None:
         return ", from a message"
     if change.address is not None:
-        return ", typed in a room" if change.scope.is_group else ", typed in a direct chat"
+        return ", typed in a group" if change.scope.is_group else ", typed in a direct chat"
     if change.account is not None:
         return ", on the command line"
     return ""

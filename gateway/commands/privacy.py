@@ -45,7 +45,7 @@ class ForgetCommands:
         if not traces.token:
             limit = " that you said here" if request.is_limited else ""
             sentence = (
-                f"I have nothing{limit} with all of these words, so there is nothing to forget."
+                f"I found nothing{limit} with all of these words, so there's nothing to forget."
             )
             return Answer(text=" ".join([sentence, *_describe_remains(traces)]))
         return Answer(
@@ -56,10 +56,10 @@ class ForgetCommands:
 
 def render_traces(traces: ErasureList, zone: tzinfo) -> str:
     """List what an erasure would remove, for the person to confirm."""
-    suffix = " of your own words here" if traces.request.is_limited else ""
+    suffix = " that you wrote here" if traces.request.is_limited else ""
     verb = "repeats" if traces.derived == 1 else "repeat"
     end = ":" if traces.items else "."
-    lines = [f"I would forget {_describe_counts(traces, suffix, verb)}{end}", ""]
+    lines = [f"I'd forget {_describe_counts(traces, suffix, verb)}{end}", ""]
     lines += [_render_item(item, zone) for item in traces.items]
     unlisted_count = sum(traces.counts.values()) - len(traces.items)
     if unlisted_count > 0:
@@ -128,7 +128,7 @@ def _remains_key(receipt: ErasureList) -> str:
 
 
 def _describe_counts(traces: ErasureList, suffix: str, verb: str) -> str:
-    """Render ``3 messages and 1 reminder, with 2 things that repeat it``.
+    """Render ``3 messages and 1 reminder, and 2 things that repeat it``.
 
     `suffix` follows the things that were searched for; `verb` is a form of "repeat".
     """
@@ -137,10 +137,10 @@ def _describe_counts(traces: ErasureList, suffix: str, verb: str) -> str:
         texts.format_count(count, nouns.get(kind, kind)) for kind, count in traces.counts.items()
     ]
     if "room" in traces.counts:
-        counts[-1] += " of yours in rooms"
+        counts[-1] += " of yours in groups"
     parts = []
     if counts:
         parts.append(texts.join_list(counts) + suffix)
     if traces.derived:
         parts.append(f"{texts.format_count(traces.derived, 'thing')} that {verb} it")
-    return ", with ".join(parts)
+    return ", and ".join(parts)

@@ -133,4 +133,4 @@ def _make_scroll_buttons(result: FoundSession, *, is_scroll: bool) -> list[Butto
 
 
 def _make_resume_button(name: str, result: FoundSession) -> Button:
-    return make_button(f"Go on with {name}", "sessions", str(result.session.id))
+    return make_button(f"Continue {name}", "sessions", str(result.session.id))

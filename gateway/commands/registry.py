@@ -111,7 +111,7 @@ class CommandContext:
             address=None if self.is_shell else self.inbound.address,
             external_id=self.inbound.message_id if is_message and not self.is_shell else None,
             origin="member" if self.is_member else "typed",
-            reason="in a room the owner decides what stands in its notes",
+            reason="in a group, the owner decides about its notes",
             epoch=self.epoch,
         )
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from core.agent.sessions import SessionTracker
 
 MAX_TITLE_CHARS = 120
-UNTITLED = "Without a title"
+UNTITLED = "Untitled"
 _MAX_LISTED_SESSIONS = 10
 # A list has buttons to continue this many of its sessions.
 _MAX_RESUME_BUTTONS = 5
@@ -75,7 +75,7 @@ class SessionCommands:
         address, scope, scopes = context.inbound.address, context.scope, context.scopes
         tip = await self._services.conversations.find_tip(number, scopes)
         if tip is None or tip.is_delegated:
-            raise Refused(f"There is no session {number} here. /sessions lists those there are.")
+            raise Refused(f"There is no conversation {number} here. `/sessions` lists them.")
         session = await self._tracker.resume(tip, address, scope, scopes, context.epoch)
         # A conversation from another place is copied: the new session gets its last messages.
         template = texts.RESUMED if session.id == tip.id else texts.RESUMED_HERE
@@ -100,9 +100,7 @@ class SessionCommands:
             state = "has no title yet"
             if context.session.title:
                 state = f"is called{texts.quote_title(context.session.title)}"
-            return Answer(
-                text=f"This conversation {state}. `/title Holidays in May` gives it a title."
-            )
+            return Answer(text=f"This conversation {state}. `/title Holidays in May` sets one.")
         if len(title) > MAX_TITLE_CHARS:
             raise Refused(texts.TITLE_TOO_LONG.format(most=MAX_TITLE_CHARS, chars=len(title)))
         await self._services.conversations.retitle(context.session.id, title, context.epoch)
@@ -185,7 +183,7 @@ async def list_sessions(
     if others and not context.is_shell:
         lines += ["", f"`/sessions {others[0].id}` continues number {others[0].id}."]
     buttons = [
-        make_button(f"Go on with {session.id}", "sessions", str(session.id)) for session in others
+        make_button(f"Continue {session.id}", "sessions", str(session.id)) for session in others
     ]
     return Answer(text="\n".join(lines), buttons=tuple(buttons))
 

@@ -33,7 +33,7 @@ class StatusCommands:
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         if not context.is_owner:
-            return Answer(text="- I am here and listening.")
+            return Answer(text="- I'm up and running.")
         if context.is_answer_public:
             raise Refused(texts.NOT_IN_A_ROOM)
         return Answer(text="\n".join(f"- {line}" for line in await self.render_lines()))
@@ -141,8 +141,7 @@ class UsageCommands:
         parts = []
         if context.session.is_incognito:
             parts.append(
-                "**This conversation** is incognito: its calls count in the sum below, "
-                "but not for a conversation."
+                "**This conversation** is incognito. Its calls count only in the total below."
             )
         elif not context.is_shell:
             here = await self._usage_log.load_spending(
@@ -165,7 +164,7 @@ class UsageCommands:
 def _render_spending(name: str, spending: Spending) -> str:
     """Render tokens, cost, calls by kind and model, and why input wasn't read from the cache."""
     if not spending.calls:
-        return f"**{name}**: no model was asked."
+        return f"**{name}**: no model calls."
     call_kinds = texts.table("CALL_KINDS")
     miss_causes = texts.table("MISS_CAUSES")
     calls = []
@@ -182,7 +181,7 @@ def _render_spending(name: str, spending: Spending) -> str:
         requests = texts.format_count(part.calls, "request")
         misses.append(f"  - {part.missed_tokens:,} tokens in {requests} {miss_causes[cause]}")
     if misses:
-        lines += ["- Not in the cache:", *misses]
+        lines += ["- Input that wasn't in the cache:", *misses]
     return "\n".join(lines)
 
 
@@ -201,11 +200,11 @@ def _describe_cost(spending: Spending) -> str:
     """Say what the calls cost, what they would cost without the cache, and which have no price."""
     models = ", ".join(spending.unpriced_models)
     if spending.cost is None or spending.uncached_cost is None:
-        return f"I cannot say what it cost: usage.prices in mneme.toml has no price for {models}."
+        return f"The cost is unknown: usage.prices in mneme.toml has no price for {models}."
     text = f"It cost {spending.format_amount(spending.cost)}"
     if spending.usage.cache_read:
         uncached_cost = spending.format_amount(spending.uncached_cost)
-        text += f"; without the cache it would have been {uncached_cost}"
+        text += f"; without the cache, it would have cost {uncached_cost}"
     text += "."
     if models:
         text += f" usage.prices in mneme.toml has no price for {models}."
@@ -216,4 +215,4 @@ def _format_cost(spending: Spending) -> str:
     if spending.cost is None:
         return "no price"
     amount = spending.format_amount(spending.cost)
-    return f"{amount} and more" if spending.unpriced_models else amount
+    return f"at least {amount}" if spending.unpriced_models else amount

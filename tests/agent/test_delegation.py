@@ -293,7 +293,7 @@ async def test_it_is_in_no_list_and_is_found_where_it_is_asked_for(home: Path) -
         assert "marmalade" in (await harness.say(f"/recall in:{session.id} marmalade")).text
         assert "delegate: Which ferry" in (await harness.say(f"/recall in:{session.id}")).text
         assert TASK["task"] not in (await harness.say("/sessions")).text
-        assert "There is no session" in (await harness.say(f"/sessions {session.id}")).text
+        assert "There is no conversation" in (await harness.say(f"/sessions {session.id}")).text
 
 
 @pytest.mark.slow

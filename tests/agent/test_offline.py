@@ -129,7 +129,7 @@ async def test_a_statement_is_kept_and_nothing_is_pretended(text: str) -> None:
     completion = await complete(turn(text))
     assert completion.stop_reason == "end_turn"
     assert completion.text.startswith(
-        "I have kept that. No model is configured, so I cannot talk about it"
+        "I've saved that. No model is configured, so I can't hold a conversation."
     )
 
 
@@ -138,7 +138,7 @@ async def test_what_can_be_done_is_told_once() -> None:
     second = await complete(
         turn("My sister Ana lives in Porto."), answer(first.text), turn("She likes it there.")
     )
-    assert second.text == "I have kept that."
+    assert second.text == "I've saved that."
 
 
 @pytest.mark.parametrize("text", ["yes", "Yes please!", "ja", "sí", "да", "好"])
@@ -150,7 +150,7 @@ async def test_a_yes_that_nothing_waits_for_is_told_so(text: str) -> None:
 async def test_of_small_talk_it_is_not_said_that_it_was_kept(text: str) -> None:
     first = await complete(turn(text))
     assert first.text.startswith(
-        "All right. No model is configured, so I cannot talk about it, but I can find again"
+        "All right. No model is configured, so I can't hold a conversation. Ask me a question"
     )
     assert (await complete(turn("x"), answer(first.text), turn(text))).text == "All right."
 
@@ -159,7 +159,10 @@ async def test_of_small_talk_it_is_not_said_that_it_was_kept(text: str) -> None:
     "text", ["[attached voice: note.ogg (audio/ogg)]", "The contract\n[attached document: a.pdf]"]
 )
 async def test_what_was_not_opened_is_not_said_to_be_kept(text: str) -> None:
-    assert "I have kept that, but not what is attached" in (await complete(turn(text))).text
+    assert (
+        "I've saved your message, but I can't open the attachment."
+        in (await complete(turn(text))).text
+    )
 
 
 @pytest.mark.parametrize(
@@ -241,17 +244,17 @@ async def test_a_reminder_is_handed_over_as_said(text: str) -> None:
 
 async def test_without_tools_nothing_is_called() -> None:
     for text in ("Remind me at 9 to call", "Remember that it rains", "Where is Ana?"):
-        assert (await complete(turn(text), tools=())).text.startswith("I have kept that.")
+        assert (await complete(turn(text), tools=())).text.startswith("I've saved that.")
 
 
 async def test_what_was_found_is_quoted_with_date_and_session() -> None:
     result = json.dumps({"sessions": [found(), found(role="assistant", text="Noted.\nAna it is.")]})
     text = (await complete(turn("Where does Ana live?"), *searched(result))).text
     assert text == (
-        "This is what I found in what was said before:\n\n"
+        "I found this in earlier messages:\n\n"
         "> Ana lives in Porto.\n\n— Ana, Sunday 3 May 2026 at 10:30 in “Family” (session 7)\n\n"
         "> Noted.\n> Ana it is.\n\n— I, Sunday 3 May 2026 at 10:30 in “Family” (session 7)\n\n"
-        "_No model is configured, so I quote._"
+        "_No model is configured, so I can only quote._"
     )
 
 
@@ -260,7 +263,7 @@ async def test_what_was_found_is_quoted_with_date_and_session() -> None:
     [
         ({"sender": "Ben"}, "Ben"),
         ({"sender": "Ben", "is_asker": True}, "you"),
-        ({"sender": None}, "somebody"),
+        ({"sender": None}, "someone"),
         ({"sender": "Ben", "is_asker": True, "origin": "forwarded"}, "forwarded by you"),
         ({"sender": "Ben", "origin": "imported"}, "Ben (imported)"),
         ({"sender": None, "role": "assistant"}, "I"),
@@ -287,7 +290,7 @@ async def test_other_peoples_words_are_not_put_into_the_persons_mouth(home: Path
 
 async def test_nothing_found_is_said() -> None:
     text = (await complete(turn("Where does Ana live?"), *searched('{"sessions": []}'))).text
-    assert text.startswith("I found nothing about that in what was said before.")
+    assert text.startswith("I found nothing about that in earlier messages.")
 
 
 async def test_what_a_tool_said_is_passed_on() -> None:
@@ -295,11 +298,11 @@ async def test_what_a_tool_said_is_passed_on() -> None:
     done = await complete(asked, *searched("Reminder 1 is set.", "reminder"))
     assert done.text == "Reminder 1 is set."
     refused = await complete(asked, *searched("Say which 5.", "reminder", is_error=True))
-    assert refused.text == "I could not do that: Say which 5."
+    assert refused.text == "I couldn't do that: Say which 5."
     failed = await complete(
         turn("Where is Ana?"), *searched("The history cannot be searched.", is_error=True)
     )
-    assert failed.text == "I could not do that: The history cannot be searched."
+    assert failed.text == "I couldn't do that: The history cannot be searched."
     assert (await complete(asked, *searched(" ", "reminder"))).text == "Done."
 
 
@@ -307,7 +310,7 @@ async def test_what_was_said_in_this_conversation_is_quoted_with_its_time() -> N
     said = turn("My sister Ana lives in Porto and her birthday is on 3 May.")
     question = turn("When is Ana's birthday?", memories="- m1 Ana's birthday is never")
     text = (
-        await complete(said, answer("I have kept that."), question, *searched('{"sessions": []}'))
+        await complete(said, answer("I've saved that."), question, *searched('{"sessions": []}'))
     ).text
     assert "> My sister Ana lives in Porto and her birthday is on 3 May." in text
     assert "— earlier in this conversation, Friday 20 November 2026, 12:05 Europe/Lisbon" in text
@@ -377,7 +380,7 @@ async def test_a_line_in_brackets_is_somebodys_words(text: str) -> None:
         assert said.stop_reason == "end_turn", (
             "it is taken for what was said last, not the question before it"
         )
-        assert said.text.startswith("I have kept that")
+        assert said.text.startswith("I've saved")
         assert (
             "— earlier"
             not in (await complete(message, answer("ok"), turn("Porto?"), *searched(result))).text
@@ -396,7 +399,7 @@ async def test_the_time_line_of_the_envelope_is_known_as_such(zone: str, who: st
 async def test_through_the_house(home: Path) -> None:
     async with open_gateway(home, OfflineModel(ZONE)) as harness:
         assert (await harness.say("My sister Ana lives in Porto.")).text.startswith(
-            "I have kept that."
+            "I've saved that."
         )
         assert (
             "> My sister Ana lives in Porto."

@@ -101,7 +101,7 @@ async def test_the_tool_answers_anything(
         found = await answered(tool, context, **arguments)
         assert found["shape"] == "discovery"
         assert "secret" not in json.dumps(found["sessions"])
-    with pytest.raises(ToolError, match="is no time I can read"):
+    with pytest.raises(ToolError, match="isn't a time I understand"):
         await tool.run({"query": "ferry", "before": HOSTILE[name]}, context)
     assert len((await answered(tool, context, query="ferry"))["sessions"]) == 1, (
         "and goes on as before"

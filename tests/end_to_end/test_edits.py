@@ -91,7 +91,7 @@ async def test_what_is_put_right_contradicts_as_what_is_said_does(home: Path) ->
             ("me|like|coffee", "like", False),
         ]
         undone = await harness.say("/memory undo f1")
-        assert "It is again:\n\n- **f1** I like tea" in undone.text
+        assert "The fact is now:\n\n- **f1** I like tea" in undone.text
         await harness.say("I don't like tea")
         assert [fact.content for fact in await known(harness) if fact.is_open] == [
             "I don't like tea"

@@ -292,11 +292,11 @@ async def test_what_one_said_in_rooms_goes_along_from_a_direct_chat_only(home: P
         await harness.say("Lisbon is nice", "7")
         await harness.say("/forget Lisbon", "8", **ROOM)
         question = (await harness.say("/forget Zanzibar", "7")).text
-        assert "1 message, 1 fact and 5 things of yours in rooms" in question
+        assert "1 message, 1 fact and 5 things of yours in groups" in question
         assert "Zanzibar is mine" in question
         assert "Zanzibar is ours" not in question
         receipt = (await harness.say("yes", "7")).text
-        assert "Forgotten: 1 message, 1 fact and 5 things of yours in rooms" in receipt
+        assert "Forgotten: 1 message, 1 fact and 5 things of yours in groups" in receipt
         assert NOTHING in receipt
         said = exported(await harness.say("/export", "7"))
         assert "anzibar" not in said
@@ -320,9 +320,9 @@ async def test_of_rooms_that_one_has_left_and_of_their_past_too(home: Path) -> N
         await harness.services.database.execute(
             "UPDATE scopes SET key = 'room:telegram:-100#2' WHERE key GLOB 'room*'"
         )
-        assert "1 thing of yours in rooms" in (await harness.say("/forget Zanzibar", "7")).text
+        assert "1 thing of yours in groups" in (await harness.say("/forget Zanzibar", "7")).text
     async with open_gateway(home) as harness:
-        assert "Forgotten: 1 thing of yours in rooms" in (await harness.say("yes", "7")).text
+        assert "Forgotten: 1 thing of yours in groups" in (await harness.say("yes", "7")).text
         assert "Zanzibar" not in exported(await harness.say("/export", "7"))
         texts = await harness.services.database.fetch_all(
             "SELECT text FROM messages WHERE text GLOB 'Zanzibar*'"
@@ -334,7 +334,7 @@ async def test_the_owner_erases_in_a_shell_what_he_said_in_rooms(home: Path) -> 
     async with open_gateway(home, options=OPEN_ROOM) as harness:
         await harness.say("Zanzibar is mine", "42", **ROOM)
         await harness.say("Zanzibar is ours", "8", **ROOM)
-    assert "Forgotten: 1 thing of yours in rooms" in good(home, "forget", "Zanzibar", "--yes")
+    assert "Forgotten: 1 thing of yours in groups" in good(home, "forget", "Zanzibar", "--yes")
     assert "Zanzibar is mine" not in good(
         home, "recall", "Zanzibar", "--scope", "room:telegram:-100"
     )

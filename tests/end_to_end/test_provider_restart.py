@@ -131,8 +131,8 @@ async def test_the_past_is_told_beside_a_running_house_and_what_is_erased_goes_t
             await taken(service, 1)
             assert next(iter(service.held.values()))[1].startswith("user: The boat")
             done = await asyncio.to_thread(mneme, home, "memory", "sync", "jotter", JOTTER_KEY=KEY)
-            assert "is told of 2 conversations that it does not know" in done.stdout
-            assert "while Mneme runs, as it does now" in done.stdout
+            assert "Queued 2 conversations that " in done.stdout
+            assert "Delivery starts now." in done.stdout
             await taken(service, 3)
             assert len(service.told) == 3
             done = await asyncio.to_thread(mneme, home, "forget", "may", "--yes")

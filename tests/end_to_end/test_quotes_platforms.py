@@ -135,7 +135,7 @@ async def test_what_is_answered_in_a_group_of_telegram(home: Path) -> None:
                 ), what
             api.user_says(GROUP, "@mneme_bot /forget zeppelin", user_id=ANA)
             await api.wait_for(
-                lambda: any("I would forget 1 thing" in text for text in api.texts(GROUP))
+                lambda: any("I'd forget 1 thing" in text for text in api.texts(GROUP))
             )
             assert left_of("zeppelin", harness.services.database.path) != []
             api.user_says(GROUP, "@mneme_bot yes", user_id=ANA)

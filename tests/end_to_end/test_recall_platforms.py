@@ -112,7 +112,9 @@ async def test_on_discord(home: Path) -> None:
                 channel, ana, "recall", query="ferry", summary="true", **{"from": "me"}
             )
             (summed,) = await api.wait_for(lambda: written(api, call))
-            assert summed["content"].startswith("*No summary could be made: Set ")
+            assert summed["content"].startswith(
+                "*I couldn't summarize the results: This needs a model. Set "
+            )
 
 
 def written(api: DiscordApi, call: str) -> list[dict[str, Any]]:

@@ -378,7 +378,7 @@ async def test_who_was_heard_in_a_listed_room_is_a_stranger_elsewhere(
         assert (
             await made.hear("hello", room("stranger", "telegram:-200"), says("Hi."))
         ).answer is None
-        assert "works in a direct chat" in (await made.hear("/link", in_room)).text
+        assert "works only in a direct chat" in (await made.hear("/link", in_room)).text
         made.harness.access._listed_groups = frozenset()
         assert (await made.hear("hello", in_room, says("Hi."))).answer is None
 

@@ -430,12 +430,12 @@ async def test_through_the_house_without_a_model(home: Path) -> None:
         await harness.say("I moved to Porto in May.")
         await harness.say("/new")
         answer = (await harness.say("where do I live?")).text
-        assert answer.startswith("This is what I know:\n\n- I moved to Porto in May (since May ")
+        assert answer.startswith("Here's what I know:\n\n- I moved to Porto in May (since May ")
         await harness.say("I live in Faro now")
         await harness.say("/new")
         later = (await harness.say("where do I live?")).text
         assert "- I live in Faro now (said on " in later
-        assert "Porto" not in later.partition("This is what I found")[0]
+        assert "Porto" not in later.partition("I found this in earlier messages")[0]
         stranger = (await harness.say("where do I live? Porto?", who="7")).text
         assert stranger.startswith("I found nothing")
 

@@ -91,9 +91,9 @@ async def test_status_and_check_say_how_it_fares(home: Path, double: EmbeddingDo
         home, ScriptedModel(), table(double), variables={"EMBEDDINGS_KEY": KEY}
     ) as made:
         await made.say(CAR)
-        assert "messages wait for a vector of small" in (await made.say("/status")).text
+        assert "messages still need a vector of small" in (await made.say("/status")).text
         (found,) = await checked(home)
-        assert (found.state, f"vectors of {double.dimensions} numbers" in found.text) == (
+        assert (found.state, f"vectors have {double.dimensions} dimensions" in found.text) == (
             "right",
             True,
         )

@@ -290,8 +290,9 @@ async def test_what_helps_counts_and_ends_too(home: Path, clock: SteadyClock) ->
         clock.advance(hours=1)
         await harness.memory.tend()
         found = await said(harness, "/recall --summary Porto")
-        assert "No summary could be made: Today's limit for you is reached" in found.replace(
-            "\\", ""
+        assert (
+            "I couldn't summarize the results: Today's limit for you is reached"
+            in found.replace("\\", "")
         )
         assert len(api.requests) == 1
         assert "Porto" in await said(harness, "/memory facts")

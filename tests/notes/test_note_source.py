@@ -28,7 +28,7 @@ async def test_why_and_history_link_to_the_command(home: Path) -> None:
         await harness.say("/memory add Ana likes cake", link_base=BASE, message_id="77")
         why = (await harness.say("/memory why cake")).text
         assert "MEMORY.md, added, by telegram:42, typed in a direct chat: " in why
-        assert "From what Person 42 typed: “/memory add Ana likes cake”" in why
+        assert "Source: Person 42 typed “/memory add Ana likes cake”" in why
         assert f"({BASE}77)" in why
         await harness.say("/memory replace cake => Ana likes tea", message_id="80")
         history = (await harness.say("/memory history")).text
@@ -55,7 +55,7 @@ async def test_a_command_that_was_deleted_is_not_quoted_or_linked(home: Path) ->
         await harness.say("", kind="delete", message_id="77")
         why = (await harness.say("/memory why tea")).text
         assert "typed in a direct chat: " in why
-        assert "From what" not in why
+        assert "Source:" not in why
         assert "http" not in why
 
 
@@ -68,7 +68,7 @@ async def test_what_a_member_typed_in_a_room_keeps_its_link_when_the_owner_lets_
         )
         assert "Noted" in (await harness.say("/memory approve 1", **IN_ROOM)).text
         why = (await harness.say("/memory why lake", **IN_ROOM)).text
-        assert "by telegram:7, after a yes, typed in a room: " in why
+        assert "by telegram:7, approved, typed in a group: " in why
         assert "(https://t.me/c/5/31)" in why
 
 

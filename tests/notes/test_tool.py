@@ -174,7 +174,7 @@ async def test_in_a_room_a_member_changes_only_what_he_had_noted(
         )
         return await tool.tool.run({"target": "memory", **arguments}, context)
 
-    assert "Not kept yet: in a room the owner decides" in await asks(
+    assert "Not kept yet: in a group, the owner decides" in await asks(
         "1", action="add", content="The party is on Friday"
     )
     assert await notebook.entries(frozenset((room,)), "memory") == []

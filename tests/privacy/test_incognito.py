@@ -132,10 +132,8 @@ async def test_commands_that_write_are_refused_and_say_how_to_go_on(
 async def test_without_a_model_it_does_not_say_that_it_keeps_anything(home: Path) -> None:
     async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
         await harness.say("/incognito")
-        assert "I keep nothing of it" in (await harness.say("my quetzal is green")).text
-        assert (
-            "I keep nothing of it" in (await harness.say("remember that my quetzal is green")).text
-        )
+        assert "so I don't save it" in (await harness.say("my quetzal is green")).text
+        assert "so I don't save it" in (await harness.say("remember that my quetzal is green")).text
         assert "my quetzal is green" in (await harness.say("what colour is my quetzal?")).text
     assert on_disk(home, "quetzal") == []
 

@@ -57,7 +57,7 @@ async def test_what_the_owner_types_is_asked_about_and_kept_when_he_insists(home
         assert await noted(harness) == [ORDER]
         await harness.say("hello there, how are you today?")
         assert f"- {ORDER}" in model.requests[-1].system[0]["text"]
-        assert "after a yes" in (await harness.say("/memory history")).text
+        assert ", approved" in (await harness.say("/memory history")).text
         assert "Nothing is waiting" in (await harness.say("/memory pending")).text
         await harness.say("/memory add user: likes tea")
         said = await harness.say(f"/memory replace --anyway tea => {ORDER} to all")
@@ -92,7 +92,7 @@ async def test_what_a_tool_brings_is_put_aside_until_it_is_approved(home: Path) 
         assert "Nothing with the number 1" in (await harness.say("/memory reject 1")).text
         await harness.say("and now tell me about ferries")
         assert f"MEMORY.md now says: “{ORDER}”." in model.sent(), "it was told that it is not noted"
-        assert "From what Person 42 said" in (await harness.say("/memory why lake")).text
+        assert "Source: Person 42 said" in (await harness.say("/memory why lake")).text
 
 
 async def test_what_is_rejected_is_gone(home: Path) -> None:

@@ -283,7 +283,7 @@ async def test_a_question_that_is_refused_is_no_outage(
     assert await found(recall) == [CAR]
     await written.say(session, "Another word")
     assert await retriever.tend()
-    assert await retriever.describe_state() == "small, all vectors made"
+    assert await retriever.describe_state() == "small, all messages are embedded"
 
 
 async def test_a_service_that_refuses_everything_is_not_believed(
@@ -340,7 +340,7 @@ async def test_what_filters_hide_is_told_by_words_alone(
             text=f"Where does the {word} stand? on:discord", scopes=frozenset({ANA})
         )
         note = (await recall.recall(query)).note or ""
-        assert ("Without these limits there is something" in note) == is_there
+        assert ("Without the filters, there are results" in note) == is_there
     assert len(double.asked) - asked == 2
 
 
@@ -359,7 +359,7 @@ async def test_a_question_that_is_answered_ends_the_outage(
     monkeypatch.setattr(embeddings, "monotonic", lambda: 10.0**9)
     monkeypatch.setattr("core.memory.http.monotonic", lambda: 10.0**9)
     assert await found(recall) == [CAR]
-    assert await retriever.describe_state() == "small, all vectors made"
+    assert await retriever.describe_state() == "small, all messages are embedded"
 
 
 async def test_another_model_makes_all_vectors_anew(
@@ -392,11 +392,11 @@ async def test_another_size_makes_all_vectors_anew(
     elif told_by == "a message":
         await written.say(session, "my dog")
     else:
-        assert "vectors of 64 numbers; about 3 messages wait" in await another.probe()
+        assert "have 64 dimensions; about 3 messages still need" in await another.probe()
     await filled(database, another)
     kept = await vectors(database)
     assert ({kept[id_] for id_ in ids}, kept[refused]) == ({2 * 64}, 0)
-    assert await another.describe_state() == "small, all vectors made"
+    assert await another.describe_state() == "small, all messages are embedded"
     assert (await found(recall))[0] == CAR
     embedded = len(double.embedded)
     await filled(database, another)

@@ -87,7 +87,7 @@ async def test_at_most_five_are_taken(database: Database) -> None:
 )  # fmt: skip
 async def test_what_is_no_list_of_searches_is_none(database: Database, answer: str) -> None:
     note = await _note(database, ScriptedModel(says(answer)))
-    assert note == f"{NOT_EXPANDED} The model gave no searches."
+    assert note == f"{NOT_EXPANDED} The model suggested no searches."
 
 
 async def test_an_empty_list_is_an_answer(database: Database) -> None:
@@ -103,7 +103,8 @@ async def test_a_slow_model_is_not_waited_for(database: Database) -> None:
     slow = ScriptedModel(says('["boat"]'))
     slow.gate = asyncio.Event()
     assert (
-        await _note(database, slow, limit_s=0.01) == f"{NOT_EXPANDED} The model gave no searches."
+        await _note(database, slow, limit_s=0.01)
+        == f"{NOT_EXPANDED} The model suggested no searches."
     )
 
 

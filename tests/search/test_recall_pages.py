@@ -82,7 +82,7 @@ async def test_a_page_behind_the_last_says_so(
         assert findings.sessions == ()
         assert not findings.has_more
         assert findings.note is not None
-        assert findings.note.startswith("There is nothing more on page ")
+        assert findings.note.startswith("There are no more results on page ")
     assert len((await recall.recall(replace(MINE, text="page:7 ferry"))).sessions) == 2
     assert roots
 
@@ -99,5 +99,5 @@ async def test_pages_end_at_the_tenth_and_that_is_said(
         assert (len(last.sessions), last.has_more) == (1, False), text
         assert last.note is not None, text
         assert results.LAST_PAGE_NOTE in last.note
-        assert (behind.sessions, behind.note) == ((), "There is nothing more on page 11."), text
+        assert (behind.sessions, behind.note) == ((), "There are no more results on page 11."), text
     assert len(set(roots.values())) > 11

@@ -140,8 +140,9 @@ async def test_what_was_said_in_another_way_is_not_mended(
     assert findings.sessions[0].session.id == mode
     assert findings.note == results.SOME_WORDS_NOTE
     assert (
-        await _ask(recall, "modle")
-    ).note == f"{results.SOME_WORDS_NOTE} “modle” was never said; I looked for “model” too."
+        (await _ask(recall, "modle")).note
+        == f"{results.SOME_WORDS_NOTE} No message contains “modle”, so I also looked for “model”."
+    )
 
 
 async def test_a_time_alone_lists_the_conversations_of_that_time(
@@ -225,7 +226,7 @@ async def test_a_slip_of_the_pen_finds_what_was_said(
     ):
         findings = await _ask(recall, typed)
         assert _messages(findings)[0] == a
-        assert f"“{wrong}” was never said; I looked for “{known.lower()}” too." in (
+        assert f"No message contains “{wrong}”, so I also looked for “{known.lower()}”." in (
             findings.note or ""
         )
         assert f">>>{known}<<<" in findings.sessions[0].matches[0].snippet
@@ -238,15 +239,15 @@ async def test_nothing_found_says_what_was_tried(stored: StoredHistory, recall: 
     await stored.session(["the ferry"])
     for text, note in (
         ("absent", "I looked for “absent”."),
-        ("absent unicorn", "I looked for it as typed and for any of its words (absent, unicorn)."),
+        ("absent unicorn", "I looked for the text as typed and for any of its words (absent, unicorn)."),
         ("What about the absent unicorn?", "I looked for any of its words (absent, unicorn)."),
-        ("absent on:discord", "I looked for “absent”, within the limits that you gave."),
+        ("absent on:discord", "I looked for “absent”, within your filters."),
         ("ferry on:discord",
-         "I looked for “ferry”, within the limits that you gave. Without these limits there is something."),
-        ("from:ben", "I looked through the latest conversations, within the limits that you gave. "
-         "Without these limits there is something."),
-        ("role:banana x", "“banana” is no role (there are user, assistant and tool); “role:banana” was taken as words. "
-         "I looked for it as typed and for any of its words (role, banana, x)."),
+         "I looked for “ferry”, within your filters. Without the filters, there are results."),
+        ("from:ben", "I looked through the latest conversations, within your filters. "
+         "Without the filters, there are results."),
+        ("role:banana x", "“banana” isn't a role (user, assistant or tool), so I searched for “role:banana” as words. "
+         "I looked for the text as typed and for any of its words (role, banana, x)."),
     ):  # fmt: skip
         findings = await _ask(recall, text)
         assert (findings.sessions, findings.note) == ((), note)

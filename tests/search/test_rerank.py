@@ -153,7 +153,7 @@ async def test_a_further_page_that_nobody_saw_the_first_of(
     found = await _reranked(database, "[5, 4]", page=2, sessions=2)
     assert {one.matches[0].message_id for one in found.sessions} < {*plain[:3]}
     other = await _reranked(database, "[5, 4]", page=9)
-    assert (other.sessions, other.note) == ((), "There is nothing more on page 9.")
+    assert (other.sessions, other.note) == ((), "There are no more results on page 9.")
 
 
 async def test_the_pages_of_the_last_searches_are_known_and_nobody_elses(

@@ -175,7 +175,7 @@ async def test_where_expanding_fails_the_question_is_searched_alone(
             ScriptedModel(ModelError("The model is overloaded.")),
             f"{NOT_EXPANDED} The model is overloaded.",
         ),
-        (ScriptedModel(says("No.")), f"{NOT_EXPANDED} The model gave no searches."),
+        (ScriptedModel(says("No.")), f"{NOT_EXPANDED} The model suggested no searches."),
         (ScriptedModel(says("[]")), None),
         (None, f"{NOT_EXPANDED} {NO_MODEL}"),
     ):

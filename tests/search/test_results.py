@@ -182,13 +182,13 @@ def test_nothing_is_said_clearly() -> None:
     )
     assert (
         to_markdown(replace(FINDINGS, shape="browse", sessions=()), UTC)
-        == "Nothing has been said yet."
+        == "There are no conversations yet."
     )
     assert to_markdown(replace(FINDINGS, note="Any word."), UTC).startswith(
         "_Any word._\n\n**1. Ferry"
     )
     gone = to_markdown(replace(FINDINGS, shape="scroll", sessions=()), UTC)
-    assert gone == "There is no such message here, or not any more."
+    assert gone == "There is no such message here. It may have been erased."
     assert (
         to_markdown(replace(FINDINGS, shape="read", sessions=()), UTC)
         == "There is no such conversation here."

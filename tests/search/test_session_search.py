@@ -88,13 +88,13 @@ async def test_nothing_found_says_so(
     note = json.loads(await tool.run({"query": "absent"}, context))["note"]
     assert note == "Nothing found. I looked for “absent”."
     assert "no such" in json.loads(await tool.run({"session_id": 12345}, context))["note"]
-    assert "Nothing has been said yet" in json.loads(await tool.run({}, context))["note"]
+    assert "There are no conversations yet" in json.loads(await tool.run({}, context))["note"]
 
 
 async def test_wrong_arguments_are_sentences(tool: Tool, context: ToolContext) -> None:
     with pytest.raises(ToolError, match="limit"):
         await tool.run({"query": "x", "limit": "many"}, context)
-    with pytest.raises(ToolError, match="before: 'banana' is no time"):
+    with pytest.raises(ToolError, match="before: 'banana' isn't a time"):
         await tool.run({"query": "x", "before": "banana"}, context)
     with pytest.raises(ToolError, match="colour"):
         await tool.run({"colour": "red"}, context)

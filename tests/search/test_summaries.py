@@ -120,7 +120,8 @@ async def test_those_done_in_time_are_kept(stored: StoredHistory, database: Data
         "ferry quick": "Done.", "ferry swift": "Done.", "ferry slow": None,
     }  # fmt: skip
     assert (
-        findings.note == "1 of 3 conversations have no summary: The model took longer than 0.8 s."
+        findings.note
+        == "I couldn't summarize 1 of 3 conversations: The model took longer than 0.8 s."
     )
     assert model.inside == 0, "nobody waits for the model any more"
 
@@ -134,11 +135,14 @@ async def test_where_the_model_fails_the_result_is_the_plain_one(
     broken = LoadModel(lambda _: ModelError("The model is overloaded."))
     findings = await _told(database, broken)
     assert findings.sessions == plain.sessions
-    assert findings.note == "No summary could be made: The model is overloaded."
+    assert findings.note == "I couldn't summarize the results: The model is overloaded."
     partly = LoadModel(lambda text: ModelError("x", status=413) if "ferry one" in text else "Two.")
     findings = await _told(database, partly)
     assert [found.summary for found in findings.sessions] == ["Two.", None]
-    assert findings.note == "1 of 2 conversations have no summary: It is too long for the model."
+    assert (
+        findings.note
+        == "I couldn't summarize 1 of 2 conversations: The conversation is too long for the model."
+    )
 
 
 @pytest.mark.parametrize(
@@ -150,7 +154,7 @@ async def test_no_text_and_a_refusal_are_no_summary(
     await stored.session(["ferry"])
     findings = await _told(database, ScriptedModel(answer))
     assert findings.sessions[0].summary is None
-    assert findings.note == "No summary could be made: The model gave no summary."
+    assert findings.note == "I couldn't summarize the results: The model returned no summary."
 
 
 async def test_without_a_model_the_note_says_what_to_do(
@@ -159,7 +163,7 @@ async def test_without_a_model_the_note_says_what_to_do(
     await stored.session(["ferry"])
     recall = _expanded(database, None)
     found = await recall.recall(with_fields(MINE, is_summarized=True))
-    assert found.note == f"No summary could be made: {NO_MODEL}"
+    assert found.note == f"I couldn't summarize the results: {NO_MODEL}"
     assert found.sessions[0].summary is None
     nothing = await recall.recall(with_fields(MINE, text="zeppelin", is_summarized=True))
     assert nothing.note is not None
@@ -277,7 +281,7 @@ async def test_with_the_real_client(
     assert {found.summary for found in told.sessions} == {"They took it at noon.", None}
     assert told.note is not None
     assert told.note.startswith(
-        "1 of 2 conversations have no summary: The model's server refused the request (400)"
+        "I couldn't summarize 1 of 2 conversations: The model's server refused the request (400)"
     )
     assert not api.refusals
     assert {request["model"] for request in api.requests} == {"claude-haiku-5-5"}

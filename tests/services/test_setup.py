@@ -74,7 +74,7 @@ async def test_what_is_not_there_is_a_sentence(served: tuple[Service, Double], h
     service, double = served
     for url in ("http://127.0.0.1:9", f"{double.url}/elsewhere"):
         said = await set_up(home, service, double, url=url)
-        why = said.partition("It does not answer as it should: ")[2].splitlines()[0]
+        why = said.partition("It doesn't answer correctly: ")[2].splitlines()[0]
         assert re.search(
             r"(cannot be reached|refuses|cannot reach its model|does not speak).*(url right|set api)",
             why,

@@ -102,7 +102,7 @@ async def test_what_repeats_it_goes_along(database: Database, clock: SteadyClock
     )
     later = await written.session(["Where do I live?", "Let me see"], title="Homes")
     await written.say(
-        later[0], "This is what I found: > I moved to Zanzibar", role="assistant", kind="quote"
+        later[0], "I found this: > I moved to Zanzibar", role="assistant", kind="quote"
     )
     await written.say(later[0], json.dumps({"text": "said\nZanzibar"}), role="tool", kind="quote")
     await written.say(later[0], "/recall Zanzibar", kind="command")

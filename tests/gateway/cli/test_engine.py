@@ -114,7 +114,7 @@ def served(home: Path) -> Iterator[Served]:
 
 
 def test_it_is_started_looked_at_and_stopped(served: Served) -> None:
-    assert served.said == "hindsight does not run."
+    assert served.said == "hindsight isn't running."
     done = served.start()
     assert done.returncode == 0, done.stderr
     assert (
@@ -131,8 +131,8 @@ def test_it_is_started_looked_at_and_stopped(served: Served) -> None:
     )
     assert served("stop").stdout == "hindsight has stopped.\n"
     assert not served.postmaster.exists()
-    assert served.said == "hindsight does not run."
-    assert served("stop").stdout == "hindsight did not run.\n"
+    assert served.said == "hindsight isn't running."
+    assert served("stop").stdout == "hindsight wasn't running.\n"
     # What was said once is kept.
     assert "runs at" in served("start").stdout
 
@@ -144,7 +144,10 @@ def test_what_a_kill_leaves_is_seen_and_stopped_or_replaced(served: Served) -> N
         os.kill(first, signal.SIGKILL)
         while "runs at" in served.said:
             pass
-        assert served.said == "hindsight does not run, but its PostgreSQL does; stop ends that."
+        assert served.said == (
+            "hindsight isn't running, but its PostgreSQL is. "
+            "To stop it: mneme memory engine hindsight stop"
+        )
         assert served(ending).returncode == 0
         if ending == "start":
             assert served.pid != first
@@ -157,8 +160,8 @@ def test_the_number_of_another_process_means_nothing(served: Served) -> None:
     folder.mkdir(parents=True)
     for stale in (f"{os.getpid()}\n{served.port}\n{served.options['data']}", "", "rubbish"):
         (folder / "server.pid").write_text(stale)
-        assert served.said == "hindsight does not run."
-        assert served("stop").stdout == "hindsight did not run.\n"
+        assert served.said == "hindsight isn't running."
+        assert served("stop").stdout == "hindsight wasn't running.\n"
     assert "runs at" in served.start().stdout
     assert served.pid != os.getpid()
 
@@ -167,13 +170,16 @@ def test_a_port_that_is_taken_is_named(served: Served) -> None:
     with socket.create_server(("127.0.0.1", served.port)):
         done = served.start()
     assert (done.returncode, served.postmaster.exists()) == (1, False)
-    assert f"Port {served.port} is not free; name another with --set port=" in done.stderr
+    assert f"Port {served.port} is in use. Choose another with --set port=" in done.stderr
 
 
 def test_one_that_does_not_start_leaves_nothing_and_says_where_to_look(served: Served) -> None:
     done = served.start(llm_model="failing")
     log = served.home / "engines/hindsight/server.log"
-    assert (done.returncode, done.stderr) == (1, f"hindsight did not start; {log} says why.\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"hindsight didn't start. See {log} for the reason.\n",
+    )
     assert not served.postmaster.exists()
     while "the model cannot be reached" not in (log.read_text() if log.exists() else ""):
         pass
@@ -195,7 +201,7 @@ def test_one_that_does_not_listen_is_killed(
     monkeypatch.setattr(engine, "END_S", 0.3)
     assert served.start(llm_model="stubborn").returncode == 0
     assert Engine(served.home).stop()
-    assert served.said == "hindsight does not run."
+    assert served.said == "hindsight isn't running."
 
 
 def test_nothing_is_installed_without_a_yes(served: Served) -> None:
@@ -211,11 +217,11 @@ def test_what_is_missing_or_wrong_is_said(served: Served) -> None:
     assert "the environment variable NO_KEY is not set" in served.start(llm_key="NO_KEY").stderr
     good(served.home, "check")
     done = served("start", "--program", "/nowhere/bin/hindsight-api", llm_key="PATH")
-    assert "has no PostgreSQL beside it" in done.stderr
+    assert "There is no PostgreSQL next to" in done.stderr
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="it is about root")
 def test_root_has_to_say_where_postgresql_may_write(served: Served) -> None:
     done = served.start(data="")
-    assert (done.returncode, "PostgreSQL does not run as root" in done.stderr) == (1, True)
+    assert (done.returncode, "PostgreSQL doesn't run as root" in done.stderr) == (1, True)
     assert shutil.which("initdb") is None or not served.postmaster.exists()

@@ -11,7 +11,7 @@ from tests.fixtures.command_line import mneme
 def test_what_is_remembered_is_listed_and_closed_by_what_is_newer(home: Path) -> None:
     assert mneme(home, "facts").stdout == "Nothing yet.\n"
     first = mneme(home, "remember", "I", "live", "in", "Lisbon")
-    assert first.stdout.startswith("I will remember:\n\n• f1 I live in Lisbon (said on ")
+    assert first.stdout.startswith("I'll remember:\n\n• f1 I live in Lisbon (said on ")
     assert mneme(home, "remember", "I moved to Porto").returncode == 0
     listed = mneme(home, "facts").stdout.splitlines()
     assert listed[0].startswith("f2: I moved to Porto")

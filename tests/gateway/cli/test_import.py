@@ -58,8 +58,8 @@ def test_a_telegram_export_comes_in_with_a_report_and_is_found(home: Path, tmp_p
     out = good(home, "import", str(file))
     assert out.splitlines() == [
         "This is a Telegram export.",
-        "Took in 1 message; 1 session in the file.",
-        "Not taken:",
+        "Imported 1 message. The file has 1 session.",
+        "Skipped:",
         "  2 service messages (joined, pinned, called, …)",
         "  1 messages without text or media",
     ]
@@ -117,9 +117,9 @@ def test_the_notes_of_hermes_are_reviewed_like_others_that_nobody_typed(
     assert done.returncode == 0
     assert (
         done.stdout.splitlines()[-1]
-        == "2 notes wait for your yes: `mneme memory pending` lists them."
+        == "2 notes are waiting for your decision: mneme memory pending"
     )
-    assert done.stderr.count("Not taken: ") == 1, "one is longer than all notes may be"
+    assert done.stderr.count("A note wasn't imported: ") == 1, "one is longer than all notes may be"
     listed = good(home, "memory", "pending")
     assert "The boat is in Porto." in listed
     assert "Likes tea." in listed
@@ -139,7 +139,7 @@ def test_an_archive_may_come_through_a_pipe(home: Path, tmp_path: Path) -> None:
         "Read: messages/c111111111111111111/messages.json, messages/c222222222222222222/messages.json."
         in out
     )
-    assert "Took in 4 messages; 2 sessions in the file." in out
+    assert "Imported 4 messages. The file has 2 sessions." in out
 
 
 @pytest.mark.slow
@@ -151,7 +151,7 @@ def test_a_broken_file_fails_in_one_sentence_after_what_could_be_taken(
     file.write_text(raw[:-50])
     done = mneme(home, "import", str(file))
     assert done.returncode == 1
-    assert "Took in 8 messages" in done.stdout
+    assert "Imported 8 messages" in done.stdout
     assert done.stderr.count("\n") == 1
     assert "breaks off" in done.stderr
     unknown = mneme(home, "import", str(write(file, {"colour": "blue"})))

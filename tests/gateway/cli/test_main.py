@@ -159,7 +159,7 @@ def test_import_counts_refuses_by_number_and_export_gives_it_back(
     out = good(home, "export")
     assert len(out.splitlines()) == 3
     other = tmp_path / "other"
-    assert "Took in 3 messages" in good(other, "import", "-", stdin=out)
+    assert "Imported 3 messages" in good(other, "import", "-", stdin=out)
     assert mneme(home, "import", "-", stdin="nonsense").returncode == 1
     missing = mneme(home, "import", str(tmp_path / "missing"))
     assert (missing.returncode, missing.stdout) == (1, "")

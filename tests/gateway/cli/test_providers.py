@@ -18,9 +18,7 @@ pytestmark = pytest.mark.slow
 def test_a_service_is_set_up_listed_and_switched_off(home: Path) -> None:
     plugged(home, "jotter")
     (home / "mneme.toml").write_text("# mine\n[general]\nzone = 'UTC'\n")
-    assert "jotter: not set up; mneme memory setup jotter does it" in good(
-        home, "memory", "providers"
-    )
+    assert "jotter: not set up; run mneme memory setup jotter" in good(home, "memory", "providers")
     lacking = mneme(home, "memory", "setup", "jotter", "--set", "url=http://127.0.0.1:1")
     assert lacking.returncode == 1
     assert (
@@ -48,7 +46,7 @@ def test_a_service_is_set_up_listed_and_switched_off(home: Path) -> None:
     listed = mneme(home, "memory", "providers", "--json", JOT_KEY="k")
     shown = json.loads(listed.stdout)
     assert shown["warnings"] == []
-    assert shown["providers"].pop("mem0") == "not set up; mneme memory setup mem0 does it"
+    assert shown["providers"].pop("mem0") == "not set up; run mneme memory setup mem0"
     packaged = {path.stem for path in SERVICES_FOLDER.glob("*.py")}
     assert {name: state for name, state in shown["providers"].items() if name not in packaged} == {
         "notes": "built in, always on",
@@ -58,7 +56,7 @@ def test_a_service_is_set_up_listed_and_switched_off(home: Path) -> None:
     }
     on = mneme(home, "memory", "setup", "jotter", "--set", "url=http://y", JOT_KEY="k")
     assert (
-        "The memory jotter is on, from the next start on, and is told of the conversations of the last day"
+        "The memory service jotter will be on after the next start. It then gets the conversations of the last day"
         in on.stdout
     )
     assert tomllib.loads((home / "mneme.toml").read_text())["memory"]["providers"][
@@ -74,7 +72,7 @@ def test_a_service_is_set_up_listed_and_switched_off(home: Path) -> None:
     ("arguments", "code", "sentence"),
     [
         (["nobody"], 1, "There is no memory provider nobody"),
-        (["jotter", "--off"], 1, "is not set up, so it is off"),
+        (["jotter", "--off"], 1, "isn't set up, so it's already off"),
         (["jotter", "--set", "colour=red"], 1, "There is no option colour; there are url, key"),
         (["jotter", "--set", "mode=tools"], 1, "There is no option mode; there are url, key"),
         (["jotter", "--set", "url"], 2, "write url=value"),
@@ -129,16 +127,19 @@ def test_the_past_is_sent_on_demand_and_the_check_tells_how_a_service_stands(hom
     good(home, "import", str(home / "past.jsonl"))
     off = mneme(home, "memory", "sync", "diary")
     assert off.returncode == 1
-    assert "The memory diary is not on; `mneme memory setup diary` sets it up." in off.stderr
+    assert (
+        "The memory service diary is off. To switch it on, run mneme memory setup diary"
+        in off.stderr
+    )
     good(home, "memory", "setup", "diary")
     wrong = mneme(home, "memory", "sync", "diary", "--since", "soonish")
     assert wrong.returncode == 2
-    assert "diary is told of 1 conversation" in good(
+    assert "Queued 1 conversation that diary doesn't have yet" in good(
         home, "memory", "sync", "diary", "--since", "June 2026"
     )
     said = good(home, "memory", "sync", "diary")
     assert (
-        "diary is told of 1 conversation that it does not know. That happens while Mneme runs"
+        "Queued 1 conversation that diary doesn't have yet. Delivery starts when you start Mneme."
         in said
     )
     assert "diary: on, hybrid; 2 messages to it wait to be delivered" in good(

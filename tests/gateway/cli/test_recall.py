@@ -54,7 +54,7 @@ def test_filters_stand_in_the_text(home: Path) -> None:
     assert {answer["query"]: _texts(answer) for answer in answers} == typed
     notes = {answer["query"]: answer.get("note") for answer in answers}
     assert "“banana” is no date" in notes["ferry before:banana"]
-    assert "Without these limits there is something." in notes["ferry on:2025-01-01"]
+    assert "Without the filters, there are results." in notes["ferry on:2025-01-01"]
     assert [query for query, note in notes.items() if note] == [
         "ferry before:banana",
         "ferry on:2025-01-01",
@@ -64,13 +64,13 @@ def test_filters_stand_in_the_text(home: Path) -> None:
 def test_a_person_reads_what_was_tried(home: Path) -> None:
     imported(home, LINES)
     assert good(home, "recall", "zeppelin", "title:dinner") == (
-        "Nothing found. I looked for “zeppelin”, within the limits that you gave.\n"
+        "Nothing found. I looked for “zeppelin”, within your filters.\n"
     )
     done = mneme(
         home, "chat", stdin="/recall ferry from:borje\n/recall fery role:banana\n/help recall\n"
     )
     assert "eat soup" in done.stdout
-    assert "is no role" in done.stdout
+    assert "isn't a role" in done.stdout
     assert "before: said before" in done.stdout
 
 
@@ -92,7 +92,7 @@ def test_a_conversation_is_found_by_what_was_said_and_one_that_is_not_there_is_a
 
 def test_a_time_that_is_none_is_taken_as_a_word_and_said(home: Path) -> None:
     imported(home, LINES)
-    assert "“banana” is no date that I can read (2026-05-01" in good(
+    assert "“banana” isn't a date that I understand (2026-05-01" in good(
         home, "recall", "ferry", "before:banana"
     )
 
@@ -101,15 +101,15 @@ def test_without_a_model_what_is_found_is_shown_as_it_stands(home: Path) -> None
     imported(home, LINES)
     out = good(home, "recall", "ferry", "--summary", "--expand")
     assert "eat soup" in out
-    assert "No summary could be made: Set ANTHROPIC_API_KEY" in out
+    assert "I couldn't summarize the results: This needs a model. Set ANTHROPIC_API_KEY" in out
     assert (
-        "The question could not be expanded; it was searched as it stands. Set ANTHROPIC_API_KEY"
+        "I couldn't expand the question, so I searched for it as typed. This needs a model. Set ANTHROPIC_API_KEY"
         in out
     )
     stream = good(home, "recall", "-", "--summary", stdin="ferry\nzeppelin\n")
     ferry, zeppelin = (json.loads(line) for line in stream.splitlines())
     assert ferry["sessions"]
-    assert ferry["note"].startswith("No summary could be made")
+    assert ferry["note"].startswith("I couldn't summarize the results")
     assert zeppelin["note"] == "I looked for “zeppelin”.", "there is nothing to summarise"
 
 
@@ -121,8 +121,8 @@ def test_pages(home: Path) -> None:
     ]
     assert len({one["session_id"] for page in pages for one in page["sessions"]}) == 2
     assert [page.get("has_more") for page in pages] == [True, None]
-    assert "“0” is no page" in good(home, "recall", "ferry", "page:0")
-    assert "There is nothing more on page 11." in good(home, "recall", "ferry", "page:11")
+    assert "“0” isn't the number of a page" in good(home, "recall", "ferry", "page:0")
+    assert "There are no more results on page 11." in good(home, "recall", "ferry", "page:11")
 
 
 async def test_with_a_model_summaries_stand_below_their_rows(home: Path) -> None:

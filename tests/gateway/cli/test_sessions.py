@@ -11,7 +11,7 @@ import pytest
 from tests.fixtures.command_line import good, mneme
 from tests.gateway.cli.test_main import ROOT
 
-ANSWER = "This is what I found in what was said before:"
+ANSWER = "I found this in earlier messages:"
 TALK = "My sister Ana lives in Porto.\n/new\nWhere does Ana live?\n"
 
 
@@ -24,7 +24,7 @@ def test_answers_without_a_model_are_shown_and_exported(home: Path, tmp_path: Pa
     assert [line["role"] for line in lines] == ["user", "assistant"] * 2
     assert ANSWER in lines[3]["text"]
     other = tmp_path / "other"
-    assert "Took in 4 messages" in good(other, "import", "-", stdin=done.stdout)
+    assert "Imported 4 messages" in good(other, "import", "-", stdin=done.stdout)
     (found,) = json.loads(good(other, "recall", "Porto", "--json"))["sessions"]
     assert {match["role"] for match in found["matches"]} == {"user"}, (
         "what quotes history is not found beside it"
@@ -65,7 +65,7 @@ def test_exit_codes_are_as_documented(home: Path) -> None:
     good_line = json.dumps({"session": "a", "role": "user", "text": "kept", "at": "2026-05-03"})
     partly = mneme(home, "import", "-", stdin=f"{good_line}\nnonsense\n")
     assert partly.returncode == 0
-    assert "Refused 1 line" in partly.stderr
+    assert "Rejected 1 line" in partly.stderr
     assert mneme(home, "import", "-", stdin="nonsense\n").returncode == 1
     assert mneme(home, "recall", "in:99").returncode == 1
     assert mneme(home, "export", "--scope", "everyone").returncode == 2

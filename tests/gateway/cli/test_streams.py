@@ -89,8 +89,7 @@ def test_what_nobody_expected_is_one_sentence(home: Path) -> None:
     code, out, error = shell(home, f'"{sys.executable}" "{home}/broken.py"')
     assert (code, out) == (1, "")
     assert (
-        error
-        == "Mneme has failed: ZeroDivisionError bynought, broken.py line 4. Please report this.\n"
+        error == "Mneme failed: ZeroDivisionError bynought, broken.py line 4. Please report this.\n"
     )
 
 

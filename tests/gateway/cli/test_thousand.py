@@ -125,7 +125,7 @@ def _asked() -> list[tuple[bytes, str]]:
 def test_a_thousand_questions_from_a_pipe(home: Path, tmp_path: Path) -> None:
     file = tmp_path / "history.jsonl"
     file.write_text("\n".join(json.dumps(line) for line in _history()))
-    assert "Took in 3,000 messages; 500 sessions" in good(home, "import", str(file))
+    assert "Imported 3,000 messages. The file has 500 sessions." in good(home, "import", str(file))
     asked = _asked()
     assert len(asked) == QUESTIONS
     out = good(home, "recall", "-", stdin=b"\n".join(line for line, _ in asked))

@@ -46,13 +46,13 @@ async def test_what_was_spent(home: Path) -> None:
     assert by_month == {"month": f"{month:%Y-%m}", **lately}
     shown = good(home, "usage")
     assert "2 calls: 2 for answers by scripted ($0.261)." in shown
-    assert "It cost $0.261; without the cache it would have been $0.401." in shown
+    assert "It cost $0.261; without the cache, it would have cost $0.401." in shown
     assert "100,000 tokens in 1 request at the first request of a conversation" in shown
     assert f"{month:%B %Y}" in good(home, "usage", "months")
 
 
 def test_where_no_model_was_asked(home: Path) -> None:
-    assert good(home, "usage") == "The last 30 days: no model was asked.\n"
+    assert good(home, "usage") == "The last 30 days: no model calls.\n"
     assert good(home, "usage", "months") == "No model has been used yet.\n"
     assert json.loads(good(home, "usage", "--json"))["calls"] == 0
     assert json.loads(good(home, "usage", "months", "--json")) == []

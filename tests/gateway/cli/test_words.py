@@ -273,7 +273,7 @@ def test_a_chat_s_words_are_the_shell_s_words(mneme: Mneme) -> None:
     assert "Before: Ana lives in Porto" in mneme(
         "memory", "correct", "f1", "Ana", "lives", "in", "Faro"
     )
-    assert "Taken back" in mneme("memory", "undo", "f1")
+    assert "Undone. " in mneme("memory", "undo", "f1")
     code, error = mneme.code("memory", "why", "f9")
     assert (code, error) == (1, "There's no fact f9 here. mneme memory facts lists them.\n")
     assert "erase it permanently" in mneme("memory", "forget", "f1", is_good=False)

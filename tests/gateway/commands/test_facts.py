@@ -81,7 +81,7 @@ async def test_a_fact_says_why_and_can_be_pinned_and_corrected(home: Path) -> No
         assert "I live in Braga" in (await harness.say("/memory why F1")).text
         assert "pinned" in (await harness.say("/memory why f1")).text
         assert (
-            "It is again:\n\n- **f1** 📌 I live in Porto"
+            "The fact is now:\n\n- **f1** 📌 I live in Porto"
             in (await press(harness, fixed, "Undo")).text
         )
         assert "I live in Braga" in (await harness.say("/memory undo f1")).text, (

@@ -97,7 +97,7 @@ async def test_in_a_room_a_member_forgets_his_own_words_only(home: Path) -> None
         await in_room(harness, "Zanzibar is mine", "7")
         await in_room(harness, "Zanzibar is ours", "8")
         shown = await in_room(harness, "/forget Zanzibar", "7")
-        assert "1 message of your own words here" in shown.text
+        assert "1 message that you wrote here" in shown.text
         assert "ours" not in shown.text
         assert (await in_room(harness, "yes", "8")).text == "ok", "he was not asked"
         assert "Forgotten: 1 message" in (await in_room(harness, "yes", "7")).text
@@ -176,7 +176,7 @@ async def test_what_only_a_turn_that_recalled_it_still_has_is_forgotten_too(home
         assert "zeppelin" in model.sent()
         await harness.say("The boat at the pier is blue and big.", message_id="9", kind="edit")
         asked = await harness.say("/forget zeppelin")
-        assert asked.text.startswith("I would forget 1 thing that repeats it.")
+        assert asked.text.startswith("I'd forget 1 thing that repeats it.")
         assert (await harness.say("yes")).text.startswith("Forgotten: 1 thing that repeated it.")
         assert left(harness, "zeppelin") == []
         await harness.say("And now?", address=topic)

@@ -111,7 +111,7 @@ async def test_why_tells_the_message_with_its_link(home: Path) -> None:
         why = (await harness.say("/memory why TEA")).text
         assert "“Ana likes tea”" in why
         assert "USER.md, added, by telegram:42, from a message: " in why
-        assert f"From what Person 42 said: “{said}”" in why
+        assert f"Source: Person 42 said “{said}”" in why
         assert "(https://t.me/c/42/77)" in why
         assert "No note contains “coffee”" in (await harness.say("/memory why coffee")).text
         assert "tea" not in (await harness.say("/memory why likes", "7")).text
@@ -119,7 +119,7 @@ async def test_why_tells_the_message_with_its_link(home: Path) -> None:
         assert "2 notes contain “likes”" in (await harness.say("/memory why likes")).text
         typed = (await harness.say("/memory why cake")).text
         assert "by telegram:42, typed in a direct chat: " in typed
-        assert "From what Person 42 typed: “/memory add user: Ana likes cake”" in typed
+        assert "Source: Person 42 typed “/memory add user: Ana likes cake”" in typed
 
 
 async def test_what_two_accounts_had_is_undone_in_both_as_one_change(

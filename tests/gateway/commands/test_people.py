@@ -71,7 +71,7 @@ async def test_who_is_served_since_when_and_by_whose_word(home: Path) -> None:
     assert "**Seven** (Discord, id `77`)" in member
     assert "listed under `[access]` in mneme.toml" in member
     assert f"; last seen {local.day} {local:%b %Y}, " in member
-    assert member.endswith("this month 1 model call ($0.0032)")
+    assert member.endswith("1 model call this month ($0.0032)")
     assert other.startswith(
         f"- **Person 8** (Telegram, id `8`): approved by you in a chat on {local.day} {local:%B %Y}"
     )

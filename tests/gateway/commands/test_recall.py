@@ -60,15 +60,15 @@ async def test_a_card_says_what_when_and_where_and_offers_what_comes_next(home: 
         assert head.startswith("**1. Trip to Porto** · ")
         assert head.endswith(" · telegram · session 1")
         assert quoted == "> When does the \\***night**\\* **ferry** leave?"
-        assert labels(reply) == ["Around 1", "Go on with 1"]
+        assert labels(reply) == ["Around 1", "Continue 1"]
         around = await press(harness, reply, "Around 1")
         _, anchor, answer = around.text.splitlines()
         assert re.fullmatch(
             r"- \*\*\d\d:\d\d Person 42: When does the \\\*night\\\* ferry leave\?\*\*", anchor
         )
         assert re.fullmatch(r"- \d\d:\d\d Mneme: It sails from the north quay\.", answer)
-        assert labels(around) == ["Go on with it"]
-        resumed = await press(harness, around, "Go on with it")
+        assert labels(around) == ["Continue it"]
+        resumed = await press(harness, around, "Continue it")
         assert resumed.text == "Continuing conversation 1 “Trip to Porto”."
         again = await harness.say("/recall night ferry")
         assert labels(again) == ["Around 1"], "one is in that session already"
@@ -86,7 +86,7 @@ async def test_pages_together_are_everything_once(home: Path) -> None:
                 break
             assert labels(reply) == [
                 *(f"Around {n}" for n in "123"),
-                *(f"Go on with {n}" for n in "123"),
+                *(f"Continue {n}" for n in "123"),
                 "More",
             ]
             reply = await press(harness, reply, "More")
@@ -100,14 +100,14 @@ async def test_the_latest_conversations_can_be_read_and_scrolled(home: Path) -> 
             await harness.say(f"line {number}")
         await harness.say("/new")
         browsed = await harness.say("/recall")
-        assert labels(browsed) == ["Read 1", "Go on with 1"]
+        assert labels(browsed) == ["Read 1", "Continue 1"]
         read = await press(harness, browsed, "Read 1")
         assert "(10 more in between)" in read.text
-        assert labels(read) == ["Later", "Go on with it"]
+        assert labels(read) == ["Later", "Continue it"]
         later = await press(harness, read, "Later")
         assert "line 9" in later.text
         assert "line 12" in later.text
-        assert labels(later) == ["Earlier", "Later", "Go on with it"]
+        assert labels(later) == ["Earlier", "Later", "Continue it"]
         earlier = await press(harness, later, "Earlier")
         assert "line 5" in earlier.text
         assert "line 12" not in earlier.text
@@ -156,7 +156,7 @@ async def test_a_message_that_was_erased_meanwhile_is_said_to_be_gone(home: Path
             harness.inbound("", kind="delete", message_id="500"), KeptReply()
         )
         around = await press(harness, reply, "Around 1")
-        assert around.text == "There is no such message here, or not any more."
+        assert around.text == "There is no such message here. It may have been erased."
         assert around.text == (await harness.say("/recall around:123456")).text, (
             "as what never existed"
         )
@@ -202,7 +202,7 @@ async def test_the_terminal_shows_what_was_said_elsewhere(home: Path) -> None:
         assert head.endswith(" · telegram · session 2")
         assert said == "> The **ferry** number 1 leaves"
         assert second.startswith("**2. ")
-        assert labels(reply) == ["Around 1", "Around 2", "Go on with 1", "Go on with 2"]
+        assert labels(reply) == ["Around 1", "Around 2", "Continue 1", "Continue 2"]
 
 
 async def test_help_explains_every_filter(home: Path) -> None:

@@ -41,7 +41,7 @@ async def test_costs_calls_and_causes_of_a_conversation(home: Path) -> None:
     )
     # Written 0.30, read 0.01, sent plain 0.0006, answered 0.0301; without a cache 0.4406 and the
     # same answers.
-    assert "It cost $0.341; without the cache it would have been $0.471." in here.replace("\\", "")
+    assert "It cost $0.341; without the cache, it would have cost $0.471." in here.replace("\\", "")
     assert (
         "3 calls: 2 for answers by scripted ($0.340), 1 for titles by scripted ($0.0007)." in here
     )
@@ -53,10 +53,7 @@ async def test_a_model_without_a_price_is_named(home: Path) -> None:
     async with open_gateway(home, _script()) as harness:
         await harness.say("One?")
         text = (await _usage(harness)).replace("\\", "")
-        assert (
-            "I cannot say what it cost: usage.prices in mneme.toml has no price for scripted."
-            in text
-        )
+        assert "The cost is unknown: usage.prices in mneme.toml has no price for scripted." in text
         assert "no price" in await _usage(harness, "months")
 
 
@@ -86,7 +83,7 @@ async def test_by_month_and_by_conversation(home: Path) -> None:
 async def test_where_no_model_was_asked(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(says("Hi", usage=Usage()))) as harness:
         await harness.say("Hello")
-        assert (await _usage(harness)).count("no model was asked.") == 2
+        assert (await _usage(harness)).count("no model calls.") == 2
         assert await _usage(harness, "months") == "No model has been used yet."
 
 

@@ -65,5 +65,5 @@ async def test_hindsight_runs_here_until_it_is_stopped_and_keeps_what_it_knows(h
                 assert await one.recalled(ASKED) == []
         finally:
             assert engine("stop").returncode == 0
-        assert engine("status").stdout == "hindsight does not run.\n"
+        assert engine("status").stdout == "hindsight isn't running.\n"
         assert not any("postmaster.pid" in files for _, _, files in os.walk(data))

@@ -34,7 +34,7 @@ async def test_what_is_wrong_is_a_sentence_in_the_set_up_and_beside_the_turns(
         for part in ("--set", f"{key}={value.strip(chr(34))}")
     ]
     said = await asyncio.to_thread(good, home, "memory", "setup", name, *given, **variables)
-    assert said.startswith(f"It does not answer as it should: {why}\n")
+    assert said.startswith(f"It doesn't answer correctly: {why}\n")
     assert "Found" not in said
     checked = await asyncio.to_thread(mneme, home, "check", "--json", **variables)
     (found,) = [one for one in json.loads(checked.stdout) if one["subject"] == f"memory {name}"]
