@@ -207,7 +207,7 @@ def test_one_in_an_archive_is_read(tmp_path: Path) -> None:
 async def test_other_databases_are_told_apart(tmp_path: Path, database: Database) -> None:
     with closing(sqlite3.connect(tmp_path / "other.db")) as connection:
         connection.execute("CREATE TABLE songs (id INTEGER)")
-    with pytest.raises(HistoryError, match="not of Hermes"):
+    with pytest.raises(HistoryError, match="not one of Hermes"):
         taken_from(tmp_path / "other.db")
     with pytest.raises(HistoryError, match="mneme export"), database.path.open("rb") as stream:
         sorted_out(hermes.read_hermes(stream, "state.db", ImportOptions()))

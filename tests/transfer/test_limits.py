@@ -295,7 +295,7 @@ async def test_a_database_with_a_giant_value_or_a_view_is_one_sentence(
     with closing(sqlite3.connect(path)) as store, store:
         store.execute("ALTER TABLE sessions RENAME TO hidden")
         store.execute("CREATE VIEW sessions AS SELECT * FROM hidden")
-    assert "not of Hermes" in refused(path)
+    assert "not one of Hermes" in refused(path)
 
 
 def test_the_limits_of_one_value_hold_for_lines_and_documents() -> None:

@@ -1,9 +1,9 @@
-"""Removes erased words from the bytes of the files.
+"""Removes erased words from the bytes of the database files.
 
-A word that is deleted from a text index stays in older segments until these are merged. The merge
-is done in small steps, so that no writer waits long. SQLite overwrites freed pages (`PRAGMA
-secure_delete = ON`). At the end the write-ahead log is truncated. A program that still reads an
-older state keeps its bytes alive.
+A word that was deleted from a text index stays in older segments until they are merged. Segments
+are merged in small steps, so that other writers wait only briefly. SQLite overwrites freed pages
+(`PRAGMA secure_delete = ON`). Finally, the write-ahead log is truncated, unless another reader
+still needs its contents.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from core.store.sqlite.fts5 import merge_table
 from core.store.sqlite.schema import INDEX_TABLES
 
 STAGE_KEY = "erasure_compaction"
-"""A key of `state_meta` with the next stage. It is absent when there is nothing to do."""
+"""A key of `state_meta`. Its value is the next stage; without the key, there is nothing to do."""
 MARK_SEGMENTS = "all"
 """The first stage: mark all segments of each index to be merged into one."""
 MERGE_SEGMENTS = "merging"
@@ -25,24 +25,29 @@ TRUNCATE_LOG = "log"
 
 STEP_PAGES = 16
 STEP_S = 0.01
-"""How long one transaction merges, `STEP_PAGES` at a time, because each commit writes to disk."""
+"""How long a transaction keeps merging. One merge per transaction would commit to disk too often.
+"""
 CHECKPOINT_TIMEOUT_MS = 250
-"""How long writers wait while a reader blocks the log. Otherwise the log is truncated later."""
+"""How long truncating the log may wait for readers, which delays writers. If it takes longer,
+truncation is tried again later."""
 
 
 def request_compaction(connection: Connection) -> None:
-    """Record that indexed words were erased."""
+    """Record that indexed words were deleted, so that all stages must run."""
     set_meta(connection, STAGE_KEY, MARK_SEGMENTS)
 
 
 def request_checkpoint(connection: Connection) -> None:
-    """Record that data was deleted that only the log may still contain, but no text index."""
+    """Record that data was deleted that isn't in a text index, so that the log must be truncated.
+
+    A stage that is already recorded stays, because truncating the log is the last stage anyway.
+    """
     if get_meta(connection, STAGE_KEY) is None:
         set_meta(connection, STAGE_KEY, TRUNCATE_LOG)
 
 
 async def compact(database: Database, limit_s: float) -> bool:
-    """Work for at most `limit_s` seconds. Returns whether no erased word is left in the files."""
+    """Run stages for about `limit_s` seconds. Returns whether all stages are done."""
     ends_at = time.monotonic() + limit_s
     while await compact_step(database) and time.monotonic() < ends_at:
         pass
@@ -50,7 +55,10 @@ async def compact(database: Database, limit_s: float) -> bool:
 
 
 async def compact_step(database: Database) -> bool:
-    """Do one small step. Returns whether there is more to do now."""
+    """Run one small step of the current stage. Returns whether another step can follow at once.
+
+    Returns False after the last stage, even if readers prevented it from truncating the log.
+    """
     stage = await database.read(_load_stage)
     if stage is None:
         return False
@@ -70,7 +78,10 @@ def _load_stage(connection: Connection) -> str | None:
 
 
 def _compact_indexes(connection: Connection) -> None:
-    """Mark all segments, or merge marked ones for a short time; then go to the next stage."""
+    """In the first stage, mark all segments. In the second stage, merge marked segments.
+
+    Merging stops after `STEP_S`. When nothing is left to merge, the next stage is recorded.
+    """
     tables = (*INDEX_TABLES, FACT_INDEX_TABLE)
     if get_meta(connection, STAGE_KEY) != MERGE_SEGMENTS:
         for table in tables:

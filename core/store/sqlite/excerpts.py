@@ -1,8 +1,9 @@
-"""The excerpts of sessions that recall shows: windows around a match, first and last messages,
-recent sessions with previews.
+"""Loads the excerpts of sessions that recall shows: the messages around a match, the first and last
+messages of a lineage, and recent sessions with previews.
 
-Only messages that people may see are shown (`schema.IS_SHOWN`). Every statement contains the
-condition of `core.store.visibility`.
+A lineage is a session together with the sessions that it continues. Excerpts contain only the
+messages that `schema.IS_SHOWN` selects. Every statement contains the access condition of
+`core.store.visibility`.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ from core.store.rows import (
     read_session,
     to_datetime,
 )
+from core.store.sqlite.filters import session_filters
 from core.store.sqlite.schema import IS_SHOWN, encode_list
-from core.store.sqlite.text_index import session_filters
 from core.store.visibility import scope_parameter, visible
 from core.text.normalize import shorten
 from core.types import Role, Session
 
 BOOKEND_MESSAGES = 3
-"""The number of first and of last messages of a lineage that are shown with a match."""
+"""A match is shown with this many messages from each end of its lineage."""
 PREVIEW_CHARS = 160
 QUOTE_CHARS = 100
 MAX_WINDOW_MESSAGES = 100
@@ -51,7 +52,10 @@ MAX_ID = 2**63 - 1
 PLATFORM_ID = """COALESCE(
     CASE messages.origin WHEN 'job' THEN NULL ELSE messages.external_id END, messages.posted_id
 )"""
-"""The platform's id of a message: people's messages come with one, and answers get one."""
+"""The message's id on its platform: `external_id` if a person sent it, `posted_id` if we did.
+
+The `external_id` of a job's message is not a platform id.
+"""
 _ADDRESS_AND_SCOPE = """
     CROSS JOIN addresses ON addresses.id = sessions.address_id
     CROSS JOIN scopes ON scopes.id = sessions.scope_id
@@ -60,14 +64,17 @@ _MESSAGE = f"""messages.id, messages.role, messages.sender_name, messages.sender
     messages.origin, messages.created_at, messages.text, {PLATFORM_ID}, messages.quoted"""
 _FROM_SESSION = f"FROM messages WHERE messages.session_id = :session AND {IS_SHOWN}"
 _NOT_HIDDEN_HERE = "messages.id NOT BETWEEN :hidden_first AND :hidden_last"
-"""The model doesn't see the message, given the span of this session that it sees."""
+"""The message is outside the part of its session that is already in the model's context."""
 _NOT_HIDDEN = """ AND NOT EXISTS (
     SELECT 1 FROM json_each(:hidden) AS span
     WHERE json_extract(span.value, '$[0]') = messages.session_id
         AND messages.id BETWEEN json_extract(span.value, '$[1]')
             AND json_extract(span.value, '$[2]')
 )"""
-"""The model doesn't see the message, given all spans that it sees."""
+"""The same condition for messages of any session.
+
+`:hidden` is a JSON list of the spans in the model's context: [session id, first id, last id].
+"""
 _LINEAGE = f"""
     SELECT id FROM sessions WHERE id = :session OR COALESCE(root_id, id) = :root
         AND NOT is_delegated AND {visible("sessions.scope_id")}
@@ -75,10 +82,10 @@ _LINEAGE = f"""
 
 
 def _select_bookend(direction: str) -> str:
-    """The first messages of a lineage, or the last ones if `direction` is "DESC".
+    """Return the body of a SELECT of a lineage's first messages; of its last ones for "DESC".
 
-    At most as many of its sessions are read as messages are needed, because an endless conversation
-    has hundreds.
+    The statement must define `parts`, the sessions of the lineage. To get N messages, SQLite reads
+    only the first N sessions, because a long conversation has hundreds of sessions.
     """
     ids = f"""SELECT messages.id FROM messages
         WHERE messages.session_id = parts.id AND {IS_SHOWN} {_NOT_HIDDEN} ORDER BY 1 {direction}"""
@@ -116,7 +123,7 @@ _SURROUNDINGS = f"""
             AND :is_counted),
         NULL, NULL, NULL, NULL, NULL, NULL, NULL
 """
-"""Everything around an anchor. The first column is the part that a row belongs to:
+"""Selects the messages around an anchor. The first column is the part that a row belongs to:
 
 0. the first messages of the lineage
 1. the messages before the anchor in its session, the last one first
@@ -125,7 +132,7 @@ _SURROUNDINGS = f"""
 4. the last messages of the lineage, the last one first
 5. a single row with the number of messages before and after the anchor
 
-It is one statement, because a statement costs as much as reading ten rows.
+All parts are in one statement because running a statement costs as much as reading ten rows.
 """
 _COUNT_LINEAGE = f"""
     WITH parts (id) AS ({_LINEAGE})
@@ -159,12 +166,13 @@ _FIRST_MESSAGE_ID = f"""
 
 @lru_cache(maxsize=64)
 def _recent_sessions_sql(condition: str, filters: str, later_filters: str) -> str:
-    """The latest session of each lineage in the scope bound as ``:scope``.
+    """Return a statement that selects the latest session of each lineage in the scope ``:scope``.
 
-    One scope at a time, because an index has the order of its sessions. A session is listed if it
-    has a message to show that fulfils `condition`, and if no later session of its lineage is listed
-    instead. `filters` and `later_filters` are the same conditions, on the tables of the session and
-    on those of a later one.
+    A session is listed if it has a shown message that meets `condition`, unless a later session of
+    its lineage is listed. `filters` and `later_filters` are the same conditions: one is worded for
+    the tables of the listed session, the other for those of a later session.
+
+    The statement reads a single scope because an index already sorts the sessions of each scope.
     """
     message = f"SELECT 1 FROM messages WHERE {IS_SHOWN}{condition} AND messages.session_id ="
     has_message = f"AND EXISTS ({message} sessions.id)" if condition else ""
@@ -190,7 +198,7 @@ def _recent_sessions_sql(condition: str, filters: str, later_filters: str) -> st
 
 
 class MatchRow(NamedTuple):
-    """A matching message with what a hit shows of it."""
+    """A matching message, with the columns that a hit shows."""
 
     session_id: int
     message_id: int
@@ -220,7 +228,10 @@ class SessionExcerpts:
     def load_matches(
         self, message_ids: Iterable[int], session_ids: Collection[int]
     ) -> tuple[list[MatchRow], dict[int, Session]]:
-        """The messages, and those of their sessions that are in `session_ids`, by id."""
+        """Return the visible messages among `message_ids`, and their sessions by id.
+
+        Only sessions in `session_ids` are returned.
+        """
         matches: list[MatchRow] = []
         sessions: dict[int, Session] = {}
         values = {"ids": encode_list(message_ids), "scopes": self._scopes}
@@ -234,9 +245,9 @@ class SessionExcerpts:
         return matches, sessions
 
     def find_session(self, id_: int, *, is_of_message: bool = False) -> Session | None:
-        """A session, by its id or by that of one of its messages.
+        """Return the session with an id, or None if it doesn't exist or the query may not see it.
 
-        Returns None if it is missing or the query may not see it.
+        With `is_of_message`, `id_` is the id of a message in the session.
         """
         statement = _SESSION_OF_MESSAGE if is_of_message else _SESSION_BY_ID
         values = {"id": int64_or_zero(id_), "scopes": self._scopes}
@@ -251,10 +262,10 @@ class SessionExcerpts:
         matches: tuple[Hit, ...] = (),
         score: float = 0.0,
     ) -> FoundSession:
-        """The messages around the message `anchor`, and both ends of the lineage.
+        """Return the messages around the message `anchor`, and those at both ends of the lineage.
 
-        For a turn, only the window around the anchor is loaded: to count the messages of a long
-        session takes as long as to find it.
+        A search for a turn loads only the messages around the anchor. Counting the messages of a
+        long session would take as long as the search itself.
         """
         is_turn = self._query.kind is TextKind.TURN
         hidden_first, hidden_last = self._hidden_span(session)
@@ -281,9 +292,9 @@ class SessionExcerpts:
         )
 
     def _hidden_span(self, session: Session) -> tuple[int, int]:
-        """The first and last message of a session that the model sees.
+        """Return the ids of the first and last message of a session in the model's context.
 
-        If it sees none, this is the highest id, which no message has.
+        If the context has no message of the session, both are `MAX_ID`, which no message has.
         """
         span = (MAX_ID, MAX_ID)
         for session_id, first_id, last_id in self._query.hidden:
@@ -292,7 +303,7 @@ class SessionExcerpts:
         return span
 
     def _lineage_values(self, session: Session) -> dict[str, object]:
-        """The parameters of a statement over the lineage of a session."""
+        """Return the parameters of `_LINEAGE` and `_NOT_HIDDEN` for the lineage of a session."""
         return {
             "session": session.id,
             "root": session.root_id,
@@ -301,9 +312,9 @@ class SessionExcerpts:
         }
 
     def load_overview(self, session: Session) -> FoundSession:
-        """The first and last messages of a session's lineage.
+        """Return the first and last messages of a session's lineage as one window.
 
-        `messages_after` counts the messages between them.
+        `messages_after` is the number of messages that the window leaves out.
         """
         ends = self.load_surroundings(session, 0, MAX_FIRST_MESSAGES)
         window = list(ends.bookend_start)
@@ -323,7 +334,10 @@ class SessionExcerpts:
         )
 
     def list_recent(self, page: slice) -> tuple[list[FoundSession], bool]:
-        """One page of the latest session of each lineage, newest first, and whether more follow."""
+        """Return one page of recent sessions, newest first, and whether there are more pages.
+
+        Each lineage appears once, with its latest session.
+        """
         query = self._query
         condition = _NOT_HIDDEN if query.hidden else ""
         if query.filters.after is not None:
@@ -337,6 +351,7 @@ class SessionExcerpts:
             **parameters,
             "scopes": self._scopes,
             "hidden": self._hidden,
+            # One session more than the page needs shows that another page follows.
             "limit": page.stop + 1,
         }
         recent: list[Row] = []
@@ -355,14 +370,14 @@ class SessionExcerpts:
 def _messages_by_part(
     message_rows: Iterable[Any], session: Session, anchor: int
 ) -> tuple[list[ShownMessage], ...]:
-    """The messages of the rows of `_SURROUNDINGS`, in one list for each of its five parts.
+    """Sort the rows of `_SURROUNDINGS` into five lists of messages, one for each part.
 
-    In a short session, most messages are in several parts, and are decoded once.
+    In a short session, most messages belong to several parts. Each is decoded once.
     """
     parts: tuple[list[ShownMessage], ...] = ([], [], [], [], [])
     messages: dict[int, ShownMessage] = {}
     for row in message_rows:
-        # By position, which takes half the time of names.
+        # Unpacking by position takes half as long as reading columns by name.
         part, id_, role, sender, sender_id, origin, created_at, text, platform_id, quote = row
         if id_ not in messages:
             messages[id_] = ShownMessage(
@@ -382,9 +397,9 @@ def _messages_by_part(
 
 
 def describe_quote(encoded: str | None) -> str | None:
-    """A short description of the message that an encoded quote repeats: ``Ana: See you at 5``.
+    """Return the author and the beginning of a quoted message, e.g. ``Ana: See you at 5``.
 
-    Returns None if there is no quote, or if it is empty.
+    Returns None if there is no quote, or if the quote is empty.
     """
     if encoded is None:
         return None
@@ -399,9 +414,9 @@ def describe_quote(encoded: str | None) -> str | None:
 
 
 def message_link(link_base: str | None, platform_id: str | None) -> str | None:
-    """The URL of a message on its platform.
+    """Return the URL of a message on its platform.
 
-    Returns None if the platform has no such links, or if the id isn't one of the platform.
+    Returns None if the platform has no links to messages, or if the id isn't a number.
     """
     if not link_base or not platform_id or not platform_id.isdecimal():
         return None

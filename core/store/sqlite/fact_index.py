@@ -1,6 +1,6 @@
-"""The text index over facts, and the names of people and things that tie facts together.
+"""Maintains the text index over facts, and the names of people and things that facts share.
 
-All functions run inside a write transaction of their caller.
+The caller of each function must have begun a write transaction.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _INSERT_NAME = """
 INSERT INTO entities (scope_id, name, shown) VALUES (:scope, :name, :shown)
 ON CONFLICT (scope_id, name) DO UPDATE SET shown = shown
 """
-_TIE_NAME_TO_FACT = """
+_LINK_NAME_TO_FACT = """
 INSERT INTO fact_entities (entity_id, fact_id) VALUES (:entity, :fact)
 ON CONFLICT (entity_id, fact_id) DO NOTHING
 """
 
 
 def index_fact(connection: Connection, fact_id: int) -> None:
-    """Put a fact into the index, in place of its earlier version."""
+    """Index a fact, replacing its earlier version."""
     row = connection.execute(_FACT, {"id": fact_id}).fetchone()
     terms = [*terms_of(row["content"]), *terms_of(row["speaker"])]
     values = {
@@ -51,7 +51,7 @@ def _join_scoped(scope_id: int, terms: Iterable[str]) -> str:
 def store_fact_names(
     connection: Connection, fact_id: int, scope_id: int, names: Iterable[str]
 ) -> None:
-    """Store the names that a fact contains, in place of its earlier ones."""
+    """Store the names that a fact contains, replacing the names stored for it before."""
     connection.execute("DELETE FROM fact_entities WHERE fact_id = :fact", {"fact": fact_id})
     for name in map(clean, names):
         key = entity_key(name)
@@ -59,11 +59,11 @@ def store_fact_names(
             continue
         values = {"scope": scope_id, "name": key, "shown": name}
         entity_id = insert(connection, _INSERT_NAME, values)
-        connection.execute(_TIE_NAME_TO_FACT, {"entity": entity_id, "fact": fact_id})
+        connection.execute(_LINK_NAME_TO_FACT, {"entity": entity_id, "fact": fact_id})
 
 
 def repair_fact_index(connection: Connection) -> bool:
-    """Build the index again if it is damaged or incomplete. Returns whether it was."""
+    """Rebuild the index if it is damaged or incomplete. Returns whether it was rebuilt."""
     is_damaged = bool(find_fact_index_damage(connection))
     if is_damaged:
         rebuild_fact_index(connection)
@@ -83,16 +83,17 @@ def find_fact_index_damage(connection: Connection) -> list[str]:
     if not differences:
         return []
     return [
-        f"Facts that their search index lacks, or that it holds and that are gone: {differences}."
+        "The search index of the facts does not agree with them. Facts that are missing or left "
+        f"over: {differences}."
     ]
 
 
 def rebuild_fact_index(connection: Connection) -> None:
-    """Build the index in one step, which is quick because people have few facts."""
+    """Rebuild the index in one step. This is quick because people have few facts."""
     reset_index(connection, FACT_INDEX_TABLE)
     connection.execute(CREATE_FACTS_CONTENT)
     connection.execute("DELETE FROM facts_fts_content")
-    # FTS5 caches parts of its tables. This makes it read them again.
+    # FTS5 caches parts of its tables. 'rebuild' makes FTS5 read them again.
     connection.execute("INSERT INTO facts_fts (facts_fts) VALUES ('rebuild')")
     connection.execute(SET_FACTS_RANK)
     for row in connection.execute("SELECT id FROM facts").fetchall():

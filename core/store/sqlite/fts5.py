@@ -1,4 +1,4 @@
-"""Operations on a single FTS5 table: merge its segments, and make a broken one usable again.
+"""Merges the segments of an FTS5 index, and replaces a broken index by an empty one.
 
 See https://sqlite.org/fts5.html.
 """
@@ -14,13 +14,17 @@ _SHADOW_TABLES = {
     "docsize": "(id INTEGER PRIMARY KEY, sz BLOB)",
     "config": "(k PRIMARY KEY, v) WITHOUT ROWID",
 }
-"""The tables behind an index with external content, as in "FTS5 Data Structures"."""
+"""The tables in which FTS5 stores an index with external content, and their columns.
+
+See "FTS5 Data Structures" in the documentation.
+"""
 
 
 def merge_table(connection: Connection, table: str, pages: int) -> bool:
-    """Merge at most `pages` pages of segments, or all if it is negative.
+    """Merge about `pages` pages of an index's segments. Returns whether there was work to do.
 
-    Returns whether there was anything to do: FTS5 then changes at least two rows ("merge").
+    A negative number first marks all segments, so that they are merged into one. When FTS5 merges
+    anything, it changes at least two rows (see "The 'merge' Command").
     """
     changes_before = connection.execute("SELECT total_changes()").fetchone()[0]
     connection.execute(
@@ -31,10 +35,10 @@ def merge_table(connection: Connection, table: str, pages: int) -> bool:
 
 
 def reset_index(connection: Connection, table: str) -> None:
-    """Make an index empty, so that it can be opened whatever was wrong with it.
+    """Empty an index, even if it is too damaged to be opened.
 
-    FTS5 refuses both 'delete-all' and DROP for a broken index, so this replaces the tables behind
-    it by those of an empty one.
+    FTS5 refuses both 'delete-all' and DROP for a broken index. So the rows of its internal tables
+    are replaced by those of a new, empty index.
     """
     connection.execute("CREATE VIRTUAL TABLE temp.blank USING fts5(text)")
     for suffix, columns in _SHADOW_TABLES.items():
@@ -47,7 +51,7 @@ def reset_index(connection: Connection, table: str) -> None:
 
 
 def _restore_options(connection: Connection, table: str) -> None:
-    """Set the options of an index again, as the schema does."""
+    """Run the statements of the schema that set options of this index, e.g. its rank function."""
     for line in (CREATE_INDEXES + SET_HASH_SIZE).splitlines():
         if line.startswith(f"INSERT INTO {table} ({table}, rank) VALUES"):
             connection.execute(line)

@@ -11,7 +11,7 @@ from core.errors import HistoryError
 from core.store.rows import Connection
 
 MAX_VALUE_BYTES = 10_000_000
-"""SQLite refuses to read a longer text."""
+"""SQLite raises an error if a value is longer."""
 _COLUMNS = """
 SELECT tables.name, columns.name
 FROM sqlite_master tables JOIN pragma_table_info(tables.name) columns
@@ -35,9 +35,10 @@ _COLUMN_OF_MNEME = ("sessions", "scope_id")
 
 @contextlib.contextmanager
 def open_hermes(path: Path, title: str) -> Iterator[Connection]:
-    """Open the database of Hermes. `title` names it in errors.
+    """Open the database of Hermes for reading. Errors call the file `title`.
 
-    Raises HistoryError if it is damaged or doesn't belong to Hermes, also while it is read.
+    Raises HistoryError if the file is damaged or isn't a database of Hermes. Damage that the `with`
+    block finds while reading raises HistoryError too.
     """
     try:
         with contextlib.closing(sqlite3.connect(_read_only_uri(path), uri=True)) as connection:
@@ -53,10 +54,10 @@ def open_hermes(path: Path, title: str) -> Iterator[Connection]:
 
 
 def _read_only_uri(path: Path) -> str:
-    """The URI that opens a file for reading, as immutable if no process can be writing it.
+    """Return a URI that opens a database read-only.
 
-    An immutable file is read without a lock and without files next to it. But SQLite would then
-    ignore what a log still holds.
+    If the database has no log with unmerged changes, the URI says "immutable". SQLite then needs no
+    lock and creates no files. With a log, "immutable" would make SQLite ignore those changes.
     """
     logs = [path.with_name(path.name + suffix) for suffix in ("-wal", "-journal")]
     has_log = any(log.exists() and log.stat().st_size for log in logs)
@@ -65,7 +66,7 @@ def _read_only_uri(path: Path) -> str:
 
 
 def _check_columns(connection: sqlite3.Connection, title: str) -> None:
-    """Raise HistoryError if the tables aren't those of Hermes."""
+    """Raise HistoryError if a table or column of Hermes is missing."""
     columns = set(map(tuple, connection.execute(_COLUMNS)))
     if _COLUMN_OF_MNEME in columns:
         raise HistoryError(
@@ -74,6 +75,6 @@ def _check_columns(connection: sqlite3.Connection, title: str) -> None:
         )
     if not columns >= _REQUIRED_COLUMNS:
         raise HistoryError(
-            f"{title} is a database, but not of Hermes: sessions and messages as it has them are "
-            "missing."
+            f"{title} is a database, but not one of Hermes: it lacks some columns of the tables "
+            "sessions and messages."
         )

@@ -1,13 +1,14 @@
 """Fills, rebuilds, merges and checks the text indexes over messages and chunks.
 
-A chunk is a run of 8 to 16 messages that the index treats as one document, so that a question finds
-the session. Chunks are made some time after their messages are written. Search reads the messages
-after `CHUNKED_UNTIL_KEY` directly. When a message changes, a trigger removes its chunk from the
-index, and `index_pending` puts it back. Terms carry the number of their scope, so that the search
-of a person with few messages reads little.
+A chunk is a run of 8 to 16 messages of a session that is indexed as one document. A question finds
+a chunk even if its words are spread over several messages. Chunks are created some time after their
+messages are stored. Until then, search reads the messages directly (those after
+`CHUNKED_UNTIL_KEY`). When a message changes, a trigger removes its chunk from the index, and
+`index_pending` indexes the chunk again. Each term of a chunk is prefixed with the id of its scope,
+so that a search reads only entries of its own scopes.
 
-Functions that take a connection run inside one write transaction of their caller. Each does a small
-step, so that no writer waits long.
+The caller of a function that takes a connection must have begun a write transaction. Each call does
+one small step, so that other writers wait only briefly.
 """
 
 from __future__ import annotations
@@ -43,14 +44,15 @@ from core.text.normalize import TERMS_VERSION
 from core.types import ErasureEpoch
 
 CHUNK_MESSAGES = 8
-"""A chunk grows to twice this number. With one more message, its first half becomes a chunk.
+"""A chunk grows to 16 messages, twice this number. With the 17th message, the first 8 become a full
+chunk, and the other 9 become the next chunk.
 
-Chunks find as much as whole sessions would, and there is less to read.
+Chunks find as much as whole sessions would, and a search reads less.
 """
 STEP_MESSAGES = 500
 STEP_CHUNKS = 20
 LAG_MESSAGES = 32
-"""How many new messages must wait to be indexed. Fewer are cheaper to read than to index."""
+"""Up to this many new messages aren't indexed yet, because reading them directly is cheaper."""
 REBUILD_MESSAGES = 2_000
 MERGE_PAGES = 16
 
@@ -65,6 +67,7 @@ SELECT id FROM messages
 WHERE session_id = :session AND id BETWEEN :first AND :last AND {IS_SHOWN}
 ORDER BY id
 """
+# All messages after the last one that was considered for a chunk, also those that aren't shown.
 _NEW_MESSAGES = f"""
 SELECT messages.id, messages.session_id, sessions.scope_id, {IS_SHOWN} AS is_shown
 FROM messages JOIN sessions ON sessions.id = messages.session_id
@@ -79,9 +82,9 @@ VALUES (:session, :scope, :place, :first, :last, :messages) RETURNING id
 
 
 def index_pending(connection: Connection, count: int = STEP_MESSAGES) -> int:
-    """Index up to `count` new messages, and some of the changed chunks.
+    """Index up to `count` new messages and up to `STEP_CHUNKS` changed chunks.
 
-    Returns how many messages and chunks there were; 0 if the index is up to date.
+    Returns the number of these messages and chunks. It is 0 if the index is up to date.
     """
     changed_chunks = connection.execute(
         "SELECT id FROM chunks WHERE is_indexed = 0 LIMIT :limit", {"limit": STEP_CHUNKS}
@@ -105,7 +108,7 @@ def index_pending(connection: Connection, count: int = STEP_MESSAGES) -> int:
 
 
 def _index_chunks(connection: Connection, chunk_ids: list[int]) -> None:
-    """Put chunks into the index. One statement does it, because FTS5 writes a segment for each."""
+    """Add chunks to the index, in a single statement because FTS5 writes a segment for each one."""
     values = {"ids": encode_list(chunk_ids)}
     condition = in_list("id", "ids")
     connection.execute(f"UPDATE chunks SET is_indexed = 1 WHERE {condition}", values)
@@ -117,7 +120,7 @@ def _index_chunks(connection: Connection, chunk_ids: list[int]) -> None:
 
 
 def is_behind(connection: Connection, lag: int) -> bool:
-    """Whether more than `lag` messages, or any changed chunk, wait to be indexed."""
+    """Whether more than `lag` new messages, or any changed chunk, must still be indexed."""
     has_changed_chunk = connection.execute(
         "SELECT EXISTS (SELECT 1 FROM chunks WHERE is_indexed = 0)"
     ).fetchone()[0]
@@ -134,10 +137,11 @@ def latest_message_id(connection: Connection) -> int:
 def _append_to_chunks(
     connection: Connection, session_id: int, scope_id: int, message_ids: list[int]
 ) -> list[int]:
-    """Divide new messages of a session into chunks. Returns the ids of chunks to index.
+    """Divide new messages of a session into chunks. Returns the ids of the chunks to index.
 
-    The last chunk is divided again if it isn't full. So the chunks are the same whether messages
-    come one by one or at once.
+    If the last chunk of the session isn't full, it is deleted and its messages are divided again
+    together with the new ones. So the chunks are the same whether messages are added one at a time
+    or all at once.
     """
     last = connection.execute(_LAST_CHUNK, {"session": session_id}).fetchone()
     place = 0
@@ -174,10 +178,10 @@ def _delete_chunk(connection: Connection, chunk_id: int) -> None:
 
 @contextmanager
 def rechunk_sessions(connection: Connection, first_ids: Mapping[int, int]) -> Iterator[None]:
-    """Give messages that the block makes visible again their place in the chunks.
+    """Divide sessions into chunks again after the `with` block has made hidden messages visible.
 
-    `first_ids` maps each session id to the first such message. From there on, the chunks of
-    the session are made again.
+    `first_ids` maps the id of each session to the id of its first such message. The chunks that end
+    at this message or later are deleted and created again.
     """
     if is_stale(connection):
         yield
@@ -210,9 +214,9 @@ def flag_for_rebuild(connection: Connection) -> None:
 
 
 def rebuild_step(connection: Connection, count: int = REBUILD_MESSAGES) -> int:
-    """Index the next `count` messages of a rebuild, which begins if none is running.
+    """Start a rebuild if none is running, then index its next `count` messages.
 
-    Returns how many messages there were; 0 at the end.
+    Returns the number of messages. When it is 0, the rebuild is finished.
     """
     if get_meta(connection, REBUILD_CURSOR_KEY) is None:
         _begin_rebuild(connection)
@@ -253,7 +257,7 @@ def _delete_meta(connection: Connection, key: str) -> None:
 def _index_messages(
     connection: Connection, condition: str, parameters: Mapping[str, object]
 ) -> None:
-    """Put the messages that fulfil an SQL condition into the index over messages."""
+    """Add the messages that meet an SQL condition to the index over messages."""
     connection.execute(
         "INSERT INTO messages_fts (rowid, text, tools, scope) "
         f"SELECT id, text, tools, scope FROM messages_words WHERE {condition} ORDER BY id",
@@ -263,9 +267,9 @@ def _index_messages(
 
 @contextmanager
 def defer_indexing(connection: Connection) -> Iterator[None]:
-    """Index the messages that the block inserts at its end, all at once.
+    """Collect the messages that the `with` block inserts, and index all of them when it ends.
 
-    If a rebuild is pending, they are left to it.
+    If a rebuild is pending, nothing is indexed here, because the rebuild indexes all messages.
     """
     if get_meta(connection, STALE_KEY) is not None:
         yield
@@ -280,7 +284,7 @@ def defer_indexing(connection: Connection) -> Iterator[None]:
 
 def merge_step(connection: Connection, pages: int = MERGE_PAGES) -> bool:
     """Merge some segments of every index. Returns False if there was nothing to merge."""
-    # Each index must get its step, so `any` mustn't stop at the first one.
+    # A list, because `any` over a generator would skip the second index once the first has work.
     results = [merge_table(connection, table, pages) for table in INDEX_TABLES]
     return any(results)
 
@@ -301,7 +305,7 @@ def find_index_damage(connection: Connection) -> list[str]:
 
 
 def flag_if_damaged(connection: Connection) -> bool:
-    """Flag the indexes for a rebuild if one is damaged. Returns whether one is."""
+    """Flag the indexes for a rebuild if any is damaged. Returns whether one is damaged."""
     is_damaged = bool(find_index_damage(connection))
     if is_damaged:
         flag_for_rebuild(connection)
@@ -318,10 +322,11 @@ async def write_indexed_text(
     *,
     is_short: bool = False,
 ) -> T:
-    """`Database.write` for work that changes indexed text, even if an index is damaged.
+    """Run `work`, which changes indexed text, in a write transaction, even if an index is damaged.
 
-    If it is, the index over facts is repaired and the work is tried again. If that index is whole,
-    the other ones are emptied and flagged for a rebuild first. Other errors are raised.
+    On an error from a damaged index, the index over facts is checked first. If it is damaged, it is
+    rebuilt and `work` runs again. Otherwise, the other indexes are emptied and flagged for a
+    rebuild, and `work` runs again. Raises all other errors of `Database.write`.
     """
     try:
         return await database.write(work, epoch, is_short=is_short)
@@ -339,7 +344,7 @@ async def write_indexed_text(
 
 
 def reset_indexes(connection: Connection) -> None:
-    """Empty the indexes over messages and chunks, damaged or not, and flag them for a rebuild."""
+    """Empty the indexes over messages and chunks, damaged or not, and flag a rebuild."""
     flag_for_rebuild(connection)
     for table in INDEX_TABLES:
         reset_index(connection, table)
@@ -348,8 +353,8 @@ def reset_indexes(connection: Connection) -> None:
 def _is_index_damage(error: StoreError) -> bool:
     """Whether an error comes from a damaged FTS5 table.
 
-    Such a table is corrupt, can't be opened, or causes a bare "constraint failed"; a failed
-    constraint of our own tables is named in the message.
+    A damaged table makes SQLite report corruption, a general error, or "constraint failed" without
+    the name of a constraint. For our own tables, the message names the constraint.
     """
     cause = error.__cause__
     if not isinstance(cause, sqlite3.DatabaseError):

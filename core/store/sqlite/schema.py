@@ -1,12 +1,13 @@
-"""The schema of state.db: migrations, the SQL functions of triggers and views, and expressions that
-each engine words in its own way.
+"""The schema of state.db: its migrations, the SQL functions that triggers and views call, and
+expressions in SQLite's own dialect.
 
-`PRAGMA user_version` counts the migrations that have been applied. A released migration is never
-edited; a change is a new one at the end of `MIGRATIONS`.
+`PRAGMA user_version` is the number of migrations that have been applied. Never edit a released
+migration: add a new migration at the end of `MIGRATIONS`.
 
-The text indexes have external content: FTS5 reads the text from views, so it is stored only once. A
-word in each row names its scope. While `state_meta` has the key `index_stale`, the triggers leave
-the indexes alone, so that a damaged index doesn't cost a message.
+The text indexes have external content: FTS5 reads the text from views, so text is stored only once.
+Each row of an index contains an extra word for its scope. While `state_meta` has the key
+`index_stale`, the triggers don't update the indexes. So messages can be stored even if an index is
+damaged.
 """
 
 from __future__ import annotations
@@ -28,32 +29,33 @@ from core.types import MEMORY_TAG
 
 
 def encode_list(values: Iterable[int | str]) -> str:
-    """Encode a list as one value, to be bound to a statement or stored in a column."""
+    """Encode a list as JSON, so that it can be bound to a statement or stored in a column."""
     return json.dumps(list(values))
 
 
 def in_list(column: str, parameter: str) -> str:
-    """The SQL condition that `column` is in the list bound as `parameter`.
+    """Return the SQL condition that `column` is in the JSON list bound as `parameter`.
 
-    Both are names that the calling statement contains as constants.
+    Both names become part of the SQL, so they must be constants and never user input.
     """
     return f"{column} IN (SELECT value FROM json_each(:{parameter}))"
 
 
 def overlaps(column: str, parameter: str) -> str:
-    """The SQL condition that the list in `column` and the bound one have an item in common."""
+    """Return the SQL condition that the lists in `column` and `parameter` share an item."""
     return f"EXISTS (SELECT 1 FROM json_each({column}) WHERE {in_list('value', parameter)})"
 
 
 def is_within(column: str, parameter: str) -> str:
-    """The SQL condition that the bound list has all items of the list in `column`."""
+    """Return the SQL condition that the list in `parameter` has all items of that in `column`."""
     return f"NOT EXISTS (SELECT 1 FROM json_each({column}) WHERE NOT {in_list('value', parameter)})"
 
 
 def sent_text_sql(*, of_memory: bool) -> str:
-    """The text of a message's sent blocks: either the blocks that memory added, or the others.
+    """Return the SQL expression for the text of a message as it was sent to the model.
 
-    See `core.types.is_memory_block`.
+    With `of_memory`, this is the text of the blocks that memory added (see
+    `core.types.is_memory_block`), otherwise the text of all other blocks.
     """
     is_memory = f"substr(value ->> 'text', 1, {len(MEMORY_TAG)}) = '{MEMORY_TAG}'"
     condition = is_memory if of_memory else f"NOT ({is_memory})"
@@ -63,16 +65,18 @@ def sent_text_sql(*, of_memory: bool) -> str:
 IS_SHOWN = (
     "messages.kind = 'chat' AND messages.role IN ('user', 'assistant') AND messages.text <> ''"
 )
-"""The SQL condition that people may see a message of a session."""
+"""The SQL condition for messages that are shown to people: chat messages with a text, from a person
+or from the assistant."""
 
 
 # --- Functions of triggers and views ---
 
 
 class ChunkTerms:
-    """The SQL aggregate `chunk_terms(scope id, text, name, time)`: the terms of a chunk.
+    """The SQL aggregate `chunk_terms(scope id, text, name, time)`.
 
-    Each term carries the number of its scope.
+    It turns the messages of a chunk into the terms to index. Each term is prefixed with the id of
+    its scope (see `scoped_term`).
     """
 
     def __init__(self) -> None:
@@ -88,7 +92,10 @@ class ChunkTerms:
         self._days.add(day_terms(created_at))
 
     def finalize(self) -> str:
-        """The terms, separated by blanks. Those of the days come last, several times."""
+        """Return the terms, separated by spaces: words and names, then the terms of the days.
+
+        The terms of the days are repeated, so that they weigh more in the ranking.
+        """
         days_terms: list[str] = []
         for terms in sorted(self._days):
             days_terms += terms
@@ -97,12 +104,12 @@ class ChunkTerms:
 
 
 def scoped_term(scope_id: int, term: str) -> str:
-    """A term with the number of its scope, as the indexes over chunks and facts hold it."""
+    """Return a term as the indexes over chunks and facts store it, e.g. ``7xcoffee``."""
     return f"{scope_id}x{term}"
 
 
 def day_terms(created_at: float) -> tuple[str, ...]:
-    """The terms of the day (UTC) of a time, given in seconds since 1970."""
+    """Return the terms for the UTC date of a time in seconds since 1970."""
     return date_terms(datetime.fromtimestamp(created_at, UTC).date())
 
 
@@ -120,7 +127,7 @@ def register_functions(connection: sqlite3.Connection) -> None:
 # --- Text indexes ---
 
 STALE_KEY = "index_stale"
-"""A key of `state_meta`. It is set while the indexes don't agree with the messages."""
+"""A key of `state_meta`. It is set while the indexes may differ from the messages."""
 REBUILD_CURSOR_KEY = "index_cursor"
 """A key of `state_meta`: the last message id that a running rebuild has indexed."""
 INDEX_TABLES = ("messages_fts", "chunks_fts")
@@ -142,7 +149,7 @@ def is_stale(connection: Connection) -> bool:
 
 
 def last_chunked_id(connection: Connection) -> int:
-    """The last message that was considered for a chunk, or 0."""
+    """Return the id of the last message that was considered for a chunk, or 0."""
     return int(get_meta(connection, CHUNKED_UNTIL_KEY) or 0)
 
 
@@ -151,7 +158,7 @@ def _read_script(name: str) -> str:
 
 
 def _read_template(name: str) -> str:
-    """A script with the constants filled in that indexes and Python share."""
+    """Read a script, and fill in the constants that it shares with the Python code."""
     template = Template(_read_script(name))
     return template.substitute(shown=IS_SHOWN, scope=SCOPE_MARKER, version=TERMS_VERSION)
 
@@ -162,16 +169,16 @@ SET_HASH_SIZE = """
 INSERT INTO messages_fts (messages_fts, rank) VALUES ('hashsize', 131072);
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('hashsize', 131072);
 """
-"""The memory (bytes) in which FTS5 collects changes: an eighth of the default.
+"""Sets the bytes of memory in which FTS5 collects changes to an eighth of the default.
 
-After an import, FTS5 keeps a hash table of the full size, though it is empty. Going through it took
-a tenth of the time of each message.
+After an import, FTS5 keeps a hash table of the full size, even though the table is empty. Scanning
+it took a tenth of the time that it takes to store a message.
 """
 SET_FACTS_RANK = "INSERT INTO facts_fts (facts_fts, rank) VALUES ('rank', 'bm25(1.0, 0.6)');"
 CREATE_FACTS_CONTENT = (
     "CREATE TABLE IF NOT EXISTS main.facts_fts_content (id INTEGER PRIMARY KEY, c0, c1)"
 )
-"""The table that FTS5 makes for an index that holds its own text."""
+"""The table that FTS5 creates for an index that stores its own text."""
 
 # --- Migrations ---
 
@@ -184,7 +191,7 @@ UPDATE messages SET origin = 'imported'
 WHERE role = 'user' AND address_id IN (SELECT id FROM addresses WHERE platform = 'import');
 ALTER TABLE messages DROP COLUMN is_forward;
 """
-"""Who said a message. In earlier imports, no sender was marked as the owner."""
+"""Adds where a message comes from. Earlier imports didn't mark which sender was the owner."""
 
 _FREE_PAGES = """
 INSERT INTO zeros (zeros)
@@ -194,14 +201,14 @@ DROP TABLE zeros;
 UPDATE state_meta SET value = 'log' WHERE key = 'erasure_compaction'
     AND value IN ('zeroing', 'emptying');
 """
-"""Overwrites pages that were freed while `PRAGMA secure_delete` was off."""
+"""Overwrites pages that were freed while `PRAGMA secure_delete` was off: fills them with zeros."""
 
 _DROP_LINK_TRIES = """
 DROP TABLE link_tries;
 DELETE FROM state_meta WHERE key = 'wrong_codes';
 """
-"""Wrong link codes needn't be counted: there are 27 ** 8 codes, each is valid for some minutes, and
-it also needs a confirmation."""
+"""Stops counting wrong link codes. Guessing is hopeless: there are 27 ** 8 codes, a code expires
+within minutes, and a link must be confirmed as well."""
 
 _SINGLE_MESSAGE_INDEX = f"""
 DROP TRIGGER IF EXISTS messages_indexed;
@@ -221,16 +228,19 @@ DELETE FROM state_meta WHERE key = 'index_cursor';
 INSERT OR IGNORE INTO state_meta (key, value)
 SELECT 'index_stale', '1' WHERE EXISTS (SELECT 1 FROM messages);
 """
-"""One index over messages replaces three: words and scripts without spaces share it."""
+"""Replaces three indexes over messages by a single one.
+
+The new index also covers scripts without spaces.
+"""
 
 _SET_RAW_UPDATES_ASIDE = """
 UPDATE raw_updates SET failed_at = CAST(strftime('%s', 'now') AS REAL),
     error = 'an earlier version had not handled it'
 WHERE failed_at IS NULL;
 """
-"""An update is now confirmed when it is in the inbox.
+"""Marks updates that an earlier version didn't handle as failed.
 
-Earlier updates that weren't handled are listed as set aside.
+Since this version, an update is confirmed as soon as it is in the inbox.
 """
 
 _CALL_ACCOUNTS = """
@@ -243,7 +253,7 @@ UPDATE calls SET account = (
     WHERE scopes.id = calls.scope_id AND substr(key, 1, 8) = 'account:'
 );
 """
-"""Who asked for a model call. For earlier calls in groups, this is unknown."""
+"""Adds the account that caused a model call. It is unknown for earlier calls in groups."""
 
 _CURATED_NOTES = """
 ALTER TABLE notes ADD COLUMN is_pinned INTEGER NOT NULL DEFAULT 0;
@@ -254,7 +264,8 @@ CREATE TABLE note_reviews (
     rests_until REAL NOT NULL DEFAULT 0
 );
 """
-"""Pinned notes, which the curator leaves alone; its drafts; and the last change it has seen."""
+"""Adds pinned notes, which the curator doesn't change, drafts of the curator, and the last change
+that it has reviewed."""
 
 _SKILLS = """
 CREATE TABLE skills (
@@ -267,7 +278,8 @@ CREATE TABLE skills (
     UNIQUE (scope_id, name)
 );
 """
-"""How often each skill is used. Skills are folders; their versions are kept with those of notes."""
+"""Counts how often each skill is used. Skills are folders, and their versions are stored with those
+of notes."""
 
 _UNDONE = """
 CREATE TABLE undone (
@@ -293,10 +305,10 @@ BEGIN
     SELECT NEW.id WHERE NEW.role = 'user' AND NEW.kind = 'chat' AND NEW.text <> '';
 END;
 """
-"""Messages that were undone and can be redone.
+"""Stores messages that were undone and can be redone.
 
-Facts that only undone messages support are deleted. They are extracted again when the messages are
-redone.
+Facts that only undone messages support are deleted. If a message is redone, its facts are extracted
+again.
 """
 
 _VECTORS = """
@@ -312,7 +324,7 @@ BEGIN
     WHERE key = 'vectors_until' AND NEW.kind = 'chat' AND CAST(value AS INTEGER) >= OLD.id;
 END;
 """
-"""See `core/store/vectors.py`."""
+"""Stores the vectors of messages for semantic search. See `core/store/vectors.py`."""
 
 MIGRATIONS: tuple[str, ...] = (
     _read_script("tables")
@@ -321,12 +333,12 @@ MIGRATIONS: tuple[str, ...] = (
     + f"{SET_FACTS_RANK}\n{_FACTS_VERSION}",
     _ORIGINS,
     _FREE_PAGES,
-    # The keys of outbox and inbox tell which runs a job has delivered. Past runs were never shown.
+    # The keys of outbox and inbox show which runs a job has delivered. Past runs were never shown.
     "DROP TABLE runs;",
     _DROP_LINK_TRIES,
-    # The backfill of a memory service is now queued at once.
+    # All messages of a memory service's backfill are now queued at the start.
     "DROP TABLE pasts;",
-    # The reason of a cache miss is found without a digest of the request.
+    # The reason for a cache miss is now found without a digest of the request.
     "ALTER TABLE calls DROP COLUMN imprint;",
     _SINGLE_MESSAGE_INDEX,
     _SET_RAW_UPDATES_ASIDE,
@@ -337,12 +349,12 @@ MIGRATIONS: tuple[str, ...] = (
     "ALTER TABLE jobs ADD COLUMN pause_reason TEXT;\n",
     # The message that a stranger sent, which is answered once they are approved.
     "ALTER TABLE pairings ADD COLUMN inbound TEXT;",
-    # The group was the owner's own in the past. Messages of that time stay the owner's.
+    # The group used to belong to the owner alone. Its messages of that time stay the owner's.
     "ALTER TABLE own_rooms ADD COLUMN is_past INTEGER NOT NULL DEFAULT 0;",
     # See `core.store.epoch.JOURNAL_META_KEY`.
     "INSERT INTO state_meta (key, value) VALUES ('erasure_key', lower(hex(randomblob(32))));",
     _CALL_ACCOUNTS,
-    # The index `messages_by_session` is as fast, and every message was written into both.
+    # The index `messages_by_session` is as fast, so each message needn't be written to both.
     "DROP INDEX IF EXISTS messages_shown;",
     # Sessions in which the model works on a delegated task.
     "ALTER TABLE sessions ADD COLUMN is_delegated INTEGER NOT NULL DEFAULT 0;\n"
@@ -354,7 +366,7 @@ MIGRATIONS: tuple[str, ...] = (
     "ALTER TABLE messages ADD COLUMN quoted TEXT;\n"
     "CREATE INDEX messages_posted ON messages (address_id, posted_id) WHERE posted_id IS NOT NULL;",
     _UNDONE,
-    # The first exchange of a conversation, which a compression keeps.
+    # The first exchange of a conversation, which compression doesn't remove.
     "ALTER TABLE sessions ADD COLUMN head_from INTEGER;\n"
     "ALTER TABLE sessions ADD COLUMN head_until INTEGER;",
     _VECTORS,

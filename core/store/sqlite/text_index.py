@@ -1,7 +1,7 @@
 """Searches the text indexes over messages, chunks and facts, within one transaction.
 
-Scope and filters are part of every statement and apply before any limit. Messages are yielded
-lazily, as ids and scores.
+Every statement contains the scopes and filters of the query, which apply before any limit. Found
+messages are yielded lazily, as ids with scores.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from itertools import accumulate, chain, islice
 from typing import Any, NamedTuple
 
 from core.store.query import (
-    DEFAULT_ROLES,
     CandidateMessage,
     Clause,
     MessageMatch,
@@ -25,11 +24,15 @@ from core.store.query import (
     TextKind,
 )
 from core.store.rows import (
-    DELEGATED_SESSION_IDS,
     Connection,
-    clean,
-    int64_or_zero,
-    to_timestamp,
+)
+from core.store.sqlite.filters import (
+    IS_IN_LINEAGE,
+    SqlCondition,
+    address_join,
+    askers_own,
+    message_filters,
+    session_filters,
 )
 from core.store.sqlite.schema import (
     IS_SHOWN,
@@ -39,193 +42,51 @@ from core.store.sqlite.schema import (
     scoped_term,
 )
 from core.store.visibility import scope_parameter, visible
-from core.text.normalize import SCOPE_MARKER, comparison_form, is_unspaced
+from core.text.normalize import SCOPE_MARKER, is_unspaced
 from core.text.terms import is_about_self, message_terms
 
 # --- Limits ---
 
 NEWEST_RANKED = 4_000
-"""If a query matches more messages, the newest of them are ranked first.
+"""If a query matches more messages, only this many of the newest ones are ranked at first.
 
-Older ones follow only if these don't give enough, because ranking is the cost of a search.
+Older matches are ranked only if the caller needs more results, because ranking takes most of the
+time of a search.
 """
 NEWEST_UNSPACED_RANKED = 300
-"""The same for words of scripts without spaces, which become common sooner."""
+"""The same limit for words of scripts without spaces, such as Chinese: they match more messages."""
 SMALL_SHARE = 0.2
-"""If the scopes of a query have a smaller share of all chunks, their names are searched too."""
+"""If the scopes of a query have a smaller share of all chunks than this, the search includes the
+words that mark these scopes."""
 MAX_LATEST_SESSIONS = 1_000
-"""The latest messages are looked for in so many sessions."""
+"""A query without words finds messages only in this many of the latest sessions."""
 MAX_CHUNKS = 40
 MAX_CHUNKS_FOR_TURN = 10
-"""A turn needs few passages: 78.3 / 93.8 at hit@1 / hit@5 of LoCoMo; 40 chunks give 78.2 / 93.9."""
+"""A search for a turn needs few passages. With 10 chunks, LoCoMo's hit@1 / hit@5 are 78.3 / 93.8;
+with 40 chunks, they are 78.2 / 93.9."""
 RANKED_CHUNKS = 3_000
 LINEAGES_READ = 12
-"""The number of lineages whose messages are read at once."""
+"""Each part of the candidates has the messages of at most this many lineages."""
 MAX_BOOSTED_CHUNKS = 200
+"""Only this many of the best chunks are reordered by `PERIOD_BOOST`."""
 PERIOD_BOOST = 2
-"""Of the best chunks, those of the period that the query names count this much more.
+"""The score of a chunk is multiplied by this if the query names the time of the chunk.
 
-This is worth +0.7 / +2.4 at hit@1 / hit@5 on phone notes, and 0 / +0.5 on chats in one store.
+This improves hit@1 / hit@5 by 0.7 / 2.4 points on phone notes, and by 0 / 0.5 points on chats in
+one store.
 """
 TAIL_MESSAGES = 256
-"""Up to so many messages that aren't part of a chunk yet are read directly."""
+"""Up to this many messages that aren't part of a chunk yet are read directly."""
 VECTORS_AT_ONCE = 512
 """The number of vectors that fit into the cache of the processor."""
-MAX_FILTER_CHARS = 200
-"""A title or name is compared up to this length. Folding can make eighteen characters of one."""
 COMMON_FACT_COUNT = 2_000
-"""A word in more facts than this isn't searched if the query has a rarer one."""
-
-# --- Filters ---
-
-
-class SqlCondition(NamedTuple):
-    """An SQL condition and the values of its parameters."""
-
-    sql: str
-    values: dict[str, Any]
-
-
-_VISIBLE = visible("sessions.scope_id")
-_IS_ASKERS_OWN = f"""(messages.role = 'user' AND (
-    sessions.scope_id IN (SELECT id FROM scopes WHERE {in_list("key", "private")})
-    OR {in_list("addresses.platform || ':' || messages.sender_id", "accounts")}
-))"""
-_IS_FROM_SENDER = (
-    "(messages.sender_id = :sender_id OR instr(' ' || bare(messages.sender_name), :sender) > 0)"
-)
-_IS_IN_LINEAGE = f"""(sessions.id = :session OR COALESCE(sessions.root_id, (
-    SELECT COALESCE(asking.root_id, asking.id) FROM sessions AS asking
-    WHERE asking.id = sessions.parent_id AND sessions.is_delegated AND :has_delegated
-), sessions.id) = (
-    SELECT COALESCE(own.root_id, own.id) FROM sessions AS own
-    WHERE own.id = :session AND {visible("own.scope_id")}
-))"""
-
-
-def session_filters(
-    query: SearchQuery, sessions: str = "sessions", addresses: str = "addresses"
-) -> SqlCondition:
-    """The filters on whole sessions, beginning with AND.
-
-    `sessions` and `addresses` are the names of the tables in the statement.
-    """
-    conditions = _session_conditions(query, sessions, addresses)
-    after, before = query.filters.after, query.filters.before
-    if after is not None:
-        conditions.append(
-            SqlCondition(f"{sessions}.last_at >= :after", {"after": to_timestamp(after)})
-        )
-    if before is not None:
-        conditions.append(
-            SqlCondition(f"{sessions}.started_at < :before", {"before": to_timestamp(before)})
-        )
-    return _join_conditions([SqlCondition("", {}), *conditions])
-
-
-def _session_conditions(query: SearchQuery, sessions: str, addresses: str) -> list[SqlCondition]:
-    """The filters that only depend on the session."""
-    filters = query.filters
-    conditions: list[SqlCondition] = []
-    if filters.session_id is None and not filters.has_delegated:
-        conditions.append(SqlCondition(f"{sessions}.id NOT IN ({DELEGATED_SESSION_IDS})", {}))
-    if filters.platforms:
-        is_on_platform = in_list(f"{addresses}.platform", "platforms")
-        conditions.append(
-            SqlCondition(is_on_platform, {"platforms": encode_list(filters.platforms)})
-        )
-    if filters.title:
-        title = comparison_form(clean(filters.title[:MAX_FILTER_CHARS]))
-        conditions.append(
-            SqlCondition(f"instr(bare({sessions}.title), :title) > 0", {"title": title})
-        )
-    return conditions
-
-
-def _message_filters(query: SearchQuery) -> SqlCondition:
-    """All filters of a query, without those it doesn't set, so that a search reads few columns."""
-    filters = query.filters
-    conditions: list[SqlCondition] = []
-    if filters.roles == DEFAULT_ROLES:
-        # A bound list is read from a table of its own, which costs as much as three rows.
-        conditions.append(SqlCondition("messages.role IN ('user', 'assistant')", {}))
-    else:
-        roles = encode_list(filters.roles)
-        conditions.append(SqlCondition(in_list("messages.role", "roles"), {"roles": roles}))
-    conditions += _session_conditions(query, "sessions", "addresses")
-    sender = clean((filters.sender or "")[:MAX_FILTER_CHARS])
-    name = comparison_form(sender).strip()
-    if name:
-        # A name matches at the beginning of a word, so "Ana" isn't found in "Diana". In scripts
-        # without spaces it matches anywhere.
-        beginning = name if is_unspaced(name) else f" {name}"
-        conditions.append(SqlCondition(_IS_FROM_SENDER, {"sender_id": sender, "sender": beginning}))
-    if filters.is_askers_own:
-        conditions.append(_askers_own(query))
-    if filters.after is not None:
-        after = to_timestamp(filters.after)
-        conditions.append(SqlCondition("messages.created_at >= :after", {"after": after}))
-    if filters.before is not None:
-        before = to_timestamp(filters.before)
-        conditions.append(SqlCondition("messages.created_at < :before", {"before": before}))
-    if filters.session_id is not None:
-        lineage = {
-            "session": int64_or_zero(filters.session_id),
-            "has_delegated": filters.has_delegated,
-        }
-        conditions.append(SqlCondition(_IS_IN_LINEAGE, lineage))
-    conditions += _not_hidden(query)
-    return _join_conditions(conditions)
-
-
-def _askers_own(query: SearchQuery) -> SqlCondition:
-    """The condition that the asker sent a message."""
-    private = frozenset(scope for scope in query.scopes if not scope.is_group)
-    accounts = {scope.key.partition(":")[2] for scope in private}
-    if query.asker is not None:
-        accounts.add(query.asker.key)
-    values = {
-        "private": scope_parameter(private),
-        "accounts": encode_list(sorted(map(clean, accounts))),
-    }
-    return SqlCondition(_IS_ASKERS_OWN, values)
-
-
-def _not_hidden(query: SearchQuery) -> list[SqlCondition]:
-    """The conditions that a message isn't in the model's context, one for each span."""
-    conditions: list[SqlCondition] = []
-    for number, (session_id, first_id, last_id) in enumerate(query.hidden):
-        session, first, last = f"session_{number}", f"first_{number}", f"last_{number}"
-        sql = f"(messages.session_id <> :{session} OR messages.id NOT BETWEEN :{first} AND :{last})"
-        values = {
-            session: int64_or_zero(session_id),
-            first: int64_or_zero(first_id),
-            last: int64_or_zero(last_id),
-        }
-        conditions.append(SqlCondition(sql, values))
-    return conditions
-
-
-def _join_conditions(conditions: Iterable[SqlCondition]) -> SqlCondition:
-    conditions = list(conditions)
-    values: dict[str, Any] = {}
-    for condition in conditions:
-        values |= condition.values
-    return SqlCondition(" AND ".join(condition.sql for condition in conditions), values)
-
-
-def _address_join(*conditions: str) -> str:
-    """The join with addresses, if a condition needs it: it costs a tenth of a search."""
-    if not any("addresses." in condition for condition in conditions):
-        return ""
-    return "CROSS JOIN addresses ON addresses.id = sessions.address_id"
-
+"""A word that occurs in more facts isn't searched, unless all words of the query do."""
 
 # --- Expressions of FTS5 ---
 
 
 def fts_expression(plan: SearchPlan) -> str:
-    """The plan as an expression of FTS5."""
+    """Return a plan as an FTS5 expression, e.g. ``(("ferry" AND "ana") NOT (("bus")))``."""
     alternatives = []
     for clauses in plan.alternatives:
         wanted_clauses = [clause for clause in clauses if not clause.is_excluded]
@@ -238,7 +99,7 @@ def fts_expression(plan: SearchPlan) -> str:
 
 
 def _all_phrases(clauses: Iterable[Clause]) -> str:
-    """The expression that a message has all phrases of the clauses."""
+    """Return the FTS5 expression for messages that contain all phrases of the clauses."""
     phrases: list[str] = []
     for clause in clauses:
         phrases += map(_phrase_expression, clause.phrases)
@@ -246,7 +107,10 @@ def _all_phrases(clauses: Iterable[Clause]) -> str:
 
 
 def _phrase_expression(phrase: Phrase) -> str:
-    """Any text of a phrase. Texts are quoted, so FTS5 never reads them as syntax."""
+    """Return the FTS5 expression for any of a phrase's texts, e.g. ``("colour"* OR "color"*)``.
+
+    Texts are quoted, so that FTS5 never parses them as operators.
+    """
     star = "*" if phrase.is_prefix else ""
     texts = ['"' + text.replace('"', '""') + f'"{star}' for text in phrase.texts]
     return texts[0] if len(texts) == 1 else f"({' OR '.join(texts)})"
@@ -263,8 +127,10 @@ def _has_unspaced(plan: SearchPlan) -> bool:
 
 # --- Searching messages and chunks ---
 
+_VISIBLE = visible("sessions.scope_id")
 _ROOT_ID = "COALESCE(sessions.root_id, sessions.id)"
 _MATCH = f"messages.id, messages.session_id, {_ROOT_ID}"
+# A row for each visible scope: its id, its number of chunks, and the highest id of any chunk.
 _SCOPE_SIZES = f"""
     SELECT scopes.id, (SELECT chunks FROM chunk_counts WHERE scope_id = scopes.id),
         (SELECT COALESCE(MAX(id), 0) FROM chunks)
@@ -282,36 +148,36 @@ _DAY_S = 86_400
 
 
 class ChunkChoice(NamedTuple):
-    """The terms by which chunks are chosen."""
+    """The terms that select chunks."""
 
-    # Terms with their frequencies. A chunk needs at least one.
+    # Terms, each with the number of chunks that contain it. A chunk must contain at least one.
     leading: Mapping[str, int]
-    # Terms that only raise the rank of a chunk.
+    # Terms that only improve the rank of a chunk.
     lending: Sequence[str]
 
 
 class RankedChunk(NamedTuple):
-    """A chunk that has a term of the query."""
+    """A chunk that contains a term of the query."""
 
     chunk_id: int
     root_id: int
     # bm25: lower is better.
     score: float
-    # The time of its first message, in seconds since 1970.
+    # The time of the first message, in seconds since 1970.
     started_at: float
 
 
 class _ScopeSizes(NamedTuple):
-    """How much the scopes of a query hold."""
+    """The scopes of a query and their number of chunks."""
 
     scope_ids: list[int]
     chunk_count: int
-    # The approximate number of chunks in all scopes.
+    # The approximate number of chunks in the whole database.
     total_chunk_count: int
 
 
 class TextIndex:
-    """The text indexes as one query may see them.
+    """Runs the searches of one query, and returns only what the query may see.
 
     Methods raise sqlite3.DatabaseError if an index is damaged.
     """
@@ -320,35 +186,34 @@ class TextIndex:
         self._connection = connection
         self._query = query
         # Every statement contains `_VISIBLE`, too.
-        self._filters, self._parameters = _message_filters(query)
+        self._filters, self._parameters = message_filters(query)
         self._parameters["scopes"] = scope_parameter(query.scopes)
-        self._address_join = _address_join(self._filters)
-        # Scoped terms that occur in a chunk, as far as they were counted.
+        self._address_join = address_join(self._filters)
+        # The scoped terms that `chunk_frequencies` has found in at least one chunk.
         self._known_terms: set[str] = set()
 
     def find_messages(self, plan: SearchPlan) -> Iterator[MessageMatch]:
-        """The messages that a plan finds, best first, read lazily."""
+        """Yield the messages that match a plan, best first."""
         if not plan.alternatives:
             return
         expression = fts_expression(plan)
         sizes = self._sizes
         if sizes.scope_ids and sizes.chunk_count < SMALL_SHARE * sizes.total_chunk_count:
-            # Searching the words that name the scopes pays only if they have few messages.
-            names = " OR ".join(f'"{SCOPE_MARKER}{scope_id}"' for scope_id in sizes.scope_ids)
-            expression = f"({expression}) AND ({names})"
+            # Each indexed message contains a word for its scope. Searching for this word makes a
+            # search faster only if the scopes have few messages.
+            scope_words = " OR ".join(f'"{SCOPE_MARKER}{scope_id}"' for scope_id in sizes.scope_ids)
+            expression = f"({expression}) AND ({scope_words})"
         limit = NEWEST_UNSPACED_RANKED if _has_unspaced(plan) else NEWEST_RANKED
         yield from self._rank_messages(expression, limit)
 
     def _rank_messages(self, expression: str, limit: int) -> Iterator[MessageMatch]:
-        """The newest `limit` messages by rank, then the others by rank.
-
-        They are ranked before anything is joined. Otherwise FTS5 computes each rank twice.
-        """
+        """Yield the newest `limit` matches, best first, and then the older ones, best first."""
         matching = "FROM messages_fts WHERE messages_fts MATCH :expression"
         select = f"SELECT rowid AS id, rank AS score {matching}"
         parameters = {**self._parameters, "expression": expression, "limit": limit}
         newest = self._select_ranked(f"{select} ORDER BY rowid DESC LIMIT :limit")
-        # If the filters let no row through, there may still be older ones.
+        # Each row has the number of ranked messages. If the filters exclude all of these messages,
+        # there is no row, and older messages may still match.
         ranked_count = limit
         for row in self._connection.execute(newest, parameters):
             ranked_count = row[4]
@@ -363,9 +228,12 @@ class TextIndex:
             yield from self._matches(older, {**parameters, "newest_older": newest_older[0]})
 
     def _select_ranked(self, ranking: str) -> str:
-        """The matches among the rows of `ranking`, a statement, and the number of its rows.
+        """Return a statement that filters the rows of another statement, `ranking`, best first.
 
-        With a LIMIT, even of -1, a subquery keeps its order.
+        `ranking` selects the ids and scores of messages. Each row of the result ends with the
+        number of rows of `ranking`. The messages are ranked before other tables are joined, because
+        otherwise FTS5 computes each rank twice. LIMIT -1 makes SQLite preserve the order of the
+        subquery.
         """
         return f"""
             WITH hits (rowid, score) AS MATERIALIZED (
@@ -378,9 +246,9 @@ class TextIndex:
         """
 
     def latest_messages(self, limit_per_session: int) -> Iterator[MessageMatch]:
-        """The latest messages of the latest sessions, for a query without words."""
+        """Yield the latest messages of each of the latest sessions, for a query without words."""
         filters, values = session_filters(self._query)
-        in_lineage = "" if self._query.filters.session_id is None else f"AND {_IS_IN_LINEAGE}"
+        in_lineage = "" if self._query.filters.session_id is None else f"AND {IS_IN_LINEAGE}"
         sessions = self._connection.execute(
             f"""
             SELECT sessions.id FROM sessions
@@ -404,9 +272,10 @@ class TextIndex:
     def iter_vectors(
         self, model: str, size_bytes: int
     ) -> Iterator[tuple[list[MessageMatch], bytes]]:
-        """Messages with a vector of a model, unscored, and the bytes of their vectors, joined.
+        """Yield the messages that have a vector of a model, and the bytes of their vectors.
 
-        They come in batches that fit into the cache of the processor.
+        Each batch has up to `VECTORS_AT_ONCE` messages with score 0, and their vectors as one byte
+        string. Vectors that don't have `size_bytes` are skipped.
         """
         cursor = self._connection.execute(
             f"""
@@ -424,9 +293,9 @@ class TextIndex:
             yield matches, b"".join(row[3] for row in rows)
 
     def filter_visible(self, ids: Sequence[int]) -> list[MessageMatch]:
-        """Return the messages among `ids` that exist and that the query may see, in their order.
+        """Return the messages among `ids` that the query may see, in the order of `ids`.
 
-        Only messages that pass the filters of the query are returned.
+        Messages that don't exist or don't pass the filters are left out.
         """
         statement = f"""
             SELECT {_MATCH}, 0.0
@@ -459,9 +328,9 @@ class TextIndex:
     def chunk_frequencies(
         self, terms: Iterable[str], max_scopes: int | None = None
     ) -> dict[str, int]:
-        """The number of chunks with each term that the query may see.
+        """Return the number of chunks that contain each term, in the scopes of the query.
 
-        If `max_scopes` is given, only so many of its scopes are counted.
+        If `max_scopes` is given, only the first `max_scopes` scopes are counted.
         """
         frequencies = dict.fromkeys(terms, 0)
         terms_by_scoped: dict[str, str] = {}
@@ -476,9 +345,10 @@ class TextIndex:
         return frequencies
 
     def _any_of(self, terms: Iterable[str]) -> str:
-        """The expression for chunks with any of the terms; empty if no chunk has one.
+        """Return the FTS5 expression for chunks that contain any of the terms.
 
-        Unknown terms are left out, because looking one up costs as much as a known one.
+        Terms that `chunk_frequencies` found in no chunk are left out, because looking up such a
+        term takes as long as any other. If no term is left, the expression is empty.
         """
         terms = list(terms)
         quoted_terms: list[str] = []
@@ -491,9 +361,9 @@ class TextIndex:
 
     @cached_property
     def unchunked_term_counts(self) -> Counter[str]:
-        """How often each term occurs in messages that aren't part of a chunk yet.
+        """The number of occurrences of each term in messages that aren't part of a chunk yet.
 
-        The terms of senders' names and of days count too.
+        The terms include those of senders' names and of days.
         """
         counts: Counter[str] = Counter()
         for _, message in self._tail:
@@ -507,11 +377,12 @@ class TextIndex:
     def load_candidates(
         self, choices: Iterable[ChunkChoice], part: int = 0
     ) -> dict[int, list[CandidateMessage]]:
-        """The messages of the best chunks, by lineage.
+        """Return the messages of the best chunks, by the root id of their lineage.
 
-        The chunks of the first choice come before those of the second. Part 0 also has the messages
-        that aren't part of a chunk yet. Each further `part` has the next lineages, so that a later
-        page doesn't change the order of the earlier ones.
+        All chunks of the first choice rank above those of the second. The chunks are divided into
+        parts, and all chunks of a lineage are in the same part. So loading a later part for another
+        page of results doesn't change the earlier pages. Part 0 also has the messages that aren't
+        part of a chunk yet. Lineages without a message that passes the filters are left out.
         """
         messages = list(map(_read_candidate, self._select_chunks(self._chunk_ids(choices, part))))
         if part == 0:
@@ -526,7 +397,10 @@ class TextIndex:
         return candidates
 
     def _chunk_ids(self, choices: Iterable[ChunkChoice], part: int) -> list[int]:
-        """The chunks of one part. All chunks of a lineage belong to the part of its best chunk."""
+        """Return the ids of the chunks in one part, best first.
+
+        All chunks of a lineage belong to the part of its best chunk.
+        """
         is_turn = self._query.kind is TextKind.TURN
         limit = MAX_CHUNKS_FOR_TURN if is_turn else MAX_CHUNKS
         chunks = chain.from_iterable(map(self._choose_chunks, choices))
@@ -534,18 +408,24 @@ class TextIndex:
         chunk_ids: list[int] = []
         for place, chunk in enumerate(islice(chunks, (part + 1) * limit)):
             if chunk.root_id not in parts:
+                # Each part has at most `LINEAGES_READ` lineages, and their best chunks are among
+                # the next `limit` chunks.
                 parts[chunk.root_id] = max(len(parts) // LINEAGES_READ, place // limit)
             if parts[chunk.root_id] == part:
                 chunk_ids.append(chunk.chunk_id)
         return chunk_ids
 
     def _choose_chunks(self, choice: ChunkChoice) -> Iterator[RankedChunk]:
-        """The chunks of one choice, best first. Those of a period that the query names rise."""
+        """Yield the chunks that a choice selects, best first.
+
+        If the query names periods, chunks from these periods are moved up.
+        """
         expression = self._any_of(choice.leading)
         if not expression:
             return iter(())
         lending = self._any_of(choice.lending)
         if lending:
+            # A chunk must contain a leading term; lending terms only add to the score.
             expression = f"({expression}) AND ({expression} OR {lending})"
         chunks = self.best_chunks(expression, sum(choice.leading.values()))
         if not self._query.periods:
@@ -554,9 +434,14 @@ class TextIndex:
         return chain(best, chunks)
 
     def _boosted_score(self, chunk: RankedChunk) -> float:
-        """The score of a chunk, raised if it is within a day of a period of the query."""
+        """Return the score of a chunk, times `PERIOD_BOOST` if it is from a period of the query.
+
+        A chunk may begin one day before or after the period.
+        """
         begins, latest_ends = self._period_bounds
         day = _EPOCH_ORDINAL + int(chunk.started_at // _DAY_S)
+        # The periods that begin by the day after the chunk. One of them contains the chunk if the
+        # latest of their ends isn't earlier than the day before the chunk.
         begun_count = bisect_right(begins, day + 1)
         if begun_count and day - 1 <= latest_ends[begun_count - 1]:
             return chunk.score * PERIOD_BOOST
@@ -564,7 +449,10 @@ class TextIndex:
 
     @cached_property
     def _period_bounds(self) -> tuple[list[int], list[int]]:
-        """The first days of the query's periods in order, and the latest end up to each of them."""
+        """The first days of the query's periods, ascending, and a running maximum of the last days.
+
+        E.g. the periods (1, 9), (2, 4), (10, 12) give [1, 2, 10] and [9, 9, 12].
+        """
         periods = sorted(self._query.periods)
         begins = [begin for begin, _ in periods]
         return begins, list(accumulate((end for _, end in periods), max))
@@ -572,10 +460,11 @@ class TextIndex:
     def best_chunks(
         self, expression: str, match_count: int, limit: int = RANKED_CHUNKS
     ) -> Iterator[RankedChunk]:
-        """Chunks that match, best first.
+        """Yield the chunks that match an FTS5 expression, best first.
 
-        If there are more than `limit`, the newest ones are ranked first and the others after them,
-        because ranking is the cost of a search.
+        `match_count` is an upper limit of the number of matches. If there are more than `limit`,
+        the newest `limit` chunks are ranked and yielded before all older ones, because ranking
+        takes most of the time of a search.
         """
         parameters = {**self._parameters, "expression": expression, "limit": limit, "split": 0}
         sides = ["> :split"]
@@ -610,18 +499,27 @@ class TextIndex:
 
     @cached_property
     def _is_own(self) -> SqlCondition:
-        """Whether the asker sent a message; never, if the query isn't about the asker."""
+        """The condition that the asker sent a message.
+
+        If the query isn't about the asker (such as "my dentist"), no message meets the condition.
+        """
         if is_about_self(self._query.text):
-            return _askers_own(self._query)
+            return askers_own(self._query)
         return SqlCondition("0", {})
 
     def _candidate_columns(self, chunk_place: str) -> str:
-        """The columns that `_read_candidate` reads."""
+        """Return the columns that `_read_candidate` unpacks.
+
+        `chunk_place` is the SQL expression for the chunk's number within its session.
+        """
         return f"""{_MATCH}, {chunk_place}, messages.text, messages.sender_name,
             messages.created_at, ({self._filters}), {self._is_own.sql}"""
 
     def _select_chunks(self, chunk_ids: Sequence[int]) -> Iterable[Any]:
-        """The rows of all messages of the chunks that people may see."""
+        """Return a row for each shown message of the chunks, with `_candidate_columns`.
+
+        Messages that don't pass the filters of the query are included.
+        """
         return self._connection.execute(
             f"""
             SELECT {self._candidate_columns("chunks.place")}
@@ -629,7 +527,7 @@ class TextIndex:
             CROSS JOIN messages ON messages.session_id = chunks.session_id
                 AND messages.id BETWEEN chunks.first_id AND chunks.last_id
             CROSS JOIN sessions ON sessions.id = messages.session_id
-            {_address_join(self._filters, self._is_own.sql)}
+            {address_join(self._filters, self._is_own.sql)}
             WHERE {IS_SHOWN} AND {_VISIBLE}
             """,
             {**self._parameters, **self._is_own.values, "ids": encode_list(chunk_ids)},
@@ -637,13 +535,13 @@ class TextIndex:
 
     @cached_property
     def _tail(self) -> list[tuple[int, CandidateMessage]]:
-        """The messages that aren't part of a chunk yet, each with its lineage."""
+        """The newest messages that aren't part of a chunk yet, each with its lineage's root id."""
         until = last_chunked_id(self._connection)
         rows = self._connection.execute(
             f"""
             SELECT {self._candidate_columns(_NEXT_CHUNK_PLACE)}
             FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id
-            {_address_join(self._filters, self._is_own.sql)}
+            {address_join(self._filters, self._is_own.sql)}
             WHERE messages.id > :until AND {IS_SHOWN} AND {_VISIBLE}
             ORDER BY messages.id DESC LIMIT {TAIL_MESSAGES}
             """,
@@ -653,7 +551,7 @@ class TextIndex:
 
 
 def _read_candidate(row: Sequence[Any]) -> tuple[int, CandidateMessage]:
-    """The lineage and the message of a row with `TextIndex._candidate_columns`."""
+    """Convert a row with `TextIndex._candidate_columns` to a root id and a message."""
     message_id, session_id, root_id, place, text, name, created_at, is_candidate, is_own = row
     day_number = _EPOCH_ORDINAL + int(created_at // _DAY_S)
     return root_id, CandidateMessage(
@@ -673,9 +571,10 @@ def _read_candidate(row: Sequence[Any]) -> tuple[int, CandidateMessage]:
 def score_facts(
     connection: Connection, terms: Sequence[str], scope_ids: Sequence[int], limit: int
 ) -> dict[int, float]:
-    """The best facts with any of the terms: the bm25 score of each fact id, above 0.
+    """Return the bm25 scores, by fact id, of the best facts that contain any of the terms.
 
-    Very common terms are left out. If all are, the rarest of them is used.
+    Terms in more than `COMMON_FACT_COUNT` facts are ignored. If all terms are that common, only the
+    rarest one is used. All scores are positive.
     """
     words = [scoped_term(scope_id, term) for scope_id in scope_ids for term in terms]
     rows = connection.execute(
@@ -693,5 +592,6 @@ def score_facts(
         "ORDER BY rank LIMIT :limit",
         {"words": " OR ".join(f'"{word}"' for word in chosen_words), "limit": limit},
     )
-    # FTS5 gives a word that is in over half of all facts a negative weight. It still counts here.
+    # FTS5's rank is negative. It becomes positive for a word in over half of all facts, but such a
+    # fact is still a match, so its score stays above 0.
     return {row["id"]: max(1e-6, -row["score"]) for row in rows}
