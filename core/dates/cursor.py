@@ -1,6 +1,6 @@
-"""A cursor over the words of a line, which reads numbers, dates, spans and clock times in English.
+"""A cursor over the words of a line. It reads English numbers, dates, spans and clock times.
 
-`data/words.toml` has the words and the patterns.
+The words and patterns are in `data/words.toml`.
 """
 
 from __future__ import annotations
@@ -22,78 +22,86 @@ MONTHS = tuple(map(str.lower, calendar.month_name[1:]))
 MAX_PATTERN_WORDS = 24
 """A pattern is matched against at most this many words."""
 MAX_WORD_CHARS = 40
+"""A longer word is cut to this length before it is compared."""
 _LEAP_YEAR = 2028
+"""A date without a year is checked in this year, so that 29 February is valid."""
 
 
 class Day(NamedTuple):
     """A day of the calendar."""
 
-    # None stands for every year.
+    # None if no year was named.
     year: int | None
     month: int
     day: int
-    # Written with a full stop at the end: ``24.12.``.
+    # Whether full stops separate the numbers: ``24.12``.
     is_dotted: bool = False
-    # The day and the month may be the other way round: ``3/5``.
+    # Whether the day and the month may be swapped: ``3/5``.
     is_ambiguous: bool = False
 
 
 @cache
 def word_tables() -> Mapping[str, Any]:
-    """The tables of `data/words.toml`."""
+    """Read the tables of `data/words.toml`."""
     return language_data("words", "core.dates")
 
 
 @cache
 def word_pattern(name: str, end: str = r"(?!\S)") -> re.Pattern[str]:
-    """A pattern of `data/words.toml` that matches several words, followed by `end`.
+    """Compile a pattern of `data/words.toml`, followed by the expression `end`.
 
-    ``%(units)s`` in a pattern stands for any word of that table, or for another pattern.
+    In a pattern, ``%(name)s`` stands for any word of the table `name`, or for the pattern `name`.
+    The default `end` makes the pattern match whole words only.
     """
     return re.compile(f"(?:{_expand(word_tables()['patterns'][name])}){end}", re.VERBOSE)
 
 
 def _expand(pattern: str) -> str:
-    """Replace each ``%(name)s`` with the words of that table, or with that other pattern."""
+    """Replace each ``%(name)s`` with a pattern for the words of the table, or with the pattern."""
     return re.sub(r"%\((\w+)\)s", lambda name: _expand_name(name[1]), pattern)
 
 
 def _expand_name(name: str) -> str:
     inner = word_tables()["patterns"].get(name)
     if inner:
-        # A group may be named only once, so the groups of an inner pattern lose their names.
+        # A regular expression can't use a group name twice, and a pattern may be inserted twice.
+        # So named groups become unnamed: "(?P<unit>...)" becomes "(?:...)".
         return f"(?:{re.sub('[?]P<[^>]+>', '?:', _expand(inner))})"
     longest_first = sorted(map(re.escape, word_tables()[name]), key=len, reverse=True)
     return f"(?:{'|'.join(longest_first)})"
 
 
 def normalize_word(word: str) -> str:
-    """A word for comparison: in lower case, without the punctuation after it."""
+    """Return a word in lower case and without the punctuation after it.
+
+    A word that is only punctuation is returned unchanged.
+    """
     return word[:MAX_WORD_CHARS].lower().rstrip(",;:!?.") or word[:MAX_WORD_CHARS]
 
 
 def parse_number(text: str) -> Fraction:
-    """``20``, ``1,5`` or a number word."""
+    """Parse a number: ``20``, ``1,5``, ``twenty``."""
     return Fraction(word_tables()["numbers"].get(text.strip()) or text.replace(",", "."))
 
 
 def parse_ordinal(text: str) -> int:
-    """``3rd`` or ``third``; -1 for ``last``."""
+    """Parse an ordinal: 3 for ``3rd`` or ``third``, -1 for ``last``."""
     return int(word_tables()["ordinals"].get(text) or re.sub(r"\D", "", text))
 
 
 class WordCursor:
-    """The words of a line and the position of the next one.
+    """The words of a line, and the position of the next word to read.
 
-    The reading methods read the next words and move past them. If the words don't fit, a method
-    returns None and doesn't move.
+    The methods `take`, `match`, `look_up` and `read_…` move the cursor past the words that they
+    read. If the next words don't fit, they return None and the cursor doesn't move.
     """
 
     def __init__(self, line: Sequence[str], is_strict: bool = False) -> None:
         self._typed = line
         self._words = [normalize_word(word) for word in line]
         self.position = 0
-        # Text comes before these words, so they must be a time and nothing else.
+        # Whether the words follow other text. They are then less likely to be a time, so short
+        # forms such as "fri" aren't accepted.
         self.is_strict = is_strict
 
     @property
@@ -101,7 +109,7 @@ class WordCursor:
         return self.position >= len(self._words)
 
     def peek(self) -> str:
-        """The next word, or "" at the end."""
+        """Return the next word without moving the cursor, or "" at the end of the line."""
         return "" if self.is_done else self._words[self.position]
 
     def is_dotted(self) -> bool:
@@ -109,7 +117,10 @@ class WordCursor:
         return not self.is_done and self._typed[self.position].endswith(".")
 
     def take(self, *options: str) -> str | None:
-        """Read and return the first of `options` that comes next. It may have several words."""
+        """Read one of `options`, the first one that fits, and return it.
+
+        An option may have several words, such as "from now".
+        """
         for option in options:
             phrase = option.split()
             if self._words[self.position : self.position + len(phrase)] == phrase:
@@ -118,7 +129,7 @@ class WordCursor:
         return None
 
     def match(self, name: str) -> re.Match[str] | None:
-        """Read the words that match a `word_pattern`, and return the match."""
+        """Read the words that match the pattern `name`, and return the match."""
         words = self._words[self.position : self.position + MAX_PATTERN_WORDS]
         match = word_pattern(name).match(" ".join(words))
         if match is not None:
@@ -126,21 +137,24 @@ class WordCursor:
         return match
 
     def look_up(self, table: str) -> Any:
-        """Read a key of a table of `data/words.toml`, and return its value."""
+        """Read words that are a key of a table in `data/words.toml`, and return their value."""
         key = self.take(*word_tables()[table])
         return None if key is None else word_tables()[table][key]
 
     def read_weekday(self) -> int | None:
-        """A weekday (0 for Monday). If `is_strict`, it must be written in full."""
+        """Read a weekday, and return its number (0 for Monday).
+
+        If the cursor is strict, the weekday must be written in full.
+        """
         if self.is_strict and self.peek() not in WEEKDAYS:
             return None
         weekday: int | None = self.look_up("weekdays")
         return weekday
 
     def read_weekdays(self) -> tuple[int, ...]:
-        """``monday and wednesday``, ``mon, wed, fri``, ``monday to friday``, ``mon-fri``.
+        """Read a list of weekdays: ``monday and wednesday``, ``mon, wed, fri``, ``mon-fri``.
 
-        Returns () if no weekday comes next.
+        Returns their numbers (0 for Monday), ascending, or () if the next word isn't a weekday.
         """
         weekdays = word_tables()["weekdays"]
         days: set[int] = set()
@@ -148,6 +162,7 @@ class WordCursor:
         while match := self.match("weekday_range"):
             first = weekdays[match["first"]]
             last = weekdays[match["last"] or match["first"]]
+            # A range may cross the end of the week: "sat-mon" has 3 days.
             count = (last - first) % 7 + 1
             days.update((first + step) % 7 for step in range(count))
             end = self.position
@@ -160,12 +175,12 @@ class WordCursor:
         return int(match[0]) if match else None
 
     def read_ordinal(self) -> int | None:
-        """``3rd`` or ``third``; -1 for ``last``."""
+        """Read an ordinal: 3 for ``3rd`` or ``third``, -1 for ``last``."""
         match = self.match("ordinal")
         return parse_ordinal(match[0]) if match else None
 
     def read_month_day(self) -> Day | None:
-        """``3 May``, ``the 3rd of May 2027``, ``May 3``."""
+        """Read a date with the name of a month: ``3 May``, ``the 3rd of May 2027``, ``May 3``."""
         start = self.position
         match = self.match("month_day")
         if match is None:
@@ -175,9 +190,9 @@ class WordCursor:
         return self._check_day(Day(self.read_year(), month, number), start)
 
     def read_number_date(self) -> Day | None:
-        """``2026-12-01``, ``24.12.``, ``24.12.2026``, ``24/12``, ``12/24``.
+        """Read a date in digits: ``2026-12-01``, ``24.12.``, ``24.12.2026``, ``24/12``, ``12/24``.
 
-        If both orders are possible, the first number is the day.
+        If either number may be the day, the first number is the day.
         """
         start = self.position
         match = self.match("number_date")
@@ -195,9 +210,9 @@ class WordCursor:
         return self._check_day(Day(year, month, number, is_dotted, is_ambiguous), start)
 
     def _check_day(self, day: Day, start: int) -> Day | None:
-        """The day if the calendar has it. If not, the cursor returns to `start`.
+        """Return a day if it is valid. If not, move the cursor back to `start` and return None.
 
-        A day without a year may be 29 February.
+        29 February is valid without a year.
         """
         year = _LEAP_YEAR if day.year is None else day.year
         if date_if_valid(year, day.month, day.day) is not None:
@@ -206,7 +221,10 @@ class WordCursor:
         return None
 
     def read_instant(self) -> datetime | None:
-        """``2026-12-01T10:00``. The result is aware if an offset is given."""
+        """Read a date and time in ISO format: ``2026-12-01T10:00``.
+
+        The result is aware if the text has an offset, such as ``+01:00``.
+        """
         start = self.position
         match = self.match("instant")
         try:
@@ -216,9 +234,10 @@ class WordCursor:
             return None
 
     def read_span(self, name: str = "span") -> Span | None:
-        """``20 minutes``, ``an hour and a half``, ``1h30m``, ``2 days and 3 hours``.
+        """Read a length of time: ``20 minutes``, ``an hour and a half``, ``1h30m``.
 
-        With the pattern `every_span` also ``hour``. Fractions of a second are dropped.
+        With the pattern `every_span`, a unit without a number counts as one: the ``hour`` of "every
+        hour". Fractions of a second are dropped.
         """
         start = self.position
         match = self.match(name)
@@ -235,14 +254,15 @@ class WordCursor:
             days += count * unit[1]
             seconds += count * unit[2]
         if months % 1:
-            self.position = start  # half a month has no certain length
+            self.position = start  # Half a month has no fixed length.
             return None
+        # Half a day is 43200 seconds.
         return Span(int(months), int(days), int(seconds + days % 1 * 86400))
 
     def read_clock(self, is_announced: bool) -> ClockTime | None:
-        """``17:30``, ``5pm``, ``9 a.m.``, ``noon``, ``half past five``.
+        """Read a clock time: ``17:30``, ``5pm``, ``9 a.m.``, ``noon``, ``half past five``.
 
-        `is_announced`: "at" comes before it, so that ``9`` is a clock time too.
+        With `is_announced`, "at" comes before it, so a number such as ``9`` is a clock time, too.
         """
         start = self.position
         match = self.match("clock")
@@ -253,17 +273,25 @@ class WordCursor:
 
 
 def _parse_clock(match: re.Match[str], is_announced: bool) -> ClockTime | None:
-    """The clock time of a match of the pattern `clock`, or None if it may be something else."""
+    """Return the clock time of a match of the pattern `clock`.
+
+    Returns None if the time is invalid, or if the match may be just a number.
+    """
     if match["named"]:
         return ClockTime(0 if match["named"] == "midnight" else 12)
     if match["spoken"]:
         return _parse_spoken_clock(match)
-    is_sure = is_announced or match["half"] or match["oclock"] or match["mark"] in (":", "h")
-    return _parse_numbered_clock(match, is_announced) if is_sure else None
+    has_clock_mark = match["half"] or match["oclock"] or match["mark"] in (":", "h")
+    if not is_announced and not has_clock_mark:
+        return None
+    return _parse_numbered_clock(match, is_announced)
 
 
 def _parse_spoken_clock(match: re.Match[str]) -> ClockTime | None:
-    """``half past five``, ``quarter to five``."""
+    """Return the clock time of ``half past five`` or ``quarter to five``.
+
+    Returns None if the hour isn't from 1 to 12.
+    """
     hour = int(parse_number(match["spoken"]))
     minute = 30
     if match["to"]:
@@ -275,12 +303,16 @@ def _parse_spoken_clock(match: re.Match[str]) -> ClockTime | None:
 
 
 def _parse_numbered_clock(match: re.Match[str], is_announced: bool) -> ClockTime | None:
-    """``17:30``, ``5pm``, ``9``. The hour is bare if it may also mean the afternoon."""
+    """Return the clock time of ``17:30``, ``5pm`` or ``9``, or None if it is invalid.
+
+    The result is bare if the hour may mean the afternoon: "9" is, "09", "9:30am" and "17" aren't.
+    """
     hour = int(parse_number(match["hour"]))
     minute = int(match["minute"] or 0)
     if hour > 23 or minute > 59:
         return None
     if match["half"] and hour <= 12:
+        # "12am" is 0:00 and "12pm" is 12:00, so 12 counts as 0 here.
         is_afternoon = match["half"][0] == "p"
         return ClockTime(hour % 12 + 12 if is_afternoon else hour % 12, minute)
     if match["mark"] == "h":

@@ -1,8 +1,9 @@
-"""The parts of a time that a line names, and how they become a schedule.
+"""Turns the parts of a time, such as a weekday and an hour, into a schedule.
 
-Missing parts are filled in: the next such day, nine o'clock if there is no hour, the afternoon if
-the hour has passed this morning. A guess that may be wrong makes the expression uncertain. Nothing
-here reads the clock; the present is a parameter.
+Missing parts are guessed. Without a date, the next such day is meant. Without an hour, nine in the
+morning is meant. An hour that has passed this morning means the afternoon. A guess that may be
+wrong makes the expression uncertain. The functions don't read the system clock: the present time is
+a parameter.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ EXAMPLES = (
     "'every monday at 8:30 stand-up'."
 )
 PART_OF_DAY_HOURS = {"morning": 9, "afternoon": 15, "evening": 19, "night": 20}
-"""The hour meant by a part of the day. A day without any time means the morning's hour."""
+"""The hour that a part of the day means. A day without a clock time means the morning."""
 FIRST_LIKELY_HOUR = 7
-"""A bare hour before this one probably means the afternoon."""
+"""A bare hour before 7 probably means the afternoon: "at 5" is 17:00."""
 LAST_MONTH_DAY_EVERYWHERE = 28
+"""The last day that every month has."""
 
 _DAY = timedelta(days=1)
 
@@ -47,40 +49,40 @@ class ClockTime(NamedTuple):
 
     hour: int
     minute: int = 0
-    # The hour may be in the morning or in the afternoon: "at 5".
+    # Whether the hour may be in the morning or in the afternoon: "at 5".
     is_bare: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
 class TimeExpression:
-    """The parts of a time. `core.dates.grammar` fills them in word by word."""
+    """The parts of a time. The rules of `core.dates.grammar` set them word by word."""
 
-    # A moment with an offset from UTC, which needs no other part.
+    # A moment with an offset from UTC. It needs no other part.
     moment: datetime | None = None
-    # "every": the other parts say how often.
+    # Whether the time repeats ("every"). The other parts are then the days and the interval.
     is_repeated: bool = False
-    # The time from now, as in "in 20 minutes"; the interval, if `is_repeated`.
+    # The time from now ("in 20 minutes") or, if `is_repeated`, the interval.
     span: Span | None = None
-    # One certain day.
+    # A specific date.
     day: date | None = None
-    # Weekdays (0 for Monday): the next one or, if `is_repeated`, each of them.
+    # Weekdays (0 for Monday). The next one is meant or, if `is_repeated`, each of them.
     weekdays: tuple[int, ...] = ()
-    # With `weekdays`: which one of the month, -1 for the last.
+    # Which of these weekdays in a month: 1 for the first, -1 for the last.
     nth: int | None = None
-    # Days of the month, -1 for the last: the next one or, if `is_repeated`, each of them.
+    # Days of the month (-1 for the last). The next one is meant or, if `is_repeated`, each of them.
     month_days: tuple[int, ...] = ()
     month: int | None = None
     clocks: tuple[ClockTime, ...] = ()
-    # A key of PART_OF_DAY_HOURS.
+    # A part of the day: a key of PART_OF_DAY_HOURS.
     part: str | None = None
-    # False if the words can mean something else.
+    # False if the words may mean another time.
     is_certain: bool = True
-    # A weekday that is named next to a date and should agree with it.
+    # A weekday next to a date, as in "friday 27 november". If it is wrong, the time is uncertain.
     stated_weekday: int | None = None
 
     @property
     def has_day(self) -> bool:
-        """Whether it names a day or a repetition."""
+        """Whether a day, a repetition or a time from now has been set."""
         return bool(self.day or self.weekdays or self.month_days or self.span or self.nth)
 
     @property
@@ -88,10 +90,10 @@ class TimeExpression:
         return bool(self.clocks or self.part or self.moment)
 
     def to_schedule(self, now: datetime, zone: str) -> Schedule:
-        """The schedule that the parts mean at `now` (aware) for clocks in `zone`.
+        """Return the schedule that the parts mean at `now` (aware) in the time zone `zone`.
 
-        Sets `is_certain` to False if it has to guess. Raises Refused if the time is past, too far
-        away, or can't be expressed as one schedule.
+        Sets `is_certain` to False if a part must be guessed. Raises Refused if the time is in the
+        past or too far away, or if it can't be expressed as a single schedule.
         """
         here = now.astimezone(ZoneInfo(zone)).replace(microsecond=0)
         try:
@@ -112,7 +114,10 @@ class TimeExpression:
     # --- One moment ---
 
     def _next_moment(self, here: datetime) -> datetime:
-        """The moment (UTC) of a time that doesn't repeat, seen from the local time `here`."""
+        """Return the moment (UTC) of a time that doesn't repeat. `here` is the present local time.
+
+        A moment in the past is returned only if no later one can be meant.
+        """
         if self.moment is not None:
             return self.moment.astimezone(UTC).replace(microsecond=0)
         if self.span is not None:
@@ -132,7 +137,10 @@ class TimeExpression:
         return moment
 
     def _moment_after(self, span: Span, here: datetime) -> datetime:
-        """The end of a span that begins now, at the clock time that is named with it."""
+        """Return the moment (UTC) at the end of a span that begins now.
+
+        If a clock time is set ("in 2 days at 9"), the result has that time of day.
+        """
         today = here.date()
         day = add_months(today, span.months) + timedelta(days=span.days)
         if self.has_clock:
@@ -146,9 +154,9 @@ class TimeExpression:
         return moment.astimezone(UTC) + timedelta(seconds=span.seconds)
 
     def _likely_days(self, today: date) -> list[date]:
-        """The days that may be meant, the likeliest first.
+        """Return the days that may be meant, ascending.
 
-        A later day is meant if the time has already passed on the earlier ones.
+        If the clock time has already passed on the first day, the next day is meant.
         """
         if not self.has_day:
             return [today, today + _DAY, today + 2 * _DAY]
@@ -161,23 +169,29 @@ class TimeExpression:
     def _candidate_moments(
         self, day: date, clock: ClockTime, here: datetime
     ) -> list[tuple[datetime, bool]]:
-        """The moments that a clock time may mean on a day, and whether each is sure."""
+        """Return the moments that a clock time may mean on a day. True marks a certain moment."""
         moment = wall_moment(day, clock.hour, clock.minute, here)
         if not clock.is_bare:
             return [(moment, True)]
         afternoon = wall_moment(day, clock.hour % 12 + 12, clock.minute, here)
         is_today = day == here.date()
-        is_still_to_come = is_today and moment > here
-        if clock.hour < FIRST_LIKELY_HOUR and self.has_day and not is_still_to_come:
+        is_later_today = is_today and moment > here
+        if clock.hour < FIRST_LIKELY_HOUR and self.has_day and not is_later_today:
+            # "tomorrow at 5" is 17:00.
             return [(afternoon, is_today)]
         if is_today or not self.has_day:
+            # "at 9" is 9:00, or 21:00 if 9:00 has passed.
             return [(moment, True), (afternoon, False)]
         return [(moment, True)]
 
     # --- Clock times ---
 
     def _clock(self) -> ClockTime:
-        """The first clock time, with the part of the day applied: "9 in the evening" is 21."""
+        """Return the first clock time, adjusted to the part of the day.
+
+        E.g. "9 in the evening" is 21:00. Without a clock time, the part of the day has an hour of
+        its own; see `PART_OF_DAY_HOURS`.
+        """
         if not self.clocks:
             return ClockTime(PART_OF_DAY_HOURS[self.part or "morning"])
         clock = self.clocks[0]
@@ -190,9 +204,10 @@ class TimeExpression:
         return ClockTime(clock.hour % 12 + 12, clock.minute)
 
     def _likely_clock(self) -> tuple[int, int]:
-        """The hour and minute of a time that repeats or comes after a span.
+        """Return the hour and minute of a time that repeats or that ends a span.
 
-        A bare hour before seven is read as an afternoon hour, which makes the expression uncertain.
+        A bare hour before 7 is read as an hour of the afternoon, and the expression becomes
+        uncertain.
         """
         hour, minute, is_bare = self._clock()
         if is_bare and hour < FIRST_LIKELY_HOUR:
@@ -203,7 +218,11 @@ class TimeExpression:
     # --- Repetition ---
 
     def _repeated_schedule(self, here: datetime, zone: str) -> Schedule:
-        """A cron line if cron can express the repetition, else an interval and its start."""
+        """Return a cron schedule if cron can express the repetition, otherwise an interval.
+
+        E.g. "every monday" is a cron line, and "every 3 days" is an interval. Raises Refused if
+        neither can express the repetition.
+        """
         span = self.span or Span()
         clock = self._likely_clock()
         if span.seconds and not span.months:
@@ -224,7 +243,10 @@ class TimeExpression:
     def _short_interval(
         self, span: Span, clock: tuple[int, int], here: datetime, zone: str
     ) -> Schedule:
-        """An interval that isn't a number of whole days, such as "every 36 hours"."""
+        """Return an interval that isn't a number of whole days, such as "every 36 hours".
+
+        Raises Refused if the interval is shorter than a minute.
+        """
         every_s = span.days * 86400 + span.seconds
         if every_s < 60:
             raise Refused("Once a minute is the shortest interval. Write 'every minute' or longer.")
@@ -232,7 +254,11 @@ class TimeExpression:
         return Schedule(zone=zone, every_s=every_s, start_at=start)
 
     def _first_day(self, days: int, clock: tuple[int, int], here: datetime) -> datetime:
-        """The start of an interval of `days` days, on the weekday if one is named."""
+        """Return the start of an interval of `days` days, on the weekday if one is set.
+
+        Raises Refused if an interval with a weekday isn't a number of whole weeks, or if several
+        weekdays are set.
+        """
         if not self.weekdays:
             return _first_start(here, *clock)
         if days % 7 or len(self.weekdays) > 1:
@@ -243,7 +269,10 @@ class TimeExpression:
         return _first_start(here, *clock, days_ahead, 7)
 
     def _cron_times(self, hour: int, minute: int) -> str:
-        """The first two fields of a cron line. All clock times must share one minute."""
+        """Return the minute and hour fields of a cron line, e.g. ``30 9,21``.
+
+        Raises Refused if the clock times have different minutes.
+        """
         further = self.clocks[1:]
         if any(clock.minute != minute for clock in further):
             raise Refused(
@@ -255,7 +284,11 @@ class TimeExpression:
         return f"{minute} {','.join(map(str, hours))}"
 
     def _cron_dates(self, months: int, here: datetime) -> str:
-        """The last three fields of a cron line, for a repetition every `months` months."""
+        """Return the day, month and weekday fields of a cron line.
+
+        `months` is the interval in months. E.g. ``* * 1#1`` is the first Monday of every month.
+        Raises Refused if the interval doesn't divide a year, because cron can't express it.
+        """
         if 12 % months:
             raise Refused(
                 "Only 1, 2, 3, 4, 6 or 12 months can repeat. "
@@ -271,10 +304,10 @@ class TimeExpression:
         return f"{self._cron_month_days(here)} {month_field} *"
 
     def _cron_month_days(self, here: datetime) -> str:
-        """The days of the month as a field of a cron line.
+        """Return the day-of-month field of a cron line, e.g. ``1,15`` or ``L``.
 
-        A 31st becomes the last day of the month. The expression becomes uncertain if
-        no day is named, or if some months lack the day.
+        Without a day, today's is used. In every month, the 31st means the last day (``L``). The
+        expression becomes uncertain if no day is set, or if some months don't have the day.
         """
         is_everywhere = self.month or max(self.month_days, default=0) <= LAST_MONTH_DAY_EVERYWHERE
         if not self.month_days or not is_everywhere:
@@ -285,17 +318,18 @@ class TimeExpression:
 
 
 def _cron_weekday(weekday: int) -> int:
-    """A weekday (0 for Monday) as cron counts it (0 for Sunday)."""
+    """Convert a weekday (0 for Monday) to its number in cron (0 for Sunday)."""
     return (weekday + 1) % 7
 
 
 def _cron_days(weekdays: tuple[int, ...]) -> str:
-    """Weekdays (0 for Monday) as the fifth field of a cron line."""
+    """Return weekdays (0 for Monday) as a field of a cron line: ``*``, ``1-5``, ``1,3``."""
     if not weekdays or len(weekdays) == 7:
         return "*"
     first, last = weekdays[0], weekdays[-1]
-    is_row = last - first == len(weekdays) - 1
-    if len(weekdays) > 2 and is_row and last < 6:
+    is_consecutive = last - first == len(weekdays) - 1
+    # A range can't include Sunday, which is 0 in cron.
+    if len(weekdays) > 2 and is_consecutive and last < 6:
         return f"{first + 1}-{last + 1}"
     return ",".join(str(_cron_weekday(day)) for day in weekdays)
 
@@ -303,7 +337,10 @@ def _cron_days(weekdays: tuple[int, ...]) -> str:
 def _first_start(
     here: datetime, hour: int, minute: int, days_ahead: int = 0, step_days: int = 1
 ) -> datetime:
-    """This clock time in `days_ahead` days, or `step_days` days later if that is past."""
+    """Return the moment (UTC) of a clock time in `days_ahead` days.
+
+    If it has passed, the result is `step_days` days later.
+    """
     day = here.date() + days_ahead * _DAY
     start = wall_moment(day, hour, minute, here)
     if start > here:

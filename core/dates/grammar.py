@@ -1,8 +1,8 @@
-"""Rules for the English of time: which words at the front of a line name a day, a clock time, a
-span or a repetition.
+"""Reads English times at the front of a line: days, clock times, spans and repetitions.
 
-The rules fill in a `TimeExpression`, which does the arithmetic. Words that could mean something
-else make the expression uncertain. All patterns are bounded, so no line takes long to read.
+Each rule reads some words and stores their meaning in a `TimeExpression`, which computes the
+schedule. Words that could mean something else make the expression uncertain. All patterns have a
+limited length, so that reading a line is always fast.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from core.dates.schedule import add_months, date_if_valid
 _PLURAL_WEEKDAYS = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days")
 
 Rule = Callable[[WordCursor, TimeExpression, date], bool]
-"""Reads words and fills in what they say, given the date of today.
+"""A function that reads words at the cursor and stores their meaning in the expression.
 
-Returns False if the words don't fit. It may then have moved the cursor and changed the expression,
-so the caller has to restore both.
+The date is today's. A rule returns False if the words don't fit. The rule may have moved the cursor
+and changed the expression nevertheless, so its caller must restore both.
 """
 
 
@@ -35,9 +35,9 @@ class ParsedTime(NamedTuple):
 
 
 def read_time(line: Sequence[str], today: date, is_strict: bool = False) -> ParsedTime | None:
-    """Read the time that a line begins with, or return None if it doesn't begin with a time.
+    """Read the time at the beginning of a line, or return None if it doesn't begin with a time.
 
-    `is_strict`: text comes before the line, so "20 minutes" is more likely a length than a moment.
+    With `is_strict`, the line follows other text, so "20 minutes" isn't read as "in 20 minutes".
     """
     cursor = WordCursor(line, is_strict)
     expression = TimeExpression()
@@ -56,7 +56,7 @@ def read_time(line: Sequence[str], today: date, is_strict: bool = False) -> Pars
 def _apply_first_rule(
     rules: Sequence[Rule], cursor: WordCursor, expression: TimeExpression, today: date
 ) -> TimeExpression | None:
-    """The expression extended by the first rule that fits, or None if no rule fits."""
+    """Return the expression as extended by the first rule that fits, or None if no rule fits."""
     start = cursor.position
     for rule in rules:
         attempt = replace(expression)
@@ -70,7 +70,7 @@ def _apply_first_rule(
 
 
 def _read_instant(cursor: WordCursor, expression: TimeExpression, today: date) -> bool:
-    """``2026-12-01T10:00``."""
+    """Read a date and time in ISO format: ``2026-12-01T10:00``."""
     cursor.take("at", "on")
     moment = cursor.read_instant()
     if moment is None:
@@ -84,7 +84,10 @@ def _read_instant(cursor: WordCursor, expression: TimeExpression, today: date) -
 
 
 def _read_span_from_now(cursor: WordCursor, expression: TimeExpression, today: date) -> bool:
-    """``in 20 minutes``, ``2 hours from now``; at the front also ``1h30m``."""
+    """Read a time from now: ``in 20 minutes``, ``2 hours from now``.
+
+    At the front of a line, a span in digits is enough: ``1h30m``.
+    """
     has_in = cursor.take("in") is not None
     begins_line = cursor.position == 0 and not cursor.is_strict and cursor.peek()[:1].isdigit()
     expression.span = cursor.read_span()
@@ -93,7 +96,10 @@ def _read_span_from_now(cursor: WordCursor, expression: TimeExpression, today: d
 
 
 def _read_clock(cursor: WordCursor, expression: TimeExpression, today: date) -> bool:
-    """``at 9``, ``around 17:30``; after a day also ``9``, which is uncertain."""
+    """Read a clock time: ``at 9``, ``around 17:30``. Times with "around" are uncertain.
+
+    After a day, a bare number is an uncertain clock time: the ``9`` of "tomorrow 9".
+    """
     if expression.clocks:
         return False
     is_vague = cursor.take("around", "at around", "at about") is not None
@@ -112,7 +118,7 @@ def _read_clock(cursor: WordCursor, expression: TimeExpression, today: date) -> 
 
 
 def _read_further_clock(cursor: WordCursor, expression: TimeExpression, today: date) -> bool:
-    """The second time of ``every day at 9 and 21``."""
+    """Read a further clock time: the ``and 21`` of "every day at 9 and 21"."""
     if not expression.is_repeated or not expression.clocks or not cursor.take("and", "&"):
         return False
     has_at = cursor.take("at") is not None
@@ -126,7 +132,10 @@ def _read_further_clock(cursor: WordCursor, expression: TimeExpression, today: d
 
 
 def _read_part_of_day(cursor: WordCursor, expression: TimeExpression, today: date) -> bool:
-    """``in the morning``, ``at night``, ``this evening``; right after a day also ``morning``."""
+    """Read a part of the day: ``in the morning``, ``at night``, ``this evening``.
+
+    Right after a day, the name of the part is enough: the ``morning`` of "friday morning".
+    """
     if expression.part:
         return False
     lead = cursor.take("in the", "at", "during the", "this")
@@ -141,7 +150,7 @@ def _read_part_of_day(cursor: WordCursor, expression: TimeExpression, today: dat
 
 
 def _read_day(cursor: WordCursor, expression: TimeExpression, today: date) -> bool:
-    """``tomorrow``, ``next week``, ``3 May``, ``friday``."""
+    """Read a day: ``tomorrow``, ``next week``, ``3 May``, ``friday``."""
     name = cursor.take(*word_tables()["days"])
     if name is not None:
         expression.day = today + timedelta(days=word_tables()["days"][name])
@@ -154,7 +163,10 @@ def _read_day(cursor: WordCursor, expression: TimeExpression, today: date) -> bo
 
 
 def _read_next(cursor: WordCursor, expression: TimeExpression, today: date) -> bool:
-    """``week``, ``week on friday``, ``month``, ``month on the 3rd`` or ``friday`` after "next"."""
+    """Read the words after "next": ``week on friday``, ``month on the 3rd``, ``friday``.
+
+    A week or month without a day means its first day, which is uncertain.
+    """
     next_monday = today + timedelta(days=7 - today.weekday())
     if cursor.take("week"):
         cursor.take("on")
@@ -175,7 +187,10 @@ def _read_next(cursor: WordCursor, expression: TimeExpression, today: date) -> b
 
 
 def _read_weekday(cursor: WordCursor, expression: TimeExpression, today: date) -> bool:
-    """``friday``, ``on friday``, ``friday next week``, ``friday 27 november``."""
+    """Read a weekday: ``friday``, ``on friday``, ``friday next week``, ``friday 27 november``.
+
+    A short form such as "sat" is uncertain unless the words around it show that it is a day.
+    """
     has_lead = cursor.take("on", "this", "coming", "this coming") is not None
     word = cursor.peek()
     weekday = cursor.read_weekday()
@@ -194,7 +209,11 @@ def _read_weekday(cursor: WordCursor, expression: TimeExpression, today: date) -
 
 
 def _read_date(cursor: WordCursor, expression: TimeExpression) -> bool:
-    """``2026-12-01``, ``3 May 2027``, ``May 3rd``, ``24.12.``, ``the 3rd``, ``on 3rd``."""
+    """Read a date: ``2026-12-01``, ``3 May 2027``, ``May 3rd``, ``24.12.``, ``the 3rd``.
+
+    A date is uncertain if it may be a number (``3.5``) or if the day and month may be swapped
+    (``3/5``).
+    """
     start = cursor.position
     has_on = cursor.take("on") is not None
     is_clearly_date = has_on or cursor.is_dotted()
@@ -222,7 +241,7 @@ def _read_date(cursor: WordCursor, expression: TimeExpression) -> bool:
 
 
 def _read_day_of_month(cursor: WordCursor, expression: TimeExpression, has_on: bool) -> bool:
-    """``the 3rd``, ``on 3rd``."""
+    """Read a day of the month: ``the 3rd``, ``on 3rd``. Without "on", it is uncertain."""
     has_the = cursor.take("the") is not None
     if not has_on and not has_the:
         return False
@@ -241,19 +260,20 @@ def _read_day_of_month(cursor: WordCursor, expression: TimeExpression, has_on: b
 
 
 def _read_repetition(cursor: WordCursor, expression: TimeExpression, today: date) -> bool:
-    """``every monday``, ``daily``, ``weekdays``, ``mondays``, ``on the 1st of every month``."""
+    """Read a repetition: ``every monday``, ``daily``, ``on the 1st of every month``."""
     cursor.take("on")
     expression.is_repeated = True
-    same_as_every = cursor.look_up("repeated") or cursor.look_up("weekday_groups")
-    if same_as_every:
-        return _read_every(WordCursor(same_as_every.split()), expression)
+    # The tables map a word to the words that could follow "every", e.g. "daily" to "day".
+    words_after_every = cursor.look_up("repeated") or cursor.look_up("weekday_groups")
+    if words_after_every:
+        return _read_every(WordCursor(words_after_every.split()), expression)
     if _PLURAL_WEEKDAYS.fullmatch(cursor.peek()) or cursor.take("every", "each"):
         return _read_every(cursor, expression)
     return _read_nth(cursor, expression)
 
 
 def _read_every(cursor: WordCursor, expression: TimeExpression) -> bool:
-    """Read the words after "every": a day, a part of the day or an interval."""
+    """Read the words after "every": a weekday, a date, a part of the day or an interval."""
     if weekdays := cursor.look_up("every_weekday_groups"):
         expression.weekdays = tuple(weekdays)
         expression.is_certain = len(weekdays) > 2
@@ -278,7 +298,7 @@ def _read_every(cursor: WordCursor, expression: TimeExpression) -> bool:
 
 
 def _read_every_other(cursor: WordCursor, expression: TimeExpression) -> None:
-    """The weekday or unit after "every other"."""
+    """Read the words after "every other": ``friday`` is every 14 days, ``day`` every 2 days."""
     weekday = cursor.read_weekday()
     if weekday is not None:
         expression.span = Span(days=14)
@@ -288,9 +308,9 @@ def _read_every_other(cursor: WordCursor, expression: TimeExpression) -> None:
 
 
 def _read_nth(cursor: WordCursor, expression: TimeExpression, *, has_every: bool = False) -> bool:
-    """``first monday of every month``, ``1st and 15th of the month``, ``last day of each month``.
+    """Read days of every month: ``first monday of every month``, ``1st and 15th of the month``.
 
-    `has_every`: "every" comes before it, so that ``3rd`` and ``last friday`` are enough.
+    With `has_every`, "every" comes before these words, so ``3rd`` or ``last friday`` is enough.
     """
     start = cursor.position
     match = cursor.match("nth")
@@ -300,16 +320,18 @@ def _read_nth(cursor: WordCursor, expression: TimeExpression, *, has_every: bool
     if match["weekday"]:
         expression.weekdays = (word_tables()["weekdays"][match["weekday"]],)
         expression.nth = parse_ordinal(match["nth"])
-        # "Every second monday" means every other one.
+        # "Every second monday" means every other Monday, not the second Monday of each month.
         is_read = is_monthly or (has_every and expression.nth != 2)
     else:
         ordinals = word_pattern("ordinal").finditer(match["days"])
         expression.month_days = tuple(parse_ordinal(ordinal[0]) for ordinal in ordinals)
         is_number = match["days"][0].isdigit() and not match[0].endswith("day")
-        is_sure = is_monthly or (has_every and is_number)
-        if not is_sure:
+        is_clear = is_monthly or (has_every and is_number)
+        if not is_clear:
             expression.is_certain = False
-        is_read = is_sure or (bool(match["ending"]) and len(expression.month_days) > 1)
+        # "1st and 15th of the month" repeats even without "every".
+        has_several_days = bool(match["ending"]) and len(expression.month_days) > 1
+        is_read = is_clear or has_several_days
     if not is_read:
         cursor.position = start
         expression.weekdays = ()
@@ -319,7 +341,8 @@ def _read_nth(cursor: WordCursor, expression: TimeExpression, *, has_every: bool
 
 
 def _read_day_of_repetition(cursor: WordCursor, expression: TimeExpression, today: date) -> bool:
-    """``on monday`` after "every week", ``on the 3rd`` after "every month", and so on."""
+    """Read the day of a repetition: ``on monday`` after "every week", ``on the 3rd`` after "every
+    month", ``on 3 May`` after "every year"."""
     span = expression.span
     if span is None or not expression.is_repeated or expression.weekdays or expression.month_days:
         return False
@@ -334,6 +357,7 @@ def _read_day_of_repetition(cursor: WordCursor, expression: TimeExpression, toda
     return bool(expression.weekdays) and span.days > 0 and span.days % 7 == 0
 
 
+# The order matters: the first rule that fits is used.
 _RULES: tuple[Rule, ...] = (
     _read_instant,
     _read_repetition,

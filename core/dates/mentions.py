@@ -1,11 +1,11 @@
 """Finds the periods that a sentence names, in many languages: ``on May 8th``, ``early January``,
-``the two weeks after 3 December``, ``summer 2024``, ``昨天``. Recall prefers messages of these
-times.
+``the two weeks after 3 December``, ``summer 2024``, ``昨天``. Search ranks messages from these
+periods higher.
 
-`tokens` splits the sentence, and one grammar over the kinds of tokens reads all languages. A date
-without a year recurs each year. The results of `find_periods` are guesses: callers rank by them,
-but never filter by them. A wrong period costs recall more than a missed one, so the grammar is
-strict.
+`tokens` splits the sentence into tokens, and a single grammar over their kinds reads all languages.
+A date without a year recurs each year. `find_periods` guesses: its results may change the order of
+search results but must never exclude any. A wrong period harms a search more than a missed period,
+so the grammar is strict.
 """
 
 from __future__ import annotations
@@ -30,22 +30,26 @@ from core.dates.tokens import (
 from core.text.normalize import comparison_form
 
 MAX_PERIODS = 6
-"""Further periods of a text are ignored."""
+"""Only the first periods of a text are used."""
 RECURRENCE_YEARS = 20
-"""How far back a recurring period is repeated."""
+"""A recurring period has occurrences from this many years ago until next year."""
 
 ONE_DAY = timedelta(days=1)
 UNIT_DAYS = {Unit.DAY: 1, Unit.WEEKEND: 2, Unit.WEEK: 7, Unit.MONTH: 30, Unit.YEAR: 365}
 ONE_YEAR = UNIT_DAYS[Unit.YEAR] * ONE_DAY
 ANY_YEAR = 2000
-"""Stands for the year of a recurring date. It is a leap year, so it has a 29 February."""
+"""A date without a year gets this year, a leap year, so that 29 February is valid."""
 MONTH_THIRDS = ((0, 10), (9, 20), (19, 31))
-"""Early, mid and late: the first day of the month, counted from 0, and the day after the last."""
+"""Early, mid and late: the index of the first day (0 is the 1st), and the index after the last day.
+
+Early May is 1 to 10 May, mid May is 10 to 20 May, and late May is 20 to 31 May.
+"""
 LAST_ORDINAL = 5
+"""The number of an ORDINAL token that means "last"."""
 
 
 class Period(NamedTuple):
-    """The days from `first` to `last`, both included."""
+    """The days from `first` to `last`, inclusive."""
 
     first: date
     last: date
@@ -53,6 +57,8 @@ class Period(NamedTuple):
     every_months: int = 0
 
 
+# The forms of a period: one of the named groups `week` to `year`, optionally with a distance before
+# or behind it. Names are kinds of tokens; see `compile_grammar`.
 _FORMS = compile_grammar(
     r"""
     (?P<before>
@@ -110,11 +116,14 @@ _FORMS = compile_grammar(
     """
 )
 _JUST_ONE_PERIOD = compile_grammar("[in on weekday comma]* = (?: [in on]* [to until] [in on]* = )?")
-"""Matches the name of a period after "=" has replaced each match of `_FORMS`."""
+"""A text that consists of one period or one range, once "=" has replaced each match of `_FORMS`."""
 _WEEKDAY_THEN_MONTH = compile_grammar("weekday [in on comma]* month (?! [number month_day] )")
-"""Matches a weekday before a word that may not be a month, as in "since:monday may be late"."""
+"""A weekday before a word that may not be a month, as in "since:monday may be late"."""
 _RANGE = compile_grammar("[in on]* [to until] [in on]*")
+"""The tokens between the two ends of a range: the "to" of "March to May"."""
 _LIST = compile_grammar("[and comma]+ [in on]*")
+"""The tokens between two periods of a list: the "and" of "May and June 2024"."""
+# The bound before a period: the "since" of "since May".
 _BOUND = compile_grammar(
     r"""
     (?: (?<! weekday ) [after before since]      # "the Friday before 3 May" is close to 3 May
@@ -123,15 +132,17 @@ _BOUND = compile_grammar(
     """
 )
 _MAX_BOUND_TOKENS = 9
+"""A bound is searched for in this many tokens before a period."""
 
 
 # --- Queries ---
 
 
 def find_periods(text: str, today: date) -> tuple[tuple[int, int], ...]:
-    """The periods that a text written `today` names, as ordinals of their first and last days.
+    """Return the periods that a text names, each as the ordinals of its first and last day.
 
-    A recurring period gives its occurrences from `RECURRENCE_YEARS` years ago until next year.
+    `today` is the day on which the text was written. A recurring period is returned as a period for
+    each of its occurrences, from `RECURRENCE_YEARS` years ago until next year.
     """
     try:
         periods = _parse(tokenize(text), today)[:MAX_PERIODS]
@@ -142,10 +153,11 @@ def find_periods(text: str, today: date) -> tuple[tuple[int, int], ...]:
 
 
 def parse_named_period(text: str, today: date) -> tuple[date, date] | None:
-    """The first and last day of the period that a text names, or None if it says more than that.
+    """Return the first and last day of the period that a text names.
 
-    A recurring period gives the occurrence that began last. Raises OverflowError or ValueError for
-    days outside of the years 1 to 9999.
+    For a recurring period, this is the latest occurrence that has begun. Returns None if the text
+    isn't exactly one period. Raises OverflowError or ValueError for days outside the years 1 to
+    9999.
     """
     name = [token for token in tokenize(text, is_period_name=True) if token.kind != Kind.SINCE]
     tokens = [Token(Kind.IN), *name]
@@ -160,7 +172,7 @@ def parse_named_period(text: str, today: date) -> tuple[date, date] | None:
 
 
 def months_in(text: str) -> frozenset[int]:
-    """The months (1 for January) that a text names, except after the words "before" and "after"."""
+    """Return the numbers of the months that a text names, except after "before" and "after"."""
     tokens = [Token(Kind.OTHER), *tokenize(text)]
     months = set()
     for before, token in pairwise(tokens):
@@ -170,9 +182,9 @@ def months_in(text: str) -> frozenset[int]:
 
 
 def month_number(word: str) -> int | None:
-    """The month (1 for January) that a word names in any of the languages, or None.
+    """Return the number of the month that a word means in any language, or None.
 
-    Only English months may be shortened.
+    Abbreviations such as "jan" are recognized only in English.
     """
     form = comparison_form(word)
     english: int | None = word_tables()["months"].get(form)
@@ -190,7 +202,10 @@ def month_number(word: str) -> int | None:
 
 
 def _occurrences(period: Period, today: date) -> list[tuple[date, date]]:
-    """The first and last day of each occurrence, the oldest first."""
+    """Return the first and last day of each occurrence of a period, oldest first.
+
+    A period that doesn't recur has a single occurrence.
+    """
     if not period.every_months:
         return [(period.first, period.last)]
     spans = []
@@ -205,7 +220,10 @@ def _occurrences(period: Period, today: date) -> list[tuple[date, date]]:
 
 
 def _latest_occurrence(period: Period, today: date) -> Period:
-    """The occurrence that began last. A period that doesn't recur is returned unchanged."""
+    """Return the latest occurrence that has begun.
+
+    A period that doesn't recur is returned unchanged.
+    """
     if not period.every_months:
         return period
     past = [span for span in _occurrences(period, today) if span[0] <= today]
@@ -214,7 +232,10 @@ def _latest_occurrence(period: Period, today: date) -> Period:
 
 
 def _move_to_year(period: Period, year: int) -> Period:
-    """The occurrence in this year. A period that doesn't recur is returned unchanged."""
+    """Return the occurrence of a period in a year.
+
+    A period that doesn't recur is returned unchanged.
+    """
     months = (year - period.first.year) * 12 if period.every_months else 0
     return Period(add_months(period.first, months), add_months(period.last, months))
 
@@ -223,7 +244,7 @@ def _move_to_year(period: Period, year: int) -> Period:
 
 
 def _parse(tokens: Sequence[Token], today: date) -> list[Period]:
-    """All periods that the tokens name, in order."""
+    """Return the periods that the tokens name, in the order of the text."""
     kinds = kinds_of(tokens)
     periods: list[Period] = []
     end = 0
@@ -244,7 +265,11 @@ def _parse(tokens: Sequence[Token], today: date) -> list[Period]:
 
 
 def _read_form(match: re.Match[str], tokens: Sequence[Token], today: date) -> list[Period]:
-    """The periods that one match of `_FORMS` names, changed by the words around them."""
+    """Return the periods of one match of `_FORMS`.
+
+    A distance in the match ("two weeks after") and a bound before the match ("since") are applied
+    to the first period.
+    """
     form = next(name for name in _READERS if match[name])
     periods = _READERS[form](tokens[slice(*match.span(form))], today)
     if not periods:
@@ -253,16 +278,18 @@ def _read_form(match: re.Match[str], tokens: Sequence[Token], today: date) -> li
     if match[distance]:
         periods = [_shift(periods[0], tokens[slice(*match.span(distance))])]
     start = max(0, match.start() - _MAX_BOUND_TOKENS)
-    if match_before := _BOUND.search(match.string, start, match.start()):
-        kind = Kind(match.string[match_before.start()])
-        periods = [_open_period(_latest_occurrence(periods[0], today), kind, today)]
+    bound_match = _BOUND.search(match.string, start, match.start())
+    if bound_match:
+        bound = Kind(match.string[bound_match.start()])
+        periods = [_apply_bound(_latest_occurrence(periods[0], today), bound, today)]
     return periods
 
 
 def _join_range(start: Period, end: Period) -> list[Period]:
-    """Join "March" and "May 2024" into one period, in the year that either of them names.
+    """Join the two ends of a range, such as "March" and "May 2024", into one period.
 
-    If the second period ends before the first one begins, both are returned.
+    If only one of the ends has a year, the other gets the same year. If the second end is earlier
+    than the first, they aren't a range, and both are returned.
     """
     if start.every_months != end.every_months:
         year = end.first.year if start.every_months else start.first.year
@@ -272,11 +299,11 @@ def _join_range(start: Period, end: Period) -> list[Period]:
     return [Period(start.first, end.last, start.every_months)]
 
 
-def _open_period(period: Period, bound: Kind, today: date) -> Period:
-    """Turn "before May", "until May", "after May" or "since May" into a closed period.
+def _apply_bound(period: Period, bound: Kind, today: date) -> Period:
+    """Return the period that "before", "until", "after" or "since" a period means.
 
-    An open past reaches back one year; an open future ends today. A period that would begin in the
-    future is returned unchanged.
+    "Before May" and "until May" begin one year before May. "After May" and "since May" end today.
+    If the result would begin in the future, the period is returned unchanged.
     """
     if bound is Kind.BEFORE:
         return Period(period.first - ONE_YEAR, period.first - ONE_DAY)
@@ -290,10 +317,10 @@ def _open_period(period: Period, bound: Kind, today: date) -> Period:
 
 
 def _shift(period: Period, tokens: Sequence[Token]) -> Period:
-    """Apply "two weeks after", "two weeks before" or "the week of" to a period.
+    """Apply a distance such as "two weeks after", "two weeks before" or "the week of" to a period.
 
-    "After" and "before" extend the period. "The week of" a day is the day with the three days
-    before and after it.
+    "After" and "before" extend the period. "The week of" a day begins three days before the day and
+    ends three days after it.
     """
     unit = _unit_of(tokens)
     after = _find(tokens, Kind.AFTER, Kind.AFTERWARDS)
@@ -314,7 +341,7 @@ def _shift(period: Period, tokens: Sequence[Token]) -> Period:
 
 
 def _find(tokens: Sequence[Token], *kinds: Kind) -> Token | None:
-    """The first token that has one of the given kinds."""
+    """Return the first token that has one of the kinds, or None."""
     return next((token for token in tokens if token.kind in kinds), None)
 
 
@@ -330,7 +357,7 @@ def _unit_of(tokens: Sequence[Token]) -> Unit:
 
 
 class _MonthOfYear(NamedTuple):
-    """The month and year that a form names. January and `ANY_YEAR` stand for missing ones."""
+    """The month and year of a form. Without a month it's January, without a year `ANY_YEAR`."""
 
     year: int
     month: int
@@ -338,7 +365,7 @@ class _MonthOfYear(NamedTuple):
 
     @property
     def every_months(self) -> int:
-        """How often it recurs: each year, unless a year is named."""
+        """A date without a year recurs every 12 months; a date with a year doesn't recur (0)."""
         return 0 if self.has_year else 12
 
 
@@ -351,7 +378,10 @@ def _month_of_year(tokens: Sequence[Token]) -> _MonthOfYear:
 
 
 def _read_day(tokens: Sequence[Token], today: date) -> list[Period]:
-    """``3 May``, ``3 to 5 May 2024``, ``3 and 5 May``, ``the 5th``, ``1.5.2024``, ``2024-05``."""
+    """Read the form `day`: ``3 May``, ``3 to 5 May 2024``, ``3 and 5 May``, ``the 5th``.
+
+    Returns no periods if the calendar has no such day.
+    """
     if tokens[0].kind is Kind.DATE:
         return _read_date(tokens[0].date)
     month = _month_of_year(tokens)
@@ -370,7 +400,11 @@ def _read_day(tokens: Sequence[Token], today: date) -> list[Period]:
 
 
 def _read_date(parts: tuple[int, ...]) -> list[Period]:
-    """A date in figures. If the calendar has no such date, the day and month are swapped."""
+    """Return the period of a date in digits: (2024, 5) is a month, (2024, 5, 1) is a day.
+
+    If the date is invalid, the day and month are swapped, so (2024, 13, 5) is 13 May. Returns no
+    periods if that is invalid, too.
+    """
     if len(parts) == 2:
         year, month = parts
         first = date(year, month, 1)
@@ -381,7 +415,7 @@ def _read_date(parts: tuple[int, ...]) -> list[Period]:
 
 
 def _read_month(tokens: Sequence[Token], today: date) -> list[Period]:
-    """``May``, ``May 2024``, ``early May``, ``mid to late May``."""
+    """Read the form `month`: ``May``, ``May 2024``, ``early May``, ``mid to late May``."""
     month = _month_of_year(tokens)
     first = date(month.year, month.month, 1)
     next_month = add_months(first, 1)
@@ -395,7 +429,10 @@ def _read_month(tokens: Sequence[Token], today: date) -> list[Period]:
 
 
 def _read_week(tokens: Sequence[Token], today: date) -> list[Period]:
-    """``the first week of May``, ``the last two days of 2024``, ``the second or third week``."""
+    """Read the form `week`: ``the first week of May``, ``the last day of 2024``.
+
+    Weeks are counted from the first of the month or year: the first week of May is 1 to 7 May.
+    """
     month = _month_of_year(tokens)
     unit = _unit_of(tokens)
     if unit is Unit.YEAR and not month.has_year:
@@ -417,7 +454,11 @@ def _read_week(tokens: Sequence[Token], today: date) -> list[Period]:
 
 
 def _read_season(tokens: Sequence[Token], today: date) -> list[Period]:
-    """``summer``, ``summer 2024``. The winter of 2024 is the one that begins or ends that year."""
+    """Read the form `season`: ``summer``, ``summer 2024``.
+
+    A winter begins in December, so "winter 2024" gives two periods: the winter that ends in 2024
+    and the winter that begins in 2024.
+    """
     month = _month_of_year(tokens)
     season = _numbers(tokens, Kind.SEASON)[0]
     if season != 0:
@@ -430,7 +471,7 @@ def _read_season(tokens: Sequence[Token], today: date) -> list[Period]:
 
 
 def _read_year(tokens: Sequence[Token], today: date) -> list[Period]:
-    """``in 2024``, ``early 2024`` (four months)."""
+    """Read the form `year`: ``in 2024``, or ``early 2024``, which is the first four months."""
     first = date(tokens[-1].number, 1, 1)
     if tokens[0].kind is Kind.PART:
         first = add_months(first, 4 * tokens[0].number)
@@ -439,13 +480,13 @@ def _read_year(tokens: Sequence[Token], today: date) -> list[Period]:
 
 
 def _read_relative(tokens: Sequence[Token], today: date) -> list[Period]:
-    """``yesterday``, ``last week``, ``3 days ago``, ``next Friday``, ``last May``."""
+    """Read the form `relative`: ``yesterday``, ``last week``, ``3 days ago``, ``last May``."""
     relative = _find(tokens, Kind.RELATIVE)
     if relative is not None and relative.unit is not None:
         return [_narrow(_unit_period(relative.unit, relative.number, today), tokens)]
     days_ago = _find(tokens, Kind.MONTH_DAY)
     if days_ago is not None:
-        # Chinese and Japanese count days with the sign for the day of a month.
+        # Chinese and Japanese write "3 days ago" with the sign for the day of a month: "3日前".
         return [_unit_period(Unit.DAY, -days_ago.number, today)]
     if _find(tokens, Kind.UNIT):
         return _read_relative_unit(tokens, today)
@@ -458,20 +499,20 @@ def _read_relative(tokens: Sequence[Token], today: date) -> list[Period]:
 
 
 def _direction(tokens: Sequence[Token]) -> int:
-    """1 for "next", 0 for "this", and -1 for "last" or "ago"."""
+    """Return 1 for "next", 0 for "this", and -1 for "last", "ago" or no such word."""
     if _find(tokens, Kind.NEXT):
         return 1
     return 0 if _find(tokens, Kind.THIS) else -1
 
 
 def _read_relative_unit(tokens: Sequence[Token], today: date) -> list[Period]:
-    """``last week``, ``the last 3 days``, ``2 weeks ago``, ``last year in May``."""
+    """Read a time with a unit: ``last week``, ``the last 3 days``, ``last year in May``."""
     unit = _unit_of(tokens)
     direction = _direction(tokens)
     number = _find(tokens, Kind.NUMBER, Kind.NUMBER_WORD)
     if number is None:
         if unit is Unit.DAY and direction != 0:
-            return []  # the last day of something
+            return []  # "the last day" needs a period that it is the last day of.
         return [_narrow(_unit_period(unit, direction, today), tokens)]
     if _find(tokens, Kind.LAST):
         return [Period(_unit_period(unit, -number.number, today).first, today)]
@@ -479,7 +520,10 @@ def _read_relative_unit(tokens: Sequence[Token], today: date) -> list[Period]:
 
 
 def _relative_weekday(weekday: int, direction: int, tokens: Sequence[Token], today: date) -> Period:
-    """``on Friday`` is today or the Friday before; ``last Friday`` is never today."""
+    """Return the day that a weekday (0 for Monday) means.
+
+    "On Friday" is today or the latest Friday before today. "Last Friday" is never today.
+    """
     days_back = (today.weekday() - weekday) % 7
     if days_back == 0 and _find(tokens, Kind.LAST):
         days_back = 7
@@ -488,7 +532,12 @@ def _relative_weekday(weekday: int, direction: int, tokens: Sequence[Token], tod
 
 
 def _relative_name(period: Period, direction: int, today: date) -> Period:
-    """The last, this or the next month or season of a name."""
+    """Return the last, present or next occurrence of a month or season, such as "last May".
+
+    `direction` is the result of `_direction`.
+    """
+    # The first year that fits is right: "last May" is in this year if it is over, else in the year
+    # before. A winter begins in the year before, so two years back may be needed.
     for step in (0, 1, -1, -2):
         occurrence = _move_to_year(period, today.year + step)
         if direction > 0 and occurrence.first <= today:
@@ -500,7 +549,12 @@ def _relative_name(period: Period, direction: int, today: date) -> Period:
 
 
 def _narrow(period: Period, tokens: Sequence[Token]) -> Period:
-    """The Friday of a week, the May or the summer of a year, if one of them is named too."""
+    """Narrow a period to the weekday, month or season that is named with it.
+
+    E.g. a week is narrowed to its Friday ("last week on Friday"), and a year to its May or summer.
+    Without such a token, the period is returned unchanged.
+    """
+    # `length` is one day less than the number of days.
     length = period.last - period.first
     weekday = _find(tokens, Kind.WEEKDAY)
     if weekday is not None and length == 6 * ONE_DAY:
@@ -516,7 +570,7 @@ def _narrow(period: Period, tokens: Sequence[Token]) -> Period:
 
 
 def _unit_period(unit: Unit, offset: int, today: date) -> Period:
-    """The day, week, weekend, month or year that is `offset` units after the present one."""
+    """Return the day, week, weekend, month or year that is `offset` units after today's."""
     if unit is Unit.DAY:
         day = today + offset * ONE_DAY
         return Period(day, day)

@@ -1,8 +1,9 @@
-"""Separates a typed line into a schedule and the rest, which says what to do.
+"""Splits a typed line into a schedule and a text: "tomorrow at 9 call Ana" gives "call Ana".
 
-The time may be at the front, at the end or divided between both. It may also be a cron line, or be
-separated by a bar. English is read by `grammar`. Other languages are read by dateparser, at the
-front or the end of a line, and are never certain.
+The time may be at the front, at the end or divided between both: "tomorrow call Ana at 9". A bar
+may separate it from the text: "call Ana | tomorrow at 9". It may also be a cron line. `grammar`
+reads English. For other languages, dateparser reads a time at the front or the end of a line, and
+the result is never certain.
 """
 
 from __future__ import annotations
@@ -36,29 +37,37 @@ MAX_MIDDLE_WORDS = 60
 """A time between other words must begin among this many words at the front of a line."""
 
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#-]{1,60}")
+"""A field of a cron line: ``*/15``, ``9-17``, ``MON-FRI``."""
 _NUMERIC_CRON_FIELD = re.compile(r"[0-9*/,#L-]{1,60}")
+"""A field without names, except ``L`` for the last day: ``*``, ``1,15``, ``L``."""
 _JOINTS = ("to", "that", "about", "of", "for")
-"""Words that may follow "remind me" and the time, and don't belong to the text."""
+"""Words that may follow "remind me" and the time, and don't belong to the text.
+
+E.g. "remind me tomorrow to call Ana" gives the text "call Ana".
+"""
 _HOUR = re.compile(r"\d{1,2}(?:[:.h]\d{2}|h)?", re.IGNORECASE)
+"""A number that may be an hour: ``9``, ``18:30``, ``18h``, ``9.15``."""
 
 
 def parse_schedule(text: str, now: datetime, zone: str) -> ParsedSchedule:
-    """Read the schedule at the start or the end of a line; ``when | text`` separates the two.
+    """Split a line into a schedule and a text. A bar may separate the two: ``when | text``.
 
-    `now` is aware, and `zone` is an IANA name. Raises Refused if the line contains no time, or a
-    time that is past or never comes.
+    `now` is aware, and `zone` is an IANA name. Raises Refused if the line contains no time, if the
+    time is in the past, or if it never comes, such as 30 February.
     """
     info = load_zone(zone)
     valid_text = text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
     line = valid_text[:MAX_LINE_CHARS].strip()
     if not line:
         raise Refused(f"When, and what? {EXAMPLES}")
-    result = _parse_divided(line, now, info) or _parse_line(line, now, info)
+    result = _parse_divided(line, now, info)
+    if result is None:
+        result = _parse_line(line, now, info)
     if result is None:
         raise Refused(f"I cannot see when that should be. {EXAMPLES}")
     if "|" in result.text and line.startswith(result.text):
-        # The text is the front of the line and still has its bar, so the bar didn't divide it from
-        # the time: the time was found in what should be the text.
+        # In "buy a|b tomorrow", the bar stays in the text, but it may have been meant to separate
+        # the text from the time.
         result = replace(result, is_certain=False)
     if next_due(result.schedule, now) is None:
         raise Refused(f"That never comes. {EXAMPLES}")
@@ -68,39 +77,51 @@ def parse_schedule(text: str, now: datetime, zone: str) -> ParsedSchedule:
 def _parse_divided(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
     """Read ``when | text`` or ``text | when``.
 
-    Returns None if the line has no bar, or if the bar belongs to the text.
+    Returns None if the line has no bar, or if neither side of a bar is entirely a time.
     """
     if "|" not in line:
         return None
     front, _, after_first_bar = line.partition("|")
     before_last_bar, _, end = line.rpartition("|")
     divisions = ((front.strip(), after_first_bar.strip()), (end.strip(), before_last_bar.strip()))
+    # Cron and English are tried on both sides before other languages, because they are certain.
     for parse in (_parse_rules, _parse_line):
         for when, text in divisions:
             result = parse(when, now, zone) if when else None
+            # Without a text, the whole side of the bar is a time.
             if result is not None and not result.text:
                 return replace(result, text=text)
     return None
 
 
 def _parse_line(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
-    """Read a line by the rules and, if they may have missed something, in other languages."""
+    """Read a line as cron or English, or else in other languages.
+
+    Returns None if the line names no time. If English leaves a number in the text, such as the day
+    in "ужин 3 мая в 18:00", other languages are tried as well. Their result is returned if it uses
+    more of the line, which leaves a shorter text.
+    """
     result = _parse_rules(line, now, zone)
     if result is not None:
         moment = result.schedule.at
-        is_soon = moment is not None and moment - now < timedelta(days=1)
-        if not is_soon or not re.search(r"\d", result.text):
+        is_within_a_day = moment is not None and moment - now < timedelta(days=1)
+        may_lack_date = is_within_a_day and re.search(r"\d", result.text)
+        if not may_lack_date:
             return result
-        # In "ужин 3 мая в 18:00" the English rules see the hour but not the day.
     foreign = _parse_foreign(line, now, zone)
     if foreign is None:
         return result
-    reads_more = result is None or len(foreign.text) < len(result.text)
-    return foreign if reads_more else result
+    if result is None:
+        return foreign
+    uses_more_words = len(foreign.text) < len(result.text)
+    return foreign if uses_more_words else result
 
 
 def _parse_rules(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
-    """Read a cron line of five fields at the front, or English."""
+    """Read a line that begins with the five fields of cron, or that names a time in English.
+
+    Returns None if the line is neither. Raises Refused if the cron fields are invalid.
+    """
     fields = line.split(maxsplit=5)
     is_cron = (
         len(fields) >= 5
@@ -109,10 +130,14 @@ def _parse_rules(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | N
     )
     if not is_cron:
         return _parse_english(line, now, zone)
-    text = fields[5] if len(fields) > 5 else ""
-    # A sixth field means another dialect, whose first field is the seconds.
-    has_sixth_field = text and _NUMERIC_CRON_FIELD.fullmatch(text.split(maxsplit=1)[0])
     schedule = parse_cron(fields[:5], zone)
+    if len(fields) == 5:
+        return ParsedSchedule(schedule=schedule, text="", is_certain=True)
+    text = fields[5]
+    first_word = text.split(maxsplit=1)[0]
+    # The text of "0 0 9 * * 1 stand-up" begins with a sixth field. In dialects with six fields,
+    # the first one is the seconds.
+    has_sixth_field = bool(_NUMERIC_CRON_FIELD.fullmatch(first_word))
     return ParsedSchedule(schedule=schedule, text=text, is_certain=not has_sixth_field)
 
 
@@ -121,16 +146,18 @@ def _parse_rules(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | N
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A time, and the indexes of the words that name it."""
+    """A time that was found in a line."""
 
     expression: TimeExpression
+    # The indexes of the words that name the time.
     indexes: set[int]
 
 
 def _parse_english(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
-    """Read a line by the rules for English. Raises Refused if the time is past.
+    """Read a line by the rules of `grammar`. Returns None if the line names no time.
 
-    Returns None if the line names no time.
+    Raises Refused if the time is in the past. The result isn't certain if the text still seems to
+    contain a part of the time.
     """
     words = line.split()
     today = now.astimezone(zone).date()
@@ -138,19 +165,22 @@ def _parse_english(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule |
     end = len(words)
     while end > begin and normalize_word(words[end - 1]) in ("please", "thanks"):
         end -= 1
-    reading = _read_front(words[:end], begin, today) or _read_behind(words[:end], begin, today)
+    reading = _read_front(words[:end], begin, today)
+    if reading is None:
+        reading = _read_after_text(words[:end], begin, today)
     if reading is None:
         return None
     schedule = reading.expression.to_schedule(now, zone.key)
     polite_words = {*range(begin), *range(end, len(words))}
     rest = _remove_words(line, reading.indexes | polite_words)
-    is_certain = reading.expression.is_certain and not _leaves_time(reading.expression, rest, today)
+    rest_has_time = _contains_time(reading.expression, rest, today)
+    is_certain = reading.expression.is_certain and not rest_has_time
     text = _remove_joint(rest, _JOINTS if begin else ("to",))
     return ParsedSchedule(schedule=schedule, text=text, is_certain=is_certain)
 
 
 def _count_lead_words(words: Sequence[str]) -> int:
-    """The number of words at the front that only ask for a reminder: "please remind me"."""
+    """Return the number of words at the front that only ask for a reminder: "please remind me"."""
     front = " ".join(normalize_word(word) for word in words[:6]) + " "
     for lead in word_tables()["leads"]:
         if front.startswith(lead + " "):
@@ -159,7 +189,11 @@ def _count_lead_words(words: Sequence[str]) -> int:
 
 
 def _remove_words(line: str, indexes: set[int]) -> str:
-    """The line without these words. White space between other words stays as it is."""
+    """Return a line without the words at `indexes`.
+
+    White space between the other words is preserved. Punctuation at both ends is removed.
+    """
+    # A removed word ends a piece, and the next word begins a new one.
     pieces = [""]
     for index, word in enumerate(re.finditer(r"\s*\S+", line)):
         if index in indexes:
@@ -171,7 +205,7 @@ def _remove_words(line: str, indexes: set[int]) -> str:
 
 
 def _remove_joint(text: str, joints: Sequence[str]) -> str:
-    """The text without a first word that only joins it to the time."""
+    """Return a text without its first word if that is one of `joints`: "to call Ana"."""
     first, _, rest = text.partition(" ")
     if rest and first.lower() in joints:
         return rest.strip()
@@ -179,19 +213,24 @@ def _remove_joint(text: str, joints: Sequence[str]) -> str:
 
 
 def _read_front(words: Sequence[str], begin: int, today: date) -> _Reading | None:
-    """Read a time at the front. Half of it may be at the end: "tomorrow call Ana at 9"."""
+    """Read a time that begins at the word `begin`, or return None if there isn't one.
+
+    The clock time or the day may be at the end of the line: "tomorrow call Ana at 9".
+    """
     time = read_time(words[begin : begin + MAX_FRONT_WORDS], today)
     if time is None:
         return None
     expression, end = time.expression, begin + time.word_count
     front = set(range(begin, end))
     if end < len(words) and normalize_word(words[end]) in word_tables()["limits"]:
+        # E.g. "every day until friday …": a schedule can't express the limit.
         expression.is_certain = False
     is_whole = expression.has_clock and expression.has_day
     is_from_now = expression.span and not expression.is_repeated
     if is_whole or is_from_now:
         return _Reading(expression, front)
 
+    # Look for the missing half: the longest run of words up to the end that is entirely a time.
     for index in range(max(end + 1, len(words) - MAX_END_WORDS), len(words)):
         other = read_time(words[index:], today, is_strict=True)
         if other is None or index + other.word_count != len(words):
@@ -203,7 +242,10 @@ def _read_front(words: Sequence[str], begin: int, today: date) -> _Reading | Non
 
 
 def _combine_halves(front: TimeExpression, end: TimeExpression) -> TimeExpression | None:
-    """Join a day and a clock time, in either order. Returns None if the halves aren't these."""
+    """Combine a day with a clock time, in either order.
+
+    Returns None unless one half is a day without a clock time, and the other only a clock time.
+    """
     is_certain = front.is_certain and end.is_certain
     if front.has_day and not end.has_day and not front.has_clock:
         return replace(front, clocks=end.clocks, part=end.part, is_certain=is_certain)
@@ -216,7 +258,7 @@ def _combine_halves(front: TimeExpression, end: TimeExpression) -> TimeExpressio
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A time that comes after other words."""
+    """A time that follows other words, and its place in the line."""
 
     expression: TimeExpression
     start: int
@@ -225,20 +267,22 @@ class _Candidate:
 
     @property
     def rank(self) -> tuple[bool, int]:
-        """A time at the end is preferred, then a longer one."""
+        """The sort key: a time at the end of the line is best, and then the longest one."""
         return self.is_at_end, self.word_count
 
 
-def _read_behind(words: Sequence[str], begin: int, today: date) -> _Reading | None:
-    """Read a time that comes after other words: the one at the end, or else the longest.
+def _read_after_text(words: Sequence[str], begin: int, today: date) -> _Reading | None:
+    """Read a time that follows other words: the one at the end of the line, or else the longest.
 
-    A time in the middle is uncertain, because it may refer to anything.
+    Returns None if there is no time. A time in the middle of a line is uncertain, because it may
+    belong to the text.
     """
     best: _Candidate | None = None
     for index in range(begin, len(words)):
         if MAX_MIDDLE_WORDS <= index < len(words) - MAX_END_WORDS:
             continue
         time = read_time(words[index : index + MAX_END_WORDS], today, is_strict=True)
+        # "last friday" isn't the next Friday.
         is_past = index > 0 and normalize_word(words[index - 1]) in ("last", "past")
         if time is None or is_past:
             continue
@@ -250,23 +294,25 @@ def _read_behind(words: Sequence[str], begin: int, today: date) -> _Reading | No
         return None
 
     expression, start = best.expression, best.start
-    before = normalize_word(words[start - 1]) if start > begin else ""
-    is_joined = before == "for" or before in word_tables()["joints"]
+    word_before = normalize_word(words[start - 1]) if start > begin else ""
+    is_joined = word_before == "for" or word_before in word_tables()["joints"]
     if best.is_at_end and not is_joined:
         return _Reading(expression, set(range(start, len(words))))
     expression.is_certain = False
     if not best.is_at_end:
         return _Reading(expression, set(range(start, start + best.word_count)))
-    if before == "for":
+    if word_before == "for":
+        # "book a table for friday": "for" is removed from the text, too.
         return _Reading(expression, set(range(start - 1, len(words))))
-    # In "pay the rent by friday" the time belongs to the text.
+    # "pay the rent by friday": the time stays in the text.
     return _Reading(expression, set())
 
 
-def _leaves_time(expression: TimeExpression, rest: str, today: date) -> bool:
-    """Whether the rest of the line also seems to name a time, such as "every third day" or "UTC".
+def _contains_time(expression: TimeExpression, rest: str, today: date) -> bool:
+    """Whether the rest of a line also seems to name a time, such as "every third day" or "UTC".
 
-    If no hour was read, a number that may be an hour also counts: "25 tea", "um 18 Uhr".
+    If `expression` has a day but no hour, a number that may be an hour also counts: "25 tea",
+    "um 18 Uhr".
     """
     words = rest.split()
     has_hour = expression.has_clock or expression.span or not expression.has_day
@@ -289,20 +335,22 @@ def _leaves_time(expression: TimeExpression, rest: str, today: date) -> bool:
 
 MAX_FOREIGN_WORDS = 8
 MAX_UNSPACED_CHARS = 14
-"""The longest time in a script without spaces, at the front of a line."""
+"""In scripts without spaces, a time at the front of a line has at most this many characters."""
 MAX_FOREIGN_CHARS = 60
 EDGE_CHARS = 200
 """Only this many characters at the front and at the end of a line are searched for a time."""
 MAX_YEARS_AHEAD = 50
+"""A guessed date further in the future is probably a misreading."""
 _LETTER_OR_DIGIT = re.compile(r"\d|[^\W\d_]{4}|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 """A digit, four letters, or a character of an East Asian script: every date has one of these."""
 _ONLY_NUMBERS = re.compile(r"[\d\s.,:;/+()-]{1,60}")
+"""Numbers and punctuation, such as ``3.5`` or ``12/24``, which `grammar` has already tried."""
 
 
 def _parse_foreign(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
-    """Read a time at the front of a line, or else at its end.
+    """Read a time in another language at the front of a line, or else at its end.
 
-    Returns None if neither names a time in the future.
+    Returns None if neither is a time in the future.
     """
     script = _script_of(line)
     if script is None:
@@ -321,7 +369,10 @@ def _parse_foreign(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule |
 
 
 def _script_of(line: str) -> Mapping[str, Any] | None:
-    """The first script of the data file with a letter at the front of this line, or None."""
+    """Return the settings of the line's script from `data/words.toml`, or None if it isn't listed.
+
+    A line has the first listed script that any of its first `EDGE_CHARS` characters belongs to.
+    """
     script: Mapping[str, Any]
     for script in word_tables()["script"]:
         if re.search(script["letters"], line[:EDGE_CHARS]):
@@ -330,9 +381,10 @@ def _script_of(line: str) -> Mapping[str, Any] | None:
 
 
 def _edge_pieces(line: str, is_unspaced: bool) -> Iterator[tuple[str, str]]:
-    """Pieces of the line that may be a time, each with the rest of the line.
+    """Yield the pieces of a line that may be a time, each with the rest of the line.
 
-    The pieces at the front come first, the longest of them first.
+    First come the pieces at the front of the line, and then those at its end. Longer pieces come
+    before shorter ones.
     """
     words = list(re.finditer(r"\S+", line[:EDGE_CHARS]))[:MAX_FOREIGN_WORDS]
     ends = [word.end() for word in reversed(words)]
@@ -348,7 +400,10 @@ def _edge_pieces(line: str, is_unspaced: bool) -> Iterator[tuple[str, str]]:
 
 
 def _read_foreign(piece: str, script: Mapping[str, Any], here: datetime) -> datetime | None:
-    """The wall time that a whole piece means, or None. A day without an hour means the morning."""
+    """Return the wall time that a piece of a line means, or None if it isn't entirely a time.
+
+    A day without an hour means the morning.
+    """
     first, _, rest = piece.partition(" ")
     if first in word_tables()["day_leads"]:
         piece = rest
@@ -368,7 +423,11 @@ def _read_foreign(piece: str, script: Mapping[str, Any], here: datetime) -> date
 def _read_day_and_clock(
     parts: Mapping[str, str | None], script: Mapping[str, Any], here: datetime
 ) -> datetime | None:
-    """The wall time of a day with a clock time after it: "3 мая в 18:00", "明天下午3点半"."""
+    """Return the wall time of a day followed by a clock time: "3 мая в 18:00", "明天下午3点半".
+
+    `parts` are the groups of the pattern `foreign_clock` or `eastern_clock`. Returns None if the
+    group "day" isn't a day, or if the clock time is invalid.
+    """
     hour = int(parts["hour"] or 0)
     minute = 30 if parts.get("half") else int(parts["minute"] or 0)
     if parts.get("late") and hour < 12:
@@ -381,19 +440,22 @@ def _read_day_and_clock(
 
 @dataclass(frozen=True, slots=True)
 class _Guess:
-    """The date and time that dateparser reads in a text."""
+    """The date and time that dateparser returned for a text."""
 
     wall_time: datetime
     has_hour: bool
 
 
 def _guess_date(piece: str, script: Mapping[str, Any], here: datetime) -> _Guess | None:
-    """Read a date with dateparser, seen from the wall time `here`."""
+    """Read a date with dateparser, relative to the wall time `here`.
+
+    Returns None if the piece isn't a date.
+    """
     if len(piece) > MAX_FOREIGN_CHARS or _ONLY_NUMBERS.fullmatch(piece):
         return None
     if not _LETTER_OR_DIGIT.search(piece):
         return None
-    # The import takes a tenth of a second, so commands that don't need it shouldn't wait for it.
+    # Importing dateparser takes a tenth of a second, so it is imported only when it is needed.
     from dateparser.date import DateDataParser
 
     settings = {
@@ -406,10 +468,10 @@ def _guess_date(piece: str, script: Mapping[str, Any], here: datetime) -> _Guess
         parser = DateDataParser(languages=script["languages"], settings=settings)
         result = parser.get_date_data(piece)
     except (ValueError, OverflowError, TypeError, LookupError, AttributeError, RecursionError):
-        # dateparser fails on some texts. They are no dates.
+        # dateparser raises these errors for some texts that aren't dates.
         return None
     moment = result.date_obj
-    # "3. Mai 18" isn't a day of the year 2118.
+    # dateparser reads "3. Mai 18" as a day of the year 2118.
     if moment is None or moment.year >= here.year + MAX_YEARS_AHEAD:
         return None
     return _Guess(moment.replace(tzinfo=None, microsecond=0), result.period == "time")

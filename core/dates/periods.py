@@ -1,7 +1,7 @@
-"""Reads the name of a period: yesterday, last week, in May, 3 May 2025, 2026-05, vor zwei Wochen.
+"""Reads the name of a period, such as "yesterday", "last week", "3 May 2025" or "vor zwei Wochen".
 
-A name without a year means the latest such period that has begun. Nothing here reads the clock; the
-present is a parameter.
+A name without a year means the latest such period that has begun. The functions don't read the
+system clock: the present time is a parameter.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ Interval = tuple[datetime, datetime]
 MAX_PERIOD_WORDS = 7
 """The name of a period has at most this many words."""
 LEAP_YEAR_SEARCH_YEARS = 9
-"""29 February is at most eight years ago."""
+"""How many years are searched for the latest 29 February: it can be eight years ago."""
 
 
 def read_period(text: str, now: datetime, zone: ZoneInfo) -> Interval | None:
-    """The period that the whole text names, in UTC, or None if it names none.
+    """Return the period that a text names, in UTC, or None if the text isn't exactly a period.
 
-    The days of the period are those of the wall time in `zone`.
+    A day begins at midnight in `zone`.
     """
     words = text.replace(",", " ").split(maxsplit=MAX_PERIOD_WORDS)
     if not words or len(words) > MAX_PERIOD_WORDS:
@@ -38,13 +38,14 @@ def read_period(text: str, now: datetime, zone: ZoneInfo) -> Interval | None:
         start, end = wall_times
         return resolve_wall_time(start, zone), resolve_wall_time(end, zone)
     except (OverflowError, ValueError):
-        return None  # before year 1 or after year 9999
+        return None  # The period is before year 1 or after year 9999.
 
 
 def _read_figures(words: list[str], today: date, zone: ZoneInfo) -> Interval | None:
-    """``2026-05-01``, ``2026-05-01T10:30`` (that minute), ``1.5.2026``, ``1.5.``.
+    """Read a date or time in digits: ``2026-05-01``, ``1.5.2026``, ``1.5.``, ``2026-05-01T10:30``.
 
-    Returns naive wall times.
+    A time means the minute that begins then. Returns naive wall times, or None if the words are
+    something else.
     """
     cursor = WordCursor(words)
     cursor.take("in", "on", "since")
@@ -60,7 +61,10 @@ def _read_figures(words: list[str], today: date, zone: ZoneInfo) -> Interval | N
 
 
 def _latest_date(day: Day, today: date) -> date | None:
-    """The date of a day; without a year, the latest that isn't in the future. None if invalid."""
+    """Return the date of a day, or None if it is invalid.
+
+    Without a year, the result is the latest such date that isn't in the future.
+    """
     if day.year:
         return date_if_valid(day.year, day.month, day.day)
     for year in range(today.year, today.year - LEAP_YEAR_SEARCH_YEARS, -1):
@@ -71,7 +75,10 @@ def _latest_date(day: Day, today: date) -> date | None:
 
 
 def _read_words(words: list[str], today: date) -> Interval | None:
-    """A period as `mentions` reads it. Weekdays may be shortened. Returns naive wall times."""
+    """Read a period in words, such as ``last fri``. Weekdays may be abbreviated.
+
+    Returns naive wall times, or None if the words aren't a period.
+    """
     weekdays = word_tables()["weekdays"]
     full_words = []
     for word in words:
@@ -82,6 +89,6 @@ def _read_words(words: list[str], today: date) -> Interval | None:
 
 
 def _whole_days(first: date, last: date) -> Interval:
-    """From the beginning of the first day until the end of the last, in naive wall times."""
+    """Return the naive wall times at which the first day begins and the last day ends."""
     day_after = last + timedelta(days=1)
     return datetime.combine(first, time()), datetime.combine(day_after, time())

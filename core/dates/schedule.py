@@ -1,6 +1,6 @@
-"""Schedules: when they are due, across clock changes, and how they read in words.
+"""Schedules: computes when they are due, also across clock changes, and describes them in words.
 
-Nothing here reads the clock; the present is a parameter.
+The functions don't read the system clock: the present time is a parameter.
 """
 
 from __future__ import annotations
@@ -21,13 +21,17 @@ MIN_INTERVAL_S = 60
 DAY_S = 86400
 _UNITS = ((604800, "week"), (DAY_S, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 _TIMES_THEN_DAY = re.compile(r"At (\d\d:\d\d(?:(?:,| and|, and) \d\d:\d\d)*) (.+)")
+"""Matches CronSim's explanations, such as "At 09:00 and 21:00 on Monday"."""
 _ANY_DAY = datetime(2026, 1, 1)  # noqa: DTZ001
-"""CronSim needs a start, even to check or explain a line."""
+"""CronSim requires a start time, even to check or explain a cron line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """When a job is due: by `cron`, every `every_s` seconds, or once, `at` a moment."""
+    """When a job is due: according to `cron`, every `every_s` seconds, or once at the time `at`.
+
+    Exactly one of these three fields is set.
+    """
 
     # An IANA name, such as "Europe/Lisbon".
     zone: str
@@ -41,13 +45,13 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedSchedule:
-    """A line, divided into its schedule and the rest."""
+    """A typed line, split into a schedule and a text."""
 
     schedule: Schedule
     # The line without the words that name the time.
     text: str
-    # False if the words can mean another time, or were read in a language that had to be guessed.
-    # The person must then confirm the schedule.
+    # False if the words may mean another time, or if their language had to be guessed. The person
+    # must then confirm the schedule.
     is_certain: bool
     # Whether the text is a question to the model; see `core.store.jobs.Job`.
     is_prompt: bool = False
@@ -57,37 +61,41 @@ class ParsedSchedule:
 
 
 def load_zone(zone: str) -> ZoneInfo:
-    """The time zone of an IANA name. Raises ConfigError if the name is unknown."""
+    """Return the time zone with an IANA name. Raises ConfigError if the name is unknown."""
     try:
         return ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise ConfigError(
-            f"'{zone[:40]}' is no time zone. Write an IANA name like Europe/Lisbon."
+            f"'{zone[:40]}' is not a time zone. Write an IANA name like Europe/Lisbon."
         ) from error
 
 
 def wall_moment(day: date, hour: int, minute: int, here: datetime, second: int = 0) -> datetime:
-    """The moment (UTC) at which clocks in the zone of `here` show this time."""
+    """Return the moment (UTC) at which clocks show a time of day in the time zone of `here`."""
     return resolve_wall_time(datetime.combine(day, time(hour, minute, second)), here.tzinfo)
 
 
 def resolve_wall_time(naive: datetime, zone: tzinfo | None) -> datetime:
     """Convert a wall time to UTC.
 
-    If clocks show the time twice, the first one counts. If they skip it, the result is as far
-    after the end of the gap as the time is after its beginning (RFC 5545, section 3.3.5).
+    If a clock change repeats the wall time, the first occurrence counts. If a clock change skips
+    it, the offset from before the change applies: a skipped 2:30 becomes 3:30 (RFC 5545, section
+    3.3.5).
     """
     return naive.replace(tzinfo=zone, fold=0).astimezone(UTC)
 
 
 def add_months(day: date, months: int) -> date:
-    """The same day this many months later, or the last day of that month if it is too short."""
+    """Return the same day `months` months later, or the last day of a shorter month.
+
+    E.g. one month after 31 January is 28 or 29 February.
+    """
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
 
 
 def date_if_valid(year: int, month: int, day: int) -> date | None:
-    """The date, or None if the calendar has no such day."""
+    """Return the date, or None if the calendar has no such day."""
     try:
         return date(year, month, day)
     except ValueError:
@@ -98,24 +106,28 @@ def date_if_valid(year: int, month: int, day: int) -> date | None:
 
 
 def parse_cron(fields: Sequence[str], zone: ZoneInfo) -> Schedule:
-    """The schedule of five cron fields. Raises Refused if they are invalid or never come."""
+    """Return the schedule of five cron fields.
+
+    Raises Refused if the fields are invalid or if no date matches them.
+    """
     cron = " ".join(fields)
     try:
         CronSim(cron, _ANY_DAY)
     except (CronSimError, ValueError) as error:
         raise Refused(
-            f"'{cron}' is no cron line that ever comes ({error}). Write five fields: minute, hour, "
+            f"'{cron}' is not a valid cron line ({error}). Write five fields: minute, hour, "
             "day of the month, month, weekday. For example '0 9 * * 1-5 stand-up'."
         ) from error
     return Schedule(zone=zone.key, cron=cron)
 
 
 def next_due(schedule: Schedule, after: datetime) -> datetime | None:
-    """The first due time after `after` (aware), in UTC, or None if there is no further one.
+    """Return the first due time later than `after` (aware), in UTC, or None if there is none.
 
-    A wall time that a clock change skips is due after the gap, and a wall time that it repeats is
-    due once. A cron line with a star in the minute or hour is due at every such minute, as in
-    Debian's cron. An interval of whole days keeps its wall time; a shorter one counts seconds.
+    Clock changes: a wall time that is skipped is due after the change, and a wall time that occurs
+    twice is due once. A cron line with a star in the minute or hour field is due at every such
+    minute, as in Debian's cron. An interval of whole days is always due at the same wall time.
+    Other intervals have a fixed number of seconds.
     """
     zone = load_zone(schedule.zone)
     try:
@@ -125,7 +137,7 @@ def next_due(schedule: Schedule, after: datetime) -> datetime | None:
             return _next_interval(schedule, zone, after)
         for local in CronSim(schedule.cron, after.astimezone(zone)):
             moment = local.astimezone(UTC)
-            # In an hour that clocks show twice, CronSim begins with the first showing.
+            # If `after` is in the second pass of a repeated hour, CronSim starts in the first pass.
             if moment > after:
                 return moment
     except (OverflowError, StopIteration):
@@ -134,21 +146,26 @@ def next_due(schedule: Schedule, after: datetime) -> datetime | None:
 
 
 def next_cron_dates(fields: str, today: date, count: int) -> list[date]:
-    """The first dates, beginning with today, that match the last three fields of a cron line."""
+    """Return the first `count` dates, from today on, that match the date fields of a cron line.
+
+    `fields` are the last three fields of the line: day of the month, month and weekday.
+    """
     evening_before = datetime.combine(today - timedelta(days=1), time(23, 59))
     return [moment.date() for moment in islice(CronSim(f"0 0 {fields}", evening_before), count)]
 
 
 def _next_interval(schedule: Schedule, zone: ZoneInfo, after: datetime) -> datetime:
-    """The first due time of an interval after `after`."""
+    """Return the first due time later than `after` of a schedule with an interval."""
     every = timedelta(seconds=max(schedule.every_s or 0, MIN_INTERVAL_S))
     start = (schedule.start_at or datetime(1970, 1, 1, tzinfo=UTC)).astimezone(UTC)
     if start > after:
         return start
-    if every % timedelta(days=1):
+    is_whole_days = not every % timedelta(days=1)
+    if not is_whole_days:
         return start + ((after - start) // every + 1) * every
+    # Whole days are added to the wall time, which a clock change doesn't move.
     first = start.astimezone(zone).replace(tzinfo=None, fold=0)
-    # A clock change may move the due time, so begin one step early.
+    # The search begins one step early, because a clock change may move the due time in UTC.
     steps = max((after.astimezone(zone).replace(tzinfo=None) - first) // every - 1, 0)
     moment = resolve_wall_time(first + steps * every, zone)
     while moment <= after:
@@ -158,12 +175,13 @@ def _next_interval(schedule: Schedule, zone: ZoneInfo, after: datetime) -> datet
 
 
 def latest_due(schedule: Schedule, first: datetime, now: datetime) -> datetime:
-    """The last due time that isn't after `now`, given the earlier due time `first`.
+    """Return the last due time up to `now`. `first` is the earliest due time that was missed.
 
-    Several missed runs count as a single run at this time.
+    After a downtime, a job runs once for this due time instead of once for each missed one.
     """
     due = first
-    # Look near the end first: a schedule of every minute may have missed a year.
+    # The search begins an hour before `now` and goes further back only if nothing was due. A
+    # schedule of every minute may have missed a whole year.
     for days in (1 / 24, 1, 32, 367, 367 * 9):
         candidate = next_due(schedule, max(now - timedelta(days=days), first))
         while candidate is not None and candidate <= now:
@@ -178,10 +196,11 @@ def latest_due(schedule: Schedule, first: datetime, now: datetime) -> datetime:
 
 
 def describe(schedule: Schedule, zone: str, now: datetime, *, is_full: bool = False) -> str:
-    """The schedule in words.
+    """Describe a schedule in words, e.g. ``every Monday at 08:30 (Europe/Lisbon)``.
 
-    A single moment is given in the wall time of `zone`. A repeated schedule names its own zone.
-    `is_full`: always name the zone, and for a repeated schedule the next date.
+    A single moment is shown in the wall time of `zone`, and a repeated schedule in its own time
+    zone. With `is_full`, the description always has the time zone, and that of a repeated schedule
+    has the next date.
     """
     if schedule.at is not None:
         local = schedule.at.astimezone(load_zone(zone))
@@ -201,9 +220,9 @@ def describe(schedule: Schedule, zone: str, now: datetime, *, is_full: bool = Fa
 
 
 def to_parseable_text(schedule: Schedule, zone: str) -> str:
-    """The schedule in words that a person in `zone` can type.
+    """Return words that a person in `zone` could type for a schedule.
 
-    `parse_schedule` reads them back as the same schedule and calls it certain.
+    `parse_schedule` reads them as the same schedule, and the result is certain.
     """
     if schedule.cron is not None:
         return schedule.cron
@@ -218,9 +237,10 @@ def to_parseable_text(schedule: Schedule, zone: str) -> str:
 
 
 def _describe_interval(seconds: int, local: datetime) -> str:
-    """``every 36 hours``, in the largest unit that divides the interval.
+    """Describe an interval in the largest unit that divides it: ``every 36 hours``.
 
-    Whole days also get the clock time of `local`, and whole weeks its weekday too.
+    `local` is a due time. Whole days are followed by its clock time, and whole weeks also by its
+    weekday: ``every 2 weeks on Monday at 09:00``.
     """
     size, name = next(unit for unit in _UNITS if seconds % unit[0] == 0)
     words = f"every {name}" if seconds == size else f"every {seconds // size} {name}s"
@@ -232,8 +252,7 @@ def _describe_interval(seconds: int, local: datetime) -> str:
 
 
 def _describe_cron(cron: str) -> str:
-    """``every Monday at 08:30``, ``on the last day of every month at 09:00``, ``every 15th minute
-    of every hour``."""
+    """Describe a cron line: ``every Monday at 08:30``, ``every 15th minute of every hour``."""
     words = CronSim(cron, _ANY_DAY).explain()
     match = _TIMES_THEN_DAY.fullmatch(words)
     if match is None:
@@ -245,7 +264,7 @@ def _describe_cron(cron: str) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """A length of time in its two largest units: ``2 hours``, ``1 day 3 hours``."""
+    """Describe a length of time in its two largest units: ``2 hours``, ``1 day 3 hours``."""
     rest = max(int(seconds), 0)
     parts: list[str] = []
     for size, name in _UNITS:
@@ -258,18 +277,24 @@ def format_duration(seconds: float) -> str:
 
 
 def describe_lateness(due_at: datetime, now: datetime, zone: str) -> str:
-    """``due 09:00, 2 hours late``. A due time on another day is given with its date."""
+    """Describe how late a job is: ``due 09:00, 2 hours late``.
+
+    If the due time isn't today, its date is included.
+    """
     info = load_zone(zone)
     local = due_at.astimezone(info)
     is_today = local.date() == now.astimezone(info).date()
     due = f"{local:%H:%M}" if is_today else format_moment(local)
     late_s = (now - due_at).total_seconds()
     if late_s >= 60:
-        late_s -= late_s % 60
+        late_s -= late_s % 60  # Seconds don't matter after the first minute.
     return f"due {due}, {format_duration(late_s)} late"
 
 
 def format_moment(local: datetime, *, has_seconds: bool = False) -> str:
-    """``Friday 20 November 2026 at 09:30``; `has_seconds`: with seconds, unless they are 0."""
+    """Return a date and time in words: ``Friday 20 November 2026 at 09:30``.
+
+    With `has_seconds`, seconds are included unless they are 0.
+    """
     seconds = f":{local:%S}" if has_seconds and local.second else ""
     return f"{local:%A} {local.day} {local:%B %Y} at {local:%H:%M}{seconds}"

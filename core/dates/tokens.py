@@ -1,8 +1,9 @@
 """Splits a sentence in any language into the tokens that the grammar in `mentions` reads.
 
-A token says what a word or number means for dates: ``in early May`` becomes IN, PART and MONTH.
-`data/mentions.toml` lists the words of each kind of token. Many words have other meanings too
-(``may``, ``mars``, ``April``), so they count as months only next to a word that makes them one.
+A token is what a word or number means in a date: ``in early May`` becomes IN, PART and MONTH.
+`data/mentions.toml` lists the words for each kind of token. Some names of months are also other
+words or names (``may``, ``mars``, ``April``). They count as months only if the tokens next to them
+suggest a date.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from core.dates.cursor import word_tables
 from core.text.normalize import LETTER_CLASS, comparison_form, language_data
 
 MAX_TEXT_CHARS = 2_000
-"""Only this many characters of a text are read. Periods named after them are ignored."""
+"""Only this many characters at the beginning of a text are read."""
 _MAX_ENDING_LETTERS = 4
-"""The longest ending that a star in `data/mentions.toml` stands for."""
+"""A star in `data/mentions.toml` stands for an ending of at most this many letters."""
 
 
 class Kind(StrEnum):
-    """The meaning of a token for dates.
+    """The kind of a token.
 
-    Each kind has a letter of its own, so that a regular expression can match a sequence of kinds.
-    `compile_grammar` writes such expressions with the names of the kinds.
+    Each kind is a single character, so that a regular expression can match a sequence of kinds. In
+    the source code of such an expression, kinds are written by name; see `compile_grammar`.
     """
 
     IN = "L"  # in, during
@@ -41,7 +42,7 @@ class Kind(StrEnum):
     TO = "C"
     AND = "&"
     AROUND = "r"
-    BY = "p"  # by, from, about: also used with persons and things
+    BY = "p"  # by, from, about: prepositions that are also used with people and things
     OF = "q"
     EVERY = "e"
     THIS = "T"
@@ -87,7 +88,7 @@ class Token(NamedTuple):
     """A word, number or date."""
 
     kind: Kind
-    # Its meaning depends on the kind; see `Kind`. For RELATIVE, the number of units from today.
+    # The meaning of the number depends on the kind; see `Kind`.
     number: int = 0
     # Set for UNIT and RELATIVE.
     unit: Unit | None = None
@@ -99,11 +100,10 @@ _UNKNOWN = (Token(Kind.OTHER),)
 
 
 def compile_grammar(grammar: str) -> re.Pattern[str]:
-    """Compile an expression over kinds of tokens, to be matched against `kinds_of`.
+    """Compile a regular expression over kinds of tokens, to be matched against `kinds_of`.
 
-    Kinds are written as their names in lower case, so ``month comma? year`` matches the letters
-    ``M,Y``. Everything else is the syntax of `re`. White space and comments after ``#`` are
-    ignored.
+    The names of kinds in lower case stand for their characters: ``month comma? year`` becomes
+    ``M,?Y``. All else has the syntax of `re`. White space and comments after ``#`` are ignored.
     """
     without_comments = re.sub(r"#.*", "", grammar)
     # A name after "?P<" is the name of a group, not a kind.
@@ -114,12 +114,13 @@ def compile_grammar(grammar: str) -> re.Pattern[str]:
 
 
 def kinds_of(tokens: Sequence[Token]) -> str:
-    """The kinds of the tokens as a string, one letter per token."""
+    """Return the kinds of the tokens as a string with one character per token."""
     return "".join(token.kind for token in tokens)
 
 
 # --- Words ---
 
+# Splits "on 3 May, 2026-05" into "on", "3", "May", ",", "2026-05".
 _WORD_OR_NUMBER = re.compile(
     # 2026-05
     r"(?<![-/])\d{4}-(?:0[1-9]|1[012])(?![-/\da-z])"
@@ -138,7 +139,7 @@ class _Lexicon:
     phrases: dict[tuple[str, ...], tuple[Token, ...]] = field(default_factory=dict)
     # For each word, the number of words in the longest phrase that begins with it.
     max_words: dict[str, int] = field(default_factory=dict)
-    # Phrases with a star: stems that any ending of up to `_MAX_ENDING_LETTERS` letters may follow.
+    # Words with a star, such as "erste*", without the star. See `_MAX_ENDING_LETTERS`.
     stems: dict[str, tuple[Token, ...]] = field(default_factory=dict)
 
 
@@ -148,7 +149,7 @@ def _split(text: str) -> list[str]:
 
 @cache
 def _lexicon() -> _Lexicon:
-    """Read `data/mentions.toml`. A phrase that it lists twice has the meaning listed first."""
+    """Read `data/mentions.toml`. If a phrase is listed twice, its first meaning counts."""
     lexicon = _Lexicon()
     for name, phrases in language_data("mentions", "core.dates")["tokens"].items():
         tokens = _parse_token_name(name)
@@ -163,10 +164,10 @@ def _lexicon() -> _Lexicon:
 
 
 def _parse_token_name(name: str) -> tuple[Token, ...]:
-    """Read a key of `data/mentions.toml`.
+    """Return the tokens that a key of `data/mentions.toml` stands for.
 
-    ``month 5`` is one token with a number, ``relative -1 day`` one with a number and a unit, ``in
-    weekday 0`` is two tokens, and ``nothing`` is an empty tuple.
+    ``month 5`` is a token with a number, ``relative -1 day`` is a token with a number and a unit,
+    ``in weekday 0`` is two tokens, and ``nothing`` is no token.
     """
     if name == "nothing":
         return ()
@@ -183,15 +184,17 @@ def _parse_token_name(name: str) -> tuple[Token, ...]:
 
 @lru_cache(maxsize=10_000)
 def tokenize_word(word: str) -> tuple[Token, ...]:
-    """The tokens of one word, number or date, given in its comparison form."""
+    """Return the tokens of a word, number or date. `word` must be in its comparison form."""
     if word[:1].isdecimal():
         return (_tokenize_number(word),)
     lexicon = _lexicon()
     if (word,) in lexicon.phrases:
         return lexicon.phrases[(word,)]
-    for ending in range(1, min(_MAX_ENDING_LETTERS + 1, len(word) - 2)):
-        if word[:-ending] in lexicon.stems:
-            return lexicon.stems[word[:-ending]]
+    # Remove endings of growing length, as long as three letters are left.
+    for ending_length in range(1, min(_MAX_ENDING_LETTERS + 1, len(word) - 2)):
+        stem = word[:-ending_length]
+        if stem in lexicon.stems:
+            return lexicon.stems[stem]
     number = str(word_tables()["numbers"].get(word, ""))
     if number.isdecimal():
         return (Token(Kind.NUMBER_WORD, int(number)),)
@@ -201,14 +204,14 @@ def tokenize_word(word: str) -> tuple[Token, ...]:
 
 
 def _tokenize_number(text: str) -> Token:
-    """The token of a number or of a date in figures."""
+    """Return the token of a number or of a date in digits, such as ``1.5.2026``."""
     if not text.isdecimal():
         parts = tuple(map(int, re.split("[-./]", text)))
         is_year_first = text[:4].isdecimal()
         return Token(Kind.DATE, date=parts if is_year_first else parts[::-1])
     number = int(text)
     if len(text) == 4 and 2400 < number < 2700:
-        number -= 543  # the calendar of Thailand
+        number -= 543  # A year of the Thai calendar: 2567 is 2024.
     if len(text) == 4 and 1900 <= number < 2200:
         return Token(Kind.YEAR if number % 100 else Kind.ROUND_YEAR, number)
     return Token(Kind.NUMBER, number) if len(text) < 4 else Token(Kind.OTHER)
@@ -219,29 +222,32 @@ def _tokenize_number(text: str) -> Token:
 
 @lru_cache(maxsize=16)
 def tokenize(text: str, *, is_period_name: bool = False) -> Sequence[Token]:
-    """The tokens of a text.
+    """Return the tokens of a text.
 
-    `is_period_name`: the text is the name of a period and nothing else, so every word that may be
-    a month is one.
+    With `is_period_name`, the text is only the name of a period, so each word that may be a month
+    is read as a month.
     """
     lexicon = _lexicon()
-    # A comparison form can be longer than its text.
+    # The comparison form can be longer than the text, so both are cut.
     form = comparison_form(text[:MAX_TEXT_CHARS])[:MAX_TEXT_CHARS]
     words = _split(form.rstrip("?!.؟ "))
     tokens: list[Token] = []
     position = 0
     while position < len(words):
-        count = _phrase_length(words, position)
-        phrase = tuple(words[position : position + count])
-        meaning = lexicon.phrases[phrase] if count else tokenize_word(words[position])
+        word_count = _phrase_length(words, position)
+        if word_count:
+            meaning = lexicon.phrases[tuple(words[position : position + word_count])]
+        else:
+            meaning = tokenize_word(words[position])
+            word_count = 1
         for token in meaning:
             _append(tokens, token)
-        position += count or 1
+        position += word_count
     return _resolve_ambiguous(tokens, _ANY_MONTH if is_period_name else _MONTH)
 
 
 def _phrase_length(words: Sequence[str], position: int) -> int:
-    """The number of words in the longest known phrase that begins at `position`, or 0."""
+    """Return the number of words in the longest known phrase that begins at `position`, or 0."""
     lexicon = _lexicon()
     count = lexicon.max_words.get(words[position], 0)
     while count and tuple(words[position : position + count]) not in lexicon.phrases:
@@ -254,7 +260,7 @@ _ABBREVIATED_MONTHS = (Kind.NAMELIKE_MONTH, Kind.SHORT_MONTH, Kind.RARE_MONTH)
 
 
 def _append(tokens: list[Token], token: Token) -> None:
-    """Append a token, or join it with the token before it, as in ``3`` and ``th`` or ``月``."""
+    """Append a token, or join it with the last token: ``3`` and ``th`` become a MONTH_DAY."""
     before = tokens[-1] if tokens else Token(Kind.OTHER)
     is_after_number = before.kind in _NUMBERS
     if is_after_number and token.kind is Kind.DAY_SIGN:
@@ -264,7 +270,7 @@ def _append(tokens: list[Token], token: Token) -> None:
     elif before.kind is Kind.MONTH_PREFIX and token.kind in _NUMBERS:
         tokens[-1] = _numbered_month(token.number)
     elif before.kind in _ABBREVIATED_MONTHS and token.kind is Kind.DAY_SIGN:
-        pass  # the full stop of "Sept."
+        pass  # The full stop of "Sept." has no meaning.
     else:
         tokens.append(token)
 
@@ -274,6 +280,8 @@ def _numbered_month(number: int) -> Token:
 
 
 _ANY_MONTH = compile_grammar("[namelike_month short_month verblike_month rare_month]")
+"""Every token that may be a month. In the name of a period, it is a month."""
+# The tokens that may be a month and that are one because of the tokens around them.
 _MONTH = compile_grammar(
     r"""
     # Next to a number, a year or a part: "3 march", "april 2024", "early june".
@@ -304,6 +312,7 @@ _MONTH = compile_grammar(
     | (?<= [month_day number] of ) rare_month (?= [in of]? [year round_year] )
     """
 )
+# A list with at least one certain month, so all its items are months: "May, June and December".
 _MONTH_LIST = compile_grammar(
     r"""
     (?= [namelike_month verblike_month comma and]* month )
@@ -312,6 +321,7 @@ _MONTH_LIST = compile_grammar(
     [namelike_month verblike_month month]
     """
 )
+# Seasons, years, numbers and weekdays that aren't times in their context.
 _NO_TIME = compile_grammar(
     r"""
     (?<= [by of around] ) season (?! [in by of]? [year round_year] )    # the summer of "the
@@ -336,12 +346,14 @@ _RESOLVED = {
     ord(Kind.AROUND): Kind.IN,
     ord(Kind.ROUND_YEAR): Kind.YEAR,
 }
-"""The kinds that ambiguous tokens get if no rule above has decided what they are."""
+"""The kinds of tokens that are still ambiguous after all rules above."""
 _LISTED_MONTHS = {
     ord(Kind.NAMELIKE_MONTH): Kind.MONTH,
     ord(Kind.VERBLIKE_MONTH): Kind.MONTH,
 }
 _BETWEEN_AND = compile_grammar("(between [^ and to other]* ) and")
+"""The "and" of "between 3 May and 5 June"."""
+# The "since" of "since 3 May until 5 June".
 _BOUND_OF_RANGE = compile_grammar(
     "(?<! unit ) [after before since until]"
     "(?= [in on number month_day month date year]+ [to until] )"
@@ -349,10 +361,11 @@ _BOUND_OF_RANGE = compile_grammar(
 
 
 def _resolve_ambiguous(tokens: Sequence[Token], month: re.Pattern[str]) -> list[Token]:
-    """Decide what each token that may be a month, a year or a preposition is in this sentence.
+    """Replace ambiguous kinds, such as VERBLIKE_MONTH, by the kind that fits the sentence.
 
-    A word that may be a month is one if `month` matches it or if it is listed with a month. The
-    "and" of "between … and …" becomes TO, and the "since" of "since 3 May until 5 June" becomes IN.
+    A token that may be a month becomes MONTH if `month` matches it or if it is in a list with a
+    month. The "and" of "between … and …" becomes TO. The "since" of "since 3 May until 5 June"
+    becomes IN.
     """
     kinds = month.sub(Kind.MONTH, kinds_of(tokens))
     kinds = _MONTH_LIST.sub(lambda months: months[0].translate(_LISTED_MONTHS), kinds)

@@ -163,5 +163,5 @@ async def test_a_zone_that_vanished_pauses_its_job_and_that_is_told(life: Schedu
         row = await life.settled(job)
     assert row.paused_at is not None
     assert life.paused == [
-        (job, "'Mars/Olympus' is no time zone. Write an IANA name like Europe/Lisbon.")
+        (job, "'Mars/Olympus' is not a time zone. Write an IANA name like Europe/Lisbon.")
     ]

@@ -139,6 +139,7 @@ _COUNT_LINEAGE = f"""
     SELECT COUNT(*) FROM parts CROSS JOIN messages ON messages.session_id = parts.id
     WHERE {IS_SHOWN} {_NOT_HIDDEN}
 """
+# Selects what `MatchRow` needs of the messages in `:ids`, each with the columns of its session.
 _MATCHES = f"""
     SELECT {SESSION_SUMMARY_COLUMNS}, messages.id, messages.role, messages.created_at,
         messages.external_id, messages.text, messages.tools, messages.quoted,
@@ -176,6 +177,8 @@ def _recent_sessions_sql(condition: str, filters: str, later_filters: str) -> st
     """
     message = f"SELECT 1 FROM messages WHERE {IS_SHOWN}{condition} AND messages.session_id ="
     has_message = f"AND EXISTS ({message} sessions.id)" if condition else ""
+    # `sessions` is joined with its first message, for the preview. A session without a parent and
+    # without a child is alone in its lineage, so later sessions needn't be searched.
     return f"""
         SELECT {SESSION_SUMMARY_COLUMNS}, substr(messages.text, 1, {PREVIEW_CHARS})
         FROM scopes CROSS JOIN sessions ON sessions.scope_id = scopes.id
