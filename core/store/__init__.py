@@ -1,1 +1,1 @@
-"""state.db: rows and both text indexes, one class a noun."""
+"""Reads and writes state.db: its tables, and the two text indexes."""

@@ -1,7 +1,8 @@
-"""Buttons that survive a restart, and questions that wait for a yes.
+"""Stores buttons and questions, so that people can answer them even after a restart.
 
-Each one has an id, a command and an expiry time. The command runs when the button is pressed or the
-question is confirmed. The gateway uses the scope and the account to decide who may press a button.
+Each button or question has an id, a command and an expiry time. The command runs when the button is
+pressed or the question is answered with yes. The gateway uses the scope and the account to decide
+who may press a button.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ class ButtonAction:
     account: Account | None
     command: Command
     expires_at: datetime
-    # Where a question was asked; None for a button. A press, or the person's next message at this
-    # address, takes the question. It can be taken only once.
+    # Where a question was asked. None for a button. The first press or message of the account at
+    # this address takes the question, so that no other event can answer it.
     address: Address | None = None
     # Key of the outbox item that delivers the question. The question can't be answered before it
     # has been delivered.
@@ -49,7 +50,7 @@ def build_question(
     origin: str,
     now: datetime,
 ) -> ButtonAction:
-    """Build a question. The account can run `command` if it says yes or presses a button."""
+    """Build a question. `command` runs if the account says yes or presses the button."""
     return ButtonAction(
         id=secrets.token_urlsafe(12),
         scope=scope,
@@ -79,9 +80,9 @@ WHERE actions.address = :address AND actions.account = :account AND actions.expi
     ))
 ORDER BY actions.taker IS NULL, actions.expires_at DESC
 """
-"""The questions that an account has received at an address but hasn't answered, latest first.
+"""Selects the questions that an account has received at an address and hasn't answered yet.
 
-Questions that ``:taker`` has already taken come before all others.
+The latest question comes first, after those that ``:taker`` has already taken.
 """
 _DELETE_EARLIER = """
 DELETE FROM actions
@@ -98,7 +99,7 @@ CLAIM_QUESTIONS = f"""
 UPDATE actions SET taker = :taker
 WHERE taker IS NULL AND id IN (SELECT id FROM ({_SELECT_QUESTIONS}))
 """
-"""Runs when an event is accepted. The event takes the earlier questions, so that no later event can
+"""Runs when an event is accepted. The event takes the open questions, so that no later event can
 answer them."""
 
 
@@ -118,7 +119,7 @@ class Actions:
             )
 
     async def find(self, action_id: str, now: datetime) -> ButtonAction | None:
-        """Return a button, or None if it is unknown or expired, or if the id is a question's."""
+        """Return a button by its id, or None if it is unknown, expired or a question."""
         row = await self._database.fetch_one(_SELECT_BUTTON, {"id": action_id, "now": now})
         return None if row is None else _read_action(row)
 
@@ -127,19 +128,19 @@ class Actions:
     ) -> Sequence[ButtonAction]:
         """Take the questions that wait for this account at this address, latest first.
 
-        `taker` identifies a message or a press. Only one taker gets a question. If the same taker
-        asks again after a crash, it gets the same questions.
+        `taker` identifies a message or a press. Each question is returned to only one taker. If the
+        same taker asks again after a crash, the same questions are returned.
         """
         values = {"address": address, "account": account, "taker": taker, "now": now}
 
         def take_questions(connection: Connection) -> Sequence[ButtonAction]:
-            """Take the waiting questions, or return those that this taker took before."""
+            """Take the open questions, or return those that this taker has already taken."""
             questions = connection.execute(_SELECT_QUESTIONS, values).fetchall()
-            own = [row for row in questions if row["taker"] is not None]
-            if own:
-                # The taker asks again after a crash. Questions that were asked since then are left
-                # alone, because the taker can't have answered them.
-                return [_read_action(row) for row in own]
+            taken_before = [row for row in questions if row["taker"] is not None]
+            if taken_before:
+                # The taker asks again after a crash. Questions that were asked since then stay
+                # open, because the taker can't be an answer to them.
+                return [_read_action(row) for row in taken_before]
             ids = encode_list(row["id"] for row in questions)
             connection.execute(_TAKE, {**values, "ids": ids})
             return [_read_action(row) for row in questions]

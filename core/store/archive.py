@@ -1,7 +1,7 @@
 """Import and export of conversations. The file formats are in `core/transfer`.
 
-An import that is repeated, or that was interrupted, stores nothing twice. Tool calls, their results
-and commands aren't part of an export.
+If an import is repeated, or run again after an interruption, no message is stored twice. An export
+contains no tool calls, tool results or commands.
 """
 
 from __future__ import annotations
@@ -29,37 +29,42 @@ from core.types import Account, Address, MessageKind, Role, Scope, Session, Sess
 
 BATCH_RECORDS = 2_000
 BATCH_CHARS = 200_000
-"""The size of one transaction.
+"""The largest size of one transaction.
 
-With messages of usual length it takes some 30 ms and adds 2 MB to the write-ahead log. Short
-messages make larger batches, because each transaction is a segment of the index that must be
-merged.
+With messages of typical length, a transaction takes about 30 ms and adds 2 MB to the write-ahead
+log. Batches of short messages contain more records, because each transaction adds a segment to the
+text index, and segments must be merged later.
 """
 MERGE_INTERVAL = 32
-"""After so many batches the index is merged. At 64 segments FTS5 would merge all of them in one
-long step."""
+"""The index is merged after this many batches. With 64 segments, FTS5 would merge all of them in
+one long step."""
 MERGE_PAGES = 200
+"""How many pages of the index one step merges."""
 LOG_SPACE_ERROR = (
-    "Another program has been reading {path} for over a minute, so its log would grow. "
-    "Close it and import again."
+    "Another program has been reading {path} for over a minute, which keeps the database's log "
+    "from being truncated. Close that program and import again."
 )
 PROGRESS_RECORDS = 1000
+"""Progress is reported after every this many records."""
 MAX_REASONS = 100
-"""How many refused lines are reported with their reason."""
+"""How many refused lines are reported with a reason. Further ones are only counted."""
 PAGE_MESSAGES = 500
 MAX_TITLE_CHARS = 200
 TITLE_FROM_TEXT_CHARS = 60
 _STORE_NAME_KEY = "archive_name"
-"""Key of `state_meta`: the name of this state.db in exports. Its own sessions are recognised by it
-when they are imported again."""
+"""Key of `state_meta` for the name of this state.db in exports. By this name, an import recognises
+the sessions that were exported from the same state.db."""
+
+# The next page of an export: the readable messages after a given session and message. A session
+# that wasn't imported is named after this state.db and its id, e.g. "mneme-4f1d0c2a9be3-17".
 
 _SELECT_PAGE = f"""
 SELECT messages.id, session_id, role, kind, text, sender_name, messages.external_id, created_at,
     title, platform, chat_id, thread_id, scopes.key AS scope_key,
     COALESCE(sessions.external_id, :store || '-' || sessions.id) AS name,
     (
-        SELECT COALESCE(external_id, :store || '-' || id) FROM sessions AS one
-        WHERE one.id = sessions.parent_id
+        SELECT COALESCE(external_id, :store || '-' || id) FROM sessions AS parent_sessions
+        WHERE parent_sessions.id = sessions.parent_id
     ) AS parent
 FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id
 JOIN addresses ON addresses.id = sessions.address_id
@@ -94,22 +99,23 @@ WHERE id = :session
 class TransferConversation:
     """A session of another system."""
 
-    # Its name there.
+    # The session's name in the other system.
     name: str
     address: Address
     scope: Scope
-    # The name of the session that it continues.
+    # The name of the session that this one continues.
     parent: str | None = None
     title: str | None = None
-    # Lower-case sender names that belong to the importing person. Files can't say so.
+    # Lower-case sender names of the importing person. They come from the import's options, because
+    # a file isn't trusted to name them.
     own_names: frozenset[str] = frozenset()
 
 
 class TransferRecord(NamedTuple):
     """One message of another system.
 
-    An import makes hundreds of thousands of records. A tuple takes a third of the time of a frozen
-    dataclass.
+    An import creates hundreds of thousands of records. A named tuple is three times as fast to
+    create as a frozen dataclass.
     """
 
     conversation: TransferConversation
@@ -117,9 +123,9 @@ class TransferRecord(NamedTuple):
     text: str
     at: datetime
     sender: str | None = None
-    # Its id in the other system.
+    # The message's id in the other system.
     id: str | None = None
-    # A "quote" repeats what recall found, and isn't indexed.
+    # A "quote" repeats what recall found and isn't indexed.
     kind: MessageKind = "chat"
 
 
@@ -127,23 +133,23 @@ class TransferRecord(NamedTuple):
 class SkippedRecord:
     """A record that isn't imported."""
 
-    # Why the line is refused. Without a line: what kind of thing this is, in the plural.
+    # Why the line is refused. If `line` is None, a name for this kind of record in the plural.
     reason: str
-    # Line number. None: the record is only counted.
+    # Line number, or None if the record was left out on purpose and is only counted.
     line: int | None = None
 
 
 @dataclass(slots=True, kw_only=True)
 class ImportReport:
-    """What became of the records of an import."""
+    """The counts and errors of an import."""
 
     line_count: int = 0
     imported_count: int = 0
-    # Records that were stored before.
+    # Records that state.db already contained.
     known_count: int = 0
     refused_count: int = 0
     session_ids: set[int] = field(default_factory=set)
-    # Of the first refused lines, such as ``line 7: reason``.
+    # The first refused lines, such as ``line 7: reason``.
     reasons: list[str] = field(default_factory=list)
     # How many records were left out on purpose, by kind.
     skipped_counts: Counter[str] = field(default_factory=Counter)
@@ -152,7 +158,7 @@ class ImportReport:
 
 
 class _MessageRow(NamedTuple):
-    """The parameters of `_INSERT_MESSAGE`, by position: names would take half as long again."""
+    """The positional parameters of `_INSERT_MESSAGE`. Named ones would take 50 % longer."""
 
     session_id: int
     address_id: int
@@ -167,7 +173,7 @@ class _MessageRow(NamedTuple):
 
     @property
     def identity(self) -> object:
-        """What makes a message unique in its session: its id, or time, role, sender and text."""
+        """The message's id, or its time, role, sender and text. This is unique in a session."""
         if self.external_id is not None:
             return self.external_id
         return (self.created_at, self.role, self.sender_name, self.text)
@@ -183,11 +189,11 @@ class Archive:
     async def import_records(
         self, records: Iterable[TransferRecord | SkippedRecord], progress: Callable[[int], None]
     ) -> ImportReport:
-        """Store messages in short transactions.
+        """Store messages in short transactions and return a report.
 
-        `progress` is called with the number of records done. A HistoryError of `records` ends the
-        import and is reported as `read_error`. The messages of one transaction are ordered by time;
-        they come after the messages that their session has already.
+        `progress` is called with the number of records processed. If `records` raises HistoryError,
+        the import ends and the report contains the error as `read_error`. Within a transaction,
+        messages are stored in order of time, after the existing messages of their session.
         """
         report = ImportReport()
         transfer_records = _filter_records(records, report, progress)
@@ -195,8 +201,8 @@ class Archive:
         while batch:
             await self._wait_for_log_space()
             writing, is_stored = self._begin_writing(batch)
-            # The next records are read while these go to the disk. Earlier, both would compete for
-            # the interpreter.
+            # The next records are read while the commit writes to the disk. If they were read
+            # earlier, reading and inserting would compete for the interpreter.
             await is_stored.wait()
             next_batch = _take_batch(transfer_records)
             new_counts = await writing
@@ -212,7 +218,10 @@ class Archive:
     def _begin_writing(
         self, batch: Sequence[TransferRecord]
     ) -> tuple[asyncio.Task[Counter[int]], asyncio.Event]:
-        """Store a batch in a task. The event is set when only the commit is left, or on failure."""
+        """Start a task that stores a batch and returns the number of new messages by session id.
+
+        The event is set when only the commit is left to do, or when the task fails.
+        """
         loop = asyncio.get_running_loop()
         is_stored = asyncio.Event()
 
@@ -226,17 +235,18 @@ class Archive:
         return writing, is_stored
 
     async def _merge_index(self) -> None:
-        """Merge segments of the text index, in small steps."""
+        """Merge segments of the text index in small steps, until there is nothing to merge."""
         step = partial(indexing.merge_step, pages=MERGE_PAGES)
         while await self._database.write(step):
             await self._wait_for_log_space()
 
     async def _wait_for_log_space(self) -> None:
+        """Wait until the write-ahead log can be truncated. Raises StoreError after a timeout."""
         if not await self._database.wait_for_log_space(LOG_SPACE_WAIT_S):
             raise StoreError(LOG_SPACE_ERROR.format(path=self._database.path))
 
     async def export(self, scopes: frozenset[Scope]) -> AsyncIterator[TransferRecord]:
-        """Yield every readable message of visible sessions, the oldest session first."""
+        """Yield the readable messages of all visible sessions, starting with the oldest session."""
         values = {
             "scopes": scope_parameter(scopes),
             "limit": PAGE_MESSAGES,
@@ -261,7 +271,7 @@ def _filter_records(
     report: ImportReport,
     progress: Callable[[int], None],
 ) -> Iterator[TransferRecord]:
-    """Yield the messages; report skipped records, and the end of a broken file."""
+    """Yield the messages, and record skipped records and a reading error in `report`."""
     try:
         for record in records:
             report.line_count += 1
@@ -280,7 +290,7 @@ def _filter_records(
 
 
 def _take_batch(records: Iterator[TransferRecord]) -> list[TransferRecord]:
-    """Take the records of one transaction; none at the end."""
+    """Return the records for the next transaction, or an empty list at the end."""
     batch: list[TransferRecord] = []
     chars = 0
     for record in records:
@@ -292,7 +302,7 @@ def _take_batch(records: Iterator[TransferRecord]) -> list[TransferRecord]:
 
 
 def _store_batch(connection: Connection, batch: Sequence[TransferRecord]) -> Counter[int]:
-    """Store records, and return the number of new messages by session id, zeros included."""
+    """Store records and return the number of new messages by session id, including zeros."""
     by_conversation: dict[tuple[Scope, str], list[TransferRecord]] = {}
     for conversation, group in groupby(batch, attrgetter("conversation")):
         key = (conversation.scope, conversation.name)
@@ -309,15 +319,18 @@ def _store_batch(connection: Connection, batch: Sequence[TransferRecord]) -> Cou
 def _store_conversation(
     connection: Connection, unsorted: Sequence[TransferRecord]
 ) -> tuple[int, int]:
-    """Store records of one conversation; return its session id and the number of new messages."""
+    """Store the records of one conversation that aren't stored yet.
+
+    Returns the id of the session and the number of new messages.
+    """
     records = sorted(unsorted, key=attrgetter("at"))
     conversation = records[0].conversation
     known_session = _find_session(connection, conversation.scope, conversation.name)
     session = known_session or _create_session(connection, records)
     address = session.address
     if session.external_id is not None:
-        # Imported ids are unique only within their session, so each session has an address of its
-        # own for them.
+        # The database requires message ids to be unique per address, but imported ids are unique
+        # only within their session. Each imported session therefore gets an address of its own.
         address = Address(platform="import", chat_id=str(session.id))
     address_id = rows.ensure_address(connection, address)
 
@@ -327,6 +340,8 @@ def _store_conversation(
         row = _build_row(record, session.id, address_id)
         new_rows.setdefault(row.identity, row)
     if known_session is not None:
+        # Stored messages without an id are recognised by their columns, in the order of `identity`.
+        # For messages with an id, the insert statement ignores duplicates.
         for identity in connection.execute(_SELECT_WITHOUT_ID, values):
             new_rows.pop(tuple(identity), None)
 
@@ -339,7 +354,7 @@ def _store_conversation(
 
 
 def _build_row(record: TransferRecord, session_id: int, address_id: int) -> _MessageRow:
-    """Build the row of a record. Its origin is `typed` only for the importing person."""
+    """Build the row of a record. The origin is `typed` only for the importing person's messages."""
     is_own = (
         record.role == "user"
         and record.sender is not None
@@ -360,12 +375,16 @@ def _build_row(record: TransferRecord, session_id: int, address_id: int) -> _Mes
 
 
 def _find_session(connection: Connection, scope: Scope, name: str) -> Session | None:
-    """Return the session with this name, imported before or exported from this state.db."""
+    """Return the session with this name, or None.
+
+    It was imported before, or it is one of this state.db's own sessions, whose exported name
+    consists of the store's name and the session's id, e.g. "mneme-4f1d0c2a9be3-17".
+    """
     store_name, _, number = name.rpartition("-")
     own_id = None
     is_own = store_name and store_name == rows.get_meta(connection, _STORE_NAME_KEY)
     if is_own and number.isdecimal():
-        own_id = rows.int64_or_zero(int(number[:20]))
+        own_id = rows.int64_or_zero(int(number[:20]))  # 20 digits exceed any id
     values = {"scope": scope, "name": name, "own_id": own_id}
     row = connection.execute(_SELECT_BY_NAME, values).fetchone()
     return None if row is None else rows.read_session(row)
@@ -392,7 +411,7 @@ def _create_session(connection: Connection, records: Sequence[TransferRecord]) -
 
 
 def _choose_title(records: Sequence[TransferRecord]) -> str:
-    """Return the given title, or the beginning of the first question, or the session's name."""
+    """Return the given title, the beginning of the first question, or the session's name."""
     for record in records:
         if record.conversation.title:
             return record.conversation.title
@@ -405,7 +424,10 @@ def _choose_title(records: Sequence[TransferRecord]) -> str:
 
 
 def _ensure_store_name(connection: Connection) -> str:
-    """Return the name of this state.db in exports, such as ``mneme-4f1d0c2a9be3``."""
+    """Return the name of this state.db in exports, e.g. "mneme-4f1d0c2a9be3".
+
+    The name is created at the first export.
+    """
     name = rows.get_meta(connection, _STORE_NAME_KEY)
     if name is None:
         name = f"mneme-{secrets.token_hex(6)}"

@@ -1,9 +1,9 @@
 """The erasure epoch: a counter that prevents erased words from being written back.
 
-A piece of work remembers the epoch at which it begins to read. Its writes are refused if something
-in its scopes has been erased since then, because these writes may repeat the erased words. Each
-erasure is also recorded in a journal outside of state.db. Its line is encrypted with a key that
-changes whenever the epoch advances.
+A turn or job remembers the epoch at which it begins to read. Its writes are refused if something in
+its scopes has been erased since then, because these writes may repeat the erased words. Each
+erasure is also recorded as a line in a journal outside of state.db. The line is encrypted with a
+key that changes whenever the epoch advances.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ from core.types import ErasureEpoch, Scope
 EPOCH_META_KEY = "erasures"
 """Key of `state_meta`: the number of the epoch.
 
-It increases when an erasure begins or finishes, and when scopes are detached. Most writes read
-nothing else to check their epoch.
+The number increases when an erasure begins or finishes, and when scopes are detached. As long as it
+doesn't change, a write needs no other check of its epoch.
 """
 JOURNAL_META_KEY = "erasure_key"
 """Key of `state_meta`: the key that encrypts the journal line of the next erasure.
 
-Each advance of the epoch replaces the key by its digest. So the line of an erasure can be read only
-with a backup from before that erasure. Such a backup contains the erased words anyway.
+Each advance of the epoch replaces the key by its digest. Only a backup from before an erasure has
+the key to the line of that erasure, and such a backup contains the erased words anyway.
 """
 
-# The epoch, the day, the token of the erasure, and the ciphertext in hexadecimal.
+# The epoch, the day, the token of the erasure, and the ciphertext in hexadecimal, e.g.
+# "12 2026-11-20 Zk3bQw 9f02c4".
 _JOURNAL_LINE = re.compile(r"(?m)^(\d{1,6}) (\S{10}) (\S+) ((?:[0-9a-f]{2})+)$")
 _SELECT_FOR_JOURNAL = """
 SELECT id, lane, account, scopes, made_at, json_remove(list, '$.messages') AS list
@@ -46,6 +47,7 @@ _INSERT_BEGUN = """
 REPLACE INTO erasures (id, lane, account, scopes, list, made_at, begun_at)
 VALUES (:id, :lane, :account, :scopes, :list, :made_at, :now)
 """
+# Erasures in the scopes of an epoch that run or have finished since, and scopes detached since.
 _SELECT_CONFLICT = f"""
 SELECT 1 FROM erasures
 WHERE begun_at NOT NULL AND COALESCE(number, 9223372036854775807) > :number
@@ -73,7 +75,9 @@ def check_epoch(connection: Connection, epoch: ErasureEpoch | None) -> None:
     if epoch is None or epoch_number(connection) == epoch.number:
         return
     if _has_conflict(connection, epoch):
-        raise StaleReadError("Something was forgotten meanwhile, so this was not kept. Ask again.")
+        raise StaleReadError(
+            "Something was forgotten in the meantime, so this was not saved. Ask again."
+        )
 
 
 def epoch_number(connection: Connection) -> int:
@@ -90,9 +94,9 @@ def advance_epoch(connection: Connection) -> int:
 
 
 def detach_scopes(connection: Connection, scopes: frozenset[Scope]) -> None:
-    """Make running work that has seen one of the scopes restart, by refusing its writes.
+    """Refuse the writes of running turns and jobs that have seen one of the scopes.
 
-    Call this when scopes that were visible together no longer are.
+    They then restart. Call this when scopes that were visible together no longer are.
     """
     values = {"number": advance_epoch(connection), "scopes": scope_parameter(scopes)}
     connection.execute("INSERT INTO partings (number, scopes) VALUES (:number, :scopes)", values)
@@ -112,14 +116,14 @@ def build_journal_line(connection: Connection, token: str, now: datetime) -> str
 def replay_journal(
     connection: Connection, journal: str, now: datetime
 ) -> tuple[int, Sequence[str]]:
-    """Begin the erasures of a journal that this state.db, a restored backup, doesn't know yet.
+    """Begin the erasures of a journal that aren't contained in this state.db, a restored backup.
 
-    The epoch advances to the last line of the journal. Returns the number of erasures that were
-    begun, and the days (ISO 8601) of the unreadable lines. If there are no messages, no days are
-    returned.
+    The epoch advances to that of the last line. Returns the number of erasures that were begun, and
+    the days (ISO 8601) of the unreadable lines. If state.db has no messages, no days are returned,
+    because an unreadable line couldn't have erased anything.
     """
     own_number = epoch_number(connection)
-    # The ids of the erasures. It is a set, because one erasure may have several lines.
+    # The ids of the erasures, each once even if the erasure has several lines.
     tokens: set[str] = set()
     unreadable_days: list[str] = []
     lines = sorted((int(number), *rest) for number, *rest in _JOURNAL_LINE.findall(journal))
@@ -138,8 +142,9 @@ def replay_journal(
         tokens.add(token)
 
     has_messages = connection.execute("SELECT 1 FROM messages LIMIT 1").fetchone() is not None
-    # An empty state.db has nothing that an unreadable line could have erased.
-    return len(tokens), list(dict.fromkeys(unreadable_days)) if has_messages else ()
+    if not has_messages:
+        return len(tokens), ()
+    return len(tokens), list(dict.fromkeys(unreadable_days))
 
 
 def _xor_with_key(connection: Connection, token: str, content: bytes) -> bytes:

@@ -1,8 +1,8 @@
-"""Erasures in state.db: their lists, and statements that find and erase the rows.
+"""The lists of erasures in state.db, and the statements that find and erase rows.
 
 The statements select all rows that may repeat the erased words. `core/privacy` decides which rows
-really do. It decides when the list is shown, again when the person confirms, and again after a
-crash.
+really contain the words: first when the list is shown, again when the person confirms it, and again
+if a crash has interrupted the erasure.
 """
 
 from __future__ import annotations
@@ -33,29 +33,31 @@ from core.types import Account, Address, ErasureEpoch, Scope
 STEP_MESSAGES = 100
 """How many messages one transaction erases. It blocks other writers for about 50 ms."""
 UNCONFIRMED_LIFETIME = timedelta(minutes=15)
-"""How long a list waits for a yes. This is a little longer than the question waits."""
+"""How long a list can be confirmed. The question to the person expires a little earlier."""
 FINISHED_LIFETIME = timedelta(days=30)
-"""How long a finished list is kept, in case the yes is repeated."""
+"""How long a finished list is kept, in case the person confirms it again."""
 _STORED_FIELDS = ("text", "upto", "counts", "derived")
-"""Fields of an `ErasureList` that are stored under their own name."""
+"""Fields of an `ErasureList` that are stored under their own names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasureRequest:
-    """Who asks for an erasure, and where."""
+    """The account that asks for an erasure, and the chat in which it asks."""
 
     account: Account
-    # The scope and address of the place.
+    # The scope of the chat.
     scope: Scope
-    # All scopes that the person sees.
+    # All scopes that are visible in the chat.
     scopes: frozenset[Scope]
+    # The address of the chat.
     address: Address
     is_owner: bool
     epoch: ErasureEpoch | None = None
 
     @property
     def is_limited(self) -> bool:
-        """Whether people may erase only their own words: in a group, unless the owner asks."""
+        """Whether the account may erase only its own words. This limits everyone but the owner in
+        a group."""
         return self.scope.is_group and not self.is_owner
 
 
@@ -71,10 +73,10 @@ class ErasureItem:
 
 @dataclass(kw_only=True)
 class ErasureList:
-    """What an erasure will erase, and later its result."""
+    """The rows and texts that an erasure will erase, and later the result of the erasure."""
 
     request: ErasureRequest
-    # What the person asked to forget.
+    # The person's description of what to forget.
     text: str = ""
     # Identifies the list when the person confirms it.
     token: str = ""
@@ -85,11 +87,11 @@ class ErasureList:
     upto: int = 0
     # How many things of each kind the person sees in the list.
     counts: dict[str, int] = field(default_factory=dict)
-    # How many more rows repeat these things.
+    # How many other rows repeat these things.
     derived: int = 0
     # Ids of rows by kind. A kind is a key of `COPY_STATEMENTS`, or one of these:
-    # - messages: the messages that the person asked for; only these ids are stored
-    # - repeats: messages that repeat the others
+    # - messages: the messages that the person asked to erase; only these ids are stored
+    # - repeats: messages that repeat those messages
     # - asked: the command that asked for the erasure, and its answer
     # - inbox: entries without an answer
     # - summaries: pairs of an id and the text that remains of the summary
@@ -99,9 +101,10 @@ class ErasureList:
     note_entries: set[str] = field(default_factory=set)
     items: list[ErasureItem] = field(default_factory=list)
 
-    # The words that were searched for, and the test for a text that contains them.
+    # The words that were searched for, and a function that tests whether a text contains them.
     phrase: str = ""
     has_words: Callable[..., bool] = lambda *_: False
+    # Whether the search was limited, e.g. to a period or a sender.
     is_narrowed: bool = False
 
     # The memory services that were asked to erase their copies.
@@ -181,7 +184,7 @@ _TITLE_MESSAGE_ID = """(
     WHERE session_id = sessions.id AND role = 'user' AND kind = 'chat' AND text <> ''
     ORDER BY id LIMIT 1
 )"""
-"""The message from which the title of a session was made."""
+"""Selects the message from which the title of a session was derived."""
 
 
 def _select_own(
@@ -199,15 +202,16 @@ def _select_own(
 
 
 def _select_from_sessions(column: str, message_id: str = "NULL") -> str:
+    """Return a statement that selects the texts in a column of all visible sessions."""
     return f"""
         SELECT id, {message_id}, NULL, {column} FROM sessions WHERE {visible()} AND {column} <> ''
     """
 
 
 class CopyStatements(NamedTuple):
-    """The two statements for one kind of rows that may repeat erased words."""
+    """The two statements for one kind of row that may repeat erased words."""
 
-    # Selects the id, the id of the message from which the row was made, its time, and its texts.
+    # Selects a row's id, the id of the message from which the row was derived, its time and texts.
     select: str
     # Erases the rows ``:ids``.
     erase: str
@@ -354,9 +358,10 @@ SELECT id, text FROM messages
 WHERE session_id IN ({VISIBLE_SESSION_IDS}) AND (NOT :limited OR sender_id = :sender)
     AND (kind = 'chat' AND text GLOB '*[%&\\ßẞ*_~`|]*' OR kind = 'undone')
 """
-"""Messages in which the text index may miss the words.
+"""Selects the messages in which a search of the text index may miss the words.
 
-These are undone messages, and messages that contain ß or an encoding of URLs, HTML, JSON or markup.
+These are undone messages, and messages that contain ß or characters that encode or mark up text, as
+in URLs ("%20"), HTML ("&amp;"), JSON ("\\n") or Markdown ("**").
 """
 SELECT_POSSIBLE_REPEATS = f"""
 SELECT id, role, origin, kind, text, blocks, tools, sender_id, :limited AND :account IS (
@@ -375,13 +380,18 @@ WHERE session_id IN ({VISIBLE_SESSION_IDS}) AND (
     OR session_id IN ({rows.DELEGATED_SESSION_IDS})
 )
 """
-"""Messages that may repeat others, such as answers after ``:first``, tool results and commands."""
+"""Selects messages that may repeat other messages.
+
+Examples are answers after the message ``:first``, tool results and commands. `is_of_own_job` is 1
+in a group if the message belongs to a job of the person. The job's id is in the external id of a
+delivery (``job:7@2026-11-20T09:00:00``), or in the address of the cron session.
+"""
 SELECT_LISTED_MESSAGES = f"""
 SELECT id, text, role, sender_name, created_at FROM messages
 WHERE {in_list("id", "messages")} AND text <> '' AND (id <= :upto OR created_at < :made_at)
 ORDER BY id
 """
-"""The messages among ``:messages`` that existed when the list was shown."""
+"""Selects the messages among ``:messages`` that existed when the list was shown."""
 SELECT_OPEN_ENTRIES = f"""
 SELECT inbox.id, inbox.inbound, messages.id AS message_id
 FROM inbox LEFT JOIN messages
@@ -389,7 +399,8 @@ FROM inbox LEFT JOIN messages
 WHERE (:made_at IS NULL OR inbox.received_at <= :made_at) AND ({IS_VISIBLE_ENTRY})
 ORDER BY inbox.id
 """
-"""Events that had no answer when the list was shown, each with its message if there is one."""
+"""Selects events that had no answer when the list was shown, each with its message if it has one.
+"""
 SELECT_REQUEST_MESSAGES = f"""
 SELECT messages.id FROM messages
 JOIN sessions ON sessions.id = messages.session_id
@@ -399,7 +410,7 @@ WHERE messages.id > :upto AND messages.kind = 'command' AND {visible()}
     AND addresses.platform = :platform AND addresses.chat_id = :chat_id
     AND addresses.thread_id = :thread_id
 """
-"""The command that asked for the erasure, and its answer."""
+"""Selects the command that asked for the erasure, and its answer."""
 FROM_OWN_GROUP_MESSAGES = f"""
 FROM messages JOIN sessions ON sessions.id = messages.session_id
 JOIN scopes ON scopes.id = sessions.scope_id
@@ -407,17 +418,19 @@ JOIN addresses ON addresses.id = messages.address_id
 WHERE scopes.key GLOB 'room:*' AND NOT {visible()} AND NOT sender_is_nobody
     AND {in_list("platform || ':' || sender_id", "own")}
 """
-"""A person's own messages in groups that their direct chat doesn't see."""
+"""The FROM clause for a person's own messages in groups that aren't visible in their direct chat.
+"""
 _QUOTED_USER_ID = "(quoted ->> '$.user_id')"
 FROM_GROUP_QUOTES = FROM_OWN_GROUP_MESSAGES.replace("sender_id", _QUOTED_USER_ID)
-"""Messages that quote the person, in groups that their direct chat doesn't see."""
+"""The FROM clause for quotes of the person in groups that aren't visible in their direct chat."""
 _SELECT_OWN_GROUPS = f"""
 SELECT scopes.id, scopes.key AS scope, platform, sender_id AS user_id {FROM_OWN_GROUP_MESSAGES}
 """
 SELECT_GROUPS = f"""
 {_SELECT_OWN_GROUPS} UNION {_SELECT_OWN_GROUPS.replace("sender_id", _QUOTED_USER_ID)}
 """
-"""The groups that contain such messages or quotes, with the account of the person there."""
+"""Selects the groups with a person's messages or with quotes of the person, and the person's
+account in each group."""
 
 # --- The lists ---
 
@@ -499,10 +512,11 @@ class Erasures:
             await self._database.write(delete)
 
     async def begin(self, token: str, request: ErasureRequest) -> ErasureList | None:
-        """Begin the erasure of a list, or return the list if its erasure has already begun.
+        """Begin the erasure of a list, unless it has already begun, and return the list.
 
-        After this, writes that are based on earlier reads are refused. Returns None if this account
-        has no list with this token at this address, or no longer sees all scopes of the list.
+        From then on, writes that are based on earlier reads are refused. Returns None if this
+        account has no list with this token at this address, or no longer sees all scopes of the
+        list.
         """
         values = self._list_values(token, request)
 
@@ -515,7 +529,7 @@ class Erasures:
             if row["begun_at"] is not None:
                 return erasure_list
             if not request.scopes.issuperset(erasure_list.request.scopes):
-                # Accounts were unlinked meanwhile, so a part of the list is another person's now.
+                # Accounts were unlinked in the meantime, so part of the list is another person's.
                 return None
             connection.execute(_DELETE_OTHER_LISTS, {**erasure_list.parameters, **values})
             connection.execute("UPDATE erasures SET begun_at = :now WHERE id = :id", values)
@@ -533,11 +547,11 @@ class Erasures:
         return [_read_list(row) for row in list_rows]
 
     async def finish(self, erasure_list: ErasureList, sync_queue: SyncQueue | None = None) -> None:
-        """Erase all rows of a list, and ask the memory services that have them to do the same.
+        """Erase all rows of a list, and ask the memory services that have copies to erase these.
 
         A service is asked in the transaction that erases the rows. If it were asked earlier, it
-        could get their words again. The list is marked as finished last, so that it is found again
-        after a crash.
+        could get the words again. The list is marked as finished last, so that the erasure is
+        repeated after a crash.
         """
         now = self._clock.now()
 
@@ -586,7 +600,8 @@ def erase_messages(connection: Connection, ids: Sequence[int]) -> None:
 def _erase_copies(connection: Connection, erasure_list: ErasureList, now: datetime) -> None:
     """Erase everything on a list except its messages.
 
-    The prompts of the visible sessions are deleted, and the sent forms that may contain memory.
+    Also deletes the system prompts of the visible sessions, and the sent forms of messages that may
+    repeat erased words.
     """
     request_compaction(connection)
     close_entries(connection, erasure_list.ids["inbox"], now)
@@ -627,7 +642,7 @@ def _read_list(row: Row) -> ErasureList:
         account=account,
         scope=Scope(key=values["where"]),
         scopes=frozenset(Scope(key=key) for key in json.loads(row["scopes"])),
-        # Earlier versions stored neither address nor text, but all ids.
+        # Earlier versions stored no address and no text, but the ids of every kind.
         address=Address(**values.get("address", {"platform": "", "chat_id": ""})),
         is_owner=values["is_owner"],
     )

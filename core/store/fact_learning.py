@@ -1,8 +1,8 @@
-"""Adds new facts to the known ones, which they may repeat, contradict or reword.
+"""Learns new facts, which may repeat, contradict or reword known facts.
 
-If two facts contradict each other, both are kept, and the older one gets an end. If two facts give
-the same value of an attribute in different words, one of them is closed. All functions run inside
-their caller's transaction.
+If two facts contradict each other, both are kept, and the older one gets an end time. If two facts
+give the same value of an attribute in different words, one of them is closed. All functions run
+inside their caller's transaction.
 """
 
 from __future__ import annotations
@@ -31,19 +31,26 @@ from core.store.rows import Connection, Row
 from core.text.terms import names_in
 
 CONFIRMATION_STEP = 0.25
-"""How far trust moves towards 1 when a fact is said again or called right."""
+"""The share of the distance to 1 that trust grows when a fact is said again or called right."""
 DOUBT_FACTOR = 0.5
-"""The share of its trust that a fact keeps when it is called wrong."""
-_MIN_LENGTH = {"day": timedelta(hours=20), "month": timedelta(days=28), "year": timedelta(days=365)}
-"""How far a date must precede another one to count as earlier, if it is known to this grain."""
+"""Trust is multiplied by this factor when a fact is called wrong."""
+_MIN_DISTANCE = {
+    "day": timedelta(hours=20),
+    "month": timedelta(days=28),
+    "year": timedelta(days=365),
+}
+"""How long before another date a date must be to count as earlier, by its grain.
+
+For example, "2023" (grain year) counts as earlier than 5 May 2024, but not than 5 May 2023.
+"""
 
 _SELECT_FROM_SAME_MESSAGE = f"""
 {SELECT_SAME_PERSON} AND message_id = :message_id
     AND (folded = :folded OR (attribute = :attribute AND value = :value AND value <> ''))
 ORDER BY folded = :folded DESC, id LIMIT 1
 """
-"""The fact, open or closed, that was learned from the same message with these words or this
-value."""
+"""Selects the open or closed fact that was learned from the same message and has the same words or
+the same value."""
 _SELECT_REPEATED = f"""
 {SELECT_SAME_WORDS}
 UNION ALL
@@ -51,26 +58,27 @@ UNION ALL
     AND :attribute LIKE '%|birthday' AND value LIKE :value || '._%'
 LIMIT 1
 """
-"""The open fact with the same words, or with the same birthday and its year."""
+"""Selects the open fact with the same words, or with the same birthday and a year: ``3.5.1990``
+repeats ``3.5``."""
 _SELECT_OTHER_VALUES = f"""
 {SELECT_SAME_PERSON} AND attribute = :attribute AND value <> :value
     AND (closed_at IS NULL OR valid_to IS NOT NULL)
 """
-"""Facts with another value of the attribute, which hold or have ended."""
+"""Selects facts with another value of the attribute that still hold or have ended."""
 _SELECT_SAME_VALUE = f"""
 {SELECT_SAME_PERSON} AND attribute = :attribute AND value = :value
     AND value <> '' AND closed_at IS NULL
     AND (valid_from IS NULL OR :valid_from IS NULL OR valid_from = :valid_from)
 """
-"""Open facts that say the same in other words."""
+"""Selects open facts that say the same in other words."""
 
 
 def learn_fact(connection: Connection, fact: Fact, source_text: str | None, now: datetime) -> Fact:
-    """Store a fact, or count the known fact again if the same person has said the same before.
+    """Store a fact, or count a known fact again if the same person has said the same before.
 
-    The new fact closes the facts that it contradicts. If it began to hold before one of them, it is
-    stored as a fact that has ended. Returns the stored fact. If its message no longer says
-    `source_text`, nothing is stored, and the returned fact has no id.
+    The new fact closes the facts that it contradicts. If the new fact began to hold before one of
+    them, the new fact is stored as one that has ended. Returns the stored fact. If the fact's
+    message no longer says `source_text`, nothing is stored, and the returned fact has no id.
     """
     if has_lost_source(connection, fact, source_text):
         return replace(fact, id=0)
@@ -84,14 +92,15 @@ def learn_fact(connection: Connection, fact: Fact, source_text: str | None, now:
     other_values = list_facts(connection, _SELECT_OTHER_VALUES, values)
     same_value = list_facts(connection, _SELECT_SAME_VALUE, values)
     open_rivals = [other for other in other_values if other.is_open]
-    earlier = [other for other in open_rivals if not _holds_before(fact, other)]
-    if len(earlier) < len(open_rivals):
+    earlier_rivals = [other for other in open_rivals if not _holds_before(fact, other)]
+    has_later_rival = len(earlier_rivals) < len(open_rivals)
+    if has_later_rival:
         # The fact is true but no longer holds, as in "I moved to Lisbon in 2019" said after
         # "I moved to Porto in 2024".
-        later = [other for other in other_values if _holds_before(fact, other)]
-        following = min(later, key=lambda other: other.starts_at)
-        ended_at = max(fact.starts_at, following.starts_at)
-        fact = replace(fact, valid_to=ended_at, closed_at=now, closed_by=following.id)
+        later_facts = [other for other in other_values if _holds_before(fact, other)]
+        next_fact = min(later_facts, key=lambda other: other.starts_at)
+        ended_at = max(fact.starts_at, next_fact.starts_at)
+        fact = replace(fact, valid_to=ended_at, closed_at=now, closed_by=next_fact.id)
     else:
         for other in same_value:
             if _is_preferred(other, fact):
@@ -101,7 +110,7 @@ def learn_fact(connection: Connection, fact: Fact, source_text: str | None, now:
     fact = replace(fact, id=insert_fact(connection, fact), last_at=fact.last_said_at)
     author = Author(account=fact.account, message_id=fact.message_id)
     log_new_fact(connection, fact, author)
-    close_contradicted(connection, earlier, fact, author, now)
+    close_contradicted(connection, earlier_rivals, fact, author, now)
     if fact.is_open:
         _merge_reworded(connection, same_value, fact, author, now)
     return fact
@@ -110,14 +119,14 @@ def learn_fact(connection: Connection, fact: Fact, source_text: str | None, now:
 def close_contradicted(
     connection: Connection, others: Iterable[Fact], fact: Fact, by: Author, now: datetime
 ) -> None:
-    """End facts that `fact` contradicts."""
+    """Close the facts `others`, which `fact` contradicts, at the time when `fact` began to hold."""
     for other in others:
         ended_at = fact.starts_at
         if other.valid_from is not None:
             ended_at = max(other.valid_from, ended_at)
         closed_fact = replace(other, valid_to=ended_at, closed_at=now, closed_by=fact.id)
-        # The reason is the new fact's id, not its words. If that fact were erased, its words would
-        # stay in the log of the other fact.
+        # The reason is the new fact's id, e.g. "f12". If it contained the new fact's words, they
+        # would stay in this log when the new fact is erased.
         reason = f"f{fact.id}"
         update_fact(connection, other, closed_fact, action="close", by=by, now=now, reason=reason)
 
@@ -131,10 +140,11 @@ def list_contradicted(connection: Connection, fact: Fact) -> list[Fact]:
 def undo_last_change(
     connection: Connection, fact: Fact, change: Row, by: Author, now: datetime
 ) -> Fact | None:
-    """Take back the last change of a fact, given by its log entry.
+    """Take back the last change of a fact. `change` is the log entry of that change.
 
-    Only the columns that the change has touched get their old values. If the change is the first
-    one, the fact is deleted with its history. Returns the changed fact, or None if it was deleted.
+    Only the columns that the change has modified get their old values. If the change is the fact's
+    first, the fact is deleted with its history. Returns the restored fact, or None if it was
+    deleted.
     """
     if change["before"] is None:
         connection.execute("DELETE FROM facts WHERE id = :id", {"id": fact.id})
@@ -149,10 +159,10 @@ def undo_last_change(
 
 
 def has_lost_source(connection: Connection, fact: Fact, source_text: str | None) -> bool:
-    """Whether the message of a fact no longer says `source_text`.
+    """Whether the text of a fact's message is no longer `source_text`.
 
-    If `source_text` is None, the result is whether the message was erased. A fact without a message
-    hasn't lost its source.
+    If `source_text` is None, returns whether the message was erased. Returns False for a fact
+    without a message.
     """
     if fact.message_id is None:
         return False
@@ -164,9 +174,9 @@ def has_lost_source(connection: Connection, fact: Fact, source_text: str | None)
 
 
 def _count_repetition(connection: Connection, known: Fact, fact: Fact) -> Fact:
-    """Count `known` again, unless `fact` comes from the same message, and return it.
+    """Store that the fact `known` was said again, unless `fact` comes from the same message.
 
-    If `known` has no time, it gets the time of `fact`.
+    If `known` has no start time, it gets the start time of `fact`. Returns the updated fact.
     """
     counted_fact = known
     if known.valid_from is None and fact.valid_from is not None:
@@ -207,9 +217,9 @@ def _holds_before(fact: Fact, other: Fact) -> bool:
     counts as earlier. Facts aren't always learned in the order in which they were said.
     """
     if fact.valid_from is not None and other.valid_from is not None:
-        if fact.valid_from + _MIN_LENGTH[fact.grain] <= other.valid_from:
+        if fact.valid_from + _MIN_DISTANCE[fact.grain] <= other.valid_from:
             return True
-        if other.valid_from + _MIN_LENGTH[other.grain] <= fact.valid_from:
+        if other.valid_from + _MIN_DISTANCE[other.grain] <= fact.valid_from:
             return False
     return fact.last_said_at < other.last_said_at
 

@@ -1,6 +1,6 @@
-"""Facts as values and as rows: what a fact is, and how it is read, stored and logged.
+"""Defines facts, and reads, stores and logs their rows.
 
-Functions run inside their caller's transaction.
+All functions run inside their caller's transaction.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from core.types import Account, Scope, Scopes
 FactKind = Literal["identity", "project", "episode", "working"]
 """identity: who a person is and what they prefer. working: matters only for a few days."""
 FactOrigin = Literal["person", "rule", "model"]
-"""person: a person asked to remember it. rule, model: a rule or a model found it in their words."""
+"""person: a person asked Mneme to remember the fact. rule, model: a rule or a model found the fact
+in a person's words."""
 Grain = Literal["day", "month", "year"]
 
 
@@ -44,21 +45,21 @@ class Fact:
     # The folded value of the attribute.
     value: str = ""
     entities: tuple[str, ...] = ()
-    # How often it was said in these words.
+    # How often the fact was said in these words.
     said: int = 1
     # The fact holds from `valid_from` (None: unknown) until before `valid_to`.
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     # How exactly `valid_from` is known.
     grain: Grain = "day"
-    # When it was said last.
+    # When the fact was last said.
     last_at: datetime | None = None
-    # When the fact was found to no longer hold, and the fact that says so.
+    # When the fact was closed, and the id of the fact that contradicts or repeats it.
     closed_at: datetime | None = None
     closed_by: int | None = None
-    # The last message that says it.
+    # The last message that says the fact.
     message_id: int | None = None
-    # The account of the person who said it.
+    # The account of the person who said the fact.
     account: Account | None = None
     speaker: str = ""
     is_pinned: bool = False
@@ -70,9 +71,9 @@ class Fact:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it held until a known time.
+        """Whether the fact held until a known time.
 
-        False for an open fact, and for one that was closed because another fact says the same.
+        False for an open fact, and for a fact that was closed because another one says the same.
         """
         return self.closed_at is not None and self.valid_to is not None
 
@@ -109,13 +110,14 @@ ENTITY_NAMES = """
 FACT_COLUMNS = f"""
 facts.*, (SELECT key FROM scopes WHERE scopes.id = facts.scope_id) AS scope_key, {ENTITY_NAMES}
 """
-"""For `read_fact`."""
+"""The columns that `read_fact` reads."""
 SELECT_VISIBLE = f"SELECT {FACT_COLUMNS} FROM facts WHERE {visible('facts.scope_id')}"
 SELECT_SAME_PERSON = f"""
 SELECT {FACT_COLUMNS} FROM facts
 WHERE scope_id = :scope_id AND account = :account AND id <> :id
 """
-"""Other facts that the same person has stated in the same scope; takes `fact_values`."""
+"""Selects other facts that the same person has stated in the same scope. The parameters are those
+of `fact_values`."""
 SELECT_SAME_WORDS = f"{SELECT_SAME_PERSON} AND closed_at IS NULL AND folded = :folded"
 
 TIME_COLUMNS = ("last_at", "valid_from", "valid_to", "closed_at")
@@ -124,7 +126,7 @@ LOGGED_COLUMNS = (
     *("message_id", "origin", "is_pinned"),
     *TIME_COLUMNS,
 )
-"""The columns that may change, so their values before and after a change are logged."""
+"""The columns that may change. Their values before and after each change are logged."""
 _UPDATED_COLUMNS = (*LOGGED_COLUMNS, "folded")
 _INSERT_FACT = rows.insert_statement(
     "facts", "scope_id", *_UPDATED_COLUMNS, "created_at", "account", "speaker"
@@ -160,7 +162,7 @@ def find_fact(connection: Connection, fact_id: int, scopes: Scopes) -> Fact | No
 
 
 def fold_content(content: str) -> str:
-    """Return the words of a fact in lower case and without punctuation, to find repetitions."""
+    """Return the words of a fact in lower case without punctuation, to recognise repetitions."""
     plain_text, _ = plain_with_offsets(content)
     return " ".join(words_of(plain_text)) or fold(content)
 
@@ -208,7 +210,7 @@ def update_fact(
     """
     values = fact_values(connection, new)
     if new.is_open and list_facts(connection, SELECT_SAME_WORDS, values):
-        raise Refused("That is known already as another fact.")
+        raise Refused("Another fact already says that.")
     connection.execute(_UPDATE_FACT, values)
     if (new.content, new.attribute) != (old.content, old.attribute):
         index_fact(connection, new.id)
@@ -218,7 +220,7 @@ def update_fact(
 
 
 def log_new_fact(connection: Connection, fact: Fact, by: Author) -> None:
-    """Log that a fact was learned, with the time when it was said."""
+    """Log that a fact was learned, at the time when it was said."""
     _log_change(connection, None, fact, action="learn", by=by, at=fact.last_said_at)
 
 

@@ -69,13 +69,13 @@ MAX_CANDIDATES = 100
 CANDIDATES_LIMIT_S = 0.005
 """How long the search for candidates may block the event loop.
 
-A few thousand facts take 3 ms. Most people have few facts, and for them it costs more to wake a
-reader thread.
+Searching a few thousand facts takes 3 ms. Most people have fewer facts, so a search takes less time
+than waking a reader thread.
 """
 LOOKBACK = timedelta(days=3)
 """Older unread messages aren't read, because they were written while facts were turned off."""
 BATCH_MESSAGES = 20
-"""How many messages are read for facts at once."""
+"""How many messages are read for facts in one batch."""
 DUE_MESSAGES = 8
 """A session with at least this many unread messages is due to be read."""
 IDLE_TIME = timedelta(seconds=30)
@@ -168,6 +168,7 @@ ALIAS_ATTRIBUTE = "called"
 _RELATION = "substr(attribute, length(:subject) + 2)"
 """The part of an attribute after its subject, such as ``mother`` or ``sister|ana``."""
 _RELATION_WITHOUT_VALUE = f"substr({_RELATION}, 1, length({_RELATION}) - length(value) - 1)"
+"""The relation without the value at its end, such as ``sister`` of ``sister|ana``."""
 _SELECT_ALIASES = f"""
 SELECT id, attribute, value, content FROM facts
 WHERE {visible("facts.scope_id")} AND closed_at IS NULL AND value <> ''
@@ -185,18 +186,18 @@ class FactCandidate(NamedTuple):
     fact: Fact
     # The bm25 score, which is above 0, or 0 if only names match.
     text_score: float
-    # How many of the names in the question it contains.
+    # How many of the names in the question the fact contains.
     name_count: int
 
 
 class Alias(NamedTuple):
-    """Another name of something that a text names."""
+    """Another name of a person or thing that a text names."""
 
     # The name in the text, such as "my sister".
     asked_name: str
     # The other name, such as "ana".
     name: str
-    # The fact that says so.
+    # The fact that connects the two names.
     fact_id: int
 
     def substitute_terms(self, terms: Sequence[str]) -> tuple[str, ...]:
@@ -220,10 +221,10 @@ class Facts:
     async def learn(
         self, fact: Fact, source_text: str | None = None, epoch: ErasureEpoch | None = None
     ) -> Fact:
-        """Store a fact as `learn_fact` does.
+        """Store a fact as `learn_fact` does, and return the stored fact.
 
-        If its message no longer says `source_text`, nothing is stored, and the returned fact has no
-        id.
+        If the fact's message no longer says `source_text`, nothing is stored, and the returned fact
+        has no id.
         """
         return await write_indexed_text(
             self._database,
@@ -236,7 +237,7 @@ class Facts:
         return await self._database.read(lambda connection: find_fact(connection, fact_id, scopes))
 
     async def list_page(self, scopes: Scopes, offset: int = 0, limit: int = 20) -> list[Fact]:
-        """List visible facts: pinned ones first, then open, then closed ones, each latest first."""
+        """List visible facts: pinned, then open, then closed facts, each group latest first."""
         offset = rows.int64_or_zero(max(0, offset))
         return await self._select_facts(_SELECT_PAGE, scopes, max(0, limit), offset=offset)
 
@@ -248,14 +249,15 @@ class Facts:
         text: str = "",
         asker: Account | None = None,
     ) -> list[tuple[Alias | None, Candidates]]:
-        """Find facts that contain any of the terms or names, at most `MAX_CANDIDATES` per list.
+        """Find facts that contain any of the terms or of the names `keys`.
 
-        The first list is for the question itself. If `text` is given, another list follows for each
-        alias of a name in it. The fact that gives the alias is left out of that list.
+        Returns lists of at most `MAX_CANDIDATES` facts. The first list is for the question itself
+        and has no alias. If `text` is given, another list follows for each alias of a name in
+        `text`. That list doesn't contain the fact that gives the alias.
         """
 
         def search(connection: Connection) -> list[tuple[Alias | None, Candidates]]:
-            """Search for the question, then for each alias."""
+            """Search for the terms of the question, then for those of each alias."""
             results: list[tuple[Alias | None, Candidates]] = [
                 (None, _find_candidates(connection, terms, keys, scopes))
             ]
@@ -283,7 +285,10 @@ class Facts:
     async def find_by_attributes(
         self, attributes: Iterable[str], scopes: Scopes
     ) -> dict[str, Fact]:
-        """Return the latest open fact for each of the attributes that has one."""
+        """Return the latest open fact of each attribute, by attribute.
+
+        Attributes without an open fact are left out.
+        """
         facts = await self._select_facts(
             _SELECT_BY_ATTRIBUTES, scopes, -1, attributes=encode_list(attributes)
         )
@@ -353,18 +358,18 @@ class Facts:
         add_reading: FactEdit = lambda fact: fact,
         source_text: str = "",
     ) -> Fact | None:
-        """Replace the words of a fact by words of a person.
+        """Replace the content of a fact with a person's words.
 
-        `add_reading` adds what rules find in the new words. Returns None if the fact isn't visible
-        in these scopes, or if the author's message no longer says `source_text`. Raises Refused if
-        the words are empty or another fact already says the same.
+        `add_reading` adds the fields that rules extract from the new words. Returns the new fact,
+        or None if the fact isn't visible in these scopes or the author's message no longer says
+        `source_text`. Raises Refused if the words are empty or another fact already says the same.
         """
         text = " ".join(content.split())
         if not text:
-            raise Refused("Say what is right: a fact cannot be empty.")
+            raise Refused("Say what the correct fact is. A fact cannot be empty.")
 
         def reword(fact: Fact) -> Fact:
-            """Give the fact the new words, unless the person has used them before."""
+            """Return the fact with the new words, or unchanged if a person wrote the same words."""
             if text == fact.content and fact.origin == "person":
                 return fact
             new_fact = replace(
@@ -386,7 +391,10 @@ class Facts:
     async def remove(
         self, fact_id: int, scopes: Scopes, by: Author = _UNKNOWN_AUTHOR
     ) -> Fact | None:
-        """Close a fact that no longer holds, although no other fact contradicts it."""
+        """Close a fact that no longer holds, although no other fact contradicts it.
+
+        Returns the closed fact, or None if the fact isn't visible in these scopes.
+        """
         now = self._clock.now()
 
         def close(fact: Fact) -> Fact:
@@ -395,10 +403,10 @@ class Facts:
         return await self._edit(fact_id, scopes, close, action="remove", by=by)
 
     async def undo(self, fact_id: int, scopes: Scopes, by: Author = _UNKNOWN_AUTHOR) -> Fact | None:
-        """Take back the last change of a fact.
+        """Take back the last change of a fact, and return the fact.
 
-        If that change is the first one, the fact is deleted with its history and returned without
-        an id. Returns None if the fact isn't visible or has no changes.
+        If that change is the fact's first, the fact is deleted with its history and returned
+        without an id. Returns None if the fact isn't visible or has no changes.
         """
 
         def take_back(connection: Connection) -> Fact | None:
@@ -465,8 +473,9 @@ class Facts:
     ) -> Sequence[Message]:
         """Learn facts, and mark the messages as read.
 
-        Each fact comes with the text of its message. It is left out if the message was edited
-        meanwhile or was read by another process. Returns the next unread messages of the session.
+        `facts` contains pairs of a fact and the text of its message. A fact isn't learned if its
+        message was edited in the meantime or has already been read by another process. Returns the
+        next unread messages of the session.
         """
 
         def learn_and_mark(connection: Connection) -> Sequence[Message]:
@@ -503,13 +512,14 @@ class Facts:
         reason: str = "",
         source_text: str = "",
     ) -> Fact | None:
-        """Change and log a fact, and end the facts that contradict it after the change.
+        """Change and log a fact, and close the facts that contradict it after the change.
 
-        Returns None if the fact isn't visible, or if its message no longer says `source_text`.
+        Returns the changed fact, or None if the fact isn't visible or its message no longer says
+        `source_text`.
         """
 
         def write(connection: Connection) -> Fact | None:
-            """Store the edited fact, unless nothing has changed."""
+            """Store the edited fact unless nothing has changed."""
             fact = find_fact(connection, fact_id, scopes)
             if fact is None:
                 return None
@@ -563,10 +573,11 @@ def _find_candidates(
     name_rows = connection.execute(_SELECT_BY_NAMES, values)
     name_counts = {row["fact_id"]: row["names"] for row in name_rows}
 
-    def order(fact_id: int) -> tuple[int, float, int]:
+    def preference(fact_id: int) -> tuple[int, float, int]:
+        """Most names first, then the best text score, then the newest fact."""
         return -name_counts.get(fact_id, 0), -text_scores.get(fact_id, 0.0), -fact_id
 
-    best_ids = sorted({*text_scores, *name_counts}, key=order)[:MAX_CANDIDATES]
+    best_ids = sorted({*text_scores, *name_counts}, key=preference)[:MAX_CANDIDATES]
     facts = list_facts(connection, _SELECT_BY_IDS, {**values, "ids": encode_list(best_ids)})
     return [
         FactCandidate(fact, text_scores.get(fact.id, 0.0), name_counts.get(fact.id, 0))
@@ -580,8 +591,12 @@ def _find_candidates(
 def find_aliases(
     connection: Connection, text: str, scopes: Scopes, asker: Account | None
 ) -> list[Alias]:
-    """Find other names for what a text names, according to facts of the asker."""
+    """Find other names for the people and things that a text names, at most `MAX_ALIASES`.
+
+    The names come from facts of the asker, such as "my sister Ana".
+    """
     subjects = [ME]
+    # In a group, the facts of a member have the member's account as their subject.
     if asker is not None and any(scope.is_group for scope in scopes):
         subjects.append(asker.key)
     aliases: list[Alias] = []
@@ -605,11 +620,13 @@ def _aliases_from_fact(row: Row, subject: str, text_names: set[str]) -> list[Ali
     A fact such as "my sister Ana Lopes" connects the asker's word for her ("sister") with her names
     ("ana lopes", "ana"). If the text contains one side, the other side is the alias.
     """
+    # "me|sister|ana" has the relation "sister". "me|called|office" has the called name "office".
     relation, _, called_name = row["attribute"].removeprefix(f"{subject}|").partition("|")
     names = [row["value"]]
     if relation == ALIAS_ATTRIBUTE:
         relation_names = [called_name]
     else:
+        # The asker's words for an English relation, e.g. "Schwester" for "sister".
         plain_text, _ = plain_with_offsets(row["content"])
         english_words = english_relation_words()
         own_words = [word for word in words_of(plain_text) if english_words.get(word) == relation]

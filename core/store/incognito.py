@@ -1,8 +1,7 @@
-"""Incognito conversations, which are held in memory only.
+"""Incognito conversations, which exist only in memory.
 
-They are gone when the process ends or after `/incognito off`. Sessions that are stored and those
-that aren't differ by `Session.is_incognito`; the ids of incognito sessions and messages are
-negative.
+An incognito conversation is lost when the process ends or after `/incognito off`. Its sessions have
+`Session.is_incognito` set. The ids of its sessions and messages are negative.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count, takewhile
+from itertools import count
 from typing import Any
 
 from core.errors import StaleReadError
@@ -25,13 +24,13 @@ class IncognitoConversation:
     # None until the first message.
     session: Session | None = None
     messages: list[Message] = field(default_factory=list)
-    # Ids of hidden messages, by the command that hid them.
+    # Ids of hidden messages, by the key of the command that hid them.
     undone: dict[str, Collection[int]] = field(default_factory=dict)
-    # Ids of messages that were shown again, by the command that did it.
+    # Ids of messages that are shown again, by the key of the /redo command.
     redone: dict[str, Collection[int]] = field(default_factory=dict)
 
     def find(self, external_id: str | None) -> Message | None:
-        """Return the message with this id of its platform."""
+        """Return the message with this id on its platform, or None."""
         if external_id is None:
             return None
         for message in self.messages:
@@ -45,9 +44,10 @@ class IncognitoConversation:
             self.session = replace(self.session, **values)
 
     def amend(self, message: Message, text: str | None) -> None:
-        """Reword a message, or erase it without a `text`, as `Conversations.amend` does.
+        """Set the text of a chat message, or erase any message if `text` is None.
 
-        Messages that quote it lose the quote.
+        The quote is removed from messages that quote the changed message. `Conversations.amend`
+        does the same for stored messages.
         """
         if text is None:
             self._replace(message, kind="command", text="", blocks=None, sent_blocks=None)
@@ -59,22 +59,30 @@ class IncognitoConversation:
 
     def list_undoable(self) -> list[Message]:
         """List the messages that /undo may hide, as `lineage.list_undoable` does."""
-        latest_first = reversed(self._list_shown())
-        since_summary = [*takewhile(lambda message: message.kind != "summary", latest_first)][::-1]
-        return [
-            message
-            for message in since_summary
-            if message.kind in ("chat", "quote") or not message.text
-        ]
+        undoable = []
+        for message in reversed(self._list_shown()):
+            if message.kind == "summary":
+                break
+            if message.kind in ("chat", "quote") or not message.text:
+                undoable.append(message)
+        return undoable[::-1]
 
     def undo(self, origin: str, ids: Collection[int]) -> Sequence[Message]:
-        """Hide messages, as `lineage.undo` does."""
-        return self._select(self.undone.setdefault(origin, ids))
+        """Hide the messages with these ids and return them, as `lineage.undo` does.
+
+        If the command `origin` is repeated, `ids` is ignored and the same messages are returned.
+        """
+        hidden_ids = self.undone.setdefault(origin, ids)
+        return self._select(hidden_ids)
 
     def redo(self, origin: str) -> Sequence[Message]:
-        """Show the messages again that were hidden last, as `lineage.redo` does."""
+        """Show the messages that were hidden last and return them, as `lineage.redo` does.
+
+        If the command `origin` is repeated, the same messages are returned.
+        """
         if origin not in self.redone:
             ids: Collection[int] = ()
+            # Skip commands that hid nothing, or nothing that still exists.
             while self.undone and not self._select(ids):
                 _, ids = self.undone.popitem()
             self.redone[origin] = ids
@@ -82,15 +90,16 @@ class IncognitoConversation:
         return self._select(self.redone[origin])
 
     def load_history(self, scopes: frozenset[Scope]) -> list[Message]:
-        """List what the model may see, if `scopes` include the session's."""
+        """List the messages for the model, or none if `scopes` don't include the session's."""
         if self.session is None or self.session.scope not in scopes:
             return []
         kinds = ("chat", "quote", "summary")
         return [message for message in self._list_shown() if message.kind in kinds]
 
     def _undo_other_answer(self, origin: str, ids: Collection[int]) -> None:
-        """Hide the newer answer to a question whose older answer `ids` is shown again."""
-        if any(message.role == "user" for message in self._select(ids)):
+        """Hide the newer answer to a question if `ids` are the messages of an older answer."""
+        has_question = any(message.role == "user" for message in self._select(ids))
+        if has_question:
             return
         for turn in split_turns(self.list_undoable()):
             if any(message.id in ids for message in turn):
@@ -106,6 +115,7 @@ class IncognitoConversation:
         return [message for message in self.messages if message.id in ids]
 
     def _list_shown(self) -> list[Message]:
+        """List the messages that aren't hidden by /undo."""
         hidden_ids: set[int] = set()
         for ids in self.undone.values():
             hidden_ids.update(ids)
@@ -115,16 +125,16 @@ class IncognitoConversation:
 class IncognitoRegistry:
     """The incognito conversations of this process, by address.
 
-    If a group gets a new id, its old and new address share one conversation.
+    If a group gets a new id, its old and new addresses share one conversation.
     """
 
     def __init__(self) -> None:
         self.conversations: dict[Address, IncognitoConversation] = {}
-        # Ascending, and negative so that no row of state.db has them.
+        # Ascending, and negative to differ from all ids in state.db.
         self._ids = count(-(2**62))
 
     def is_mentioned(self, platform: str, raw: str) -> bool:
-        """Whether a raw update, as JSON, contains the id of an incognito chat or thread."""
+        """Whether a platform's raw JSON update contains the id of an incognito chat or thread."""
         numbers = {*re.findall(r"-?\d+", raw)}
         for address in self.conversations:
             if address.platform == platform and not numbers.isdisjoint(
@@ -140,14 +150,14 @@ class IncognitoRegistry:
         return None
 
     def migrate_group(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
-        """Make the conversations of a group known at its new id, too."""
+        """Register the conversations of a group under its new id, too."""
         for address, conversation in list(self.conversations.items()):
             if (address.platform, address.chat_id) == (platform, old_chat_id):
                 new_address = replace(address, chat_id=new_chat_id)
                 self.conversations.setdefault(new_address, conversation)
 
     def open_session(self, conversation: IncognitoConversation, session: Session) -> Session:
-        """Open `session` with a new id. Nothing of the previous session remains."""
+        """Replace the conversation's session and messages with `session`, which gets a new id."""
         new_session = replace(session, id=next(self._ids), is_incognito=True)
         conversation.messages = []
         conversation.session = new_session
@@ -159,14 +169,15 @@ class IncognitoRegistry:
         summary: Message | None,
         sent_blocks: Mapping[int, tuple[Json, ...]],
     ) -> Session:
-        """Open `session` in place of its parent, with a summary and the messages it carries over.
+        """Replace the parent of `session` with it, and return it with its id.
 
-        `sent_blocks` replaces the sent form of messages by id. Raises StaleReadError if the parent
-        has ended.
+        The messages that the session carries over are kept, with the summary between the first
+        and the last ones. `sent_blocks` maps message ids to a new sent form. Raises StaleReadError
+        if the parent has ended.
         """
         conversation = self.find_by_session(session.parent_id or 0)
         if conversation is None:
-            raise StaleReadError("The conversation has ended meanwhile.")
+            raise StaleReadError("The conversation has ended in the meantime.")
         messages = [
             replace(message, sent_blocks=sent_blocks.get(message.id, message.sent_blocks))
             for message in conversation.messages
@@ -190,10 +201,10 @@ class IncognitoRegistry:
         return child
 
     def append(self, message: Message) -> Message:
-        """Append a message to its session, and return it with its id.
+        """Append a message to its session and return the message with its id.
 
-        A message with a known external id is returned as it is held. If the session has ended,
-        the message is only returned.
+        If a message with the same external id exists, that message is returned instead. If the
+        session has ended, the message gets an id but isn't stored.
         """
         conversation = self.find_by_session(message.session_id)
         if conversation is not None and (duplicate := conversation.find(message.external_id)):
@@ -208,9 +219,9 @@ class IncognitoRegistry:
         return with_id
 
     def invalidate(self) -> None:
-        """Drop everything that may repeat erased words.
+        """Drop the parts of conversations that may repeat erased words.
 
-        These are prompts, summaries, tool results, quotes, and the sent form of questions.
+        These are system prompts, summaries, tool results, quotes and the sent form of messages.
         """
         for conversation in self.conversations.values():
             if conversation.session is not None:

@@ -1,4 +1,4 @@
-"""Reminders and scheduled questions as rows, and what they delivered as messages.
+"""Stores reminders and scheduled questions, and the messages that they delivered.
 
 `core.dates.schedule` calculates when a job is due next.
 """
@@ -30,13 +30,14 @@ class Job:
     text: str
     # Where the text, or the answer to the question, is delivered.
     target: Address
-    # Must equal the scope of `target`, when the job is made and each time it runs.
+    # Must equal the scope of `target`, both when the job is created and whenever it runs.
     scope: Scope
     created_at: datetime
     # Whether `text` is a question for the model. A reminder's text is delivered unchanged.
     is_prompt: bool = False
     account: Account | None = None
-    # Key of the command that made the job. It is unique, so a command handled twice makes one job.
+    # Unique key of the command that created the job. A command that is handled twice creates only
+    # one job.
     origin: str | None = None
     next_at: datetime | None = None
     paused_at: datetime | None = None
@@ -71,7 +72,8 @@ INSERT INTO jobs ({", ".join(_COLUMNS)}) SELECT {", ".join(f":{name}" for name i
 WHERE (SELECT COUNT(*) {_FROM_OPEN_JOBS}) < :max_jobs
 AND (NOT :is_prompt OR (SELECT COUNT(*) {_FROM_OPEN_JOBS} AND is_prompt) < :max_prompts)
 """
-"""Stores a job only if its account has fewer than the limits, in all chats together."""
+"""Inserts a job unless its account has reached a limit. The limits count the jobs of all chats."""
+# A job with a single time (no cron expression and no interval) ends if it isn't due again.
 _FINISH_RUN = """
 UPDATE jobs SET next_at = :next_at,
     ended_at = CASE WHEN :next_at IS NULL AND cron IS NULL AND every_s IS NULL THEN :now END
@@ -89,14 +91,18 @@ SELECT COALESCE(
     (SELECT scope_key FROM rooms WHERE key = :group)
 ) AS key
 """
-"""The scope of the open session at an address, or of the last one.
+"""Selects the scope of the open session at an address, or else of the latest session.
 
-Imported sessions don't count, because the person who imported them chose their scope. A group that
-migrated keeps its scope. A detached group has its new generation, also before its first message.
+Imported sessions don't count, because the person who imported them chose their scope. `rooms`
+contains the current scope of groups that changed their id or were detached from the owner.
 """
 
 _JOB_ITEM_KEY = re.compile(r"(?:job:|turn:cron:\d+:message:)(\d+)[:@](.+)")
-"""An outbox key: the id of the job, and when it was due."""
+"""Matches the outbox key of a job's run and captures the job's id and the time it was due.
+
+Examples: ``job:7:2026-11-20T09:00:00+00:00`` for a reminder, and
+``turn:cron:7:message:7@2026-11-20T09:00:00+00:00`` for the answer to a scheduled question.
+"""
 _SELECT_UNDELIVERED = """
 SELECT outbox.lane, outbox.payload, messages.id, messages.session_id,
     COALESCE(messages.kind, 'chat') AS kind
@@ -104,24 +110,24 @@ FROM outbox LEFT JOIN messages ON messages.id = outbox.message_id
 WHERE outbox.key = :key AND outbox.done_at IS NULL AND outbox.payload IS NOT NULL
 """
 _MARK_AS_COPY = "UPDATE messages SET kind = 'quote' WHERE id = :id AND kind = 'chat'"
-"""Recall finds the message in the conversation, and no longer the answer in the cron session."""
+"""Marks the answer in the cron session as a copy. Recall finds only the delivered message."""
 _DECREASE_MESSAGE_COUNT = "UPDATE sessions SET messages = messages - 1 WHERE id = :session_id"
 _SET_MESSAGE_OF_ITEM = "UPDATE outbox SET message_id = :id WHERE key = :key"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobMessages:
-    """Stores what jobs deliver as messages of the conversation there."""
+    """Stores what jobs deliver as messages of the conversation at their target."""
 
     clock: Clock
     incognito: IncognitoRegistry
-    # The model of a conversation that begins with such a message.
+    # The model of a session that begins with a delivered message.
     model: str
 
     def store_delivery(self, connection: Connection, key: str) -> None:
-        """Store what a job's outbox item delivers as a message, and link the item to it.
+        """Store the text of a job's outbox item as a message, and link the item to the message.
 
-        Does nothing if the conversation is incognito, or if the item only says why there is no
+        Does nothing if the conversation is incognito, or if the item only explains why there is no
         answer.
         """
         item = connection.execute(_SELECT_UNDELIVERED, {"key": key}).fetchone()
@@ -133,8 +139,9 @@ class JobMessages:
         answer = rows.load_answer(item["payload"])
         if job is None or answer is None:
             return
-        # The item of a reminder knows best where it goes: if its group was detached since, that is
-        # elsewhere.
+        # A reminder's outbox item has the right address even if the job's group was detached after
+        # the item was stored. The outbox item of a scheduled question has the cron session's
+        # address.
         is_reminder = key.startswith("job:")
         address = Address.parse(item["lane"]) if is_reminder else rows.read_address(job)
         if address in self.incognito.conversations:
@@ -142,12 +149,12 @@ class JobMessages:
 
         scope = _find_scope(connection, address) or Scope(key=job["scope_key"])
         now = self.clock.now()
-        blank = Session(address=address, scope=scope, started_at=now, model=self.model)
+        new_session = Session(address=address, scope=scope, started_at=now, model=self.model)
         message = Message(
             role="assistant",
             kind=item["kind"],
             text=answer.text,
-            session_id=ensure_session(connection, blank).id,
+            session_id=ensure_session(connection, new_session).id,
             created_at=now,
             external_id=f"job:{job_id}@{due_at}",
             origin="job",
@@ -168,14 +175,13 @@ class Jobs:
         self._max_prompts = max_prompts
 
     async def add(self, job: Job, epoch: ErasureEpoch | None = None) -> Job:
-        """Store a job.
+        """Store a job and return it with its id.
 
-        Raises Refused if its scope isn't that of the target, where others would hear the job, or if
-        its account has too many jobs.
+        Raises Refused if the job's scope differs from the scope of its target, because other people
+        could then read the job. Raises Refused, too, if the account has too many jobs.
         """
 
         def insert_job(connection: Connection) -> Job:
-            """Insert the row, or raise the reason why it must not be stored."""
             _check_scope(connection, job.target, job.scope)
             values = {
                 **rows.field_values(job.schedule),
@@ -187,14 +193,14 @@ class Jobs:
             }
             insertion = connection.execute(_INSERT_JOB, values)
             if not insertion.rowcount:
-                raise self._too_many(connection, values)
+                raise self._build_limit_error(connection, values)
             row = connection.execute(_SELECT_JOB, {"id": insertion.lastrowid}).fetchone()
             return _read_job(row)
 
         return await self._database.write(insert_job, epoch)
 
-    def _too_many(self, connection: Connection, values: Values) -> Refused:
-        """Say which limit an account has reached."""
+    def _build_limit_error(self, connection: Connection, values: Values) -> Refused:
+        """Return the error that names the limit which the account has reached."""
         statement = f"SELECT COUNT(*) AS count {_FROM_OPEN_JOBS}"
         count = connection.execute(statement, values).fetchone()["count"]
         if count >= self._max_jobs:
@@ -208,16 +214,16 @@ class Jobs:
         return await self._fetch_job(_SELECT_BY_ORIGIN, {"origin": origin, "scope": scope})
 
     async def list_visible(self, scopes: frozenset[Scope]) -> list[Job]:
-        """List the open jobs that these scopes see, the next one first."""
+        """List the open jobs that are visible in these scopes, the one that is due next first."""
         return await self._fetch_jobs(_SELECT_VISIBLE_JOBS, {"scopes": scope_parameter(scopes)})
 
     async def find(self, job_id: int, scopes: frozenset[Scope]) -> Job | None:
-        """Return a job, open or ended; None if these scopes don't see it."""
+        """Return an open or ended job, or None if the job isn't visible in these scopes."""
         values = {"id": rows.int64_or_zero(job_id), "scopes": scope_parameter(scopes)}
         return await self._fetch_job(_SELECT_VISIBLE_JOB, values)
 
     async def get(self, job_id: int) -> Job | None:
-        """Return a job of any scope, open or ended: to run or deliver it, never to show it."""
+        """Return an open or ended job of any scope, to run or deliver it but not to show it."""
         return await self._fetch_job(_SELECT_JOB, {"id": job_id})
 
     async def list_active(self) -> list[Job]:
@@ -225,21 +231,21 @@ class Jobs:
         return await self._fetch_jobs(_SELECT_ACTIVE_JOBS, {})
 
     async def update(self, job_id: int, **changes: datetime | str | None) -> None:
-        """Set times or `pause_reason` of a job. A job that has ended is left as it is."""
+        """Set the times or the `pause_reason` of a job. A job that has ended isn't changed."""
         assignments = ", ".join(f"{name} = :{name}" for name in changes)
         statement = f"UPDATE jobs SET {assignments} WHERE id = :id AND ended_at IS NULL"
         await self._database.execute(statement, {"id": job_id, **changes})
 
     async def check_scope(self, job: Job) -> None:
-        """Raise Refused if the scope of a job isn't, or is no longer, that of its target."""
+        """Raise Refused if the job's scope differs from the current scope of its target."""
         await self._database.read(
             lambda connection: _check_scope(connection, job.target, job.scope)
         )
 
     async def finish(self, job_id: int, now: datetime, next_at: datetime | None) -> None:
-        """Record that a run was handed over for delivery, and when the job is due next.
+        """Record that a run was queued for delivery, and set when the job is due next.
 
-        A job with a single time ends, unless `next_at` is set.
+        A job with a single time ends unless `next_at` is set.
         """
         await self._database.execute(_FINISH_RUN, {"id": job_id, "now": now, "next_at": next_at})
 
@@ -256,16 +262,16 @@ def _check_scope(connection: Connection, target: Address, scope: Scope) -> None:
     actual = _find_scope(connection, target)
     if actual is None:
         raise Refused(
-            f"Nobody has spoken with me at {target.key} yet, so nothing can be planned for it."
+            f"No one has written to me at {target.key} yet, so I can't schedule anything there."
         )
     if actual.key != rows.clean(scope.key):
         raise Refused(
-            f"What is planned here cannot be delivered at {target.key}: others would see it there."
+            f"I can't deliver this at {target.key}, because other people could read it there."
         )
 
 
 def _find_scope(connection: Connection, target: Address) -> Scope | None:
-    """Return the scope of an address; None for an address without messages."""
+    """Return the scope of an address, or None if the address has no messages."""
     values = {
         "address": rows.find_address(connection, target),
         "group": Scope.group(target.platform, target.chat_id),

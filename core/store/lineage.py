@@ -1,8 +1,8 @@
-"""Conversations that consist of several sessions: listing and continuing them, undo and redo.
+"""Lists and continues conversations that consist of several sessions, and undoes their messages.
 
 A session that has become too long, or has been idle for long enough, continues in a child session
 of the same lineage (`root_id`). A branch begins its own lineage. Undone messages have the kind
-``undone``, which is never shown. They keep their place, so that redo can show them again.
+``undone``, which is never shown. They keep their position, so that redo can show them again.
 
 All functions run inside their caller's transaction.
 """
@@ -37,9 +37,10 @@ WITH RECURSIVE parts (id, until_id) AS (
     WHERE parts.until_id = 9223372036854775807
 )
 """
-"""Session ``:id``, and the rest of its last turn if a compression interrupted that turn.
+"""Selects session ``:id``, and the sessions into which compressions have moved its last turn.
 
-The rest is in the child session and ends before `until_id`, the first message of a person there.
+In a child session, the turn ends before the message `until_id`, the first message of a person in
+that session. If it has no such message, the turn may continue in the next child session.
 """
 
 CONTINUED_REASONS = ("compression", "length", "idle", "daily")
@@ -56,6 +57,7 @@ def _is_listed(table: str) -> str:
     return f"{table}.messages > 0 AND NOT {table}.is_delegated AND {visible(f'{table}.scope_id')}"
 
 
+# The session with the latest message of each lineage, the latest session first.
 _SELECT_LATEST = f"""
 {rows.SELECT_SESSIONS}
 WHERE {_is_listed("sessions")} AND (:needle IS NULL OR instr(bare(sessions.title), :needle))
@@ -71,6 +73,8 @@ _COUNT_PER_ROOT = f"""
 SELECT {_ROOT.format("sessions")}, SUM(messages) FROM sessions
 WHERE {in_list(_ROOT.format("sessions"), "roots")} AND {_is_listed("sessions")} GROUP BY 1
 """
+# Follows session :id to the child session in which it continues, then to the child of that one and
+# so on, and selects the last session of this chain.
 _SELECT_TIP = f"""
 WITH RECURSIVE line (id, hops) AS (
     SELECT id, 0 FROM sessions WHERE id = :id AND {visible()}
@@ -92,8 +96,8 @@ SELECT part.id FROM sessions JOIN sessions AS part
     AND part.address_id = sessions.address_id AND part.scope_id = sessions.scope_id
 WHERE sessions.id = :session
 """
-"""The sessions of a conversation at its address. A branch shows the messages from before it began,
-but can't change them."""
+"""Selects the sessions of a conversation at its address. A branch also shows messages of the
+sessions from which it was made, but they aren't selected, because the branch can't change them."""
 
 
 def list_latest(
@@ -106,9 +110,9 @@ def list_latest(
     """List at most `limit` conversations that have messages, latest first.
 
     The limit can't exceed `MAX_LISTED`. A conversation is represented by the session with the
-    latest message. Its `messages` is the number of messages in all sessions of the lineage. If
-    `needle` is given, the title must contain it. If `roots` is given, only these lineages are
-    listed.
+    latest message. The session's `messages` is the number of messages in all sessions of the
+    lineage. `needle` limits the list to titles that contain this text, and `roots` limits it to
+    lineages with these ids.
     """
     values: dict[str, object] = {
         "scopes": scope_parameter(scopes),
@@ -125,7 +129,7 @@ def list_latest(
 def find_tip(connection: Connection, session_id: int, scopes: frozenset[Scope]) -> Session | None:
     """Return the session in which a conversation continues, which may be the given session.
 
-    Branches and delegated sessions aren't followed, and at most `MAX_HOPS` children are. Returns
+    At most `MAX_HOPS` child sessions are followed. Branches and delegated sessions aren't. Returns
     None if the session isn't visible in these scopes.
     """
     values = {
@@ -139,6 +143,9 @@ def find_tip(connection: Connection, session_id: int, scopes: frozenset[Scope]) 
 
 # --- Undo and redo ---
 
+# The messages of a session and those that it carries over from earlier sessions, except deliveries
+# of jobs. These are shown messages, messages that were erased (commands without text), and messages
+# that the command :origin has already hidden.
 _SELECT_UNDOABLE = f"""
 SELECT {MESSAGE_COLUMNS} FROM sessions AS own JOIN messages ON messages.session_id = own.id
     OR messages.session_id IN ({_PART_IDS})
@@ -171,7 +178,7 @@ WHERE sessions.is_delegated AND messages.id BETWEEN :first AND :last
     AND sessions.parent_id IN (SELECT session_id FROM messages WHERE {in_list("id", "ids")})
 ORDER BY messages.id DESC
 """
-"""Messages of the delegated sessions that were created while ``:ids`` were answered."""
+"""Selects messages of the delegated sessions that were created while ``:ids`` were answered."""
 _COUNT_MESSAGES = f"""
 UPDATE sessions SET messages = (
     SELECT COUNT(*) FROM messages WHERE session_id = sessions.id AND kind = 'chat'
@@ -200,7 +207,7 @@ _SELECT_LAST_UNDONE = f"""
 )
 ORDER BY messages.id
 """
-"""The messages that the last undo command, or the command ``:undo_origin``, has hidden.
+"""Selects the messages that the last undo command, or the command ``:undo_origin``, has hidden.
 
 A command is skipped if the question that it hid was erased later.
 """
@@ -219,9 +226,10 @@ WITH answers AS (
 SELECT id, (SELECT MIN(at) FROM undone JOIN answers ON answers.id = message_id) - 0.001 AS at
 FROM answers WHERE kind IN ('chat', 'quote') AND NOT {in_list("id", "ids")}
 """
-"""The newer answer to the question that the messages ``:ids`` answer.
+"""Selects the shown answer to the question that the messages ``:ids`` also answer.
 
-`at` is earlier than all other undos of the answers, so that redo shows this answer last.
+The answers to a question are all messages between it and the next message of a person. `at` is
+earlier than all other undos of these answers, so that redo shows the selected answer last.
 """
 _SELECT_AFFECTED_SESSIONS = f"""
 SELECT id FROM sessions WHERE ended_at IS NULL AND (
@@ -229,13 +237,13 @@ SELECT id FROM sessions WHERE ended_at IS NULL AND (
     OR parent_id IN (SELECT session_id FROM messages WHERE {in_list("messages.id", "ids")})
 )
 """
-"""Open sessions whose next request won't extend the last one: the session itself, and the children
-of the sessions that contain the messages ``:ids``."""
+"""Selects the open sessions whose next request won't begin with their last request. These are the
+session itself, and the children of the sessions that contain the messages ``:ids``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoRequest:
-    """One /undo, /undo back or /retry. If it is handled again, it repeats its earlier result."""
+    """One /undo, /undo back or /retry. Handling the same request again has the same result."""
 
     session: Session
     # The stable key of the command.
@@ -285,10 +293,10 @@ def undo(connection: Connection, undoing: UndoRequest, ids: Collection[int]) -> 
 
 
 def redo(connection: Connection, undoing: UndoRequest) -> list[Message]:
-    """Show the messages that were hidden last again, and return them, oldest first.
+    """Show the messages again that were hidden last, and return them, oldest first.
 
-    If they are the older answer to a question, the newer answer is hidden. The list is empty if
-    no messages are hidden.
+    If these messages are the older answer to a question, the newer answer is hidden. The list is
+    empty if no messages are hidden.
     """
     redone = _list_messages(connection, _SELECT_REDONE, undoing.parameters)
     if redone:
@@ -306,7 +314,8 @@ def redo(connection: Connection, undoing: UndoRequest) -> list[Message]:
     delegated_rows = connection.execute(_SELECT_DELEGATED, values).fetchall()
     delegated_ids = [row["id"] for row in delegated_rows]
     values["ids"] = encode_list([*(message.id for message in hidden_messages), *delegated_ids])
-    # Both loops go from the latest message to the first, so the first id of each session is kept.
+    # The first hidden message of each session. Both loops end with the oldest message, which
+    # replaces later ones of the same session.
     first_ids = {message.session_id: message.id for message in reversed(hidden_messages)}
     first_ids |= {row["session_id"]: row["id"] for row in delegated_rows}
     with rechunk_sessions(connection, first_ids):

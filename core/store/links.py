@@ -1,9 +1,9 @@
 """Links accounts to one person, and unlinks them.
 
-One account offers a code, and another account that types the code claims it. Then both say yes. If
-one of them has no access of its own, the owner must say yes as well. No message moves: who sees
-what follows from the person. The owner's accounts come from settings and the command line, never
-from a link.
+One account asks for a code, which offers the link. Another account types the code, which claims the
+link. Then both accounts must confirm the link. If one of them has no access of its own, the owner
+must confirm, too. Linking moves no messages: all accounts of a person see the same scopes. An
+account becomes the owner's through settings or the command line, never through a link.
 """
 
 from __future__ import annotations
@@ -32,25 +32,26 @@ class NamedAccount:
 class Link:
     """A request to join the accounts of two persons."""
 
-    # Digest of the code. It names the link in a yes.
+    # Digest of the code. It identifies the link in a confirmation.
     digest: str
-    # All accounts of the person who asked for the code, with the one that asked first.
+    # All accounts of the person who asked for the code, beginning with the account that asked.
     offering_accounts: tuple[NamedAccount, ...]
-    # All accounts of the person who typed the code, with the one that typed it first.
+    # All accounts of the person who typed the code, beginning with the account that typed it.
     claiming_accounts: tuple[NamedAccount, ...]
-    # Where the code was asked for.
+    # The chat in which the code was requested.
     address: Address
     scope: Scope
-    # Where the code was typed.
+    # The chat in which the code was typed.
     claiming_address: Address
-    # A code that names the link to the owner, once both sides agree and the owner has to decide.
+    # Code by which the owner identifies the link. It is set when both sides have confirmed and the
+    # owner must decide.
     token: str | None = None
-    # Whether the two are one person now.
+    # Whether the accounts already belong to one person.
     is_joined: bool = False
 
 
 LINK_LIFETIME = timedelta(minutes=10)
-"""How long a code is valid, and how long each of the two questions waits for an answer."""
+"""How long a code is valid, and how long each of the two accounts has to confirm."""
 
 _SELECT_LINK = """
 SELECT links.*, claimed_platform || ':' || claimed_user_id AS claimed, scopes.key AS scope_key
@@ -75,7 +76,7 @@ _SET_JOINED = "UPDATE links SET joined_at = :now WHERE digest = :digest"
 _SELECT_FOR_OWNER = """
 SELECT digest FROM links WHERE token = COALESCE(:token, token) AND expires_at > :now ORDER BY id
 """
-"""Links that the owner has to decide on, or has decided on."""
+"""Selects links that wait for the owner's decision or were confirmed by the owner."""
 _GIVE_ACCESS = (
     """
     UPDATE accounts SET removed_at = NULL, is_blocked = 0
@@ -86,23 +87,23 @@ _GIVE_ACCESS = (
     WHERE platform = :platform AND user_id = :user_id AND used_at IS NULL
     """,
 )
-"""The owner's yes overrides an earlier removal, and answers a waiting request for access."""
+"""Cancels an earlier removal of an account, and closes its pending request for access."""
 
 REFUSALS = language_data("links", "core.store")
 
 
 class Links:
-    """Offers, claims and agreements of links in state.db."""
+    """Offers, claims and confirmations of links in state.db."""
 
     def __init__(self, database: Database, listed_accounts: Collection[str] = ()) -> None:
         self._database = database
-        # Keys of the accounts that settings let in.
+        # Keys of the accounts that have access by settings.
         self._listed_accounts = listed_accounts
 
     async def offer(self, account: Account, address: Address, scope: Scope, now: datetime) -> str:
-        """Return a new code for this account; its earlier code expires.
+        """Return a new code for this account, and invalidate its earlier code.
 
-        Raises Refused for an account of the owner.
+        Raises Refused if the account is the owner's.
         """
         code = generate_code()
 
@@ -123,9 +124,9 @@ class Links:
         return code
 
     async def claim(self, code: str, by: NamedAccount, address: Address, now: datetime) -> Link:
-        """Claim a code that another account has offered.
+        """Claim the link that another account has offered, and return it.
 
-        Raises Refused if the code is wrong, if the accounts are linked already, or if one of them
+        Raises Refused if the code is wrong, if the accounts are already linked, or if one of them
         is the owner's.
         """
         values = {
@@ -146,22 +147,24 @@ class Links:
             offering = rows.read_account(row)
             _refuse_owner(connection, offering)
             if by.account in [other.account for other in _list_accounts(connection, offering)]:
-                raise Refused("That is this very account, or one that is linked with it already.")
+                raise Refused(
+                    "This code belongs to your own account or to one that is already linked to it."
+                )
             connection.execute(_SET_CLAIM, values)
             return _load_link(connection, values)
 
         return await self._database.write(store_claim)
 
     async def agree(self, digest: str, account: Account, now: datetime) -> Link:
-        """Record a yes: first of the claiming account, then of the offering one.
+        """Record the confirmation of the claiming account or, after that, of the offering account.
 
-        With the second yes the accounts become one person, or the link waits for the owner. Raises
-        Refused for any other account.
+        After the second confirmation, the accounts become one person, or the link waits for the
+        owner. Returns the link. Raises Refused if it isn't the turn of `account`.
         """
         values = _link_values(digest, now)
 
         def store_yes(connection: Connection) -> Link:
-            """Check whose yes it is, store it, and join the accounts after the second one."""
+            """Check whose turn it is, and join the accounts after the second confirmation."""
             row = connection.execute(_SELECT_LINK, values).fetchone()
             claiming = None if row is None else rows.parse_account(row["claimed"])
             if claiming is None:
@@ -189,11 +192,11 @@ class Links:
         values: Values,
         now: datetime,
     ) -> None:
-        """Join the accounts if both have access; else give the link a token for the owner."""
+        """Join the accounts if both have access, or else store a token for the owner's decision."""
         if self._has_access(connection, offering) and self._has_access(connection, claiming):
             _join(connection, _load_link(connection, values), values)
             return
-        # The owner has as long as for a pairing.
+        # The owner has as much time to decide as for a pairing.
         until = now + people.CODE_LIFETIME
         connection.execute(_SET_TOKEN, {**values, "token": generate_code(), "until": until})
 
@@ -203,13 +206,13 @@ class Links:
         return [link for link in links if not link.is_joined]
 
     async def decide(self, token: str, now: datetime, *, is_yes: bool) -> Link | None:
-        """Join the two persons of a link, or delete the link, as the owner says.
+        """Join the two persons of a link if the owner has confirmed, or else delete the link.
 
-        Returns None if no link has this token, or if the owner says no after a yes.
+        Returns the link, or None if no link has this token or if the owner rejects a link after
+        confirming it.
         """
 
         def store_decision(connection: Connection) -> Link | None:
-            """Join the persons or delete the link."""
             links = _list_links(connection, normalize_code(token), now)
             if not links:
                 return None
@@ -228,14 +231,14 @@ class Links:
         return await self._database.write(store_decision)
 
     async def unlink(self, account: Account) -> Sequence[NamedAccount]:
-        """Make the account a person of its own, and return those it was linked with.
+        """Make the account a person of its own, and return the accounts that it was linked to.
 
-        Running work that has seen one of the accounts restarts. Raises Refused for an account
-        of the owner.
+        Running turns that have seen the scope of any of these accounts restart. Raises Refused if
+        the account is the owner's.
         """
 
         def detach(connection: Connection) -> Sequence[NamedAccount]:
-            """Move the account to a new person, unless it is alone."""
+            """Move the account to a new person if its person has other accounts."""
             _refuse_owner(connection, account)
             accounts = _list_accounts(connection, account)
             if len(accounts) > 1:
@@ -250,7 +253,10 @@ class Links:
         return await self._database.write(detach)
 
     async def list_accounts(self, account: Account) -> Sequence[NamedAccount]:
-        """List the accounts of an account's person, this account first; empty if it is unknown."""
+        """List all accounts of the person who has this account, beginning with this account.
+
+        The list is empty if the account is unknown.
+        """
         return await self._database.read(lambda connection: _list_accounts(connection, account))
 
     def _has_access(self, connection: Connection, account: Account) -> bool:
@@ -274,9 +280,9 @@ def _list_accounts(connection: Connection, account: Account) -> list[NamedAccoun
 
 
 def _join(connection: Connection, link: Link, values: Values) -> None:
-    """Move the accounts of the claiming person to the offering one.
+    """Move the accounts of the claiming person to the offering person.
 
-    Raises Refused for accounts of the owner.
+    Raises Refused if one of the persons is the owner.
     """
     offering = link.offering_accounts[0].account
     claiming = link.claiming_accounts[0]
@@ -284,27 +290,31 @@ def _join(connection: Connection, link: Link, values: Values) -> None:
     _refuse_owner(connection, claiming.account)
     person_id = people.ensure_account(connection, offering, None)
     people.ensure_account(connection, claiming.account, claiming.name)
-    for side in link.claiming_accounts:
-        people.move_account(connection, side.account, person_id, None)
+    for linked in link.claiming_accounts:
+        people.move_account(connection, linked.account, person_id, None)
     connection.execute(_SET_JOINED, values)
 
 
 def _give_access(connection: Connection, link: Link, now: datetime) -> None:
-    """Let in the two accounts that were linked by the owner's yes."""
-    for side in (link.offering_accounts[0], link.claiming_accounts[0]):
-        values = {**rows.field_values(side.account), "now": now}
+    """Give access to the two accounts whose link the owner has confirmed."""
+    for linked in (link.offering_accounts[0], link.claiming_accounts[0]):
+        values = {**rows.field_values(linked.account), "now": now}
         for statement in _GIVE_ACCESS:
             connection.execute(statement, values)
 
 
 def _list_links(connection: Connection, token: str | None, now: datetime) -> list[Link]:
-    """List the links that have a token for the owner, or only the one with this token."""
+    """List all links with a token for the owner, or only the link with the given token."""
     link_rows = connection.execute(_SELECT_FOR_OWNER, {"token": token, "now": now}).fetchall()
     return [_load_link(connection, _link_values(row["digest"], now)) for row in link_rows]
 
 
 def _load_link(connection: Connection, values: Values) -> Link:
-    """Load a link that was claimed."""
+    """Load a claimed link with the accounts of both persons.
+
+    If the persons are already joined, `claiming_accounts` contains only the account that typed the
+    code.
+    """
     row = connection.execute(_SELECT_LINK, values).fetchone()
     is_joined = row["joined_at"] is not None
     claiming_account = Account(platform=row["claimed_platform"], user_id=row["claimed_user_id"])

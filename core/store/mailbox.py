@@ -30,11 +30,11 @@ from core.store.sqlite.schema import encode_list, in_list
 from core.types import Address, Answer, ErasureEpoch, Inbound
 
 RETENTION = timedelta(days=30)
-"""How long three things are kept:
+"""How long these rows are kept:
 
-- ids of events that left no message; platforms redeliver for a day at most
-- dead letters, which may contain the message of a stranger
-- keys of delivered outbox items; no turn is repeated later
+- ids of events that left no message (platforms redeliver events for a day at most)
+- dead letters, which may contain a stranger's message
+- keys of delivered outbox items (turns aren't repeated after that time)
 """
 
 _INSERT_DEAD_LETTER = """
@@ -49,7 +49,7 @@ SELECT addresses.platform,
     (SELECT MIN(COALESCE(MIN(update_id), 0), 0) - 1 FROM raw_updates), inbound, :error, :now
 FROM inbox JOIN addresses ON addresses.id = inbox.address_id WHERE inbox.id = :id
 """
-"""Stores an inbox entry as a dead letter. Its number is negative, as no platform's updates are."""
+"""Stores an inbox entry as a dead letter. Its number is negative, unlike those of real updates."""
 _SELECT_DEAD_LETTERS = """
 SELECT failed_at, platform, error FROM raw_updates WHERE failed_at NOT NULL ORDER BY 1, update_id
 """
@@ -62,7 +62,8 @@ WHERE NOT EXISTS (SELECT 1 FROM messages WHERE address_id = :address AND externa
 AND NOT EXISTS (SELECT 1 FROM answered WHERE address_id = :address AND external_id = :external)
 ON CONFLICT (address_id, external_id) DO NOTHING
 """
-"""The id contains the time, so that no later entry gets the id of a closed one."""
+"""Stores an event unless it is known. Its id is the time in microseconds or the next free id, so no
+later entry gets the id of a closed one."""
 _SELECT_KNOWN = " UNION ALL ".join(
     f"SELECT 1 FROM {table} WHERE address_id = ({rows.ADDRESS_ID}) AND external_id = :external"
     for table in ("inbox", "messages", "answered")
@@ -95,8 +96,8 @@ SELECT chat_id, thread_id, MAX(
 ) AS last_id
 FROM addresses WHERE platform = :platform
 """
-"""Compares only ids that are numbers. Ids of edits begin with a letter, and letters sort after the
-colon."""
+"""Selects the latest message id of each address. Only ids that are numbers are compared: ids of
+edits begin with a letter, and letters sort after the colon."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +111,7 @@ class InboxEntry:
 
 
 class Inbox:
-    """The inbox in state.db. Events at an incognito address are stored without their words."""
+    """The inbox in state.db. Events at an incognito address are stored without their text."""
 
     def __init__(
         self,
@@ -129,9 +130,10 @@ class Inbox:
         return self._incognito is not None and address in self._incognito.conversations
 
     async def set_aside(self, platform: str, update_id: int, raw: object, error: str) -> None:
-        """Keep an update that can't be read or handled as a dead letter.
+        """Store an update that can't be read or handled as a dead letter.
 
-        `raw` is any JSON value. If it mentions an incognito chat, an empty object replaces it.
+        `raw` is any JSON value. If it contains the id of an incognito chat, an empty object is
+        stored instead.
         """
         now = self._clock.now()
         raw_json = json.dumps(raw)
@@ -154,7 +156,7 @@ class Inbox:
             await self.on_set_aside(platform)
 
     async def set_entry_aside(self, entry_id: int, platform: str, error: str) -> None:
-        """Close an entry that can't be read or handled, and keep it as a dead letter."""
+        """Close an entry that can't be read or handled, and store it as a dead letter."""
         now = self._clock.now()
         values = {"id": entry_id, "error": mask_secrets(error), "now": now}
 
@@ -187,7 +189,7 @@ class Inbox:
     async def accept(self, inbound: Inbound, received_at: datetime) -> int | None:
         """Store an event and return the id of its entry, or None if the event is already known.
 
-        The event also takes the open questions that its account was asked at its address.
+        A new event also claims the open questions that its account was asked at its address.
         """
 
         def insert(connection: Connection) -> int | None:
@@ -263,7 +265,7 @@ class Inbox:
             await self._database.write(lambda connection: close_entries(connection, entry_ids, now))
 
     def _encode(self, inbound: Inbound) -> str:
-        """Encode an event, without its words if its address is incognito."""
+        """Encode an event as JSON, without its text and attachments if its address is incognito."""
         if self.is_incognito(inbound.address):
             inbound = replace(
                 inbound, text="", command=None, reply_to=None, quote=None, attachments=()
@@ -298,8 +300,8 @@ def close_entries(connection: Connection, entry_ids: Sequence[int], now: datetim
 OutboxKind = Literal["answer", "reminder", "notice", "memory"]
 
 INTENT_MARK = "?"
-"""The last entry of `posted` while a message is being sent. If it stays there after a crash, it is
-unknown whether the message was sent."""
+"""The last entry of `posted` while a message is being sent. If the mark is still there after a
+crash, the message may or may not have been sent."""
 JOB_KEY_PREFIXES = ("job:", "turn:cron:")
 """Keys of reminders, and of answers to scheduled questions, begin with these."""
 EXPIRED_ERROR = "expired: the process ended before it was answered"
@@ -317,7 +319,7 @@ class OutboxItem:
     answer: Answer | None = None
     # Ids of the platform messages that were sent for the item, in order.
     posted: tuple[str, ...] = ()
-    # Id of the message that the item answers. For an interaction, `@` and the person's user id.
+    # Id of the message that the item answers. For an interaction: "@" and the person's user id.
     reply_to: str | None = None
     attempts: int = 0
     # None while a running turn holds the item.
@@ -360,6 +362,8 @@ WHERE item.key = :key AND older.done_at IS NULL AND older.dead_at IS NULL
 LIMIT 1
 """
 _HAS_PREFIX = "substr(key, 1, length(:prefix)) = :prefix"
+# `error` is the error of the latest item that has one. MAX compares texts, so the id is padded to
+# 20 digits and cut off afterwards.
 _COUNT_ITEMS = f"""
 SELECT
     COALESCE(SUM({IS_OPEN} AND next_at IS NULL), 0) AS held,
@@ -406,6 +410,7 @@ UPDATE outbox SET attempts = attempts + 1, next_at = :next_at,
 WHERE key = :key AND {IS_OPEN}
 """
 _CLAIM = f"UPDATE outbox SET next_at = NULL WHERE key = :key AND {IS_OPEN}"
+# Answers without content become dead if no inbox entry waits at their address.
 _EXPIRE = f"""
 UPDATE outbox SET dead_at = :now, error = :error
 WHERE {IS_OPEN} AND payload IS NULL AND kind = 'answer' AND lane NOT IN (
@@ -419,7 +424,8 @@ _DELETE_DONE = """
 DELETE FROM outbox
 WHERE done_at < :before AND NOT (kind = 'memory' AND key LIKE '%:on_memory_write')
 """
-"""Keeps the items of synced notes, because nothing else records which notes were synced."""
+"""Deletes old delivered items, except those of synced notes: no other table records which notes
+were synced."""
 
 
 @dataclass(eq=False)
@@ -433,9 +439,9 @@ class Outbox:
     on_done: Callable[[Connection, str], None] | None = None
 
     async def find(self, outbox_item: OutboxItem) -> OutboxItem:
-        """Return the stored item with this key, or the given one if it is new.
+        """Return the stored item with the key of `outbox_item`, or `outbox_item` if it is new.
 
-        The query runs on the writer, so it sees everything that this process has begun to write.
+        The query runs on the writer thread, after all writes that this process has already queued.
         """
         statement = "SELECT * FROM outbox WHERE key = :key"
         row = await self.database.write(
@@ -452,9 +458,9 @@ class Outbox:
     ) -> bool:
         """Store an item, or fill the open item that has its key.
 
-        The item is due at `next_at`. If that is None, this process delivers it. An item that
-        already has content is replaced only if `is_claimed` is set, which means that this process
-        holds it. Returns False if nothing was stored.
+        The item is due at `next_at`. If `next_at` is None, this process delivers the item itself.
+        An item that already has content is replaced only if `is_claimed` is set, which means that
+        this process holds the item. Returns False if nothing was stored.
         """
         statement = _INSERT_OR_REPLACE if is_claimed else _INSERT_OR_FILL
         values = _item_values(outbox_item, self.clock.now(), message_id=None)
@@ -490,8 +496,8 @@ class Outbox:
     async def mark_done(self, key: str, posted: Sequence[str] = ()) -> None:
         """Mark an item as delivered, and store the ids of its platform messages if any are given.
 
-        The content of the item is deleted, because the conversation has it. The message in the
-        conversation gets the platform's id of the first part.
+        The content of the item is deleted, because the conversation contains it. The message in the
+        conversation gets the platform's id of the first part that was sent.
         """
         values = {
             "key": key,
@@ -509,16 +515,19 @@ class Outbox:
         await write_indexed_text(self.database, write, is_short=on_done is None)
 
     async def record_failure(self, key: str, error: str, next_at: datetime | None = None) -> None:
-        """Count a failed attempt. Without a `next_at`, the item is dead and kept for the owner."""
+        """Count a failed attempt, and set when the next one is due.
+
+        If `next_at` is None, the item becomes dead. It is kept so that the owner can see it.
+        """
         now = self.clock.now()
         await self._update(_RECORD_FAILURE, key, error=error, next_at=next_at, now=now)
 
     async def list_unseen(self) -> list[OutboxItem]:
-        """List the dead answers to interactions, oldest first. The person never saw them."""
+        """List the dead answers to interactions, oldest first. People never saw these answers."""
         return [_read_item(row) for row in await self.database.fetch_all(_SELECT_UNSEEN)]
 
     async def claim(self, key: str) -> None:
-        """Let this process deliver the item. The item isn't due again until it gets a new time."""
+        """Reserve an item for this process. It isn't due again until `next_at` is set again."""
         await self._update(_CLAIM, key)
 
     async def count_items(self, prefix: str = "") -> OutboxCounts:
@@ -532,12 +541,12 @@ class Outbox:
         return await self.database.execute(_RETRY_DEAD, values)
 
     async def recover(self, now: datetime) -> None:
-        """Clean up after the previous process, at the start of this one.
+        """Clean up after the previous process. Call this when a process starts.
 
-        Held items with content are due again. Old items and old dead letters are deleted. An answer
-        without content stays held while an inbox entry waits at its address, because that turn will
-        be repeated. Otherwise the answer is dead. Reminders without content are filled by their
-        jobs.
+        Held items with content become due again. Old items and old dead letters are deleted. An
+        answer without content stays held while an inbox entry waits at its address, because that
+        turn will be repeated. Otherwise the answer becomes dead. Reminders without content are
+        filled later by their jobs.
         """
         values = {"now": now, "error": EXPIRED_ERROR, "before": now - RETENTION}
 
@@ -557,10 +566,10 @@ class Outbox:
 def fill_outbox_item(
     connection: Connection, outbox_item: OutboxItem, now: datetime, message_id: int | None
 ) -> None:
-    """Store an item, or fill the open one with its key.
+    """Store an item, or fill the open item that has its key.
 
     An item without an answer is held until it is filled. `message_id` is the id of the message in
-    the conversation that has the same words.
+    the conversation that has the same text.
     """
     statement = _INSERT_OR_FILL if outbox_item.answer is None else _INSERT_OR_REPLACE
     connection.execute(statement, _item_values(outbox_item, now, message_id))

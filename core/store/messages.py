@@ -1,4 +1,4 @@
-"""The rows of messages: stored, reworded, erased, quoted, and read by people.
+"""Stores, edits, erases, quotes and lists messages.
 
 Functions that take a connection run inside their caller's transaction.
 """
@@ -25,16 +25,17 @@ IS_READABLE = """
 (messages.kind = 'chat' OR messages.kind = 'quote' AND messages.role = 'assistant')
 AND messages.text <> '' AND (messages.role <> 'tool' OR messages.blocks IS NULL)
 """
-"""What people read of a session: chat messages, and answers that repeat history (kind quote).
+"""The condition for messages that people can read.
 
-Tool calls and results are left out. Imported tool lines, which have no blocks, are readable.
+These are chat messages, and answers of kind `quote`, which repeat history. Tool calls and results
+are left out. Imported tool lines have no blocks and are readable.
 """
 _SELECT_TRANSCRIPT = f"""
 SELECT {MESSAGE_COLUMNS} FROM sessions JOIN messages ON messages.session_id = sessions.id
 WHERE sessions.id = :id AND {visible()} AND {IS_READABLE}
 ORDER BY CASE sessions.end_reason WHEN 'import' THEN messages.created_at END, messages.id
 """
-"""Imported sessions are ordered by time: older parts may have been imported later."""
+"""Orders imported sessions by time, because their older messages may have been imported later."""
 _SELECT_JOB_RESULTS = f"""
 SELECT {MESSAGE_COLUMNS} FROM messages JOIN sessions ON sessions.id = messages.session_id
 WHERE messages.address_id IN (SELECT sessions.address_id FROM sessions WHERE {visible()})
@@ -42,7 +43,11 @@ WHERE messages.address_id IN (SELECT sessions.address_id FROM sessions WHERE {vi
     AND messages.external_id < 'job:' || :job || 'A'
     AND {visible()} AND {IS_READABLE} ORDER BY messages.id DESC LIMIT :limit
 """
-"""At any address: the group of the job may have migrated or been detached since."""
+"""Selects the deliveries of a job, whose ids look like ``job:7@2026-11-20T09:00:00+00:00``.
+
+The id range works because "A" follows "@" in ASCII. Deliveries may be at several addresses, because
+the job's group may have changed its id or been detached.
+"""
 
 _INSERT_MESSAGE = """
 INSERT INTO messages (session_id, address_id, role, kind, text, blocks, sent, tools, tool_name,
@@ -71,7 +76,8 @@ WHERE messages.address_id IN (
 """
 _FROM_CHAT_BY_EXTERNAL_ID = f"{_FROM_CHAT} AND messages.external_id = :external_id"
 _OWN_TOPIC_FIRST = f"ORDER BY messages.address_id <> ({rows.ADDRESS_ID})"
-"""A message may have been answered, and so stored, in another topic of its chat."""
+"""Prefers messages in the given topic. A message that was answered in another topic of its chat is
+stored there."""
 _SELECT_TO_AMEND = f"""
 SELECT messages.id, messages.session_id, messages.kind, messages.text, messages.blocks
 {_FROM_CHAT_BY_EXTERNAL_ID} {_OWN_TOPIC_FIRST}
@@ -94,16 +100,16 @@ UNION ALL
 SELECT {MESSAGE_COLUMNS}, 1 {_FROM_CHAT} AND messages.id IN ({_IDS_BY_DELIVERY}) AND {visible()}
 LIMIT 1
 """
-"""A message of a chat by its platform's id.
+"""Selects a message of a chat by an id of its platform.
 
-It is the id of what a person wrote, of the first part of an answer, or of a later part of one. The
-last column is 1 for a later part.
+The id belongs to a person's message, to the first part of an answer, or to a later part of an
+answer. The last column is 1 for a later part.
 """
 
 _SET_SENT_BLOCKS = """
 UPDATE messages SET sent = :sent WHERE id = :id AND NOT (kind = 'command' AND text = '')
 """
-"""Does nothing to a message that was erased meanwhile."""
+"""Doesn't change a message that was erased in the meantime."""
 _REWORD = "UPDATE messages SET text = :text, blocks = NULL, sent = NULL WHERE id = :id"
 _REWORD_QUOTES = """
 UPDATE messages SET sent = NULL,
@@ -114,12 +120,16 @@ WHERE id > :id
     AND NOT (quoted ->> '$.kind' = 'part' AND instr(:text, quoted ->> '$.text'))
 RETURNING session_id
 """
-"""Quotes repeat the new words, unless they are a picked part that the new words still contain."""
+"""Replaces the text of quotes of a message by its new text. A quote of a selected part stays as it
+is if the new text still contains that part."""
 _ERASE = """
 UPDATE messages SET kind = 'command', text = '', blocks = NULL, sent = NULL, tools = NULL,
     tool_name = NULL, sender_id = NULL, sender_name = NULL, quoted = NULL
 WHERE id = :id
 """
+# Deletes the title that was derived from the message :id, in the first session of a conversation
+# and in the sessions that continue it, e.g. "Lisbon", "Lisbon #2" and "Lisbon (branch)". Keeps the
+# title if :id isn't the first user message, or if the title was set with /title.
 _DELETE_DERIVED_TITLE = """
 UPDATE sessions SET title = NULL
 FROM sessions AS first
@@ -141,8 +151,9 @@ WHERE first.id = :session_id AND first.parent_id IS NULL AND first.external_id I
 
 
 def append_message(connection: Connection, message: Message) -> Message:
-    """Insert a message, or find the one with its external id, and return it as it is read back.
+    """Insert a message, and return it with its id as it would be read from the database.
 
+    If a message with the same external id exists, that message is returned and nothing is inserted.
     `blocks` are stored only if they differ from the plain text. Raises StoreError if the session
     doesn't exist.
     """
@@ -153,14 +164,14 @@ def append_message(connection: Connection, message: Message) -> Message:
         **rows.field_values(message),
         "blocks": None if blocks is None else rows.dump_blocks(blocks, text),
         "sent": None if message.sent_blocks is None else rows.dump_json(message.sent_blocks),
-        "sender_id": sender and sender.id,
-        "sender_name": sender and sender.name,
+        "sender_id": None if sender is None else sender.id,
+        "sender_name": None if sender is None else sender.name,
         "sender_is_nobody": sender is not None and sender.is_anonymous,
         "quoted": None if message.quote is None else rows.dump_json(asdict(message.quote)),
         "created_at": rows.to_timestamp(message.created_at),
         "usage": None if message.usage is None else rows.dump_json(asdict(message.usage)),
     }
-    # No RETURNING: it would make a table for its one row, a fifth of the work.
+    # The statement has no RETURNING clause, which would take a fifth of the time for one row.
     insertion = connection.execute(_INSERT_MESSAGE, values)
     if not insertion.rowcount:
         known_row = connection.execute(_SELECT_KNOWN, values).fetchone()
@@ -181,7 +192,7 @@ def append_message(connection: Connection, message: Message) -> Message:
 def set_sent_blocks(
     connection: Connection, sent_blocks: Iterable[tuple[int, Sequence[Json]]]
 ) -> None:
-    """Store the form in which messages, given by id, were sent to the model."""
+    """Store the content blocks in which messages were sent to the model, given by message id."""
     for message_id, blocks in sent_blocks:
         values = {"id": message_id, "sent": rows.dump_json(blocks)}
         connection.execute(_SET_SENT_BLOCKS, values)
@@ -190,10 +201,10 @@ def set_sent_blocks(
 def amend_message(
     connection: Connection, address: Address, external_id: str, text: str | None
 ) -> int | None:
-    """Reword a message and its quotes, or erase the message without a `text`.
+    """Replace the text of a message and its quotes, or erase the message if `text` is None.
 
-    `external_id` is the message's id on its platform. Returns its id in state.db, or None if it
-    isn't known. The text of a command is never replaced.
+    `external_id` is the message's id on its platform. Returns the message's id in state.db, or None
+    if there is no such message. The text of a command is never replaced.
     """
     values: dict[str, object] = {
         **address_values(address),
@@ -215,7 +226,7 @@ def amend_message(
         return message_id
 
     quoting_rows = connection.execute(_REWORD_QUOTES, values).fetchall()
-    changed_sessions = {quoting["session_id"] for quoting in quoting_rows}
+    changed_sessions = {quoting_row["session_id"] for quoting_row in quoting_rows}
     if is_conversation:
         delete_derived_title(connection, row["session_id"], message_id)
         changed_sessions.add(row["session_id"])
@@ -225,9 +236,9 @@ def amend_message(
 
 
 def erase_message(connection: Connection, row: Row) -> None:
-    """Erase a message, given by a row with id, session_id, kind and text.
+    """Erase a message, given by a row with the columns id, session_id, kind and text.
 
-    An empty message of kind `command` remains, which no list shows.
+    An empty message of kind `command` remains. It isn't part of any list.
     """
     if row["kind"] == "command" and not row["text"]:
         return
@@ -238,10 +249,10 @@ def erase_message(connection: Connection, row: Row) -> None:
 
 
 def delete_derived_title(connection: Connection, session_id: int, message_id: int) -> None:
-    """Delete the title that was made of this message from all sessions of its conversation.
+    """Delete the title that was derived from this message in all sessions of its conversation.
 
     Does nothing if the message isn't the first of its conversation, or if the title was imported or
-    given with `/title`.
+    set with `/title`.
     """
     values = {"session_id": session_id, "id": message_id}
     connection.execute(_DELETE_DERIVED_TITLE, values)
@@ -250,11 +261,11 @@ def delete_derived_title(connection: Connection, session_id: int, message_id: in
 def quote_message(
     message: Message, platform_quote: Quote | None, *, is_later_part: bool = False
 ) -> Quote:
-    """Quote a stored message in its stored words.
+    """Return a quote of a stored message with the stored text.
 
-    The platform's words are used instead if a person picked a part of the message, or if those
-    words are a later part of an answer. The quote of an erased message has no text, even if the
-    platform gives one.
+    The text of `platform_quote` is used instead if a person selected a part of the message, or if
+    the platform quotes a later part of an answer. The quote of an erased message has no text, even
+    if `platform_quote` has one.
     """
     quote = Quote(kind="reply", is_ours=message.role == "assistant")
     if message.origin == "forwarded":
@@ -284,14 +295,17 @@ def limit_quote(text: str) -> str:
 
 
 def load_transcript(connection: Connection, values: rows.Values) -> list[Message]:
-    """List what people read of session ``:id``, oldest first; empty if ``:scopes`` don't see it."""
+    """List the readable messages of session ``:id``, oldest first.
+
+    The list is empty if the session isn't visible in ``:scopes``.
+    """
     return [read_message(row) for row in connection.execute(_SELECT_TRANSCRIPT, values)]
 
 
 def list_job_results(
     connection: Connection, job_id: str, scopes: frozenset[Scope], limit: int
 ) -> list[Message]:
-    """List the latest deliveries of a job that these scopes see, oldest first."""
+    """List the latest deliveries of a job that are visible in these scopes, oldest first."""
     values = {"job": job_id, "scopes": scope_parameter(scopes), "limit": limit}
     latest_first = connection.execute(_SELECT_JOB_RESULTS, values).fetchall()
     return [read_message(row) for row in reversed(latest_first)]
@@ -300,7 +314,7 @@ def list_job_results(
 async def find_original(
     database: Database, address: Address, external_id: str, scopes: frozenset[Scope]
 ) -> Message | None:
-    """Return the chat message with this id of its platform; None if these scopes don't see it."""
+    """Return the chat message with this id on its platform, or None if there is none visible."""
     values = {
         **address_values(address),
         "external_id": rows.clean(external_id),

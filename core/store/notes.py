@@ -1,6 +1,6 @@
-"""The history of notes and skills, and changes that wait for a person's yes.
+"""The history of notes and skills, and changes that wait for a person's confirmation.
 
-Notes and skills themselves are files. Each change of one is a row here.
+Notes and skills are files. This module stores a row for each change to them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from core.types import Account, Address, ErasureEpoch, Origin, Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Who made a change, and with which message or command."""
+    """The account that made a change, and the message or command that caused the change."""
 
     account: Account | None = None
     # The message in the conversation.
@@ -34,7 +34,7 @@ class Source:
 
     @property
     def source_values(self) -> dict[str, Any]:
-        """These fields as arguments, for another record with the same source."""
+        """The fields of the source as arguments for another record."""
         return {
             "account": self.account,
             "message_id": self.message_id,
@@ -45,10 +45,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteChange(Source):
-    """One change of an entry of a note file, or of a file of a skill."""
+    """One change to an entry of a note file or to a file of a skill."""
 
     scope: Scope
-    # memory, user or instructions; for a skill see `skill`.
+    # memory, user or instructions. See `SKILL` for the target of a skill's file.
     target: str
     # An action of the tool `skill_manage`, or:
     # - add, replace, remove
@@ -61,7 +61,7 @@ class NoteChange(Source):
     before: str | None = None
     after: str | None = None
     undoes: int | None = None
-    # Whether a person was asked and said yes.
+    # Whether a person was asked and confirmed the change.
     is_insisted: bool = False
     # The text, sender and link of the message behind the change. They are empty if the message was
     # erased or may not be seen.
@@ -72,9 +72,10 @@ class NoteChange(Source):
 
     @property
     def skill(self) -> tuple[str, str] | None:
-        """The folder of the skill, relative to its scope's folder, and the path of the file in it.
+        """The folder of the changed skill and the path of the changed file, or None for a note.
 
-        None for a note.
+        The folder is relative to the scope's folder, and the path is relative to the skill's. The
+        target ``skill:work/tidy-inbox:SKILL.md`` results in ("work/tidy-inbox", "SKILL.md").
         """
         _, _, path_of_file = self.target.partition(f"{SKILL}:")
         folder, _, path = path_of_file.rpartition(":")
@@ -83,40 +84,41 @@ class NoteChange(Source):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author(Source):
-    """On whose behalf a note is to be changed."""
+    """The source of a requested change, and whether the change needs a confirmation."""
 
-    # "typed": the change happens at once. Anything else waits for a yes.
+    # A "typed" change happens at once. Any other change waits for a confirmation.
     origin: Origin = "tool"
-    # Why it waits, as a clause.
+    # Why the change waits, as a clause.
     reason: str = "nobody has typed it"
-    # Whether a person was asked and said yes.
+    # Whether a person was asked and confirmed the change.
     is_insisting: bool = False
-    # As of when the words of the change were read.
+    # The erasure epoch at which the words of the change were read.
     epoch: ErasureEpoch | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingNote(Source):
-    """A change that waits for a person's yes."""
+    """A change that waits for a person's confirmation."""
 
     scope: Scope
-    # That of a file. For a single operation on something else: SKILL, FACT, REMINDER or QUESTION.
+    # The name of a note file, or SKILL, FACT, REMINDER or QUESTION for a single operation on
+    # something else.
     target: str
-    # All operations are carried out together, or none is.
+    # Either all operations are carried out, or none.
     operations: tuple[Operation, ...]
     # Why the operations wait, as a clause.
     reason: str
     at: datetime
-    # Whether the curator proposed it. A draft contains whole notes.
+    # Whether the curator proposed the change. A draft contains whole notes.
     is_draft: bool = False
-    # Since when at least one change has been waiting in the scope. None if this isn't stored yet.
+    # Since when the scope has always had a pending change. None if this change isn't stored yet.
     began_at: datetime | None = None
     id: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteVersion:
-    """The last change that made a note."""
+    """The text of a note, and the latest change that resulted in this text."""
 
     # The text of the note.
     after: str
@@ -131,7 +133,7 @@ class NoteVersion:
 class Operation:
     """One step of a change of notes or of a skill."""
 
-    # The first three are for notes, the others are those of the tool `skill_manage`.
+    # The first three actions are for notes. The others are the actions of the tool `skill_manage`.
     action: Literal[
         "add",
         "replace",
@@ -143,11 +145,11 @@ class Operation:
         "write_file",
         "remove_file",
     ]
-    # The note of an add or a replace.
+    # The new text of the note for "add" and "replace".
     content: str = ""
     # A part of the note that is replaced or removed.
     old_text: str = ""
-    # The skill, or the file in it.
+    # The skill, or a file in the skill.
     path: str = ""
 
 
@@ -156,18 +158,18 @@ INSTRUCTIONS = "instructions"
 FACT = "fact"
 REMINDER = "remind"
 QUESTION = "cron"
-"""Targets that aren't files. A reminder or question waits as the line of its chat command."""
+"""Targets that aren't files. A pending reminder or question is stored as its chat command."""
 SKILL = "skill"
-"""Target of a pending change of a skill. The target of a stored change adds the folder and file, as
-in ``skill:work/tidy-inbox:SKILL.md``."""
+"""Target of a pending change to a skill. The target of a stored change also contains the folder and
+file, as in ``skill:work/tidy-inbox:SKILL.md``."""
 IS_NOTE_CHANGE = f"notes.target NOT LIKE '{SKILL}:%'"
 _GROUPED_NOTE_ACTIONS = ("consolidate",)
 _GROUPED_SKILL_ACTIONS = ("consolidate", "add", "delete", "undo")
 """Actions that may consist of several changes."""
 UNDO_LOOKBACK = 100
-"""How many of the latest changes are searched for one to undo."""
+"""How many of the latest changes are searched for a change to undo."""
 MAX_PENDING = 50
-"""How many changes may wait in a scope, so that it can't be flooded."""
+"""How many changes may be pending in a scope. This keeps a scope from being flooded."""
 
 _CHANGE_COLUMNS = """
 notes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id, addresses.thread_id
@@ -177,7 +179,7 @@ FROM notes JOIN scopes ON scopes.id = notes.scope_id
 LEFT JOIN addresses ON addresses.id = notes.address_id
 """
 SELECT_CHANGES = f"SELECT {_CHANGE_COLUMNS} {_FROM_CHANGES}"
-"""For `read_change`."""
+"""Selects rows for `read_change`."""
 _SELECT_VISIBLE = f"""
 SELECT {_CHANGE_COLUMNS}, messages.text, messages.sender_name, places.link_base,
     {PLATFORM_ID} AS platform_id
@@ -190,7 +192,8 @@ LEFT JOIN messages ON messages.id = COALESCE(notes.message_id, (
 LEFT JOIN addresses AS places ON places.id = messages.address_id
 WHERE {visible("notes.scope_id")}
 """
-"""Changes with the messages behind them, as far as those may be seen."""
+"""Selects visible changes with the messages that caused them. The columns of a message are NULL if
+the message isn't visible or was undone."""
 _SELECT_SINCE = f"""
 {_SELECT_VISIBLE} AND {IS_NOTE_CHANGE} AND notes.at >= :at
 AND (notes.message_id IS NULL OR messages.session_id IS NOT :session OR notes.is_insisted)
@@ -255,6 +258,8 @@ UPDATE notes SET is_pinned = 1 WHERE id = :id AND (
 )
 """
 """A pinned note stays pinned when it is reworded."""
+# The current mark is the sum of the latest ids of note changes and fact changes. Selects the mark
+# unless the curator has already reviewed it or is paused.
 _SELECT_UNREVIEWED_MARK = f"""
 SELECT latest.mark FROM (
     SELECT MAX(id) + COALESCE(
@@ -284,20 +289,21 @@ ON CONFLICT (scope_id, name) DO UPDATE SET uses = uses + excluded.uses,
 
 
 class Notes:
-    """Changes of notes and skills, the use of skills, and pending changes in state.db."""
+    """Changes to notes and skills, the usage of skills, and pending changes in state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def check_epoch(self, epoch: ErasureEpoch | None) -> None:
-        """Raise StaleReadError if something that was read as of `epoch` was erased since."""
+        """Raise StaleReadError if something that was read at `epoch` has been erased since."""
         await self._database.read(lambda connection: check_epoch(connection, epoch))
 
     async def log_changes(self, *changes: NoteChange) -> list[int]:
         """Store changes and return their ids.
 
-        They are stored even if an erasure has begun: it waits for the file, and must find them
-        here. Changed instructions drop the system prompts of their scope, which are then rewritten.
+        Changes are stored even while an erasure is running, because the erasure waits for the note
+        file and must then find them here. If instructions change, the system prompts of their scope
+        are deleted and later rebuilt.
         """
 
         def write(connection: Connection) -> list[int]:
@@ -324,19 +330,19 @@ class Notes:
     async def list_changes_since(
         self, scopes: frozenset[Scope], session_id: int, at: datetime
     ) -> list[NoteChange]:
-        """List changes of notes since `at` that this session hasn't made itself, oldest first.
+        """List note changes since `at` that this session hasn't made itself, oldest first.
 
-        Changes that the session made after a person's yes are included.
+        Changes that the session made after a person's confirmation are included.
         """
         return await self._fetch_changes(_SELECT_SINCE, scopes, session=session_id, at=at)
 
     async def find(self, scopes: frozenset[Scope], number: int) -> NoteChange | None:
-        """Return a change by its id."""
+        """Return a change by its id, or None if the change isn't visible."""
         statement = f"{_SELECT_VISIBLE} AND notes.id = :id"
         return await self._fetch_change(statement, scopes, id=rows.int64_or_zero(number))
 
     async def list_changes_by(self, scopes: frozenset[Scope], author: Author) -> list[NoteChange]:
-        """List the changes of notes that an author's command has made, oldest first."""
+        """List the note changes that an author's command has made, oldest first."""
         if author.address is None or author.external_id is None:
             return []
         return await self._fetch_changes(
@@ -347,11 +353,11 @@ class Notes:
         )
 
     async def list_undoable(self, scopes: frozenset[Scope]) -> list[NoteChange]:
-        """List the latest changes of notes that can be undone, latest first."""
+        """List the latest note changes that can be undone, latest first."""
         return await self._fetch_changes(_SELECT_UNDOABLE, scopes, limit=UNDO_LOOKBACK)
 
     async def list_entries(self, scope: Scope, target: str) -> list[str]:
-        """List the entries that a file should have, according to its changes."""
+        """List the entries that a note file should contain, by applying its changes in order."""
         entries: dict[str, None] = {}
         statement = f"{_SELECT_VISIBLE} AND notes.target = :target ORDER BY notes.id"
         for change in await self._fetch_changes(statement, frozenset((scope,)), target=target):
@@ -362,12 +368,12 @@ class Notes:
         return list(entries)
 
     async def find_origin(self, scopes: frozenset[Scope], entry: str) -> NoteChange | None:
-        """Return the last change that made an entry, with its message."""
+        """Return the latest change that resulted in this entry, or None."""
         statement = f"{_SELECT_VISIBLE} AND notes.after = :entry ORDER BY notes.id DESC LIMIT 1"
         return await self._fetch_change(statement, scopes, entry=entry)
 
     async def load_versions(self, scopes: frozenset[Scope], target: str) -> dict[str, NoteVersion]:
-        """Load every note that a file has ever had, by its text."""
+        """Load the latest version of each note that a file has ever contained, by its text."""
         values = {"scopes": scope_parameter(scopes), "target": target}
         return {
             row["after"]: NoteVersion(**rows.read_fields(row, NoteVersion))
@@ -389,8 +395,8 @@ class Notes:
     async def list_group(self, scopes: frozenset[Scope], change: NoteChange) -> list[NoteChange]:
         """List all changes that were made together with this one, oldest first.
 
-        These are the changes of one consolidation, or the files that were added to a skill or
-        removed with it. Any other change is alone.
+        These are the changes of one consolidation, or the changes to the files that were added to a
+        skill or deleted with a skill. For any other change, the list contains only that change.
         """
         if change.skill is None:
             actions: Sequence[str] = _GROUPED_NOTE_ACTIONS
@@ -432,10 +438,10 @@ class Notes:
         await self._database.write(write, epoch)
 
     async def find_unreviewed_mark(self, scopes: frozenset[Scope], now: datetime) -> int | None:
-        """Return the mark of what the curator should review, or None if there is nothing to do.
+        """Return the current mark if the curator has something to review, or else None.
 
-        The mark grows with each change of a note or fact. The curator has nothing to do if it has
-        reviewed this mark, or rests.
+        The mark is a number that grows with each change to a note or fact. The curator has nothing
+        to review if it has already reviewed the current mark, or if it is paused.
         """
         values = {"scopes": scope_parameter(scopes), "now": rows.to_timestamp(now)}
         row = await self._database.read_inline(
@@ -444,9 +450,10 @@ class Notes:
         return None if row is None else int(row["mark"])
 
     async def mark_reviewed(self, scope: Scope, until: datetime, mark: int | None = None) -> None:
-        """Record that the curator has reviewed `mark`, and let it rest until a time.
+        """Record that the curator has reviewed `mark`, and pause the curator until a given time.
 
-        Without a mark the last one stays. The mark 0 makes the curator start again.
+        If `mark` is None, the stored mark doesn't change. The mark 0 makes the curator review
+        everything again.
         """
 
         def write(connection: Connection) -> None:
@@ -462,10 +469,11 @@ class Notes:
     async def put_aside(
         self, note: PendingNote, epoch: ErasureEpoch | None = None
     ) -> PendingNote | None:
-        """Store a change that waits for a yes, and return it with its id.
+        """Store a change that waits for confirmation, and return it with its id.
 
-        The same operations wait only once in a scope. Returns None if too many changes wait there,
-        or if another draft does.
+        If the same operations are already pending in the scope, no second row is stored. Returns
+        None if too many changes are pending in the scope, or if this change is a draft and another
+        draft is pending.
         """
 
         def write(connection: Connection) -> PendingNote | None:
@@ -474,7 +482,7 @@ class Notes:
         return await self._database.write(write, epoch)
 
     async def list_pending(self, scopes: frozenset[Scope]) -> list[PendingNote]:
-        """List the changes that wait for a yes, oldest first."""
+        """List the changes that wait for confirmation, oldest first."""
         values = {"scopes": scope_parameter(scopes)}
         pending_rows = await self._database.fetch_all(_SELECT_PENDING, values)
         return [_read_pending(row) for row in pending_rows]
@@ -501,7 +509,7 @@ class Notes:
 
 
 def read_change(row: Row) -> NoteChange:
-    """Read a row of `SELECT_CHANGES`, without the message behind the change."""
+    """Read a row of `SELECT_CHANGES`. The result doesn't contain the message behind the change."""
     return NoteChange(**rows.read_fields(row, NoteChange), **_read_scope_and_address(row))
 
 
@@ -522,7 +530,7 @@ def _read_pending(row: Row) -> PendingNote:
     """Read a row of `_SELECT_PENDING`."""
     fields = rows.read_fields(row, PendingNote)
     names = ("action", "content", "old_text", "path")
-    # Older versions stored no path.
+    # Older versions stored no path, so `zip` isn't strict.
     fields["operations"] = tuple(
         Operation(**dict(zip(names, values, strict=False)))
         for values in json.loads(row["operations"])
@@ -568,7 +576,7 @@ def _insert_pending(connection: Connection, note: PendingNote) -> PendingNote | 
 
 
 def _note_values(connection: Connection, note: NoteChange | PendingNote) -> dict[str, object]:
-    """Return the columns that changes and pending changes have in common, and all their fields."""
+    """Return the fields of a change and the ids of its scope and address, as parameters."""
     address_id = None
     if note.address is not None:
         address_id = rows.ensure_address(connection, note.address)

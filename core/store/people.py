@@ -1,7 +1,7 @@
-"""Persons as sets of accounts: who the owner is, who was approved, and who sees which scopes.
+"""Groups accounts into persons, and decides who has access and which scopes each account sees.
 
-This module decides scopes and never reads messages. An unknown account sees only its own scope, and
-an invalid scope sees nothing.
+This module never reads messages. An unknown account sees only its own scope, and an invalid scope
+sees nothing.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ CODE_CHARS = 8
 CODE_LIFETIME = timedelta(hours=1)
 MAX_PENDING_PAIRINGS = 20
 MAX_WAITING_CHARS = 4096
-"""How much is kept of the one message of a stranger who asks for access."""
+"""Longest text that is stored of a stranger's message until the owner approves the stranger."""
 
 VIEW_POLL_INTERVAL_S = 0.05
 VIEW_TIMEOUT_S = 120.0
-"""How long work waits for an erasure. Maintenance finishes that of a dead process sooner."""
+"""How long work waits for an erasure to finish. If the erasing process died, maintenance finishes
+the erasure sooner than this."""
 _SELECT_OPEN_ENTRIES = f"SELECT id FROM inbox WHERE {in_list('id', 'ids')}"
 
 SELECT_LINKED_ACCOUNTS = """
@@ -74,7 +75,8 @@ _MIGRATE_GROUP = (
     """,
     "UPDATE own_rooms SET is_past = 1 WHERE scope_key = :replaced",
 )
-"""Point every id of a group to its scope. What the owner said under the new id stays theirs."""
+"""Maps every id of a group to one scope. If the scope of the new id was the owner's own group, the
+owner still sees the messages in that scope."""
 _SELECT_PRIVATE_CHATS = f"""
 SELECT addresses.platform, addresses.chat_id, addresses.thread_id, scopes.key, sessions.scope_id,
     sessions.address_id
@@ -88,8 +90,8 @@ WHERE {visible()} AND sessions.external_id IS NULL
 GROUP BY addresses.id, scopes.id
 ORDER BY addresses.platform = 'terminal', MAX(sessions.last_at) DESC, MAX(sessions.id) DESC
 """
-"""Leaves out groups, scheduled questions and removed accounts. Imports are left out, too: they may
-be a chat with another person."""
+"""Selects private chats, the latest first and the terminal last. Groups, cron sessions and removed
+accounts are left out, and so are imports, which may be chats with another person."""
 _DETACH_GROUP = (
     "UPDATE rooms SET scope_key = :next WHERE scope_key = :scope",
     "INSERT INTO rooms (key, scope_key) VALUES (:scope, :next)",
@@ -109,13 +111,15 @@ _DETACH_GROUP = (
     )
     """,
 )
-"""Start the next generation of a group's scope. Its jobs and undelivered answers go to the private
-chat of the owner."""
+"""Starts the next generation of a group's scope, e.g. ``room:telegram:-5#2``. The group's jobs and
+undelivered answers move to the owner's private chat."""
 _OF_ACCOUNT = "WHERE platform = :platform AND user_id = :user_id"
 _INSERT_ACCOUNT = """
 INSERT INTO accounts (platform, user_id, person_id, name)
 VALUES (:platform, :user_id, :person, COALESCE(:name, ''))
 """
+# An account that becomes the owner's (`:owner_by` isn't NULL) is no longer removed. The value
+# 'revoked' stays until the account becomes the owner's again.
 _MOVE_ACCOUNT = f"""
 UPDATE accounts SET person_id = :person,
     removed_at = CASE WHEN :owner_by IS NULL THEN removed_at END,
@@ -126,6 +130,8 @@ _APPROVE_ACCOUNT = f"""
 UPDATE accounts SET admitted_at = :now, admitted_by = :by, removed_at = NULL, is_blocked = 0
 {_OF_ACCOUNT}
 """
+# All accounts. `why` is the reason for each account's access or removal, and `seen_at` is the time
+# of its last message in a private chat.
 _SELECT_ALL_ACCOUNTS = f"""
 SELECT accounts.platform, user_id, name, person_id, COALESCE(removed_at, admitted_at) AS at,
     CASE
@@ -169,7 +175,8 @@ _SET_WAITING_MESSAGE = f"""
 UPDATE pairings SET inbound = :inbound
 {_OF_ACCOUNT} AND expires_at > :now AND json_extract(inbound, '$.text') = ''
 """
-"""A message replaces the command, stored without its text, that began the pairing."""
+"""Stores the stranger's message in place of the command that started the pairing. The command is
+stored without text."""
 _AMEND_WAITING_MESSAGE = """
 UPDATE pairings SET inbound = :inbound WHERE (:platform, :chat_id, :message_id) = (
     platform, json_extract(inbound, '$.address.chat_id'), json_extract(inbound, '$.message_id')
@@ -185,18 +192,18 @@ class Pairing:
     account: Account
     name: str
     expires_at: datetime
-    # The stranger's first message that isn't a command. It is answered after approval. If they have
-    # sent only a command, this is the command without its text.
+    # The stranger's first message that isn't a command. It is answered after approval. If the
+    # stranger has sent only a command, this is the command without its text.
     inbound: Inbound | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountAccess:
-    """What decides whether an account is served in a place."""
+    """The facts that decide whether an account gets answers in a chat."""
 
-    # The scope of the place.
+    # The scope of the chat.
     scope: Scope
-    # All scopes that may be seen in the place.
+    # All scopes that are visible in the chat.
     scopes: frozenset[Scope]
     # The scopes of the accounts of the same person.
     accounts: frozenset[Scope]
@@ -208,10 +215,10 @@ class AccountAccess:
     is_blocked: bool
 
     def has_access(self, account: Account, listed: Collection[str]) -> bool:
-        """Whether the account is served.
+        """Whether the account gets answers.
 
-        The owner is always served. Another account must not be removed, and it or a linked account
-        must be approved or `listed` in settings.
+        The owner always has access. Any other account must not be removed, and the account itself
+        or a linked one must be approved or `listed` in settings.
         """
         if self.is_owner:
             return True
@@ -228,11 +235,12 @@ class KnownAccount:
     account: Account
     name: str
     person_id: int
-    # What let the account in or out: settings, cli, chat, code, listed, removed, blocked or "".
+    # Why the account has or lost access: settings, cli, chat, code, listed, removed or blocked. The
+    # value is "" for an account that never had access.
     why: str
-    # When the account was let in or removed.
+    # When the account was approved or removed.
     at: datetime | None
-    # When the account last wrote in private.
+    # When the account last wrote in a private chat.
     seen_at: datetime | None
 
 
@@ -241,12 +249,12 @@ def generate_code() -> str:
 
 
 def normalize_code(code: str) -> str:
-    """Return a typed code in capitals, without spaces and dashes."""
+    """Return a typed code in capitals without spaces and dashes."""
     return "".join(char for char in code[:100].upper() if char.isalnum())
 
 
 def add_person(connection: Connection, is_owner: bool = False) -> int:
-    """Store a new person without accounts and return the id."""
+    """Store a new person without accounts and return the person's id."""
     statement = rows.insert_statement("people", "is_owner")
     return rows.insert(connection, statement, {"is_owner": is_owner})
 
@@ -270,10 +278,11 @@ def ensure_account(connection: Connection, account: Account, name: str | None) -
 def move_account(
     connection: Connection, account: Account, person_id: int, owner_by: str | None
 ) -> None:
-    """Move an account to another person.
+    """Move an account to another person, and delete persons that have no accounts left.
 
-    `owner_by` says what made it the owner's: `settings`, `cli`, or None if it isn't. `revoked`
-    stays until the account is the owner's again.
+    `owner_by` is `settings` or `cli` if that made the account the owner's, `revoked` if the account
+    was removed from the owner, and otherwise None. `revoked` is kept until the account becomes the
+    owner's again.
     """
     values = {**rows.field_values(account), "person": person_id, "owner_by": owner_by}
     connection.execute(_MOVE_ACCOUNT, values)
@@ -288,20 +297,20 @@ def is_owner_account(connection: Connection, account: Account) -> bool:
 
 
 def current_group_scope(connection: Connection, scope: Scope) -> Scope:
-    """Return the scope of a group by any of its ids, in its present generation.
+    """Return the current scope of a group, which may have changed its id or been detached.
 
-    Any other scope is returned unchanged.
+    `scope` is the scope of any of the group's ids. The scope of an account is returned unchanged.
     """
     row = connection.execute(_SELECT_GROUP_SCOPE, {"scope": scope}).fetchone()
     return Scope(key=row["key"])
 
 
 def load_visible_scopes(connection: Connection, scope: Scope) -> frozenset[Scope]:
-    """Return all scopes that may be seen in the place of `scope`.
+    """Return all scopes that are visible in a chat with this scope.
 
-    - An account sees the scopes of its person's accounts. The owner's also see the groups that are
-      or were the owner's own.
-    - A group sees its present generation; one of the owner's own sees what the owner sees.
+    - An account sees the scopes of all accounts of its person. The owner's accounts also see the
+      groups that are or were the owner's own.
+    - A group sees its current scope. One of the owner's own groups sees what the owner sees.
     - An invalid scope sees nothing.
     """
     kind, _, rest = scope.key.partition(":")
@@ -321,7 +330,7 @@ def load_visible_scopes(connection: Connection, scope: Scope) -> frozenset[Scope
 
 
 def load_access(connection: Connection, account: Account, scope: Scope) -> AccountAccess:
-    """Load what decides whether an account is served in the place of `scope`."""
+    """Load the facts that decide whether an account gets answers in a chat with this scope."""
     account_rows = connection.execute(SELECT_LINKED_ACCOUNTS, rows.field_values(account)).fetchall()
     is_removed = bool(account_rows) and account_rows[0]["removed_at"] is not None
     return AccountAccess(
@@ -347,9 +356,9 @@ class People:
 
         The terminal, and accounts that were approved as owner at the command line, stay the
         owner's. An account that is no longer listed becomes a person of its own. A group that is no
-        longer listed goes on with the next generation of its scope; earlier messages there
-        stay the owner's. Only differences are written: each command line starts with this while
-        a gateway may be running.
+        longer listed gets a new scope; only the owner still sees its earlier messages. Only
+        differences are written, because every command calls this method at its start, even while a
+        gateway is running.
         """
 
         def write(connection: Connection) -> None:
@@ -363,9 +372,9 @@ class People:
         return await self._database.read(lambda connection: load_visible_scopes(connection, scope))
 
     async def list_private_chats(self, scope: Scope) -> list[tuple[Address, Scope]]:
-        """List the private chats of an account's person, with the scope of each.
+        """List the private chats that `scope` sees, each with its own scope.
 
-        The latest comes first and the terminal last.
+        The chat with the latest message comes first and the terminal last.
         """
         scopes = await self.load_visible_scopes(scope)
         values = {"scopes": scope_parameter(scopes)}
@@ -379,24 +388,24 @@ class People:
         )
 
     async def record_name(self, account: Account, name: str) -> None:
-        """Store an account with its present name."""
+        """Store an account with its current name."""
         await self._database.write(lambda connection: ensure_account(connection, account, name))
 
     async def request_pairing(
         self, account: Account, name: str, now: datetime, inbound: Inbound | None = None
     ) -> Pairing | None:
-        """Make a pairing code for the stranger who wrote `inbound`.
+        """Store a pairing request with a new code for the stranger who wrote `inbound`.
 
-        Returns None if the account got a code within the hour, or if too many are pending. The
-        message is still kept then, if only a command was kept before.
+        Returns None if the account still has a valid code, or if too many requests are pending. In
+        that case, `inbound` is added to a request that so far contains only a command.
         """
-        kept_message = None if inbound is None else _limit_waiting_message(inbound)
+        waiting_message = None if inbound is None else _limit_waiting_message(inbound)
         pairing = Pairing(
             code=generate_code(),
             account=account,
             name=rows.clean(name),
             expires_at=now + CODE_LIFETIME,
-            inbound=kept_message,
+            inbound=waiting_message,
         )
         values = {
             **rows.field_values(account),
@@ -404,7 +413,7 @@ class People:
             "name": pairing.name,
             "now": now,
             "expires_at": pairing.expires_at,
-            "inbound": None if kept_message is None else rows.dump_inbound(kept_message),
+            "inbound": None if waiting_message is None else rows.dump_inbound(waiting_message),
             "max_pending": MAX_PENDING_PAIRINGS,
         }
 
@@ -417,7 +426,7 @@ class People:
         return await self._database.write(write)
 
     async def amend_waiting(self, inbound: Inbound) -> None:
-        """Apply a stranger's edit or deletion to the message that waits for their approval."""
+        """Apply a stranger's edit or deletion to the message in the stranger's pairing request."""
         values = {
             **rows.address_values(inbound.address),
             "message_id": inbound.message_id,
@@ -433,10 +442,10 @@ class People:
     async def approve(
         self, code: str, now: datetime, is_owner: bool = False, by: str = "chat"
     ) -> Pairing | None:
-        """Approve the account behind a typed code; None if the code is wrong, used or expired.
+        """Approve the account that a typed code belongs to, and return its pairing request.
 
-        `is_owner` makes the account the owner's, which only the command line may do. `by` is `chat`
-        or `cli`.
+        Returns None if the code is wrong, used or expired. `is_owner` makes the account the
+        owner's, which only the command line may do. `by` is `chat` or `cli`.
         """
 
         def use_code(connection: Connection) -> Pairing | None:
@@ -458,7 +467,7 @@ class People:
     async def list_accounts(self, listed: Collection[str]) -> list[KnownAccount]:
         """List all known accounts, grouped by person, the owner's first.
 
-        `listed` are the keys of accounts that settings let in.
+        `listed` contains the keys of the accounts that have access by settings.
         """
         values = {"listed": encode_list(listed)}
         return [
@@ -467,25 +476,25 @@ class People:
         ]
 
     async def list_approved(self) -> list[Pairing]:
-        """List the approved requests whose message hasn't been answered yet; see `drop_pairing`."""
+        """List the approved requests whose message hasn't been answered yet, oldest first."""
         pairings = await self._database.fetch_all(_SELECT_APPROVED_PAIRINGS)
         return [_read_pairing(row) for row in pairings]
 
     async def drop_pairing(self, pairing: Pairing) -> None:
+        """Delete a request, e.g. after its message was answered."""
         statement = "DELETE FROM pairings WHERE code = :code"
         await self._database.execute(statement, {"code": pairing.code})
 
     async def migrate_group(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
-        """Give a group a new id. Its scope stays that of the old id.
+        """Give a group a new id. The new id gets the scope of the old id.
 
-        Jobs and the incognito state follow the group. Messages keep the address where they were
-        said.
+        Jobs and the incognito state move to the new id. Stored messages keep their old address.
         """
         old = Scope.group(platform, old_chat_id)
         new = Scope.group(platform, new_chat_id)
 
         def point_to_scope(connection: Connection) -> None:
-            """Point the new id to the scope of the old one, and move jobs and marks."""
+            """Map the new id to the old id's scope, and move jobs and incognito marks."""
             scope = current_group_scope(connection, old)
             new_id_scope = current_group_scope(connection, new)
             if scope == new_id_scope:
@@ -512,7 +521,7 @@ class People:
 
 
 def _ensure_owner(connection: Connection) -> int:
-    """Return the id of the owner's person, and store the person if necessary."""
+    """Return the id of the owner's person. The person is created if necessary."""
     row = connection.execute(_SELECT_OWNER).fetchone()
     return add_person(connection, is_owner=True) if row is None else int(row["id"])
 
@@ -529,7 +538,7 @@ def _set_owner_accounts(connection: Connection, accounts: Sequence[Account]) -> 
         if account in owner_accounts:
             continue
         if owner_by == "revoked":
-            # From now on settings may name the account again.
+            # Settings no longer list the account. If they list it again, it becomes the owner's.
             connection.execute(
                 f"UPDATE accounts SET owner_by = NULL {_OF_ACCOUNT}", rows.field_values(account)
             )
@@ -545,17 +554,18 @@ def _set_owner_groups(connection: Connection, groups: Sequence[Scope]) -> None:
     """Make exactly these groups the owner's own; see `People.set_owner`."""
     owner_groups = {current_group_scope(connection, group) for group in groups}
     statement = "SELECT scope_key AS key FROM own_rooms WHERE NOT is_past"
-    present = {Scope(key=row["key"]) for row in connection.execute(statement).fetchall()}
-    for group in present - owner_groups:
+    stored_groups = {Scope(key=row["key"]) for row in connection.execute(statement).fetchall()}
+    for group in stored_groups - owner_groups:
         _detach_group(connection, group)
-    new = [{"scope_key": group} for group in owner_groups - present]
-    connection.executemany(rows.insert_statement("own_rooms", "scope_key"), new)
+    new_rows = [{"scope_key": group} for group in owner_groups - stored_groups]
+    connection.executemany(rows.insert_statement("own_rooms", "scope_key"), new_rows)
 
 
 def _detach_group(connection: Connection, scope: Scope) -> None:
-    """Start the next generation of a group's scope, such as ``room:telegram:-5#2``.
+    """Give a group that is no longer the owner's own a new scope, e.g. ``room:telegram:-5#2``.
 
-    The generation before stays the owner's. Answers that are being made start again.
+    The owner still sees the previous scope. Running turns that have seen it restart. The group's
+    jobs and undelivered answers move to the owner's latest private chat, or to the terminal.
     """
     owner_scopes = {"scopes": scope_parameter(load_visible_scopes(connection, LOCAL_SCOPE))}
     private_chat = connection.execute(_SELECT_PRIVATE_CHATS, owner_scopes).fetchone()
@@ -567,6 +577,7 @@ def _detach_group(connection: Connection, scope: Scope) -> None:
             "scope_id": rows.ensure_scope(connection, LOCAL_SCOPE),
             "address_id": rows.ensure_address(connection, terminal),
         }
+    # The scope after "room:telegram:-5" is "room:telegram:-5#2", and the next one ends with "#3".
     first_key, _, generation = scope.key.partition("#")
     values = {
         **target,
@@ -584,9 +595,9 @@ def _read_pairing(row: Row) -> Pairing:
 
 
 def _limit_waiting_message(inbound: Inbound) -> Inbound:
-    """Reduce a stranger's message to the part that waits for their approval.
+    """Return a stranger's message with only the beginning of its text, and no attachments.
 
-    That is the beginning of its text, and nothing of a command.
+    A command is returned without its text.
     """
     text = inbound.text[:MAX_WAITING_CHARS] if inbound.command is None else ""
     return replace(
@@ -602,24 +613,24 @@ def _limit_waiting_message(inbound: Inbound) -> Inbound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What a piece of work may see, and on whose behalf it runs."""
+    """The scopes that a turn or job may see, and whether it runs for the owner."""
 
-    # The scope of the place, with a group's present generation.
+    # The scope of the chat. A group's scope is its current one.
     scope: Scope
-    # All scopes that may be seen there.
+    # All scopes that are visible in the chat.
     scopes: frozenset[Scope]
-    # Whether the owner asks.
+    # Whether the turn or job runs for the owner.
     is_owner: bool
-    # The work's inbox entries that haven't been closed meanwhile.
+    # Ids of the inbox entries of this turn that are still open.
     open_entry_ids: frozenset[int]
     epoch: ErasureEpoch
 
 
 class EpochGuard:
-    """Hands out views, and clears caches after any process has erased something."""
+    """Loads views, and clears caches after any process has erased something."""
 
     def __init__(self, database: Database) -> None:
-        # Each function clears one cache of rows read from the store.
+        # Each function clears one cache of rows that were read from the store.
         self.cache_invalidators: list[Callable[[], None]] = []
         self._database = database
         self._last_epoch_number: int | None = None
@@ -627,9 +638,9 @@ class EpochGuard:
     async def view(
         self, scope: Scope, account: Account | None = None, entry_ids: Sequence[int] = ()
     ) -> View:
-        """Wait until nothing that can be seen in `scope` is being erased, and return the view.
+        """Wait for running erasures of what `scope` sees, and return the current view.
 
-        Raises StoreError if that takes longer than `VIEW_TIMEOUT_S`.
+        Raises StoreError if an erasure takes longer than `VIEW_TIMEOUT_S`.
         """
 
         def load(connection: Connection) -> View | None:
@@ -640,7 +651,7 @@ class EpochGuard:
         while (view := await self._database.read_inline(load)) is None:
             if loop.time() > deadline:
                 raise StoreError(
-                    "Something is still being forgotten here. Ask again in a few minutes."
+                    "I am still forgetting something here. Ask again in a few minutes."
                 )
             await asyncio.sleep(VIEW_POLL_INTERVAL_S)
 
@@ -654,7 +665,7 @@ class EpochGuard:
 def _load_view(
     connection: Connection, scope: Scope, account: Account | None, entry_ids: Sequence[int]
 ) -> View | None:
-    """Return the current view, or None while something in it is being erased."""
+    """Return the current view, or None while anything that `scope` sees is being erased."""
     scopes = load_visible_scopes(connection, scope)
     erasure_epoch = epoch.current_epoch(connection, scope_parameter(scopes))
     if erasure_epoch is None:

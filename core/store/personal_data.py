@@ -1,4 +1,4 @@
-"""Reads everything that is stored about a person, to export it or to count what is left of it.
+"""Reads everything that is stored about a person, for an export or for the check of an erasure.
 
 `core/store/archive.py` exports the messages of conversations.
 """
@@ -40,16 +40,17 @@ Otherwise the prompt may contain notes of an account that was unlinked later.
 """
 _PROMPT = f"CASE WHEN {_SEES_PROMPT} THEN system_prompt END AS system_prompt"
 _IS_HIDDEN_RESULT = f"(role = 'tool' AND kind = 'quote' AND NOT {_SEES_PROMPT})"
-"""The SQL condition that a tool found a result when the person could see more."""
+"""The SQL condition for results that a tool found when more was visible than the person now sees.
+"""
 
 
 def _is_own(column: str) -> str:
-    """The SQL condition that a column has one of the person's accounts."""
+    """Return the SQL condition that a column contains one of the person's accounts."""
     return in_list(column, "own")
 
 
 def _select_all(table: str, also: str = "", more_columns: str = "") -> str:
-    """Select all columns of a table's rows in visible scopes, or for which `also` holds."""
+    """Return a statement that selects a table's rows in visible scopes, or where `also` holds."""
     return f"""
         SELECT {table}.*, scopes.key AS scope{more_columns}
         FROM {table} JOIN scopes ON scopes.id = {table}.scope_id
@@ -65,7 +66,7 @@ _SELECT_UNREADABLE_MESSAGES = f"""
     WHERE {visible()} AND NOT ({messages.IS_READABLE}) AND NOT {_IS_HIDDEN_RESULT}
         AND (messages.text <> '' OR messages.blocks IS NOT NULL)
 """
-"""Messages that the export of conversations leaves out."""
+"""Selects the messages that the export of conversations leaves out."""
 _ACCOUNT_KEY = "platform || ':' || user_id"
 _INBOUND_ACCOUNT_KEY = (
     "json_extract(inbound, '$.address.platform') || ':' || json_extract(inbound, '$.sender.id')"
@@ -121,7 +122,8 @@ EXPORT_STATEMENTS: Mapping[str, str] = {
 """The rows that are stored about a person, by the name of their kind in an export."""
 
 _NO_ID = "SELECT NULL, NULL, NULL,"
-"""Fills the first three columns, which `CopyStatements.select` uses for ids and a time."""
+"""The beginning of a scan statement whose first three columns aren't used. In the statements of
+`CopyStatements.select`, these columns are two ids and a time."""
 _SCAN_NAMES = {"facts": "fact", "jobs": "reminder"}
 _SCAN_COPIES = tuple(
     (_SCAN_NAMES.get(kind, "thing"), statements.select)
@@ -163,7 +165,7 @@ SCAN_STATEMENTS: Sequence[tuple[str, str]] = (
     ("name", f"{_NO_ID} name FROM accounts WHERE :owner OR {_is_own(_ACCOUNT_KEY)}"),
     ("message", f"{_NO_ID} text {FROM_OWN_GROUP_MESSAGES} AND :is_alone"),
 )
-"""Statements that select all texts that a person sees, each with a name for its rows.
+"""Names of rows, and statements that select all texts of these rows which a person sees.
 
 The texts begin at the fourth column.
 """
@@ -177,8 +179,9 @@ async def export_personal_data(
 ) -> AsyncIterator[Mapping[str, object]]:
     """Yield everything about a person except the messages of their conversations.
 
-    Items look like ``{"kind": "job", ...}``, with times in ISO 8601. From groups, only what the
-    person said or made is included. Short-lived rows such as codes and buttons are left out.
+    Items look like ``{"kind": "job", ...}``, with times in ISO 8601. From groups, only the person's
+    own messages and rows, and quotes of the person, are included. Short-lived rows such as codes
+    and buttons are left out.
     """
     own_keys = [rows.clean(account.key) for account in accounts if "\0" not in account.key]
     values = {
@@ -199,9 +202,10 @@ async def export_personal_data(
 def count_matching_texts(
     connection: Connection, request: ErasureRequest, has_words: Callable[..., bool]
 ) -> Counter[str]:
-    """Count the rows that the person sees and whose texts contain the words.
+    """Count the rows that are visible to the person and contain the words.
 
-    Returns the counts by the names in `SCAN_STATEMENTS`. Counts of zero are left out.
+    Returns the counts by the names in `SCAN_STATEMENTS`. Counts of zero are left out. `has_words`
+    is called with the texts of a row.
     """
     values = {
         **ErasureList(request=request).parameters,
@@ -217,9 +221,9 @@ def count_matching_texts(
 
 
 def _build_item(row: Mapping[str, Any]) -> dict[str, object]:
-    """Turn a row into an item of the export, without empty columns.
+    """Convert a row to an item of the export, without empty columns.
 
-    The row's own column `kind` becomes `sort`.
+    The row's column `kind` is renamed to `sort`, because the export adds its own `kind`.
     """
     item: dict[str, object] = {}
     for name, value in row.items():

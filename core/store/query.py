@@ -1,4 +1,4 @@
-"""The values of a search: the query with its filters, the plan for the indexes, and the results."""
+"""Types for a search: the query with its filters, the plan for the indexes, and the results."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ Shape = Literal["discovery", "scroll", "browse", "read"]
 class Phrase(NamedTuple):
     """A run of adjacent words, in one or more spellings."""
 
-    # A message has the phrase if it has any of these texts.
+    # A message contains the phrase if it contains any of these texts.
     texts: tuple[str, ...]
     # The last word may continue: ``ferr*`` matches "ferry".
     is_prefix: bool = False
 
 
 class Clause(NamedTuple):
-    """A condition on a message: it must have all of these phrases.
+    """The condition that a message contains all of these phrases.
 
-    If the clause is excluded, the message must lack at least one of them.
+    If the clause is excluded, the message must not contain all of them.
     """
 
     phrases: tuple[Phrase, ...]
@@ -43,10 +43,10 @@ class Clause(NamedTuple):
 
 
 class SearchPlan(NamedTuple):
-    """What a query means to the text indexes.
+    """A query in the form in which the text indexes are searched.
 
-    A message matches if all clauses of one alternative hold. A plan without alternatives has
-    nothing to search for.
+    A message matches if it meets all clauses of at least one alternative. If there are no
+    alternatives, there is nothing to search for.
     """
 
     alternatives: tuple[tuple[Clause, ...], ...] = ()
@@ -55,14 +55,14 @@ class SearchPlan(NamedTuple):
 
 
 class TextKind(Enum):
-    """How the text of a query is to be read."""
+    """How the text of a query is interpreted."""
 
-    # A person typed it into a search, so it may contain filters such as ``before:may``.
+    # A person typed the text into a search. It may contain filters such as ``before:may``.
     TYPED = "typed"
-    # It consists only of words. Anything that looks like a filter is a word.
+    # The text contains only words. Anything that looks like a filter is a word.
     PLAIN = "plain"
-    # It is a message to the model and consists only of words. The search returns the best messages
-    # of a few sessions.
+    # The text is a message to the model and contains only words. The search returns the best
+    # messages of a few sessions.
     TURN = "turn"
 
 
@@ -92,7 +92,7 @@ class SearchFilters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultLimits:
-    """How much a search returns."""
+    """The maximum size of a search's results."""
 
     # Number of sessions on one page.
     sessions: int = 3
@@ -108,7 +108,7 @@ class ResultLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelHelp:
-    """Which steps of a search a language model takes part in."""
+    """The steps of a search for which a language model is called."""
 
     # The model adds search texts to the question.
     is_expanded: bool = False
@@ -116,7 +116,7 @@ class ModelHelp:
     is_reranked: bool = False
     # The model summarizes the sessions.
     is_summarized: bool = False
-    # Who pays for the model calls.
+    # The person and scope that the model calls are charged to.
     billing: BillingScope = UNBILLED
 
     @property
@@ -126,9 +126,9 @@ class ModelHelp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
-    """What to look for, and on whose behalf."""
+    """The text of a search, its filters and limits, and the account that asks."""
 
-    # Only messages of these scopes can be found; an empty set finds nothing.
+    # Only messages of these scopes can be found. An empty set finds nothing.
     scopes: frozenset[Scope]
     text: str = ""
     kind: TextKind = TextKind.TYPED
@@ -167,7 +167,7 @@ class Hit(NamedTuple):
 
 
 class ShownMessage(NamedTuple):
-    """One message of a session as it is shown around a hit."""
+    """One message of a session, in the form in which it is shown around a hit."""
 
     message_id: int
     role: Role
@@ -185,7 +185,7 @@ class ShownMessage(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundSession:
-    """One session of a result. The shape of the results decides which fields are set."""
+    """One session of the results. Which fields are set depends on the shape of the results."""
 
     session: Session
     score: float = 0.0
@@ -212,10 +212,10 @@ class FoundSession:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResults:
-    """The answer to a query.
+    """The results of a query.
 
-    The shape decides what the sessions contain:
-    discovery: matches, a window around the best one, and both bookends.
+    The contents of the sessions depend on the shape:
+    discovery: matches, a window around the best match, and both bookends.
     scroll: one session with a window around the requested message.
     read: one session with its first and last messages.
     browse: recent sessions with previews.
@@ -227,14 +227,14 @@ class SearchResults:
     # The flat list of best messages.
     messages: tuple[Hit, ...] = ()
     took_ms: float = 0.0
-    # Sentences that say how the query was changed, or why nothing was found.
+    # Sentences that explain how the query was changed, or why nothing was found.
     note: str | None = None
     # Whether there is a next page.
     has_more: bool = False
 
 
 class MessageMatch(NamedTuple):
-    """A matching message, by its ids."""
+    """The ids and the score of a matching message."""
 
     message_id: int
     session_id: int
@@ -245,11 +245,11 @@ class MessageMatch(NamedTuple):
 
 
 class CandidateMessage(NamedTuple):
-    """A message as ranking sees it."""
+    """The properties of a message that are used for ranking."""
 
     message_id: int
     session_id: int
-    # Number of the chunk within the session: a run of consecutive messages.
+    # Number of the message's chunk within the session. A chunk is a run of consecutive messages.
     chunk: int
     # Terms of the text, of the sender's name and of the day it was sent.
     terms: tuple[str, ...]
@@ -257,7 +257,7 @@ class CandidateMessage(NamedTuple):
     day_terms: tuple[str, ...]
     # Whether the text is a question.
     is_question: bool
-    # Whether the message may be a result. Other messages only help to find their neighbours.
+    # Whether the message may be a result. Other messages only contribute terms to their chunk.
     is_candidate: bool
     # Ordinal of the day (UTC).
     day_number: int = 0

@@ -1,7 +1,7 @@
-"""Ends the private links, jobs and deliveries of accounts that lose access.
+"""Ends the codes, links, buttons, jobs and deliveries of accounts that lose access.
 
-Codes and buttons end, too. The gateway stops running turns. In
-groups, `gateway.access_and_rates` checks each press and each job.
+This module ends them in private chats, and the gateway stops running turns. In groups,
+`gateway.access_and_rates` checks the access of an account for each button press and each job.
 """
 
 from collections.abc import Collection, Iterable
@@ -14,7 +14,7 @@ from core.store.sqlite.compaction import request_checkpoint
 from core.store.sqlite.database import Database
 from core.types import Account, Scope
 
-REMOVAL_REASON = "Whoever planned it is not served any more."
+REMOVAL_REASON = "The person who scheduled it no longer has access."
 """The reason that is stored when a job is paused because its author lost access."""
 _SCOPE_ID = "(SELECT id FROM scopes WHERE key = :scope)"
 _CANCEL_DELIVERIES = f"""
@@ -46,7 +46,7 @@ WHERE :account = platform || ':' || user_id
 
 
 class Removals:
-    """Removes accounts, and drops deliveries to accounts that settings no longer name."""
+    """Removes accounts, and cancels deliveries to accounts that settings no longer list."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -54,10 +54,10 @@ class Removals:
     async def remove(
         self, accounts: Iterable[Account], now: datetime, *, is_blocked: bool = False
     ) -> None:
-        """Stop serving these accounts, whatever settings say, until they are approved again.
+        """Take away the access of these accounts until they are approved again.
 
-        A blocked account can't even ask for access. Running work that has seen their scopes starts
-        again.
+        This overrides settings. A blocked account can't even ask for access. Running turns that
+        have seen the scopes of these accounts restart.
         """
 
         def write(connection: Connection) -> None:
@@ -68,7 +68,7 @@ class Removals:
         await self._database.write(write)
 
     async def cancel_unserved_deliveries(self, listed: Collection[str], now: datetime) -> None:
-        """Drop private deliveries to accounts that settings no longer list; for the start."""
+        """Cancel private deliveries to accounts without access. Mneme calls this when it starts."""
 
         def write(connection: Connection) -> None:
             for row in connection.execute("SELECT * FROM accounts").fetchall():
@@ -84,7 +84,7 @@ class Removals:
 def _remove_account(
     connection: Connection, account: Account, now: datetime, *, is_blocked: bool
 ) -> None:
-    """Make the account a person of its own without access, and end what it has in private."""
+    """Make the account a person without access, and end its private jobs, links and deliveries."""
     people.ensure_account(connection, account, None)
     scope = Scope.account(account.platform, account.user_id)
     epoch.detach_scopes(connection, people.load_visible_scopes(connection, scope))

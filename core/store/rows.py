@@ -1,7 +1,7 @@
 """Code that every module of the store uses: database roles, encoding of columns, and row readers.
 
-A function that takes a connection runs inside its caller's transaction. `core/store/sqlite/` fills
-the roles `Connection`, `Cursor` and `Row`; this module imports nothing of an engine.
+A function that takes a connection runs inside its caller's transaction. `core/store/sqlite/`
+implements the protocols `Connection`, `Cursor` and `Row`; this module imports no database engine.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ class Cursor(Protocol):
 
 
 class Connection(Protocol):
-    """An open transaction. Functions that are given one neither begin nor end it.
+    """An open transaction. Functions that take a connection neither begin nor end the transaction.
 
-    Rows are read by name or position; statements have named parameters.
+    Rows are read by name or position. Statements have named parameters.
     """
 
     def execute(self, statement: str, values: Any = ..., /) -> Cursor: ...
     def executemany(self, statement: str, values: Iterable[Any], /) -> Cursor:
-        """Run the statement once per item of `values`. Their texts must be valid Unicode."""
+        """Run the statement once per item of `values`. All strings must be valid Unicode."""
         ...
 
 
@@ -85,7 +85,8 @@ SESSION_SUMMARY_COLUMNS = """
     sessions.parent_id, COALESCE(sessions.root_id, sessions.id), sessions.messages,
     sessions.is_delegated
 """
-"""The columns of a session that search shows. The system prompt, often over 10 KB, is left out."""
+"""The columns of a session that search results need. The system prompt is left out, because it is
+often larger than 10 KB."""
 SESSION_SUMMARY_WIDTH = 16
 """Number of `SESSION_SUMMARY_COLUMNS`."""
 SELECT_SESSIONS = f"""
@@ -98,8 +99,8 @@ JOIN scopes ON scopes.id = sessions.scope_id
 _SESSION_WIDTH = SESSION_SUMMARY_WIDTH + 6
 
 DELEGATED_SESSION_IDS = "SELECT id FROM sessions WHERE is_delegated"
-"""Answered from an index, which is faster than to test the column in a row: it follows the long
-system prompt."""
+"""SQLite answers this query from an index. Reading `is_delegated` from the rows would be slower,
+because each row stores that column after the long system prompt."""
 
 MESSAGE_FIELDS = (
     *("id", "session_id", "role", "kind", "text", "blocks", "tools", "tool_name", "external_id"),
@@ -117,7 +118,7 @@ ADDRESS_ID = """
 SELECT id FROM addresses
 WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
 """
-"""The id of an address; takes `address_values`."""
+"""Selects the id of an address. The parameters are those of `address_values`."""
 
 
 # --- Texts, times and numbers ---
@@ -142,7 +143,7 @@ def clean_optional(text: str | None) -> str | None:
 def to_timestamp(at: datetime) -> float:
     """Return seconds since 1970 UTC. Raises ValueError if `at` has no time zone."""
     if at.tzinfo is None:
-        raise ValueError("a moment without a time zone cannot be stored")
+        raise ValueError("a time without a time zone cannot be stored")
     return at.timestamp()
 
 
@@ -163,12 +164,19 @@ def int64_or_zero(number: int) -> int:
 
 
 def dump_json(value: object) -> str:
-    """Encode as compact JSON. Keys keep their order: the cached prefix is compared by bytes."""
+    """Encode a value as compact JSON.
+
+    Keys keep their order, because model providers find a cached prefix by comparing bytes.
+    """
     return clean(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_jsonable))
 
 
 def _jsonable(value: object) -> Any:
-    """Replace a value that `json` can't encode: mappings, bytes (as base64) and times (ISO)."""
+    """Convert a value that `json` can't encode.
+
+    A mapping becomes a dict, bytes become base64, and a time becomes an ISO string in UTC. Raises
+    TypeError for any other type.
+    """
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, bytes):
@@ -193,9 +201,9 @@ _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
 def dump_inbound(inbound: Inbound) -> str:
-    """Encode an event without its epoch, and its scope as a key.
+    """Encode an event as JSON, without its epoch and with its scope as a key.
 
-    Statements read some JSON keys, which therefore keep their older names: `quoted`, `is_nobody`.
+    The keys `quoted` and `is_nobody` keep their older names, because SQL statements read them.
     """
     values = asdict(inbound)
     del values["epoch"]
@@ -218,7 +226,7 @@ def load_inbound(encoded: str) -> Inbound:
 
 
 def dump_answer(answer: Answer | None) -> str | None:
-    """Encode the parts of an answer that are sent, with its files in base64."""
+    """Encode the parts of an answer that are delivered, with files in base64."""
     if answer is None:
         return None
     values = asdict(answer)
@@ -226,7 +234,7 @@ def dump_answer(answer: Answer | None) -> str | None:
 
 
 def load_answer(encoded: str | None) -> Answer | None:
-    """Decode what `dump_answer` has encoded."""
+    """Decode an answer that `dump_answer` has encoded."""
     if encoded is None:
         return None
     values = json.loads(encoded)
@@ -244,7 +252,7 @@ def load_quote(encoded: str | None) -> Quote | None:
 
 
 def field_values(record: Any) -> dict[str, object]:
-    """Return the fields of a dataclass by name, as parameters of a statement."""
+    """Return the fields of a dataclass by name, as the parameters of a statement."""
     return {name: getattr(record, name) for name in record.__dataclass_fields__}
 
 
@@ -262,7 +270,7 @@ def find_address(connection: Connection, address: Address) -> int | None:
 
 
 def ensure_address(connection: Connection, address: Address) -> int:
-    """Return the id of an address, which is stored if it is new."""
+    """Return the id of an address. A new address is stored."""
     address_id = find_address(connection, address)
     if address_id is not None:
         return address_id
@@ -271,7 +279,7 @@ def ensure_address(connection: Connection, address: Address) -> int:
 
 
 def ensure_scope(connection: Connection, scope: Scope) -> int:
-    """Return the id of a scope, which is stored if it is new."""
+    """Return the id of a scope. A new scope is stored."""
     values = {"key": scope}
     row = connection.execute("SELECT id FROM scopes WHERE key = :key", values).fetchone()
     if row is not None:
@@ -281,13 +289,13 @@ def ensure_scope(connection: Connection, scope: Scope) -> int:
 
 def insert(connection: Connection, statement: str, values: Mapping[str, object]) -> int:
     """Run an INSERT statement and return the id of the new row."""
-    # A statement with RETURNING must be read to its end before the next one.
+    # All rows of a statement with RETURNING must be read before the next statement runs.
     (row,) = connection.execute(f"{statement} RETURNING id", values).fetchall()
     return int(row["id"])
 
 
 def insert_statement(table: str, *names: str) -> str:
-    """Return an INSERT statement whose parameters are named like the columns."""
+    """Return an INSERT statement whose parameters have the same names as the columns."""
     parameters = ", ".join(f":{name}" for name in names)
     return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({parameters})"
 
@@ -307,7 +315,7 @@ def set_meta(connection: Connection, key: str, value: str) -> None:
 
 
 def parse_account(key: str | None) -> Account | None:
-    """Decode `Account.key`; None for an empty key."""
+    """Parse `Account.key`. Returns None if the key is empty."""
     if not key:
         return None
     platform, _, user_id = key.partition(":")
@@ -323,15 +331,19 @@ _COLUMN_READERS: Mapping[str, Callable[[Any], object]] = {
     "datetime": to_datetime,
     "datetime | None": to_optional_datetime,
     "Account | None": parse_account,
+    # `value and convert(value)` returns None unchanged.
     "Address | None": lambda key: key and Address.parse(key),
     "tuple[str, ...]": lambda encoded: tuple(json.loads(encoded)),
     "Inbound | None": lambda encoded: encoded and load_inbound(encoded),
 }
-"""The functions that read columns, by the annotation of the field with the column's name."""
+"""Functions that convert a column to a field of a dataclass, by the annotation of the field."""
 
 
 def read_fields(row: Row, record: type[Any]) -> dict[str, Any]:
-    """Read all columns that a dataclass has as fields of the same name, by the field's type."""
+    """Return the columns of a row that are fields of the dataclass `record`, by name.
+
+    Each value is converted to the type of its field.
+    """
     fields = record.__dataclass_fields__
     values: dict[str, Any] = {}
     for name, value in zip(row.keys(), row, strict=True):
@@ -353,7 +365,7 @@ def read_address(row: Row) -> Address:
 
 def read_session(row: Row | Sequence[Any]) -> Session:
     """Read a row that begins with `SESSION_SUMMARY_COLUMNS` or the columns of `SELECT_SESSIONS`."""
-    # By position: lists have many rows, and a Row searches all its columns for a name.
+    # Columns are read by position, because a name lookup searches all columns of the row.
     session_id, platform, chat_id, thread_id, link_base, scope_key = row[:6]
     started_at, last_at, ended_at, end_reason, title, external_id = row[6:12]
     parent_id, root_id, message_count, is_delegated = row[12:SESSION_SUMMARY_WIDTH]
@@ -387,8 +399,8 @@ def read_session(row: Row | Sequence[Any]) -> Session:
 
 
 def read_message(row: Iterable[Any]) -> Message:
-    """Read a row with `MESSAGE_COLUMNS`, then the column `sent` if the statement selects it."""
-    # By position, as in `read_session`: a history has hundreds of rows.
+    """Read a row with `MESSAGE_COLUMNS` and, if the statement selects it, the column `sent`."""
+    # Columns are read by position, as in `read_session`, because a history has hundreds of rows.
     (message_id, session_id, role, kind, text, blocks, tools, tool_name, external_id, *rest) = row
     (sender_id, sender_name, is_anonymous, origin, quote, created_at, usage, *optional) = rest
     sender = None
@@ -414,10 +426,10 @@ def read_message(row: Iterable[Any]) -> Message:
 
 
 def split_turns(messages: Sequence[Message]) -> Sequence[Sequence[Message]]:
-    """Split the messages of a session into turns, without its summary.
+    """Split the messages of a session into turns, and leave out summaries.
 
-    A turn begins with the first message of a person since the last answer. Messages before the
-    first turn are left out.
+    A turn begins with a user message that doesn't follow another user message. Messages before the
+    first user message are left out.
     """
     turns: list[list[Message]] = []
     previous_role = ""

@@ -1,8 +1,8 @@
-"""Sessions and their messages, as the agent uses them and as people list and read them.
+"""Stores sessions and their messages, and loads them for the agent and for people.
 
 Each write of `Conversations` is one transaction. Incognito conversations are kept only in memory.
-For them, state.db contains only the ids of their events and a mark for each address. From the
-marks, the next process knows which conversations are gone, so that it can tell people.
+For them, state.db contains only the ids of their events and a mark for each address. The next
+process uses the marks to tell people which conversations are gone.
 """
 
 from __future__ import annotations
@@ -76,11 +76,12 @@ ORDER BY CASE messages.kind
     )
     ELSE messages.id END, messages.id
 """
-"""The messages of a session and its parents, in the order in which the model sees them.
+"""Selects the messages of a session and its parents, in the order in which the model sees them.
 
-Each parent ends where its child was opened. Later messages at the parent's own address must not
-appear in the middle of the child's prefix. After a compression, the first exchange of the lineage
-comes first and the session's own summary follows.
+`line` is the session and its chain of parents. `parts` adds the first exchange of the lineage, if a
+compression kept it (`head_from` to `head_until`). Each parent ends where its child was opened,
+because later messages at the parent's own address must not appear in the middle of the child's
+prefix. After a compression, the order is: first exchange, summary, messages from `opens_at` on.
 """
 
 _INSERT_SESSION = """
@@ -203,8 +204,9 @@ class Conversations:
         """Open a session, and end the previous session of its address for the reason `ending`.
 
         `summary` replaces the messages that aren't carried over. `sent_blocks` contains the new
-        sent form of messages that are carried over, by message id. Raises StaleReadError if a
-        session was compressed but has ended meanwhile. See `create_session`.
+        sent form of messages that are carried over, by message id. Returns the session with its id.
+        Raises StaleReadError if a session was compressed but has already ended. See
+        `create_session`.
         """
         new_blocks = sent_blocks or {}
         if session.is_incognito:
@@ -235,11 +237,11 @@ class Conversations:
             values = {"id": session_id, "reason": reason, "at": at}
             await self._database.execute(_END_SESSION, values)
             return
-        ending = self._incognito.find_by_session(session_id)
-        if ending is None:
+        ended_conversation = self._incognito.find_by_session(session_id)
+        if ended_conversation is None:
             return
         for address, conversation in list(self._incognito.conversations.items()):
-            if conversation is ending:
+            if conversation is ended_conversation:
                 del self._incognito.conversations[address]
                 await self.unmark_incognito(address)
 
@@ -367,7 +369,7 @@ class Conversations:
     async def last_message_at(self, session: Session) -> datetime | None:
         """Return the time of the last message at the session's address, in any session.
 
-        Commands count as messages, but deliveries of jobs don't. Returns None without messages.
+        Commands count as messages, but deliveries of jobs don't. Returns None if there is none.
         """
         row = await self._database.fetch_one(_SELECT_LAST_MESSAGE_TIME, {"session": session.id})
         return None if row is None else rows.to_optional_datetime(row["at"])
@@ -389,7 +391,8 @@ class Conversations:
     ) -> Session:
         """Store the system prompt of a session, and the scopes that were visible to it.
 
-        A session that already has another prompt keeps that one. Returns the stored session.
+        If the session already has another prompt, that prompt isn't replaced. Returns the stored
+        session.
         """
         conversation = self._incognito.find_by_session(session_id)
         if conversation is not None and conversation.session is not None:
@@ -435,10 +438,11 @@ class Conversations:
         return message_id if held_message is None else held_message.id
 
     async def resolve_quote(self, inbound: Inbound, scopes: frozenset[Scope]) -> Quote | None:
-        """Return the quote of a message, shortened to the length that is stored.
+        """Return the quote in an incoming message, shortened to the length that is stored.
 
-        If the quoted message is stored in this chat and visible in these scopes, a reply quotes its
-        stored words. Otherwise the quote has the platform's words. Returns None without a quote.
+        If the message is a reply to a stored message that is visible in these scopes, the quote has
+        the stored text. Otherwise the quote has the text that the platform sent. Returns None if
+        the message quotes nothing.
         """
         quote = inbound.quote
         is_reply = inbound.kind == "message" and inbound.reply_to is not None
@@ -469,9 +473,9 @@ class Conversations:
         return messages.quote_message(message, inbound.quote, is_later_part=bool(is_later_part))
 
     async def begin_incognito(self, address: Address) -> None:
-        """Keep the conversation of an address in memory from now on, until its session ends.
+        """Keep the conversation of an address only in memory until its session ends.
 
-        The words of inbox entries that wait at the address are deleted.
+        The texts of inbox entries that wait at the address are deleted.
         """
         now = self._clock.now()
 
@@ -481,15 +485,15 @@ class Conversations:
             if connection.execute(_EMPTY_INBOX_ENTRIES, values).rowcount:
                 request_checkpoint(connection)
 
-        # The mark is written first. If the process ends before the next line, the next process
-        # reports a conversation as lost that never began, which does no harm.
+        # The mark is written first. If the process ends before the next line runs, the next process
+        # reports the loss of a conversation that never began, which does no harm.
         await self._database.write(write)
         self._incognito.conversations.setdefault(address, IncognitoConversation())
 
     async def recover_incognito(self) -> Sequence[Address]:
         """Return the addresses that were incognito in the previous process.
 
-        The inbox entries at these addresses are closed, because their words are gone.
+        The inbox entries at these addresses are closed, because their texts are gone.
         """
         now = self._clock.now()
 
@@ -501,6 +505,7 @@ class Conversations:
         return await self._database.write(write)
 
     async def unmark_incognito(self, address: Address) -> None:
+        """Delete the mark of an incognito address."""
         await self._database.execute(_DELETE_MARK, rows.address_values(address))
 
     async def list_recent(
@@ -510,7 +515,7 @@ class Conversations:
         text: str | None = None,
         roots: Collection[int] | None = None,
     ) -> list[Session]:
-        """List conversations as `lineage.list_latest` does. `text` is a part of the title."""
+        """List conversations as `lineage.list_latest` does. Titles must contain `text`."""
         needle = comparison_form(rows.clean_optional(text)).strip() or None
         return await self._database.read(
             lambda connection: lineage.list_latest(connection, scopes, limit, needle, roots)
@@ -533,9 +538,9 @@ class Conversations:
     async def undo(
         self, undoing: UndoRequest, ids: Sequence[int], epoch: ErasureEpoch | None = None
     ) -> Sequence[Message]:
-        """Hide messages as `lineage.undo` does.
+        """Hide messages as `lineage.undo` does, and return them.
 
-        A session title that was made from the first hidden message is deleted.
+        A session title that was derived from the first hidden message is deleted.
         """
         if conversation := self._incognito.find_by_session(undoing.session.id):
             return conversation.undo(undoing.origin, ids)
@@ -572,7 +577,7 @@ class Conversations:
 
 
 def ensure_session(connection: Connection, session: Session) -> Session:
-    """Return the open session of the address, or create `session`; see `Conversations.ensure`."""
+    """Return the open session of the address or a new one, as `Conversations.ensure` does."""
     open_session = _find_open(connection, session.address)
     if open_session is not None and open_session.scope == session.scope:
         return open_session
@@ -583,12 +588,12 @@ def create_session(connection: Connection, session: Session, ending: EndReason =
     """Store a session and return it with its id.
 
     The open session of the address ends for the reason `ending`. It stays open if `session` has
-    already ended, as an import or a delegated task has. The new session has no messages yet. Raises
-    StaleReadError if the new session continues a compressed one that has ended meanwhile.
+    already ended, like the session of an import or of a delegated task. Raises StaleReadError if
+    `ending` is "compression" and the parent of `session` has already ended.
     """
     parent = None if session.parent_id is None else _load_session(connection, session.parent_id)
     if ending == "compression" and parent is not None and parent.end is not None:
-        raise StaleReadError("The conversation has ended meanwhile.")
+        raise StaleReadError("The conversation has ended in the meantime.")
     if session.end is None:
         _end_open(connection, session.address, ending, session.started_at)
     values = {

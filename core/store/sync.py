@@ -90,7 +90,8 @@ class SyncTask:
     # Tasks with the same key keep their order in the outbox. The key is the id of an address, or
     # NOTES.
     conversation_key: str = field(default="", compare=False)
-    # The last row that the service has once this task is done, or 0 if that doesn't change.
+    # Id of the last row that the service has received when this task is done, or 0 if the task
+    # sends no new rows.
     last_id: int = field(default=0, compare=False)
 
     @property
@@ -114,9 +115,10 @@ class SyncTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """What a service must erase. It is named by ids, because the words are already erased.
+    """The ids of the messages or note changes that a service must erase.
 
-    A copy that was made from several messages or notes must be erased if any of them is named.
+    It has no texts, because they are already erased here. If a service derived a copy from several
+    messages or notes, it must erase the copy if any of these is listed.
     """
 
     scope: Scope
@@ -134,6 +136,8 @@ _SELECT_IS_SYNCED = """
 SELECT 1 FROM told
 WHERE provider = :provider AND subject = :subject AND last_id >= CAST(:first AS INTEGER)
 """
+# One row per session that a service may get: its latest message, the last message that is recorded
+# as synced, and the last message when its end was synced.
 _SELECT_SYNC_STATES = """
 SELECT :provider AS provider, sessions.id AS session_id, sessions.address_id, sessions.ended_at,
     COALESCE(told.last_id, 0) AS synced_id, COALESCE(ends.last_id, 0) AS synced_end_id,
@@ -149,6 +153,7 @@ WHERE sessions.id BETWEEN :first AND :last AND sessions.last_at >= :since
     AND (:has_imported OR sessions.end_reason IS NOT 'import')
 ORDER BY sessions.id
 """
+# Note changes since a time, or since the last one that was synced, that have no task yet.
 _SELECT_UNSYNCED_CHANGES = f"""
 SELECT :provider AS provider, id, 'notes' AS session_id, 'notes' AS address_id FROM notes
 WHERE (
@@ -233,25 +238,26 @@ class SyncQueue:
         session_count = 0
         for provider, hooks in self.hooks.items():
             for state in await self._fetch_states(session_id, provider, since, has_imported):
-                is_whole = not session_id or state["ended_at"] is not None
+                allows_partial_batch = not session_id or state["ended_at"] is not None
                 tasks: list[SyncTask] = []
                 if "sync_turn" in hooks:
-                    tasks = await self._build_turn_tasks(state, is_whole=is_whole)
+                    tasks = await self._build_turn_tasks(
+                        state, allows_partial_batch=allows_partial_batch
+                    )
                 if tasks:
                     session_count += 1
                 last_id = state["last_id"] or 0
                 has_ended = state["ended_at"] and state["synced_end_id"] < last_id
                 if "on_session_end" in hooks and has_ended:
                     tasks.append(_build_task(state, str(last_id), "on_session_end", last_id))
-                # One transaction per session, so that others can write in between.
+                # One transaction per session lets other writes run in between.
                 await self._store_tasks(tasks)
         return session_count
 
-    async def _build_turn_tasks(self, state: Row, *, is_whole: bool) -> list[SyncTask]:
+    async def _build_turn_tasks(self, state: Row, *, allows_partial_batch: bool) -> list[SyncTask]:
         """Build a task for each batch of answered turns that a service doesn't have yet.
 
-        With `is_whole`, the last batch may be smaller than the others. Without it, a batch that
-        isn't full is left out.
+        The last batch is left out if it isn't full, unless `allows_partial_batch` is set.
         """
         if state["synced_id"] >= (state["last_id"] or 0):
             return []
@@ -263,18 +269,20 @@ class SyncQueue:
                 answered_count = position
         turns = split_turns(messages[:answered_count])
         batch_size = self.batch_sizes.get(state["provider"], 1)
-        if not is_whole:
+        if not allows_partial_batch:
             turns = turns[: len(turns) - len(turns) % batch_size]
         tasks = []
         for start in range(0, len(turns), batch_size):
             batch = turns[start : start + batch_size]
+            first_id = batch[0][0].id
             last_id = batch[-1][-1].id
-            name = f"{batch[0][0].id}" if len(batch) == 1 else f"{batch[0][0].id}-{last_id}"
-            tasks.append(_build_task(state, name, "sync_turn", last_id))
+            # "12" for the turn that begins with message 12, "12-18" for several turns.
+            subject = f"{first_id}" if len(batch) == 1 else f"{first_id}-{last_id}"
+            tasks.append(_build_task(state, subject, "sync_turn", last_id))
         return tasks
 
     async def queue_notes(self, since: datetime | None = None) -> None:
-        """Queue changes of notes that this or another process has made.
+        """Queue note changes that this or another process has made.
 
         These are the changes since `since` (by default `LOOKBACK` ago), and all changes after the
         last one that was synced.
@@ -363,6 +371,7 @@ class SyncQueue:
                 continue
             group_rows = list(group)
             ids = tuple(row["id"] for row in group_rows)
+            # E.g. "3f09a2c1". The same ids and stamp result in the same task keys.
             mark = f"{zlib.crc32(json.dumps([*ids, stamp]).encode()):08x}"
             task = replace(
                 _build_task(group_rows[0], f"forgotten.{mark}", "on_forget"),
@@ -385,7 +394,7 @@ class SyncQueue:
         """
         if not message_ids:
             return
-        mark = task.turn.partition(".")[2]
+        _, _, mark = task.turn.partition(".")  # "3f09" in "forgotten.3f09"
         for state in await self._fetch_states(int(task.session), task.provider):
             messages = await self._load_messages(state["session_id"], erased=task.ids)
             tasks = []
@@ -439,10 +448,11 @@ class SyncQueue:
     async def _load_turns(self, session: Session, task: SyncTask) -> tuple[object, ...] | None:
         """Load the arguments of `sync_turn`, or None if the question was erased.
 
-        Erased messages are needed to find the beginning of a turn. They are then left out.
+        Erased messages are loaded to find the beginning of a turn, but aren't part of the result.
         """
-        name, _, _ = task.turn.partition(".")
-        first, _, last = name.partition("-")
+        # "12-18" and "12.3f09" have the first message 12. Only "12-18" has a last message, 18.
+        id_range, _, _ = task.turn.partition(".")
+        first, _, last = id_range.partition("-")
         turns = split_turns(await self._load_messages(session.id, int(first) - 1, task.ids))
         messages: list[Message] = []
         for turn in turns:
@@ -476,10 +486,10 @@ class SyncQueue:
         since: datetime | None = None,
         has_imported: bool = True,
     ) -> Sequence[Row]:
-        """Fetch up to which row a service is synced, for each session.
+        """Fetch rows of `_SELECT_SYNC_STATES`, which say how far a service is synced.
 
-        This covers one session, or all sessions with a message since `since`. Sessions of scheduled
-        jobs are left out.
+        The rows are for one session, or for all sessions with a message since `since`. Sessions of
+        scheduled jobs are left out.
         """
         values = {
             "first": session_id or 0,
@@ -496,7 +506,7 @@ class SyncQueue:
             self.on_wake()
 
     def _insert_tasks(self, connection: Connection, tasks: Sequence[SyncTask]) -> None:
-        """Queue tasks that are due now, and record how far they will sync their services.
+        """Queue tasks that are due now, and record the last row that each service will have.
 
         A task that is already queued isn't queued again.
         """

@@ -1,7 +1,7 @@
-"""Model calls with their tokens, the causes of cache misses, and daily limits.
+"""Logs model calls with their tokens and cache misses, and checks daily limits.
 
 Each call is one row. Prices come from settings. The cost of a model without a price is unknown.
-`UsageLog.check_limits` checks a person's or group's budget. Code that changes the beginning of a
+`UsageLog.check_limits` checks the budget of a person or group. Code that changes the beginning of a
 session's next request calls `record_prefix_break` in the same transaction.
 """
 
@@ -52,22 +52,22 @@ GroupKey = TypeVar("GroupKey")
 MILLION = 1_000_000
 MAX_MONTHS = 12
 HIT_SHARE = 0.99
-"""If at least this share of a prefix was read from the cache, all of it counts as read, because
-providers round."""
+"""If at least this share of a prefix was read from the cache, the call counts as a cache hit,
+because providers round token counts."""
 _DATE_SUFFIX = re.compile(r"-(?:\d{8}|latest)\Z")
 """The end of a model name that names a version, such as ``-20250929``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall:
-    """One call of a model, to be logged."""
+    """A model call to log."""
 
     kind: CallKind
     model: str
     usage: Usage
     at: datetime
     billing: BillingScope
-    # The provider has removed everything from its cache that was sent before this time.
+    # The provider's cache no longer contains requests from before this time.
     cached_from: datetime | None = None
     # 1 for the first call of a turn, 0 for the others.
     turns: int = 0
@@ -75,7 +75,7 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageSum:
-    """The calls of one kind to one model with the same cause of a cache miss."""
+    """The sum of calls with the same kind, model and cause of a cache miss."""
 
     kind: CallKind
     model: str
@@ -89,7 +89,7 @@ class UsageSum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """Sums of calls, at present prices."""
+    """Sums of model calls, with their cost at current prices."""
 
     sums: Sequence[UsageSum]
     prices: UsageOptions
@@ -115,12 +115,12 @@ class Spending:
 
     @property
     def cost(self) -> float | None:
-        """The cost without `unpriced_models`; None if no model has a price."""
+        """The cost of all models except `unpriced_models`. None if no model has a price."""
         return self._compute_cost((usage_sum.model, usage_sum.usage) for usage_sum in self.sums)
 
     @property
     def uncached_cost(self) -> float | None:
-        """The cost of the same calls without a cache; see `cost`."""
+        """The cost of the same calls without a cache. None if no model has a price."""
         uncached_usage = []
         for usage_sum in self.sums:
             usage = usage_sum.usage
@@ -146,8 +146,12 @@ class Spending:
 
     @property
     def unpriced_models(self) -> list[str]:
-        models = (model for (_, model), part in self.by_kind_and_model if part.cost is None)
-        return list(dict.fromkeys(models))
+        """The models without a price, each once."""
+        models: list[str] = []
+        for (_, model), spending in self.by_kind_and_model:
+            if spending.cost is None and model not in models:
+                models.append(model)
+        return models
 
     @property
     def by_kind(self) -> list[tuple[CallKind, Spending]]:
@@ -171,7 +175,7 @@ class Spending:
     def _group(
         self, key: Callable[[UsageSum], GroupKey], size: Callable[[Spending], int]
     ) -> list[tuple[GroupKey, Spending]]:
-        """Group the sums by a key, the largest group first."""
+        """Group the sums by a key and return the groups, the largest `size` first."""
         groups: dict[GroupKey, list[UsageSum]] = {}
         for usage_sum in self.sums:
             groups.setdefault(key(usage_sum), []).append(usage_sum)
@@ -233,7 +237,7 @@ SELECT earlier.end_reason AS reason FROM sessions JOIN sessions AS earlier
 WHERE sessions.id = :session AND earlier.ended_at IS NOT NULL AND NOT earlier.is_delegated
 ORDER BY earlier.id DESC LIMIT 1
 """
-"""Why the previous session at the same address ended."""
+"""Selects the reason why the previous session at the same address ended."""
 _INSERT_PREFIX_BREAK = """
 INSERT INTO disturbances (session_id, cause) VALUES (:session, :cause)
 ON CONFLICT (session_id) DO NOTHING
@@ -245,10 +249,11 @@ MODEL_LIMITS = ("answers", "input_tokens", "output_tokens", "money")
 NEAR_SHARE = 0.8
 """A limit is reported as nearly reached when at least this share of it is used."""
 _LIMIT_REACHED = (
-    "Today's limit for {whose} is reached ({used}): it begins anew at midnight ({zone}), "
-    "and until then everything else goes on as always, like `/recall` and `/memory`."
+    "Today's limit for {whose} is reached ({used}). It resets at midnight ({zone}). "
+    "Everything else still works, such as `/recall` and `/memory`."
 )
 _IS_OF_PERSON = in_list("account", "accounts")
+# Rows of a group. The owner's rows count only if :owner_counts is set.
 _IS_OF_GROUP = """
 scope_id = (SELECT id FROM scopes WHERE key = :group) AND (:owner_counts OR account NOT IN (
     SELECT platform || ':' || user_id
@@ -263,23 +268,24 @@ SELECT COALESCE(SUM(is_prompt), 0) AS scheduled_questions,
     COALESCE(SUM(NOT is_prompt), 0) AS reminders
 FROM jobs WHERE created_at >= :since
 """
+# The accounts are compared with scope keys without the 8 characters of "account:".
 _COUNT_FILES_SINCE = f"""
 SELECT COUNT(*) AS files FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
 CROSS JOIN messages ON messages.session_id = sessions.id
 WHERE {in_list("substr(scopes.key, 9)", "accounts")} AND sessions.last_at >= :since
     AND messages.kind = 'command' AND messages.text = '/export' AND messages.created_at >= :since
 """
-"""Exports are the only files that people ask for."""
+"""Counts exports, which are the only files that people can ask for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What a person or a group has used today, and their limits."""
+    """The daily limits of a person or a group, and their usage today."""
 
     # The scope of the group, or of one of the person's accounts.
     scope: Scope
     limits: DayLimits
-    # By the names of the limits.
+    # The usage today by the name of the limit, e.g. "answers".
     used: Mapping[str, float]
     prices: UsageOptions
 
@@ -307,9 +313,10 @@ class Budget:
 
 
 class UsageLog:
-    """The log of model calls, and the budgets that follow from it.
+    """The log of model calls, and the budgets that are calculated from it.
 
-    Prices are the present ones. Months and days are those of `zone`, an IANA name.
+    Costs are calculated with current prices. Months and days begin at midnight in `zone`, which is
+    an IANA name.
     """
 
     def __init__(
@@ -340,7 +347,7 @@ class UsageLog:
         until: datetime | None = None,
         session_id: int | None = None,
     ) -> Spending:
-        """Sum up the calls that these scopes paid for, from `since` on and before `until`."""
+        """Sum up the calls that were charged to these scopes from `since` until before `until`."""
         values = {
             "scopes": scope_parameter(scopes),
             "since": since,
@@ -378,9 +385,10 @@ class UsageLog:
         now: datetime,
         names: Sequence[str] = get_args(LimitedResource),
     ) -> list[Budget]:
-        """Load today's budget of the person, with all linked accounts, and that of a group.
+        """Load today's budget of a person with all linked accounts and, in a group, of the group.
 
-        `names` are the limits that matter. The owner has no budget unless settings say otherwise.
+        Files are counted only if "files" is one of `names`. The list is empty for the owner unless
+        settings limit the owner, too.
         """
         limits = self._limits
         if limits is None:
@@ -442,7 +450,7 @@ class UsageLog:
         *,
         has_files: bool,
     ) -> dict[str, float]:
-        """Add up the usage of each limit over the rows for which an SQL condition holds."""
+        """Return the usage of each limit, counting the rows that meet an SQL condition."""
         calls = connection.execute(
             f"{_SUM_CALLS_SINCE} AND {condition} GROUP BY model", values
         ).fetchall()
@@ -522,9 +530,9 @@ def log_call(connection: Connection, call: ModelCall) -> None:
 
 
 def record_prefix_break(connection: Connection, session_id: int, cause: MissCause) -> None:
-    """Record why the next request of a session won't extend the last one.
+    """Record why the next request of a session won't begin with the last request.
 
-    Only the first cause since the last request counts.
+    Only the first cause after the last request is stored.
     """
     connection.execute(_INSERT_PREFIX_BREAK, {"session": session_id, "cause": cause})
 
@@ -532,9 +540,9 @@ def record_prefix_break(connection: Connection, session_id: int, cause: MissCaus
 def _resolve_billing(
     connection: Connection, billing: BillingScope
 ) -> tuple[Scope | None, int | None]:
-    """Return the scope that a call is charged to, and its session.
+    """Return the scope that a call is charged to, and the id of its session.
 
-    An incognito session isn't in state.db, so it isn't named.
+    The id is None for an incognito session, which isn't in state.db.
     """
     statement = """
     SELECT key FROM sessions JOIN scopes ON scopes.id = sessions.scope_id WHERE sessions.id = :id

@@ -1,9 +1,8 @@
 """Embeddings in state.db: one vector for each message that recall may find.
 
-Vectors have length 1 and are stored as float16; an empty vector belongs to a text that the service
-refuses. A message that is erased, undone or edited loses its vector in the same transaction, by
-triggers in `core/store/sqlite/`. Storing a message does nothing here: messages without a vector are
-looked for later.
+Vectors have length 1 and are stored as float16. An empty vector marks a text that the embedding
+service refuses. If a message is erased, undone or edited, triggers in `core/store/sqlite/` delete
+its vector in the same transaction. A new message has no vector until `load_batch` finds it.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from core.store.sqlite.schema import IS_SHOWN
 # Keys of `state_meta`.
 MODEL_META_KEY = "vectors_model"
 SIZE_META_KEY = "vectors_size"
-"""Bytes of a vector."""
+"""Size of a vector in bytes."""
 SEARCHED_META_KEY = "vectors_until"
-"""Up to which message messages without a vector were looked for. Triggers set it back when an
+"""Id of the last message that was checked for a missing vector. Triggers lower this id when an
 earlier message changes."""
 MAX_SEARCHED_MESSAGES = 2_000
-"""How many messages one call searches for those without a vector. That takes some milliseconds."""
+"""How many messages one call checks for missing vectors. This takes a few milliseconds."""
 
 _SELECT_LAST_TO_SEARCH = """
 SELECT MAX(id) FROM (SELECT id FROM messages WHERE id > :until ORDER BY id LIMIT :max_searched)
@@ -42,7 +41,7 @@ SELECT messages.id, :model, :vector FROM messages
 WHERE messages.id = :id AND messages.text = :text AND messages.sender_name IS :name AND {IS_SHOWN}
 ON CONFLICT (message_id) DO UPDATE SET model = excluded.model, vector = excluded.vector
 """
-"""Does nothing if the message was erased or changed while the service was asked."""
+"""Does nothing if the message was erased or changed during the call to the embedding service."""
 _ADVANCE = "UPDATE state_meta SET value = :after WHERE key = :key AND value = :before"
 _COUNT_UNSEARCHED = "SELECT COUNT(*) FROM messages WHERE id > :until AND kind = 'chat'"
 
@@ -67,9 +66,9 @@ class EmbeddingBatch(NamedTuple):
 
 
 def load_batch(connection: Connection, model: str, size: int, count: int) -> EmbeddingBatch:
-    """Load the next messages without a vector of this model and `size` in bytes, at most `count`.
+    """Load up to `count` messages that have no vector of this model and size, oldest first.
 
-    With size 0, the size of the stored vectors counts.
+    `size` is in bytes; 0 stands for the size of the stored vectors.
     """
     until = _searched_until(connection, model, size)
     search = {"until": until, "max_searched": MAX_SEARCHED_MESSAGES}
@@ -87,10 +86,10 @@ def store_vectors(
     batch: EmbeddingBatch,
     vectors: Sequence[bytes],
 ) -> None:
-    """Store the vectors of a batch, in its order.
+    """Store the vectors of a batch. `vectors` has the order of its passages.
 
-    If the model or size is new, the search starts again at the first message, so that all older
-    vectors are replaced.
+    If the model or size is new, the search for missing vectors restarts at the first message, and
+    all older vectors are replaced.
     """
     if not _is_same_kind(connection, model, size):
         set_meta(connection, MODEL_META_KEY, model)
@@ -100,7 +99,7 @@ def store_vectors(
         values = {**message._asdict(), "model": model, "vector": vector}
         connection.execute(_INSERT_VECTOR, values)
 
-    # A message that changed or came back while the service was asked still has no vector.
+    # A message that was edited or redone during the call to the service still has no vector.
     remaining = _list_unembedded(connection, model, size, batch.until, batch.last, 1)
     after = remaining[0].id - 1 if remaining else batch.last
     progress = {"key": SEARCHED_META_KEY, "before": str(batch.until), "after": str(after)}
@@ -108,7 +107,7 @@ def store_vectors(
 
 
 def count_unembedded(connection: Connection, model: str, size: int) -> int:
-    """Return about how many messages have no vector."""
+    """Return roughly how many messages have no vector: the messages not yet searched."""
     until = _searched_until(connection, model, size)
     count: int = connection.execute(_COUNT_UNSEARCHED, {"until": until}).fetchone()[0]
     return count
@@ -129,6 +128,7 @@ def _list_unembedded(
 
 
 def _searched_until(connection: Connection, model: str, size: int) -> int:
+    """Return the id after which the search continues, or 0 for a new model or size."""
     if not _is_same_kind(connection, model, size):
         return 0
     return int(get_meta(connection, SEARCHED_META_KEY) or 0)

@@ -33,8 +33,8 @@ HERE = Address(platform="telegram", chat_id="-100")
 LISTED = 'rooms = ["telegram:-100"]\n'
 ANSWER = "That sounds good."
 FOR_YOU = (
-    "Today's limit for you is reached (2 of 2 answers): it begins anew at midnight (Europe/Lisbon), and until then "
-    "everything else goes on as always, like `/recall` and `/memory`."
+    "Today's limit for you is reached (2 of 2 answers). It resets at midnight (Europe/Lisbon). "
+    "Everything else still works, such as `/recall` and `/memory`."
 )
 FOR_ALL = FOR_YOU.replace("for you", "for this room")
 

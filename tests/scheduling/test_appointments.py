@@ -286,5 +286,5 @@ async def test_what_is_not_yours_does_not_exist(
 
 
 async def test_not_where_others_would_hear_it(appointments: Appointments) -> None:
-    with pytest.raises(Refused, match="others would see it"):
+    with pytest.raises(Refused, match="other people could read it"):
         await _added(appointments, "in 5 minutes x", scope=BOB)

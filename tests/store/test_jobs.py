@@ -78,9 +78,9 @@ async def test_a_job_must_have_the_scope_of_its_target(
     await conversations.create(session(address=group, scope=room))
     assert (await jobs.add(job(target=group, scope=room))).target == group
     for target, scope in ((CHAT, BOB), (group, ANA), (CHAT, room)):
-        with pytest.raises(Refused, match="others would see it"):
+        with pytest.raises(Refused, match="other people could read it"):
             await jobs.add(job(target=target, scope=scope))
-    with pytest.raises(Refused, match="Nobody has spoken with me at telegram:8"):
+    with pytest.raises(Refused, match="No one has written to me at telegram:8"):
         await jobs.add(
             job(
                 target=Address(platform="telegram", chat_id="8"),
@@ -231,7 +231,7 @@ async def test_nothing_of_a_room_that_was_the_owners_is_said_there_later(
     await people.set_owner([], [room])
     await conversations.create(session(address=group, scope=room))
     await people.set_owner([], [])
-    with pytest.raises(Refused, match="others would see it"):
+    with pytest.raises(Refused, match="other people could read it"):
         await jobs.add(job(target=group, scope=room))
     present = Scope(key="room:telegram:-5#2")
     assert (await jobs.add(job(target=group, scope=present))).scope == present

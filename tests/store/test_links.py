@@ -86,7 +86,7 @@ async def test_the_same_yes_twice_is_once(database: Database) -> None:
 async def test_an_own_code_links_nobody(database: Database) -> None:
     links = Links(database, LET_IN)
     code = await links.offer(ANA, HERE, SCOPE, NOON)
-    with pytest.raises(Refused, match="this very account"):
+    with pytest.raises(Refused, match="belongs to your own account"):
         await links.claim(code, NamedAccount(account=ANA, name="Ana"), HERE, NOON)
 
 
