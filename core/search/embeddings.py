@@ -107,7 +107,7 @@ class EmbeddingRetriever:
                 connection, self.model, self._vector_bytes, self._batch_size
             )
         )
-        if batch.last == batch.until:
+        if batch.last_id == batch.after_id:
             return False
         texts = []
         for message in batch.passages:

@@ -57,7 +57,6 @@ the sessions that were exported from the same state.db."""
 
 # The next page of an export: the readable messages after a given session and message. A session
 # that wasn't imported is named after this state.db and its id, e.g. "mneme-4f1d0c2a9be3-17".
-
 _SELECT_PAGE = f"""
 SELECT messages.id, session_id, role, kind, text, sender_name, messages.external_id, created_at,
     title, platform, chat_id, thread_id, scopes.key AS scope_key,
@@ -197,14 +196,14 @@ class Archive:
         """
         report = ImportReport()
         transfer_records = _filter_records(records, report, progress)
-        batch = _take_batch(transfer_records)
+        batch = _read_batch(transfer_records)
         while batch:
             await self._wait_for_log_space()
             writing, is_stored = self._begin_writing(batch)
             # The next records are read while the commit writes to the disk. If they were read
             # earlier, reading and inserting would compete for the interpreter.
             await is_stored.wait()
-            next_batch = _take_batch(transfer_records)
+            next_batch = _read_batch(transfer_records)
             new_counts = await writing
             report.session_ids.update(new_counts)
             report.imported_count += new_counts.total()
@@ -289,7 +288,7 @@ def _filter_records(
         report.read_error = str(error)
 
 
-def _take_batch(records: Iterator[TransferRecord]) -> list[TransferRecord]:
+def _read_batch(records: Iterator[TransferRecord]) -> list[TransferRecord]:
     """Return the records for the next transaction, or an empty list at the end."""
     batch: list[TransferRecord] = []
     chars = 0
@@ -303,14 +302,14 @@ def _take_batch(records: Iterator[TransferRecord]) -> list[TransferRecord]:
 
 def _store_batch(connection: Connection, batch: Sequence[TransferRecord]) -> Counter[int]:
     """Store records and return the number of new messages by session id, including zeros."""
-    by_conversation: dict[tuple[Scope, str], list[TransferRecord]] = {}
+    records_by_conversation: dict[tuple[Scope, str], list[TransferRecord]] = {}
     for conversation, group in groupby(batch, attrgetter("conversation")):
         key = (conversation.scope, conversation.name)
-        by_conversation.setdefault(key, []).extend(group)
+        records_by_conversation.setdefault(key, []).extend(group)
 
     new_counts = Counter[int]()
     with defer_indexing(connection):
-        for records in by_conversation.values():
+        for records in records_by_conversation.values():
             session_id, new_count = _store_conversation(connection, records)
             new_counts[session_id] = new_count
     return new_counts
@@ -345,6 +344,7 @@ def _store_conversation(
         for identity in connection.execute(_SELECT_WITHOUT_ID, values):
             new_rows.pop(tuple(identity), None)
 
+    # Runs of messages of one kind are inserted together, to count the new messages by kind.
     counts = Counter[str]()
     for kind, group in groupby(new_rows.values(), attrgetter("kind")):
         counts[kind] += connection.executemany(_INSERT_MESSAGE, group).rowcount
@@ -367,7 +367,7 @@ def _build_row(record: TransferRecord, session_id: int, address_id: int) -> _Mes
         record.role,
         record.kind,
         rows.clean(record.text),
-        None if record.sender is None else "",
+        None if record.sender is None else "",  # the sender's platform id is unknown
         rows.clean_optional(record.sender),
         "typed" if is_own else "imported",
         rows.to_timestamp(record.at),

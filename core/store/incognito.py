@@ -46,8 +46,7 @@ class IncognitoConversation:
     def amend(self, message: Message, text: str | None) -> None:
         """Set the text of a chat message, or erase any message if `text` is None.
 
-        The quote is removed from messages that quote the changed message. `Conversations.amend`
-        does the same for stored messages.
+        The quote is removed from all messages that quote the changed message.
         """
         if text is None:
             self._replace(message, kind="command", text="", blocks=None, sent_blocks=None)

@@ -160,6 +160,8 @@ class JobMessages:
             origin="job",
         )
         message_id = append_message(connection, message).id
+        # The answer to a scheduled question is now stored twice. Its message in the cron session
+        # becomes a copy.
         cron_answer = rows.pick_columns(item, "id", "session_id")
         if connection.execute(_MARK_AS_COPY, cron_answer).rowcount:
             connection.execute(_DECREASE_MESSAGE_COUNT, cron_answer)
@@ -182,6 +184,7 @@ class Jobs:
         """
 
         def insert_job(connection: Connection) -> Job:
+            """Insert the job unless its scope or a limit forbids that, and read it back."""
             _check_scope(connection, job.target, job.scope)
             values = {
                 **rows.field_values(job.schedule),

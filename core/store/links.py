@@ -213,6 +213,7 @@ class Links:
         """
 
         def store_decision(connection: Connection) -> Link | None:
+            """Find the link by its token, and join its persons or delete it."""
             links = _list_links(connection, normalize_code(token), now)
             if not links:
                 return None

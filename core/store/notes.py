@@ -495,6 +495,7 @@ class Notes:
     async def _fetch_changes(
         self, statement: str, scopes: frozenset[Scope], **values: object
     ) -> list[NoteChange]:
+        """Run a statement that extends `_SELECT_VISIBLE`, and return the changes."""
         parameters = {"scopes": scope_parameter(scopes), **values}
         change_rows = await self._database.read_inline(
             lambda connection: connection.execute(statement, parameters).fetchall()

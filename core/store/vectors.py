@@ -24,15 +24,15 @@ MAX_SEARCHED_MESSAGES = 2_000
 """How many messages one call checks for missing vectors. This takes a few milliseconds."""
 
 _SELECT_LAST_TO_SEARCH = """
-SELECT MAX(id) FROM (SELECT id FROM messages WHERE id > :until ORDER BY id LIMIT :max_searched)
+SELECT MAX(id) FROM (SELECT id FROM messages WHERE id > :after_id ORDER BY id LIMIT :max_searched)
 """
 _SELECT_WITHOUT_VECTOR = f"""
 SELECT messages.id, messages.text, messages.sender_name FROM messages
 JOIN sessions ON sessions.id = messages.session_id
 LEFT JOIN message_vectors ON message_vectors.message_id = messages.id
     AND message_vectors.model = :model AND length(message_vectors.vector) IN (0, :size)
-WHERE messages.id > :until AND messages.id <= :last AND {IS_SHOWN} AND NOT sessions.is_delegated
-    AND message_vectors.message_id IS NULL
+WHERE messages.id > :after_id AND messages.id <= :last_id AND message_vectors.message_id IS NULL
+    AND {IS_SHOWN} AND NOT sessions.is_delegated
 ORDER BY messages.id LIMIT :count
 """
 _INSERT_VECTOR = f"""
@@ -42,8 +42,9 @@ WHERE messages.id = :id AND messages.text = :text AND messages.sender_name IS :n
 ON CONFLICT (message_id) DO UPDATE SET model = excluded.model, vector = excluded.vector
 """
 """Does nothing if the message was erased or changed during the call to the embedding service."""
+# Does nothing if a trigger or another process has changed the value in the meantime.
 _ADVANCE = "UPDATE state_meta SET value = :after WHERE key = :key AND value = :before"
-_COUNT_UNSEARCHED = "SELECT COUNT(*) FROM messages WHERE id > :until AND kind = 'chat'"
+_COUNT_UNSEARCHED = "SELECT COUNT(*) FROM messages WHERE id > :after_id AND kind = 'chat'"
 
 
 class UnembeddedMessage(NamedTuple):
@@ -60,9 +61,9 @@ class EmbeddingBatch(NamedTuple):
 
     passages: Sequence[UnembeddedMessage]
     # The search began after this message.
-    until: int
+    after_id: int
     # The search ended with this message.
-    last: int
+    last_id: int
 
 
 def load_batch(connection: Connection, model: str, size: int, count: int) -> EmbeddingBatch:
@@ -70,13 +71,14 @@ def load_batch(connection: Connection, model: str, size: int, count: int) -> Emb
 
     `size` is in bytes; 0 stands for the size of the stored vectors.
     """
-    until = _searched_until(connection, model, size)
-    search = {"until": until, "max_searched": MAX_SEARCHED_MESSAGES}
-    last: int = connection.execute(_SELECT_LAST_TO_SEARCH, search).fetchone()[0] or until
-    messages = _list_unembedded(connection, model, size, until, last, count)
+    after_id = _searched_until(connection, model, size)
+    search = {"after_id": after_id, "max_searched": MAX_SEARCHED_MESSAGES}
+    last_id: int = connection.execute(_SELECT_LAST_TO_SEARCH, search).fetchone()[0] or after_id
+    messages = _list_unembedded(connection, model, size, after_id, last_id, count)
     if len(messages) == count:
-        last = messages[-1].id
-    return EmbeddingBatch(messages, until, last)
+        # The batch is full, so there may be more messages without a vector before `last_id`.
+        last_id = messages[-1].id
+    return EmbeddingBatch(messages, after_id, last_id)
 
 
 def store_vectors(
@@ -100,28 +102,32 @@ def store_vectors(
         connection.execute(_INSERT_VECTOR, values)
 
     # A message that was edited or redone during the call to the service still has no vector.
-    remaining = _list_unembedded(connection, model, size, batch.until, batch.last, 1)
-    after = remaining[0].id - 1 if remaining else batch.last
-    progress = {"key": SEARCHED_META_KEY, "before": str(batch.until), "after": str(after)}
+    remaining = _list_unembedded(connection, model, size, batch.after_id, batch.last_id, 1)
+    searched_until = remaining[0].id - 1 if remaining else batch.last_id
+    progress = {
+        "key": SEARCHED_META_KEY,
+        "before": str(batch.after_id),
+        "after": str(searched_until),
+    }
     connection.execute(_ADVANCE, progress)
 
 
 def count_unembedded(connection: Connection, model: str, size: int) -> int:
     """Return roughly how many messages have no vector: the messages not yet searched."""
-    until = _searched_until(connection, model, size)
-    count: int = connection.execute(_COUNT_UNSEARCHED, {"until": until}).fetchone()[0]
+    after_id = _searched_until(connection, model, size)
+    count: int = connection.execute(_COUNT_UNSEARCHED, {"after_id": after_id}).fetchone()[0]
     return count
 
 
 def _list_unembedded(
-    connection: Connection, model: str, size: int, until: int, last: int, count: int
+    connection: Connection, model: str, size: int, after_id: int, last_id: int, count: int
 ) -> list[UnembeddedMessage]:
-    """List at most `count` messages without a vector after `until` and up to `last`."""
+    """List at most `count` messages without a vector after `after_id` and up to `last_id`."""
     values = {
         "model": model,
         "size": size or int(get_meta(connection, SIZE_META_KEY) or 0),
-        "until": until,
-        "last": last,
+        "after_id": after_id,
+        "last_id": last_id,
         "count": count,
     }
     return [UnembeddedMessage(*row) for row in connection.execute(_SELECT_WITHOUT_VECTOR, values)]
