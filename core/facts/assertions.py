@@ -1,7 +1,7 @@
-"""Decides whether a message asserts a statement, and about whom.
+"""Decides whether a message asserts a statement, and whom the statement is about.
 
-A message asserts nothing by a question, a condition, a wish or hearsay. "I don't eat meat" doesn't
-assert that someone eats meat, and "My sister moved" says nothing about the speaker.
+Questions, conditions, wishes and hearsay assert nothing. "I don't eat meat" doesn't assert that
+someone eats meat, and "My sister moved" isn't about the speaker.
 """
 
 from __future__ import annotations
@@ -25,25 +25,29 @@ from core.text.terms import ME, entity_key, names_in, relation_words, word_terms
 from core.types import Message
 
 QUESTION_SHARE = 0.6
-"""A question of whose terms the statement has this share asks for it and doesn't assert it."""
+"""If a statement contains at least this share of a question's words, the question asks for the
+statement and doesn't assert it."""
 _QUESTION_ENDS = ("?", "？", "吗", "か")
 _SPEAKER_NAMES = frozenset({ME, "the writer", "i", "user", "the user"})
 _RELATIONS = "|".join(relation_words())
+# The relation at the start of "'s sister lives in Rome" or "my sister lives in Rome", but not in
+# "my sister is Ana", which is about the speaker.
 _OWN_RELATION = re.compile(
     rf"\W*(?:s\s+)?(?:my |our |their )?(?P<relation>{_RELATIONS})\b(?! (?:is|are|name)\b)",
     re.IGNORECASE,
 )
 _RELATIONS_POSSESSION = re.compile(rf"\b(?:my|our) ({_RELATIONS})['’]s\b", re.IGNORECASE)
+"""The "my sister's" of "my sister's birthday"."""
 
 
 class Statement:
-    """A statement that a model wants to keep, in the parts that someone must have said."""
+    """A statement that a model wants to store, split into names, numbers and other words."""
 
     def __init__(
         self, content: str, names: Iterable[str], *, is_about_speaker: bool = False
     ) -> None:
         self.is_about_speaker = is_about_speaker
-        # Without the words for the person, such as "the user".
+        # The statement without words for the person, such as "the user".
         self.content = " ".join(evidence_pattern("user").sub(" ", content).split())
         self.text = AnalyzedText(self.content)
         names = list(names)
@@ -61,16 +65,16 @@ class Statement:
             for term in word_terms(self.content)
             if term not in name_terms and term not in generic_words and not term.isdecimal()
         ]
-        # Someone must have said all of these.
+        # A message must contain all names and all numbers. Months count as numbers.
         self.names = tuple(
             dict.fromkeys(name for name in proper_names if entity_key(name) not in generic_words)
         )
         self.figures = tuple(dict.fromkeys(figures))
-        # Someone must have said most of these.
+        # A message must contain most of the other words.
         self.words = tuple(dict.fromkeys(words))
 
     def parts_in(self, text: AnalyzedText) -> set[str]:
-        """The names, figures and words of the statement that a text has."""
+        """Return the names, numbers and words of the statement that a text contains."""
         names = {name for name in self.names if text.has_name(name)}
         figures = {figure for figure in self.figures if text.has_figure(figure)}
         words = {word for word in self.words if text.has_word(word)}
@@ -78,7 +82,10 @@ class Statement:
 
 
 def _names_after_first_word(text: str) -> list[str]:
-    """The names in a text. Its first word isn't one only because of its capital."""
+    """Return the names in a text, except a single word at its beginning.
+
+    The first word of a sentence is capitalized even if it isn't a name.
+    """
     names = list(names_in(text))
     if names and text.startswith(names[0]) and " " not in names[0]:
         return names[1:]
@@ -88,16 +95,17 @@ def _names_after_first_word(text: str) -> list[str]:
 @dataclass(frozen=True, slots=True)
 class _Clause:
     text: str
-    # How many of its terms the statement has.
+    # The number of its words that the statement contains.
     shared_terms: int
-    # The clause asks for the statement.
+    # Whether the clause asks for the statement.
     is_question: bool
 
 
 def is_asserted(statement: Statement, text: str) -> bool:
-    """Whether the clause with most of the statement asserts it.
+    """Whether a text asserts a statement.
 
-    Of several such clauses one is enough.
+    Only the clauses that share the most words with the statement are examined. One of them must
+    assert it.
     """
     clauses: list[_Clause] = []
     for sentence in split_sentences(text):
@@ -112,9 +120,9 @@ def is_asserted(statement: Statement, text: str) -> bool:
 
 
 def _split_clauses(sentence: str, statement: Statement) -> list[_Clause]:
-    """The clauses of a sentence. Only the last clause of a question asks.
+    """Split a sentence into clauses, and compare each with the statement.
 
-    "Can you note that ...?" is a request and no question.
+    In a question, only the last clause asks. "Can you note that …?" is a request, not a question.
     """
     without_no = evidence_pattern("leading_no").sub("", sentence)
     parts = [
@@ -133,7 +141,11 @@ def _split_clauses(sentence: str, statement: Statement) -> list[_Clause]:
 
 
 def _clause_asserts(clause: str, statement: Statement) -> bool:
-    """Whether a clause means the same: no condition, and the same denials, mood and person."""
+    """Whether a clause asserts a statement.
+
+    The clause must not be a condition ("if I move"). Unless the statement agrees, it must not be
+    negated, unreal ("I would live"), hearsay or about the past. It must be about the same person.
+    """
     if evidence_pattern("condition").match(clause):
         return False
     if not _agree_in_denial(clause, statement.content):
@@ -152,10 +164,10 @@ def _clause_asserts(clause: str, statement: Statement) -> bool:
 
 
 def _agree_in_denial(clause: str, content: str) -> bool:
-    """Whether two texts deny the same or nothing.
+    """Whether two texts are both negated, or both not negated.
 
-    Two denials in one of them, or words like "avoid" in only one of them, may turn the meaning
-    round, so these count as agreement.
+    Texts that are too hard to compare count as agreeing: a text with two negations, or a word like
+    "avoid" in only one of them.
     """
     denials, avoidances = _find_denials(clause)
     content_denials, content_avoidances = _find_denials(content)
@@ -165,7 +177,7 @@ def _agree_in_denial(clause: str, content: str) -> bool:
 
 
 def _find_denials(text: str) -> tuple[int, set[str]]:
-    """The number of denials, and the words like "avoid" by their first five letters."""
+    """Return the number of negations, and the first five letters of each word like "avoid"."""
     text = evidence_pattern("do_not_forget").sub(" ", text)
     text = evidence_pattern("leading_no").sub("", text)
     avoidances = evidence_pattern("avoidance").findall(text)
@@ -174,9 +186,9 @@ def _find_denials(text: str) -> tuple[int, set[str]]:
 
 
 def _is_about_speaker(clause: str, statement: Statement) -> bool:
-    """Whether a clause is about its speaker, or about someone else whom the statement names.
+    """Whether a clause is about its speaker, or about a person whom the statement names, too.
 
-    "My sister moved to Porto" says nothing of the speaker, unless the statement has the sister too.
+    "My sister moved to Porto" isn't about the speaker. It supports only statements about a sister.
     """
     if _is_order(clause) or evidence_pattern("about_assistant").match(clause):
         return False
@@ -197,7 +209,7 @@ def _is_about_speaker(clause: str, statement: Statement) -> bool:
 
 
 def _is_order(clause: str) -> bool:
-    """Whether a clause orders something ("write a letter") and doesn't go on about the speaker."""
+    """Whether a clause is an order ("write a letter") that doesn't mention the speaker."""
     order = evidence_pattern("order").match(clause)
     if order is None:
         return False
@@ -207,7 +219,8 @@ def _is_order(clause: str) -> bool:
 def resolve_subject(about: str, content: str, message: Message) -> str | None:
     """Return whom a statement from a message is about, as the subject of an attribute.
 
-    That is ``me``, the key of a name, or a relation such as ``my sister``; None if it is unclear.
+    The result is ``me`` for the sender, the key of a name, or a relation such as ``my sister``. It
+    is None if the subject is unclear. `about` is the subject that the model reported.
     """
     key = entity_key(about)
     if about.casefold() in _SPEAKER_NAMES or not key:
@@ -215,15 +228,17 @@ def resolve_subject(about: str, content: str, message: Message) -> str | None:
     speaker_key = entity_key(message.sender.name) if message.sender else ""
     if key not in (speaker_key, speaker_key.split(" ")[0]):
         return key
-    # The speaker's name: someone else with this name is meant only if the message names them.
+    # `about` is the sender's own name. It means another person with that name only if the message
+    # contains the name.
     names_other = AnalyzedText(extract_own_words(message.text)).has_name(about)
     return key if names_other else ME
 
 
 def resolve_owner(content: str) -> str | None:
-    """Return whom a statement about the person is really about.
+    """Return whom a statement about "the user" is really about.
 
-    That is ``me``, or ``my sister`` for "the user's sister ..."; None for someone else of theirs.
+    The result is ``me``, or a relation such as ``my sister`` for "the user's sister …". It is None
+    if the statement is about another person.
     """
     rest = evidence_pattern("user").sub(" ", content, count=1)
     relation = _OWN_RELATION.match(rest)

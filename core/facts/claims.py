@@ -1,8 +1,8 @@
-"""Reads by rules what people state about themselves, and turns it into facts.
+"""Extracts by rules what people state about themselves, and turns it into facts.
 
-The rules are careful: a statement that is missed can be said again, but a wrong one is believed.
-Only plain statements of the present count. Questions, conditions, wishes, denials, hearsay,
-quotations and code don't. The patterns are in `data/patterns.toml`.
+The rules are strict: a missed statement can be repeated, but a wrong one would be believed. Only
+plain statements about the present count, and not questions, conditions, wishes, denials, hearsay,
+quotations or code. The patterns are in `data/patterns.toml`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from core.types import Account, Message, Scope
 
 MAX_FACT_CHARS = 400
 MAX_MESSAGE_CHARS = 2_000
-"""A longer message is most likely pasted."""
+"""A longer message is probably pasted text, so it is ignored."""
 MAX_CLAUSE_CHARS = 240
 MIN_CLAUSE_CHARS = 3
 MAX_THING_WORDS = 8
@@ -50,10 +50,12 @@ MAX_LOWERCASE_PLACE_WORDS = 2
 MAX_NAME_WORDS = 4
 MAX_UNSPACED_NAME_CHARS = 8
 MIN_YEAR_DAYS = 360
+"""A period of at least this many days has the precision "year"."""
 MIN_MONTH_DAYS = 28
+"""A period of at least this many days has the precision "month"."""
 TRUST_BY_ORIGIN: dict[FactOrigin, float] = {"person": 0.95, "rule": 0.7, "model": 0.6}
 REQUESTED_TRUST = 0.9
-"""Trust in a statement that the person asks to remember."""
+"""The trust in a statement that the person asks to remember."""
 
 SingleAttribute = Literal[
     "home",
@@ -68,12 +70,15 @@ SingleAttribute = Literal[
     "diet",
     "deadline",
 ]
-"""Attributes with one value at a time, among which a model chooses."""
+"""The attributes that a model may report. Each has only one value at a time."""
 
+# A Chinese or Japanese date, perhaps with a year: "1990年5月3日".
 _EASTERN_DAY = re.compile(
     r"(?:(?P<year>(?:19|20)\d\d)年)?(?P<month>1[0-2]|0?[1-9])月(?P<day>\d{1,2})[日号號]?"
 )
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+"""A block of code between ``` marks, or a piece of code between ` marks."""
+# The gap after a sentence. It doesn't end at the full stop of "3. May", "Dr. Silva" or "e.g. tea".
 _SENTENCE_END = re.compile(
     r"(?<=[。！？；])\s*"
     r"|(?<=[.!?;])(?<!\b\d\.)(?<!\b\d\d\.)(?<!\b(?:Dr|Mr|St)\.)(?<!\b(?:Mrs)\.)(?<!\bProf\.)"
@@ -83,33 +88,36 @@ _SENTENCE_END = re.compile(
 _SENTENCE_SIGNS = " .!;。！…"
 _QUESTION_ENDS = ("?", "？", "吗", "か")
 _NON_SENTENCE_STARTS = (">", "[", "|", "#", "¿", "- ", "* ", "• ")
+# A double quotation mark, or a word in single ones: 'so called'. The apostrophe of "don't" isn't.
 _QUOTATION_MARK = re.compile(
     r"[\"“”„«»‟]"
     r"|(?:^|\s)['\u2018]\w[^'’]*['’](?:\s|[.,!?]|$)"
 )
 _DATE_PARTICLES = frozenset({"de", "den", "der", "of", "the"})
+"""Words without meaning in a date: the "of" of "3rd of May"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What a sentence states, before it is a fact. The fields are those of `Fact`."""
+    """A statement in a sentence, before it is stored as a fact. See `Fact` for the fields."""
 
     # The sentence.
     content: str
     kind: FactKind
-    # Begins with ``me|`` if it is about the speaker.
+    # The attribute, such as ``me|home`` for where the speaker lives.
     attribute: str | None = None
     value: str = ""
     entities: tuple[str, ...] = ()
     valid_from: datetime | None = None
     grain: Grain = "day"
-    # The person asked to remember it.
+    # Whether the person asked to remember the statement.
     is_requested: bool = False
 
     def apply_to(self, fact: Fact) -> Fact:
-        """Return the fact with the attribute and value of this claim, and its time if it has one.
+        """Return a copy of a fact with the attribute, value and time of this claim.
 
-        A claim without an attribute changes nothing.
+        If the claim has no attribute, the fact is returned unchanged. If it has no time, the fact's
+        time is unchanged.
         """
         if self.attribute is None:
             return fact
@@ -121,7 +129,11 @@ class Claim:
 
 
 def qualify_attribute(attribute: str | None, scope: Scope, account: Account | None) -> str | None:
-    """Return an attribute as it is stored: in a group, "me" and "my" belong to an account."""
+    """Return an attribute as it is stored.
+
+    In a group, a subject such as "me" or "my sister" is qualified with the account of the speaker:
+    ``me|home`` becomes ``telegram:42|home``.
+    """
     if attribute and scope.is_group and account and claim_pattern("own_subject").match(attribute):
         return f"{account.key}|{attribute.removeprefix('me|')}"
     return attribute
@@ -130,7 +142,7 @@ def qualify_attribute(attribute: str | None, scope: Scope, account: Account | No
 def fact_from_claim(
     claim: Claim, origin: FactOrigin, scope: Scope, platform: str, source: Message
 ) -> Fact:
-    """Build the fact of a claim that the sender of `source` makes."""
+    """Build the fact for a claim of the sender of the message `source`."""
     account = None
     if source.sender is not None:
         account = Account(platform=platform, user_id=source.sender.id)
@@ -153,7 +165,7 @@ def fact_from_claim(
 
 
 def is_alias(claim: Claim) -> bool:
-    """Whether a claim names an alias: "call me Jo", "my sister is Ana"."""
+    """Whether a claim states another name for someone: "call me Jo", "my sister is Ana"."""
     subject, _, rest = (claim.attribute or "").partition("|")
     if subject != ME or not rest:
         return False
@@ -165,17 +177,17 @@ class _Clause(NamedTuple):
     """A plain statement without its full stop."""
 
     text: str
-    # The person asks to remember it.
+    # Whether the person asks to remember the statement.
     is_requested: bool
 
 
 def extract_claims(
     text: str, now: datetime, zone: ZoneInfo, *, is_request: bool = False
 ) -> list[Claim]:
-    """Return what a message states, in its order.
+    """Return the claims in a message, in the order of its text.
 
-    `now` is the time of the message: "in May" is the last May that had begun by then. With
-    `is_request` the person asks to remember all of it.
+    `now` is the time of the message: "in May" is the latest May that had begun by then. With
+    `is_request`, the person asks to remember the whole message.
     """
     claims: dict[tuple[str, str | None], Claim] = {}
     for clause in _split_clauses(text, is_request):
@@ -186,15 +198,16 @@ def extract_claims(
                 Claim(content=sentence, kind="identity", entities=names_in(clause.text))
             ]
         for claim in clause_claims:
+            # The same claim may be repeated in the message.
             key = (claim.content, claim.attribute)
             claims.setdefault(key, replace(claim, is_requested=clause.is_requested))
     return list(claims.values())
 
 
 def _split_clauses(text: str, is_request: bool) -> Iterator[_Clause]:
-    """The plain statements of a message, without filler words.
+    """Yield the plain statements of a message, without filler words.
 
-    The rest of a sentence is skipped once its speaker takes another role.
+    If the speaker plays a role ("imagine I'm a pirate"), the rest of the sentence is skipped.
     """
     for sentence in _split_sentences(text, is_request):
         for part in _split_statements(sentence.text):
@@ -208,10 +221,10 @@ def _split_clauses(text: str, is_request: bool) -> Iterator[_Clause]:
 
 
 def _split_sentences(text: str, is_request: bool) -> Iterator[_Clause]:
-    """The sentences of a message that may state something.
+    """Yield the sentences of a message that may state something.
 
-    Everything behind a sentence that hands a text over ("translate this:") may be someone else's,
-    so reading ends there, unless the person asks to remember all of it.
+    The text after "translate this:" may have been written by someone else, so reading stops there,
+    unless the person asks to remember the whole message (`is_request`).
     """
     if len(text) > MAX_MESSAGE_CHARS:
         return
@@ -233,13 +246,16 @@ def _split_sentences(text: str, is_request: bool) -> Iterator[_Clause]:
 
 
 def _introduces_text(line: str) -> bool:
-    """Whether a line hands over the text behind it, such as "translate this:"."""
+    """Whether a line introduces a text that the sender didn't write, such as "translate this:"."""
     is_order = claim_pattern("handed_over").match(line) is not None
     return is_order or claim_pattern("opening").match(line) is not None
 
 
 def _may_state(line: str) -> bool:
-    """Whether a line isn't a question, a quotation, a list item, a table row or a whole story."""
+    """Whether a line may be a statement.
+
+    Questions, quotations, list items, table rows and very long lines aren't statements.
+    """
     if not line or line.startswith(_NON_SENTENCE_STARTS) or len(line) > 2 * MAX_CLAUSE_CHARS:
         return False
     if line.endswith(_QUESTION_ENDS):
@@ -248,16 +264,17 @@ def _may_state(line: str) -> bool:
 
 
 def _is_uncertain(text: str) -> bool:
-    """Whether a text has a quotation, or words like "maybe"."""
+    """Whether a text contains a quotation mark or a word like "maybe"."""
     has_quotation = _QUOTATION_MARK.search(text) is not None
     return has_quotation or claim_pattern("uncertain").search(text) is not None
 
 
 def _split_statements(sentence: str, name: str | None = None) -> Iterator[str]:
-    """Split a sentence into statements, each with its subject.
+    """Yield the statements of a sentence, each with its subject.
 
-    "My sister Ana lives in Porto and her birthday is on 3 May" ends with "Ana's birthday is on 3
-    May". The part with the pronoun is left out if the sentence has no name for it.
+    "My sister Ana lives in Porto and her birthday is on 3 May" gives "My sister Ana lives in Porto"
+    and "Ana's birthday is on 3 May". A part with a pronoun is left out if no name is known for the
+    pronoun. `name` is the name in an earlier part of the sentence.
     """
     pronoun = claim_pattern("same_subject").search(sentence)
     first = sentence if pronoun is None else sentence[: pronoun.start()]
@@ -272,7 +289,10 @@ def _split_statements(sentence: str, name: str | None = None) -> Iterator[str]:
 
 
 def _read_clause(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
-    """What a clause states: a relation with a name ("my sister Ana"), and one pattern's claim."""
+    """Yield the claims of a clause.
+
+    These are a named relation ("my sister Ana") and the claim of the first pattern that matches.
+    """
     if _is_uncertain(clause):
         return
     has_denial = claim_pattern("denial").search(clause) is not None
@@ -296,10 +316,10 @@ def _read_clause(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
 def _build_claim(
     pattern: ClaimPattern, match: re.Match[str], clause: str, now: datetime, zone: ZoneInfo
 ) -> Claim | None:
-    """The claim of a clause that matches a pattern.
+    """Return the claim of a clause that matches a pattern.
 
-    None if the value doesn't have the pattern's shape, or if the clause is about the future or
-    about no particular person.
+    Returns None if the value doesn't have the pattern's shape, if the clause is about the future,
+    or if its subject isn't a particular person.
     """
     groups = match.groupdict("")
     value = claim_pattern("value_tail").sub("", groups.get("value", "").strip(" ,"))
@@ -334,9 +354,9 @@ def _build_claim(
 
 
 def _relation_claim(content: str, relation: str, name: str) -> Claim:
-    """The claim that someone of the speaker's has a name.
+    """Return the claim that a relative or friend of the speaker has a name.
 
-    One may have several sisters, so their names don't contradict each other.
+    Relations such as "sisters" can have several names, so the name becomes part of the attribute.
     """
     key = entity_key(name)
     attribute = attribute_key(ME, relation, key if is_plural_relation(relation) else "")
@@ -344,7 +364,10 @@ def _relation_claim(content: str, relation: str, name: str) -> Claim:
 
 
 def _subject_key(who: str) -> str:
-    """The subject of an attribute: ``me``, the key of a name, or ``my sister``."""
+    """Return the subject of an attribute: ``me``, the key of a name, or e.g. ``my sister``.
+
+    E.g. "my sister Ana" becomes ``ana``.
+    """
     words = who.split()
     if not words or who in ("my", "My"):
         return ME
@@ -355,7 +378,7 @@ def _subject_key(who: str) -> str:
 
 
 def _value_key(shape: Shape, value: str, clause: str) -> str | None:
-    """The value as it is compared; None if it doesn't have the shape."""
+    """Return the comparison form of a value, or None if the value doesn't have the shape."""
     if not value:
         return None
     if shape == "date":
@@ -366,7 +389,7 @@ def _value_key(shape: Shape, value: str, clause: str) -> str | None:
 
 
 def _has_shape(shape: Shape, value: str, is_lowercase: bool) -> bool:
-    """Whether a value fits; `is_lowercase`: the whole clause has no capital."""
+    """Whether a value has a shape. With `is_lowercase`, the whole clause has no capital letter."""
     match shape:
         case "place":
             return _is_place(value, is_lowercase=is_lowercase)
@@ -384,7 +407,7 @@ def _has_shape(shape: Shape, value: str, is_lowercase: bool) -> bool:
 
 
 def _has_unspaced_shape(shape: Shape, value: str, is_lowercase: bool) -> bool:
-    """Like `_has_shape`, for scripts without spaces, which have no capitals."""
+    """Whether a value in a script without spaces has a shape. Such scripts have no capitals."""
     if shape == "free":
         return True
     if shape in ("name", "title"):
@@ -396,7 +419,10 @@ def _has_unspaced_shape(shape: Shape, value: str, is_lowercase: bool) -> bool:
 
 
 def _is_place(value: str, *, is_lowercase: bool) -> bool:
-    """Whether a value looks like a place: capitals, except in a clause without any."""
+    """Whether a value looks like the name of a place.
+
+    Its words must be capitalized, except in a clause without capital letters.
+    """
     words = value.split()
     has_capital = value[:1].isupper() or (value[:4] == "the " and value[4:5].isupper())
     if not has_capital and not is_lowercase:
@@ -412,7 +438,10 @@ def _is_place(value: str, *, is_lowercase: bool) -> bool:
 
 
 def _is_name(value: str, *, may_be_lowercase: bool) -> bool:
-    """Whether a value looks like a name: its first and last word have a capital."""
+    """Whether a value looks like a name: its first and last words are capitalized.
+
+    With `may_be_lowercase`, a single word in lower case is a name, too.
+    """
     words = value.split()
     if words[0].lower() in load_words("no_name") or len(words) > MAX_NAME_WORDS:
         return False
@@ -423,13 +452,13 @@ def _is_name(value: str, *, may_be_lowercase: bool) -> bool:
 
 
 def comparable_value(attribute: str | None, value: str) -> str:
-    """Return a value in the form in which values are compared: "May 3" equals "3 May"."""
+    """Return the comparison form of a value: "May 3" and "3 May" are the same birthday."""
     birthday = _parse_birthday(value) if attribute == "birthday" else None
     return birthday or entity_key(value)
 
 
 def _parse_birthday(value: str) -> str | None:
-    """A day of the year as ``3.5`` or ``3.5.1990``; None if the value isn't one."""
+    """Return a date as ``3.5`` or, with a year, ``3.5.1990``. Returns None if it isn't a date."""
     eastern = _EASTERN_DAY.fullmatch(value)
     if eastern is not None:
         month = MONTHS[int(eastern["month"]) - 1]
@@ -449,7 +478,7 @@ def _parse_birthday(value: str) -> str | None:
 
 
 def parse_since(when: str | None, now: datetime, zone: ZoneInfo) -> tuple[datetime | None, Grain]:
-    """Return the start of a period and how exact it is; None if `when` isn't a time.
+    """Return the start of a period, and its precision. The start is None if `when` isn't a period.
 
     `when` is a date (``2026-05-03``, ``2026-05``, ``2026``) or words such as ``desde maio``.
     """

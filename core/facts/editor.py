@@ -18,7 +18,7 @@ from core.types import Account, ErasureEpoch, Message, Scope, Sender
 
 @dataclass
 class FactEditor:
-    """Changes facts as a person words them."""
+    """Changes facts according to the text that a person typed."""
 
     facts: Facts
     # The time zone of dates in the text.
@@ -27,9 +27,10 @@ class FactEditor:
     async def remember(
         self, message: Message, scope: Scope, platform: str, epoch: ErasureEpoch | None = None
     ) -> list[Fact]:
-        """Store what a message states, or all of its text, as facts of its sender.
+        """Store the statements in a message as facts of its sender.
 
-        Raises Refused with a sentence that says what to do.
+        If no statement is recognized, the whole text becomes one fact. Raises Refused with advice
+        if the text is empty, too long or suspicious.
         """
         text = self._check(message.text)
         claims = extract_claims(text, message.created_at, self.zone, is_request=True)
@@ -48,9 +49,11 @@ class FactEditor:
     async def correct(
         self, fact: Fact, text: str, scopes: frozenset[Scope], by: Author, at: datetime
     ) -> Fact | None:
-        """Replace the text of a fact, and what follows from it if it states one thing.
+        """Replace the text of a fact.
 
-        Returns None if the fact is gone. Raises Refused with a sentence that says what to do.
+        If the new text is a single statement, its attribute and value replace the old ones, too.
+        Returns None if the fact no longer exists. Raises Refused with advice if the text is empty,
+        too long or suspicious.
         """
         text = self._check(text)
         claims = extract_claims(text, at, self.zone, is_request=True)
@@ -60,7 +63,10 @@ class FactEditor:
         return await self.facts.correct(fact.id, scopes, claim.content, by, claim.apply_to)
 
     async def approve(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> str:
-        """Carry out what the model asked for and a person has approved; returns a sentence."""
+        """Apply a change that the model proposed and a person approved.
+
+        Returns a sentence about the result. Raises Refused if the fact has changed meanwhile.
+        """
         operation = note.operations[0]
         if operation.action != "add":
             return await self._approve_change(note, operation, epoch)
@@ -73,35 +79,38 @@ class FactEditor:
             sender=Sender(id=account.user_id, name=""),
         )
         facts = await self.remember(message, note.scope, account.platform, epoch)
-        return " ".join(f"Fact {fact.id} is kept: “{fact.content}”." for fact in facts)
+        return " ".join(f"Fact {fact.id} is stored: “{fact.content}”." for fact in facts)
 
     async def _approve_change(
         self, note: PendingNote, operation: Operation, epoch: ErasureEpoch | None
     ) -> str:
-        """Replace or remove a fact, if it still says what the person saw."""
+        """Replace or remove a fact. Raises Refused if its text has changed since the proposal."""
         by = Author(account=note.account, message_id=note.message_id, epoch=epoch)
         fact_id = int(operation.path.removeprefix("f"))
         scopes = frozenset((note.scope,))
         fact = await self.facts.find(fact_id, scopes)
         if fact is None or not fact.is_open or fact.content != operation.old_text:
-            raise Refused(f"Fact {fact_id} no longer says that: reject it.")
+            raise Refused(f"Fact {fact_id} no longer says that. Reject the change.")
         if operation.action == "remove":
             await self.facts.remove(fact_id, scopes, by)
-            return f"Fact {fact_id} is over: “{fact.content}”."
+            return f"Fact {fact_id} is now a former fact: “{fact.content}”."
         text = f"{ANYWAY} {operation.content}"
         new_fact = await self.correct(fact, text, scopes, by, note.at) or fact
         return f"Fact {fact_id} now says: “{new_fact.content}”."
 
     @staticmethod
     def _check(text: str) -> str:
-        """Return the text without notes about attachments. Raises Refused with what to do."""
+        """Return a text without notes about attachments.
+
+        Raises Refused with advice if the text is empty, too long or suspicious.
+        """
         lines = [line for line in text.splitlines() if not line.startswith("[attached ")]
         text, has_anyway = split_anyway("\n".join(lines).strip())
         if not text:
             raise Refused("Say what to remember: `/remember Ana's birthday is on 3 May`.")
         if len(text) > MAX_FACT_CHARS:
             raise Refused(
-                f"That is too long for a fact: {len(text):,} characters, and {MAX_FACT_CHARS} are "
-                "the most. Say in a sentence or two what to remember of it."
+                f"That is too long for a fact: it has {len(text):,} characters, and the limit is "
+                f"{MAX_FACT_CHARS}. Say what to remember in a sentence or two."
             )
         return clean_typed_text(text, MAX_FACT_CHARS, has_anyway=has_anyway)[0]

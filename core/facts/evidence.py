@@ -1,7 +1,7 @@
-"""Looks up whether people have said what a model wants to keep, and who.
+"""Checks whether a person has said what a model wants to store, and in which message.
 
-Only typed messages count, never a summary. Names and figures must all have been said. The wording
-may differ: most of the words are enough, or other words for the same thing.
+Only typed messages count, never a summary. They must contain all names and numbers of the statement
+and most of its other words, or synonyms of them.
 """
 
 from __future__ import annotations
@@ -29,24 +29,25 @@ from core.text.terms import ME, names_in, word_terms
 from core.types import Message, Scope, ToolContext
 
 MIN_WORD_SHARE = 0.7
-"""This share of a statement's words must have been said."""
+"""A message must contain at least this share of a statement's words."""
 MIN_SHORT_WORD_SHARE = 0.85
-"""The same for a statement of at most `SHORT_STATEMENT_WORDS` words."""
+"""The minimum share for a statement of at most `SHORT_STATEMENT_WORDS` words."""
 SHORT_STATEMENT_WORDS = 5
 MIN_ANCHORED_WORD_SHARE = 0.3
-"""The same if a name or figure of the statement was said."""
+"""The minimum share if the message contains a name or number of the statement (an anchor)."""
 MAX_EVIDENCE_MESSAGES = 100
-"""The latest typed messages that are searched."""
+"""Only this many of the latest typed messages are searched."""
 NAME_LOOKBACK_MESSAGES = 30
-"""A name may come from this many earlier messages of the same person."""
+"""A name may be in one of this many earlier messages of the same person."""
 FIGURE_LOOKBACK_MESSAGES = 2
-"""A figure may come from this many earlier messages of the same person."""
+"""A number may be in one of this many earlier messages of the same person."""
 FOREIGN_WORDS_PER_ANCHOR = 2
-"""Words that may be in another language than the message, for each name and figure."""
+"""If a message is in another language than the statement, this many words per anchor may be missing
+from it."""
 MAX_YES_WORDS = 5
-"""A longer message isn't a mere yes."""
+"""A longer message isn't just a "yes"."""
 QUESTION_CHARS = 2_000
-"""A question of the assistant is looked for in this much of the end of its message."""
+"""Only this many characters at the end of the assistant's message are searched for a question."""
 MAX_MISSING_LISTED = 5
 MISSING_CHARS = 80
 
@@ -63,27 +64,32 @@ class _Comparison:
     ) -> None:
         self.text = message.text
         is_short = len(message.text.split()) <= MAX_YES_WORDS
-        # The message is a mere yes to the assistant's question.
+        # Whether the message is just a "yes" to the assistant's question.
         self.is_yes = (
             bool(question.text)
             and is_short
             and evidence_pattern("yes").match(message.text) is not None
         )
-        # What the message says itself; with a yes, the question too.
+        # The text that counts as said: the message, and the question if the answer is "yes".
         self.own = message
         if self.is_yes:
             self.own = AnalyzedText(f"{message.text}\n{question.text}")
-        # The question, if the message answers it: a message that has nothing of the statement but
-        # what the question has isn't an answer.
-        is_answer = self.is_yes or not (statement.parts_in(message) <= statement.parts_in(question))
+        # The question if the message answers it, else an empty text. An answer contains a part of
+        # the statement that the question doesn't contain.
+        adds_nothing = statement.parts_in(message) <= statement.parts_in(question)
+        is_answer = self.is_yes or not adds_nothing
         self.question = question if is_answer else AnalyzedText("")
-        # The parts of the statement that the message has. The speaker's name needs no word.
+        # The parts of the statement that the message contains. People rarely say their own name,
+        # so the speaker's name always counts.
         self.parts = statement.parts_in(self.own)
         self.parts |= {name for name in statement.names if speaker.has_name(name)}
 
 
 class Evidence:
-    """The typed messages of a conversation, oldest first as the model reads them."""
+    """The typed messages of a conversation, in which statements are looked up.
+
+    `messages` are all messages of the conversation, oldest first.
+    """
 
     def __init__(self, messages: Sequence[Message]) -> None:
         self._messages = messages
@@ -99,10 +105,10 @@ class Evidence:
         is_about_speaker: bool = False,
         message: Message | None = None,
     ) -> Message | None:
-        """Return the message that supports a statement best, the latest of several.
+        """Return the message that supports a statement best, or None if no message does.
 
-        `names` are the names in the statement and the value of its attribute. With `message`, only
-        this message is considered.
+        Of several equally good messages, the latest is returned. `names` are the names in the
+        statement and the value of its attribute. With `message`, only this message is considered.
         """
         statement = Statement(content, names, is_about_speaker=is_about_speaker)
         best_score = 0
@@ -116,7 +122,7 @@ class Evidence:
         return self._messages[best_index] if best_score else None
 
     def is_supported(self, content: str) -> bool:
-        """Whether each sentence of a note was said, perhaps in different messages."""
+        """Whether each sentence of a note is supported by a message, not necessarily the same."""
         sentences = [sentence for sentence in split_sentences(content) if word_terms(sentence)]
         is_about_speaker = (
             evidence_pattern("user").match(content) is not None and resolve_owner(content) == ME
@@ -126,7 +132,10 @@ class Evidence:
         )
 
     def describe_missing(self, content: str, names: Sequence[str] = ()) -> str:
-        """Name the names and figures that no message has, as a clause for those who decide."""
+        """Return a clause about the names and numbers that no message contains.
+
+        It is shown to the person who approves the fact: ``no one here has typed “Porto”``.
+        """
         statement = Statement(content, names)
         parts: set[str] = set()
         for index in self._typed_indexes:
@@ -136,10 +145,13 @@ class Evidence:
             for part in (*statement.names, *statement.figures)
             if part not in parts
         ]
-        return f"nobody here has typed {' or '.join(missing[:MAX_MISSING_LISTED]) or 'that'}"
+        return f"no one here has typed {' or '.join(missing[:MAX_MISSING_LISTED]) or 'that'}"
 
     def _score(self, statement: Statement, index: int) -> int:
-        """How many parts of a statement a message has; 0 if it doesn't support the statement."""
+        """Return the number of a statement's parts that a message contains.
+
+        Returns 0 if the message doesn't support the statement.
+        """
         sender = self._messages[index].sender
         comparison = _Comparison(
             statement,
@@ -158,10 +170,11 @@ class Evidence:
     def _has_names_and_figures(
         self, statement: Statement, index: int, comparison: _Comparison
     ) -> bool:
-        """Whether all names and figures of a statement were said.
+        """Whether the person has said all names and numbers of a statement.
 
-        They may also be in the question before the message, or in earlier messages of the same
-        person. A message that names others gets no name from earlier messages.
+        Names and numbers may also be in the question before the message, or in earlier messages of
+        the same person. If the message names someone who isn't in the statement, the statement's
+        names must not come from earlier messages.
         """
         parts = comparison.parts | statement.parts_in(comparison.question)
         names = set(statement.names) - parts
@@ -194,7 +207,7 @@ class Evidence:
         return self._analyze(extract_own_words(self._messages[index].text))
 
     def _question_before(self, index: int) -> str:
-        """What the assistant asked just before a message; empty if it didn't ask."""
+        """Return the questions in the assistant's message right before a message, or ""."""
         for message in reversed(self._messages[:index]):
             if message.role == "assistant" and message.text.strip():
                 sentences = split_sentences(message.text[-QUESTION_CHARS:])
@@ -209,13 +222,13 @@ class Evidence:
 
 
 def _has_enough_words(statement: Statement, comparison: _Comparison) -> bool:
-    """Whether enough words of a statement were said."""
+    """Whether the message contains enough words of a statement."""
     anchors = {*statement.figures, *filter(comparison.own.has_name, statement.names)}
     anchor_count = len(comparison.parts & anchors)
     words: Sequence[str] = statement.words
     min_share = MIN_WORD_SHARE
     if anchor_count:
-        # With a name or figure, words such as "à" and "в" say nothing: they are everywhere.
+        # The lower share allows it to ignore words such as "à" and "в", which occur everywhere.
         words = [word for word in words if len(word) > 2 or is_unspaced(word)]
         min_share = MIN_ANCHORED_WORD_SHARE
     elif len(words) <= SHORT_STATEMENT_WORDS:
@@ -224,8 +237,8 @@ def _has_enough_words(statement: Statement, comparison: _Comparison) -> bool:
     if len(words) - len(missing) >= min_share * len(words):
         return True
 
-    # A message in another language may say the same in words that can't be compared. It must at
-    # least have the anchors, and tell of the speaker if the statement does.
+    # A message in another language may say the same in words that can't be compared. It must
+    # contain anchors, and it must be about the speaker if the statement is.
     if is_english(comparison.text):
         return False
     if statement.is_about_speaker and not claim_pattern("first_person").search(comparison.text):
@@ -236,9 +249,9 @@ def _has_enough_words(statement: Statement, comparison: _Comparison) -> bool:
 def _find_missing_words(
     words: Iterable[str], statement: Statement, comparison: _Comparison
 ) -> list[str]:
-    """Words that neither the message nor the question before it has.
+    """Return the words that neither the message nor the question before it contains.
 
-    In "I'm Joana" the word "name" isn't missing.
+    If the message introduces someone ("I'm Joana"), words such as "name" aren't missing.
     """
     implicit_words: frozenset[str] = frozenset()
     has_name = not comparison.parts.isdisjoint(statement.names)
@@ -254,10 +267,10 @@ def _find_missing_words(
 
 
 def _is_derived(figure: str, statement: Statement, message: Message, own: AnalyzedText) -> bool:
-    """Whether a figure follows from the day of the message.
+    """Whether a number can be derived from the date of the message.
 
-    It may belong to a date that was said as "yesterday" or "two years ago", or be the year of a
-    day that was said without one.
+    It may be a part of a date that was said as "yesterday" or "two years ago", or the year of a
+    date that was said without a year.
     """
     number = int(figure)
     year = message.created_at.year
@@ -269,14 +282,14 @@ def _is_derived(figure: str, statement: Statement, message: Message, own: Analyz
 
 @dataclass
 class EvidenceSearch:
-    """Looks for evidence in the conversation as the model reads it."""
+    """Looks for evidence in the conversation that the model sees."""
 
     conversations: Conversations
 
     async def load_evidence(
         self, context: ToolContext, accepted_notes: Sequence[str] = ()
     ) -> Evidence:
-        """Load the messages of the conversation; accepted notes count as said."""
+        """Load the messages of the conversation. Accepted notes count as typed messages."""
         history = await self.conversations.load_history(context.session, context.scopes)
         notes = [
             Message(role="user", text=note, session_id=0, created_at=context.now)
@@ -287,9 +300,9 @@ class EvidenceSearch:
     async def explain_missing(
         self, contents: Sequence[str], context: ToolContext, accepted_notes: Sequence[str] = ()
     ) -> str | None:
-        """Return a clause about the first content that people haven't typed; None if they have.
+        """Return a clause about the first of `contents` that no message supports.
 
-        Accepted notes count as typed.
+        Returns None if messages support all of them. Accepted notes count as typed messages.
         """
         evidence = await self.load_evidence(context, accepted_notes)
 
@@ -302,14 +315,14 @@ class EvidenceSearch:
         return await asyncio.to_thread(find_missing)
 
     async def locate_source(self, source: Message, context: ToolContext) -> tuple[Scope, str]:
-        """Return the scope and the platform that a message of the conversation belongs to.
+        """Return the scope and the platform of a message in the conversation.
 
-        A conversation may have begun elsewhere, and then earlier messages belong there. Raises
+        If the conversation began in another chat, its earlier messages belong to that chat. Raises
         ToolError if the message was deleted.
         """
         if source.session_id == context.session.id:
             return context.scope, context.session.address.platform
         session = await self.conversations.find(source.session_id, context.scopes)
         if session is None:
-            raise ToolError("The message that says so was deleted. Do not keep it.")
+            raise ToolError("The message that states this was deleted. Do not store the fact.")
         return session.scope, session.address.platform

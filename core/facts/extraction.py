@@ -1,8 +1,8 @@
-"""Reads facts from the messages of people, each message once, with a model or by rules.
+"""Extracts facts from the messages of people, with a model or by rules. Each message is read once.
 
 Each fact that the model reports is looked up in the typed messages. A fact that no message supports
-is dropped, or waits for approval if the model can quote the words it means. If an answer can't be
-read completely, the model is asked once more. The rules read the messages that are still missing.
+is dropped, or needs approval if the model quotes words of a message for it. If the model's answer
+is incomplete, the model is asked a second time. The rules read the messages that are still missing.
 """
 
 from __future__ import annotations
@@ -50,19 +50,21 @@ from core.types import Account, BillingScope, ErasureEpoch, Message, Session
 MAX_ANSWER_TOKENS = 2_000
 MAX_REPORTED_FACTS = 24
 MAX_ANSWERS = 2
+"""The model is asked at most this often about the same messages."""
 MIN_MESSAGE_TERMS = 2
-"""A message with fewer different terms states nothing, so the model doesn't get it."""
+"""A message with fewer different terms states nothing, so it isn't sent to the model."""
 MAX_INLINE_CHARS = 1_000
-"""Up to this length the rules run on the event loop.
+"""The rules read texts of up to this length on the event loop, and longer ones in a thread.
 
-They take 0.1 ms for a sentence and at most 4 ms for a text of this length, which is less than a
-thread costs. The first time they take 60 ms more, to compile the patterns.
+The rules take 0.1 ms for a sentence and at most 4 ms for a text of this length, which is less than
+the cost of a thread. The first call takes another 60 ms to compile the patterns.
 """
 MODEL_PAUSE = timedelta(minutes=2)
-"""A model that is out of reach isn't asked for this long."""
+"""How long an unreachable model isn't asked again."""
 _REFUSED_STATUSES = (400, 413, 422)
-"""HTTP statuses with which a service refuses the messages themselves, this time and the next."""
+"""HTTP statuses with which a service rejects the messages. Sending them again wouldn't help."""
 _OBJECT = re.compile(r"\{[^{}]*\}")
+"""A JSON object without nested objects."""
 _log = structlog.get_logger("facts")
 T = TypeVar("T", bound=BaseModel)
 
@@ -71,12 +73,12 @@ class Support(NamedTuple):
     """A message that supports a reported fact."""
 
     message: Message
-    # The message also says since when.
+    # Whether the message also supports the date since which the fact is true.
     is_dated: bool
 
 
-# A fact as a model reports it, and the arguments of the tool `remember_this`. A docstring would
-# become part of the schema that the model gets.
+# A fact that a model reports. These are also the arguments of the tool `remember_this`. This is a
+# comment because a docstring would become part of the tool's schema.
 class ReportedFact(ToolArguments):
     content: Annotated[str, AfterValidator(lambda text: " ".join(text.split()))] = Field(
         min_length=3, max_length=MAX_FACT_CHARS
@@ -94,9 +96,10 @@ class ReportedFact(ToolArguments):
 
     @property
     def required_names(self) -> list[str]:
-        """Names and the value, which someone must have typed.
+        """The names and the value of the fact, which a message must contain.
 
-        A name has a capital, a figure or letters of another script.
+        Of the reported names, only those with a capital letter, a digit or a non-ASCII letter
+        count.
         """
         names = [name for name in self.names if not name.isascii() or re.search(r"[A-Z0-9]", name)]
         names.append(self.value or "")
@@ -105,9 +108,10 @@ class ReportedFact(ToolArguments):
         return names
 
     def find_support(self, evidence: Evidence, message: Message | None = None) -> Support | None:
-        """Return the message that supports the fact, with its date if possible.
+        """Return the message that supports the fact, or None if there is none.
 
-        With `message`, only this message is considered.
+        A message that also supports the date is preferred. With `message`, only this message is
+        considered.
         """
         if self.since:
             message_with_date = self._find_message(
@@ -128,7 +132,11 @@ class ReportedFact(ToolArguments):
         )
 
     def to_claim(self, message: Message, zone: ZoneInfo, *, is_dated: bool) -> Claim:
-        """Return the fact as a claim of the message's sender; `is_dated`: with its date."""
+        """Return the fact as a claim of the message's sender.
+
+        The claim has the reported date only with `is_dated`, and only if the date isn't later than
+        the message.
+        """
         valid_from, grain = parse_since(self.since if is_dated else None, message.created_at, zone)
         if valid_from is not None and valid_from > message.created_at:
             valid_from, grain = None, "day"
@@ -152,15 +160,17 @@ class ReportedFact(ToolArguments):
 
 
 class _MessageFact(ReportedFact):
-    """A fact from the message with this number, and the words that state it."""
+    """A fact that a model has found in one of several numbered messages."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
+    # The number of the message, beginning with 1.
     message: int
+    # The words of the message that state the fact.
     quote: str | None = None
 
     def quotes(self, message: Message) -> bool:
-        """Whether the quote is in what the sender typed."""
+        """Whether the quote occurs in the message, apart from its case and white space."""
         quote = " ".join((self.quote or "").casefold().split())
         own_words = " ".join(extract_own_words(message.text).casefold().split())
         return bool(quote) and quote in own_words
@@ -168,22 +178,22 @@ class _MessageFact(ReportedFact):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A claim from a message, before it is a fact."""
+    """A claim from a message, before it is stored as a fact."""
 
     source: Message
     claim: Claim
-    # A model or a rule has read the claim.
+    # Whether a model or a rule found the claim.
     origin: FactOrigin
-    # Why the claim needs approval, as a clause; empty if it doesn't.
-    doubt: str = ""
+    # The reason why the claim needs approval, as a clause. Empty if it needs none.
+    approval_reason: str = ""
 
 
 @dataclass
 class FactReader:
-    """Reads facts with a model, or by rules if there is none."""
+    """Extracts facts from messages with a model, or by rules if there is no model."""
 
     facts: Facts
-    # Where facts wait for approval.
+    # Stores the facts that need approval.
     review: Review
     clock: Clock
     zone: ZoneInfo
@@ -192,12 +202,12 @@ class FactReader:
 
     def __post_init__(self) -> None:
         self._model_paused_until = self.clock.now()
-        # Each session is read by one task at a time.
+        # The locks by session id, so that only one task at a time reads a session.
         self._locks = WeakValueDictionary[int, asyncio.Lock]()
         self._are_rules_compiled = False
 
     async def catch_up(self) -> None:
-        """Read all sessions that are due. Pauses while the model is out of reach."""
+        """Read all sessions that are due, unless the model was unreachable a short time ago."""
         if self.clock.now() < self._model_paused_until:
             return
         for session in await self.facts.list_due_sessions():
@@ -206,9 +216,9 @@ class FactReader:
                 return
 
     async def read_session(self, session: Session) -> bool:
-        """Read all unread messages of a session.
+        """Extract and store the facts of all unread messages of a session.
 
-        Returns False if the model is out of reach; the messages then stay unread.
+        Returns False if the model can't be reached. The messages then remain unread.
         """
         if not session.is_remembered:
             return True
@@ -229,8 +239,8 @@ class FactReader:
     ) -> list[tuple[Fact, str]]:
         """Return the facts to store, each with the text of its message.
 
-        Suspicious claims are dropped. Doubtful ones wait for approval, except in a group: there
-        the owner would be asked about what others say.
+        Suspicious claims are dropped. For claims that need approval, the person is asked. In groups
+        they are dropped instead, because the owner would be asked about other people's statements.
         """
         platform = session.address.platform
         facts = []
@@ -239,7 +249,7 @@ class FactReader:
             suspicion = find_suspicion(candidate.claim.content)
             if suspicion is not None:
                 _log.info("a fact was not kept", reason=suspicion, message=source.id)
-            elif not candidate.doubt:
+            elif not candidate.approval_reason:
                 fact = fact_from_claim(
                     candidate.claim, candidate.origin, session.scope, platform, source
                 )
@@ -250,12 +260,12 @@ class FactReader:
                 operations = [Operation(action="add", content=candidate.claim.content)]
                 with contextlib.suppress(Refused):
                     await self.review.put_aside(
-                        session.scope, FACT, operations, author, candidate.doubt
+                        session.scope, FACT, operations, author, candidate.approval_reason
                     )
         return facts
 
     async def find_candidates(self, messages: Sequence[Message]) -> list[Candidate]:
-        """Return what the typed messages state. Raises ModelError if the model is out of reach."""
+        """Return the claims in typed messages. Raises ModelError if the model can't be reached."""
         typed_messages = [message for message in messages if typed_text(message)]
         if self.model is None:
             return await self._read_by_rules(typed_messages)
@@ -276,13 +286,16 @@ class FactReader:
                 if number not in answered_numbers
             ]
             return candidates + await self._read_by_rules(missing)
-        # The model isn't asked for aliases such as "my sister is Ana". They come first, because
-        # the model may report the same words.
+        # The model isn't asked for aliases such as "my sister is Ana". Aliases come first, because
+        # the model may report a fact with the same words.
         by_rules = await self._read_by_rules(typed_messages)
         return [candidate for candidate in by_rules if is_alias(candidate.claim)] + candidates
 
     async def _read_by_rules(self, messages: Sequence[Message]) -> list[Candidate]:
-        """Read messages by rules; long ones, and the first ones, in a thread."""
+        """Return the claims that the rules find in messages.
+
+        The rules run in a thread if the messages are long or if the patterns aren't compiled yet.
+        """
         length_chars = sum(len(message.text) for message in messages)
         if self._are_rules_compiled and length_chars <= MAX_INLINE_CHARS:
             return self._apply_rules(messages)
@@ -302,10 +315,11 @@ class FactReader:
     async def _ask_model(
         self, model: Model, messages: Sequence[Message]
     ) -> tuple[list[_MessageFact], bool]:
-        """Return what the model reports, and whether its last answer could be read completely.
+        """Return the facts that the model reports, and whether its last answer was complete.
 
-        After an incomplete answer the model is asked once more, and the reports of both count.
-        Raises ModelError if the model is out of reach.
+        After an incomplete answer, the model is asked a second time, and the reports of both
+        answers are returned. If the service rejects the messages or a spending limit is reached,
+        the reports so far are returned. Raises ModelError if the model can't be reached.
         """
         lines = [self._render_message(number, row) for number, row in enumerate(messages, 1)]
         sender = messages[-1].sender
@@ -337,7 +351,7 @@ class FactReader:
         return reports, is_complete
 
     def _render_message(self, number: int, message: Message) -> str:
-        """A message as the JSON object that the model gets."""
+        """Return a message as the JSON object that is sent to the model."""
         at = message.created_at.astimezone(self.zone)
         fields = {
             "message": number,
@@ -350,9 +364,10 @@ class FactReader:
     def _check_reports(
         self, reports: Sequence[_MessageFact], messages: Sequence[Message]
     ) -> list[Candidate]:
-        """Look up what the model reports in what people typed.
+        """Return the reported facts that people typed, as candidates.
 
-        A report without support is dropped, unless it quotes its message: then it needs approval.
+        A report that its message doesn't support is dropped. But if the report quotes the message
+        correctly, it becomes a candidate that needs approval.
         """
         evidence = Evidence(messages)
         candidates = []
@@ -367,17 +382,20 @@ class FactReader:
                 continue
             is_dated = support is not None and support.is_dated
             claim = report.to_claim(message, self.zone, is_dated=is_dated)
-            doubt = ""
+            reason = ""
             if support is None:
-                doubt = evidence.describe_missing(report.content, report.required_names)
-            candidates.append(Candidate(source=message, claim=claim, origin="model", doubt=doubt))
+                reason = evidence.describe_missing(report.content, report.required_names)
+            candidates.append(
+                Candidate(source=message, claim=claim, origin="model", approval_reason=reason)
+            )
         return candidates
 
 
 def parse_items(answer: str, kind: type[T]) -> tuple[list[T], bool]:
-    """Read the JSON objects of a list, and say whether the answer has nothing else.
+    """Parse the JSON objects of a list in a model's answer, and check that the list is complete.
 
-    Objects that aren't valid are skipped, and a list that was cut off is read up to there.
+    Returns the valid objects. The second result is False if an object was invalid, if the list was
+    cut off, or if there is other text in the list.
     """
     start = answer.find("[")
     end = answer.rfind("]")
@@ -385,6 +403,6 @@ def parse_items(answer: str, kind: type[T]) -> tuple[list[T], bool]:
     for text in _OBJECT.findall(answer, max(start, 0)):
         with contextlib.suppress(ValidationError):
             items.append(kind.model_validate_json(text))
-    # The list with each object replaced by one sign: "[#,#,#]" if it is complete.
+    # The list with "#" in place of each object: "[#,#,#]" if it is complete with three objects.
     outline = "".join(_OBJECT.sub("#", answer[start : end + 1]).split())
     return items, outline == f"[{','.join('#' * len(items))}]"

@@ -1,8 +1,8 @@
 """Holographic reduced representations (T. A. Plate, IEEE Trans. on Neural Networks 6, 1995).
 
-A fact is one vector, which is similar to the vectors of questions with the same terms and names.
-In the circular form used here a symbol is a vector of random phases, binding adds phases, and a
-bundle is the phase of the sum of unit phasors.
+A fact is encoded as a single vector, which is similar to the vector of a question with the same
+terms and names. This module uses the circular form: a symbol is a vector of random phases, two
+vectors are bound by adding their phases, and a bundle has the phases of the sum of its vectors.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Phasors: TypeAlias = npt.NDArray[np.complex64]
 
 @lru_cache(maxsize=4096)
 def make_symbol(name: str) -> Phasors:
-    """Return the symbol of a name, made from its hash: every process makes the same one."""
+    """Return the vector for a name. Its phases are a hash of the name, so they never change."""
     text = name.encode("utf-8", "replace")
     hashes = [
         hashlib.sha256(text + block.to_bytes(4, "big")).digest() for block in range(_HASH_BLOCKS)
@@ -42,9 +42,9 @@ def make_symbol(name: str) -> Phasors:
 
 
 def bundle(parts: Iterable[Phasors]) -> Phasors | None:
-    """Return a vector that is similar to each part; None without parts.
+    """Return a vector that is similar to each part, or None without parts.
 
-    The similarity is clear for up to about 32 parts, and mostly for up to 64.
+    The similarity is always clear for up to about 32 parts, and mostly clear for up to 64.
     """
     vectors = list(parts)
     if not vectors:
@@ -56,12 +56,18 @@ def bundle(parts: Iterable[Phasors]) -> Phasors | None:
 
 
 def similarity(one: Phasors, other: Phasors) -> float:
-    """Return the mean cosine of the phase differences: 1 if equal, about 0 if unrelated."""
+    """Return the mean cosine of the phase differences.
+
+    It is 1 for equal vectors and about 0 for unrelated ones.
+    """
     return float(np.mean((one * np.conj(other)).real))
 
 
 def encode(terms: Sequence[str], names: Sequence[str]) -> Phasors | None:
-    """Return the vector of a fact or a question: its terms and names, each bound to its role."""
+    """Return the vector of a fact or question: a bundle of terms and names, bound to their roles.
+
+    Returns None if there are neither terms nor names.
+    """
     parts = [make_symbol(TERM_ROLE) * make_symbol(term) for term in terms]
     parts += [make_symbol(NAME_ROLE) * make_symbol(name) for name in names]
     return bundle(parts)
@@ -70,9 +76,10 @@ def encode(terms: Sequence[str], names: Sequence[str]) -> Phasors | None:
 def compute_similarities(
     terms: Sequence[str], keys: Sequence[str], facts: Sequence[Fact]
 ) -> Mapping[int, float]:
-    """Return how similar each fact is to a question, from 0 to 1, by the ids of the facts.
+    """Return the similarity of each fact to a question, from 0 to 1, by fact id.
 
-    `keys` are the names in the question. Those that no fact has are ignored.
+    `keys` are the comparison forms of the names in the question. Names that no fact contains are
+    ignored.
     """
     names = {fact.id: [entity_key(name) for name in fact.entities] for fact in facts}
     known_names = {name for fact_names in names.values() for name in fact_names}

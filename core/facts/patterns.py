@@ -1,4 +1,4 @@
-"""Loads the patterns of statements from `data/patterns.toml`. Each is loaded and compiled once."""
+"""Loads the patterns of statements from `data/patterns.toml`, and compiles each pattern once."""
 
 from __future__ import annotations
 
@@ -24,40 +24,43 @@ LANGUAGES = (
 )
 Shape = Literal["place", "name", "title", "thing", "date", "number", "free"]
 WordTable = Literal["relations", "things"]
-"""The word lists with translations: relations such as "sister", and things that people have."""
+"""A word list with translations: relations such as "sister", or things that people have."""
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+"""A placeholder in a pattern, such as ``{relation}``."""
 _data = partial(language_data, "patterns", "core.facts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimPattern:
-    """A way to state something, as described at the head of `data/patterns.toml`."""
+    """A way to state a fact, as described at the top of `data/patterns.toml`."""
 
     # The regular expression for a whole clause, with placeholders.
     text: str
-    # The attribute, perhaps with the placeholder ``{what}``; empty if there is none.
+    # The attribute, such as "home". It may contain the placeholder ``{what}``. It is empty for a
+    # statement without an attribute.
     what: str
     # The shape that the value must have.
     shape: Shape
     kind: FactKind = "identity"
-    # For attributes with several values: "like" or "dislike" for things that one likes or not.
+    # For things that a person likes or dislikes: "like" or "dislike". Each thing then has an
+    # attribute of its own.
     stance: str = ""
-    # The clause may have a denial.
+    # Whether the clause may contain a denial, such as "not".
     may_deny: bool = False
-    # The clause names someone of the speaker's: "my sister is Ana".
+    # Whether the clause names a relative or friend of the speaker: "my sister is Ana".
     is_relation: bool = False
 
 
 @cache
 def claim_pattern(name: str) -> re.Pattern[str]:
-    """Return a pattern that isn't a statement, such as that of denials."""
+    """Return a pattern that isn't a whole statement, such as the pattern of denials."""
     return compile_pattern("".join(_data()["patterns"][name]))
 
 
 @cache
 def compile_pattern(text: str) -> re.Pattern[str]:
-    """Compile a pattern after replacing its placeholders, and those that they contain."""
+    """Compile a pattern after replacing its placeholders, including nested ones."""
     while _PLACEHOLDER.search(text):
         text = _PLACEHOLDER.sub(lambda match: _placeholders()[match[1]], text)
     return re.compile(text, re.IGNORECASE | re.DOTALL)
@@ -65,7 +68,7 @@ def compile_pattern(text: str) -> re.Pattern[str]:
 
 @cache
 def _placeholders() -> Mapping[str, str]:
-    """The regular expressions that placeholders stand for."""
+    """Return the regular expression for each placeholder, by its name."""
     parts = {name: "".join(text) for name, text in _data()["parts"].items()}
     parts["relation"] = _any_of(relation_words())
     for language, words in _translations("relations").items():
@@ -76,12 +79,15 @@ def _placeholders() -> Mapping[str, str]:
 
 
 def _any_of(words: Iterable[str]) -> str:
-    """A regular expression for any of the words, the longest first."""
+    """Return a regular expression for any of the words. Longer words come first."""
     return "|".join(sorted(words, key=len, reverse=True))
 
 
 def _translations(table: WordTable) -> Mapping[str, Mapping[str, str]]:
-    """By language: the words for each English word, separated by blanks."""
+    """Return a table by language. It maps each English word to its translations.
+
+    E.g. in German, "wife" is mapped to "frau ehefrau".
+    """
     if table == "relations":
         relations: Mapping[str, Mapping[str, str]] = language_data("attributes")["kin_abroad"]
         return relations
@@ -91,7 +97,7 @@ def _translations(table: WordTable) -> Mapping[str, Mapping[str, str]]:
 
 @cache
 def load_english_words(table: WordTable) -> Mapping[str, str]:
-    """Return the English word for each word of other languages."""
+    """Return the English translation of each word of other languages."""
     english_words: dict[str, str] = {}
     for translations in _translations(table).values():
         for english, words in translations.items():

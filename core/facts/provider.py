@@ -1,8 +1,9 @@
 """The built-in long-term memory: facts that people have stated, with their period and trust.
 
-It learns after a turn from what people typed, and recalls facts before the next turn. A fact that
-is over is kept as one of the past. The model has two tools: `facts` searches, judges and changes
-facts, and `remember_this` stores one that the person has stated.
+After a turn, facts are extracted from the messages that people typed. Before the next turn, facts
+that fit the new message are given to the model. A fact that is no longer true is stored as a former
+fact. The model has two tools: `facts` searches, judges and changes facts, and `remember_this`
+stores a fact that the person has stated.
 """
 
 from __future__ import annotations
@@ -34,21 +35,21 @@ from core.text.terms import ME, entity_key, entity_keys_in, hint_terms, query_te
 from core.types import Account, Message, Scope, Session, Tool, ToolContext
 
 _SCHEDULED = (
-    "Nobody has said anything here that could be kept: this was scheduled. Go on without it."
+    "This run was started by a schedule, so no one has stated a fact. Continue without storing it."
 )
-_GONE = "The message that says so has just been changed or deleted. Do not keep it."
+_GONE = "The message that states this was just changed or deleted. Do not store the fact."
 _OWN_TOOLS = ("facts", "remember_this", "memory", "reminder")
-"""Tools whose results have only what the person typed or confirmed."""
+"""Tools whose results contain only text that the person typed or confirmed."""
 MAX_PREFETCHED = 6
-"""A turn gets at most this many facts."""
+"""At most this many facts are added to a turn."""
 MAX_LISTED = 30
 QUESTION_CHARS = 2_000
 FORMER_WEIGHT = 0.3
-"""Weight of a fact that is over."""
+"""The score of a former fact is multiplied by this."""
 ALIAS_WEIGHT = 0.8
-"""Weight of a fact that was found by an alias."""
+"""The score of a fact that was found by an alias is multiplied by this."""
 MIN_SCORE_SHARE = 0.35
-"""A fact that scores less than this share of the best is left out."""
+"""A fact is left out if its score is less than this share of the best score."""
 
 
 class Question:
@@ -65,30 +66,34 @@ class Question:
         self.now = now
         self.asker = asker
         self.terms = tuple(query_terms(self.text))
-        # The keys of names in the text.
+        # The comparison forms of the names in the text.
         self.keys = entity_keys_in(self.text)
         self.is_about_asker = claim_pattern("first_person").search(self.text) is not None
         self.is_about_past = claim_pattern("past").search(self.text) is not None
 
     def with_alias(self, alias: Alias) -> Question:
-        """Return the same question with an alias in place of the name that it has."""
+        """Return a copy of the question that searches for the name behind an alias.
+
+        E.g. if Ana is the person's sister, the question "what does my sister like" also searches
+        for "Ana".
+        """
         question = copy(self)
         question.terms = alias.substitute_terms(self.terms)
         question.keys = (*self.keys, alias.name, f"my {alias.name}")
         return question
 
     def wants(self, fact: Fact) -> bool:
-        """Whether a fact that may be over is worth telling.
+        """Whether a fact is useful for the question.
 
-        A current fact is. A former one is worth it if the question is about the past or has its
-        value.
+        A current fact always is. A former fact is useful if the question is about the past or
+        contains a word of the fact's value.
         """
         if fact.is_open or self.is_about_past:
             return True
         return not set(self.terms).isdisjoint(terms_of(fact.value))
 
     def is_about(self, fact: Fact) -> bool:
-        """Whether the fact is about the asker, or about someone whom the question names."""
+        """Whether the fact is about the asker, or about a person whom the question names."""
         subject, _, attribute = (fact.attribute or "").partition("|")
         if attribute and subject in self.keys:
             return True
@@ -112,23 +117,24 @@ class FactRanking:
 
     # BM25 of the content.
     text: float = 0.5
-    # Share of common terms.
+    # Share of the terms that fact and question have in common.
     jaccard: float = 0.15
     # Number of names in common.
     names: float = 0.15
-    # The fact is about whom the question is about.
+    # Whether fact and question are about the same person.
     subject: float = 0.2
     # Similarity of holographic vectors (see `core/facts/hrr.py`).
     hrr: float = 0.0
-    # For each kind of fact that ages: the time in which its score is halved.
+    # The number of days after which the score of a fact is halved, for each kind that ages.
     half_life_days: Mapping[FactKind, float] = field(default_factory=dict)
 
     def rank_by_aliases(
         self, candidates_by_alias: Sequence[tuple[Alias | None, Candidates]], question: Question
     ) -> list[tuple[Fact, float]]:
-        """Rank candidates, best first; each counts by the alias that suits it best.
+        """Return the candidates of several aliases with their scores, best first.
 
-        `candidates_by_alias` is what `Facts.find_candidates` returns.
+        A fact that several aliases found gets its best score. `candidates_by_alias` is the result
+        of `Facts.find_candidates`; without an alias, its candidates match the question itself.
         """
         best: dict[int, tuple[Fact, float]] = {}
         for alias, candidates in candidates_by_alias:
@@ -146,7 +152,7 @@ class FactRanking:
         best_names = max((candidate.name_count for candidate in candidates), default=0) or 1
         similarities: Mapping[int, float] = {}
         if self.hrr:
-            # Imported here because it loads numpy, and few use it.
+            # Imported only if it is needed, because it loads numpy.
             from core.facts.hrr import compute_similarities
 
             facts = [candidate.fact for candidate in candidates]
@@ -160,15 +166,17 @@ class FactRanking:
         return sorted(scores, key=lambda item: (-item[1], -item[0].id))
 
     def score_fit(self, fact: Fact, text: float, names: float, question: Question) -> float:
-        """Return how well a fact fits the question.
+        """Return how well a fact fits the question: the weighted sum of all signals but `hrr`.
 
-        `text` and `names` are its BM25 and common names, as shares of the best candidate's.
+        `text` is the BM25 score, and `names` the number of common names. Both are divided by the
+        best candidate's value.
         """
         question_terms = set(question.terms)
         fact_terms = set(terms_of(fact.content))
         jaccard = 0.0
         if question_terms:
-            # Words by which people ask for the fact's attribute count as common, too.
+            # Words that people use to ask for the attribute count as common, too: "live" for a
+            # fact with the attribute "home".
             common = question_terms & (fact_terms | set(hint_terms(fact.attribute)))
             jaccard = len(common) / len(question_terms | fact_terms)
         fit = self.text * text + self.names * names + self.jaccard * jaccard
@@ -177,9 +185,9 @@ class FactRanking:
         return fit
 
     def freshness(self, fact: Fact, now: datetime) -> float:
-        """Return a factor from 1 to 0 for the age of a fact and for whether it is over.
+        """Return a factor from 0 to 1 that lowers the score of old facts and of former facts.
 
-        A fact ages from when it was last said. Pinned facts don't age.
+        The age of a fact counts from the last time it was stated. Pinned facts don't age.
         """
         freshness = 1.0
         half_life_days = None if fact.is_pinned else self.half_life_days.get(fact.kind)
@@ -191,7 +199,11 @@ class FactRanking:
 
 
 def _drop_contradicted(candidates: Candidates) -> Candidates:
-    """Drop open facts that the same person contradicts later in another private scope."""
+    """Drop current facts that the same person has contradicted later in another private scope.
+
+    Of the facts with the same attribute, those with the value of the latest one remain. Facts in
+    groups are never dropped.
+    """
     latest: dict[str, Fact] = {}
     for candidate in candidates:
         fact = candidate.fact
@@ -214,7 +226,7 @@ def _can_be_contradicted(fact: Fact) -> bool:
 
 @dataclass
 class FactSearch:
-    """Searches facts and words them."""
+    """Searches facts and describes them in words."""
 
     facts: Facts
     ranking: FactRanking
@@ -222,10 +234,10 @@ class FactSearch:
     zone: ZoneInfo
 
     async def search(self, question: Question, limit: int = 10) -> list[Fact]:
-        """Return facts that have a word or a name of the question, best first.
+        """Return facts that contain a word or a name of the question, best first.
 
-        A former fact is left out if a current one has the same attribute, unless the question
-        wants it.
+        A former fact is left out if a current fact has the same attribute, unless the question
+        asks for the former one (see `Question.wants`).
         """
         candidates = await self.facts.find_candidates(
             question.terms, question.keys, question.scopes, question.text, question.asker
@@ -240,14 +252,20 @@ class FactSearch:
         return useful_facts[:limit]
 
     def render_line(self, fact: Fact) -> str:
-        """Word a fact with its speaker (in a group), its period and when it was last said."""
+        """Return a fact with its period and the day it was last stated, as a line of text.
+
+        In a group, the line begins with the speaker: ``Ana: I live in Porto (said on 3 May 2026)``.
+        """
         speaker = f"{fact.speaker}: " if fact.scope.is_group and fact.speaker else ""
         content = fact.content.rstrip(" .")
         times = [*self.describe_span(fact), f"said on {self.format_day(fact.last_said_at)}"]
         return f"{speaker}{content} ({'; '.join(times)})"
 
     def describe_span(self, fact: Fact) -> tuple[str, ...]:
-        """Return ``since May 2026`` and ``until May 2027, no longer so``, as far as known."""
+        """Describe when a fact became true and when it ended, if this is known.
+
+        E.g. ``since May 2026`` and ``until May 2027, no longer so``.
+        """
         parts = []
         if fact.valid_from is not None:
             parts.append(f"since {self.format_day(fact.valid_from, fact.grain)}")
@@ -259,7 +277,7 @@ class FactSearch:
         return tuple(parts)
 
     def format_day(self, at: datetime, grain: Grain = "day") -> str:
-        """Return ``3 May 2026``, ``May 2026`` or ``2026``."""
+        """Return a date in the given precision: ``3 May 2026``, ``May 2026`` or ``2026``."""
         local = at.astimezone(self.zone)
         if grain == "year":
             return f"{local:%Y}"
@@ -268,8 +286,8 @@ class FactSearch:
         return f"{local.day} {local:%B %Y}"
 
 
-# The model reads about these arguments in `data/prompts.toml`. A docstring would become part of
-# the schema that it gets.
+# The arguments of the tool `facts`. They are described to the model in `data/prompts.toml`. This is
+# a comment because a docstring would become part of the tool's schema.
 class _Arguments(ReportedFact):
     mode: Literal[
         "search",
@@ -291,14 +309,14 @@ class _Arguments(ReportedFact):
     offset: int = Field(default=0, ge=0)
 
     def to_reported_fact(self) -> ReportedFact:
-        """Return the fact to store. Raises ToolError if the arguments don't describe one."""
+        """Return the fact that the arguments describe. Raises ToolError if they are invalid."""
         values = self.model_dump(include=set(ReportedFact.model_fields))
         return parse_arguments(ReportedFact, values)
 
 
 @dataclass(eq=False)
 class FactsProvider(MemoryProvider):
-    """Fills the role `MemoryProvider` with the facts of state.db."""
+    """The memory provider for the facts in state.db."""
 
     facts: Facts
     fact_search: FactSearch
@@ -308,7 +326,10 @@ class FactsProvider(MemoryProvider):
     name = "facts"
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        """Return one line for each fact that bears on the text and isn't in the model's window."""
+        """Return a line for each fact that fits the text, except facts from messages in context.
+
+        Each line begins with a key by which a conversation recognizes facts that it already has.
+        """
         question = Question(text, context.scopes, context.now, context.account)
         lines = []
         for fact in await self.fact_search.search(question, MAX_PREFETCHED):
@@ -320,8 +341,8 @@ class FactsProvider(MemoryProvider):
         return lines
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
-        # Each call of a model costs, so it reads several messages together later (`catch_up`). So
-        # do the rules if they find nothing now.
+        # Model calls cost money, so a model reads several messages at once, later in `catch_up`.
+        # Messages in which the rules find nothing are marked as read in `catch_up`, too.
         if self.reader.model is None and await self.reader.find_candidates(messages):
             await self.reader.read_session(session)
 
@@ -339,12 +360,15 @@ class FactsProvider(MemoryProvider):
         return [facts, remember]
 
     async def _run(self, arguments: _Arguments, context: ToolContext) -> str:
-        """Run the tool `facts` in its mode. Returns JSON, or a sentence about a change."""
+        """Run the tool `facts` in the requested mode.
+
+        Returns JSON, or a sentence if facts were added or changed.
+        """
         result: dict[str, object]
         match arguments.mode:
             case "search":
                 if not arguments.query.strip():
-                    raise ToolError("query: say what to look for.")
+                    raise ToolError("query: write what to search for.")
                 question = Question(arguments.query, context.scopes, context.now, context.account)
                 facts = await self.fact_search.search(question, arguments.limit)
                 result = {"facts": list(map(self._to_json, facts))}
@@ -369,11 +393,14 @@ class FactsProvider(MemoryProvider):
     async def _find_by_names(
         self, arguments: _Arguments, context: ToolContext
     ) -> dict[str, object]:
-        """Facts about one name ("probe") or several ("reason"), or related names ("related")."""
+        """Return the facts about the first name or, in the mode "reason", about all names.
+
+        In the mode "related", return names that share facts with these names instead.
+        """
         names = arguments.names or [arguments.query]
         keys = [key for key in map(entity_key, names) if key]
         if not keys:
-            raise ToolError("names: say whom or what it is about.")
+            raise ToolError("names: name at least one person or thing.")
         if arguments.mode == "related":
             related_names = await self.facts.list_related_names(
                 keys, context.scopes, arguments.limit
@@ -387,9 +414,9 @@ class FactsProvider(MemoryProvider):
     async def _record_feedback(
         self, arguments: _Arguments, context: ToolContext
     ) -> dict[str, object]:
-        """Raise or lower the trust in a fact."""
+        """Raise or lower the trust in a fact. Returns its id and its new trust."""
         if arguments.is_right is None:
-            raise ToolError("is_right: say true or false.")
+            raise ToolError("is_right: must be true or false.")
         by = Author(account=context.account, message_id=context.message_id)
         fact = await self._load_own_fact(arguments.fact_id, context)
         judged_fact = await self.facts.record_feedback(
@@ -405,27 +432,28 @@ class FactsProvider(MemoryProvider):
             raise ToolError(f"fact_id: there is no fact {fact_id}.")
         if fact.scope.is_group and fact.account != context.account:
             raise ToolError(
-                "fact_id: in a room only who said it judges a fact; "
-                "the owner does with `/memory wrong`."
+                "fact_id: in a group, only the person who stated a fact can change it. "
+                "The owner can with `/memory wrong`."
             )
         return fact
 
     async def _change(self, arguments: _Arguments, context: ToolContext) -> str:
-        """Update or remove a fact.
+        """Update or remove a fact. Returns a sentence that says what happened.
 
-        The change waits for approval if a person worded or pinned the fact, or if no message
-        supports the new text.
+        The change needs approval if a person worded or pinned the fact, or if no message of the
+        person supports the new text. A removal needs approval if the conversation contains text
+        from a source that the person didn't confirm, such as a web page.
         """
         if not context.session.is_remembered:
             raise ToolError(_SCHEDULED)
         report = arguments.to_reported_fact() if arguments.mode == "update" else None
         fact = await self._load_own_fact(arguments.fact_id, context)
         if not fact.is_open:
-            raise ToolError(f"fact_id: fact {fact.id} is over already.")
+            raise ToolError(f"fact_id: fact {fact.id} is already a former fact.")
 
         reason: str | None = None
         if fact.origin == "person" or fact.is_pinned:
-            reason = "the person has worded or pinned that fact"
+            reason = "the person worded or pinned that fact"
         elif report is not None:
             support, reason = await self._find_support(report, context)
             is_typed_by_other = (
@@ -434,7 +462,7 @@ class FactsProvider(MemoryProvider):
                 and support.message.sender != context.sender
             )
             if is_typed_by_other:
-                reason = "somebody else has typed that"
+                reason = "someone else typed that"
             elif support is not None:
                 return await self._update(fact, report, support, context)
         else:
@@ -447,14 +475,17 @@ class FactsProvider(MemoryProvider):
 
         await self.facts.remove(fact.id, context.scopes, _author(context))
         return (
-            f"Fact {fact.id} is over: “{fact.content}”. "
-            f"The person takes that back with `/memory undo f{fact.id}`."
+            f"Fact {fact.id} is now a former fact: “{fact.content}”. "
+            f"The person can undo this with `/memory undo f{fact.id}`."
         )
 
     async def _ask_for_approval(
         self, fact: Fact, report: ReportedFact | None, reason: str, context: ToolContext
     ) -> str:
-        """Put a change aside until the person approves it; without a report it is a removal."""
+        """Store a change until the person approves it. Returns a sentence that says so.
+
+        With a report, the change replaces the text of the fact. Without one, it removes the fact.
+        """
         path = f"f{fact.id}"
         change = Operation(action="remove", old_text=fact.content, path=path)
         if report is not None:
@@ -466,13 +497,16 @@ class FactsProvider(MemoryProvider):
     async def _update(
         self, fact: Fact, report: ReportedFact, support: Support, context: ToolContext
     ) -> str:
-        """Replace a fact by what the person has typed."""
+        """Replace a fact by the reported one, which a message supports.
+
+        Returns a sentence. Raises ToolError if the message was changed or deleted meanwhile.
+        """
         message = support.message
         claim = report.to_claim(message, self.fact_search.zone, is_dated=support.is_dated)
         by = Author(account=context.account, message_id=message.id, epoch=context.epoch)
 
         def apply_report(reworded: Fact) -> Fact:
-            """Take over what the report says besides the text."""
+            """Copy the details of the report, such as its date, to the fact with the new text."""
             new_fact = replace(
                 reworded,
                 origin="model",
@@ -490,7 +524,7 @@ class FactsProvider(MemoryProvider):
         return f"Fact {fact.id} now says: “{new_fact.content}”."
 
     async def _store(self, report: ReportedFact, context: ToolContext) -> str:
-        """Store a fact, or put it aside for approval if no message supports it."""
+        """Store a fact if a message supports it, or else request approval. Returns a sentence."""
         if not context.session.is_remembered:
             raise ToolError(_SCHEDULED)
         support, reason = await self._find_support(report, context)
@@ -506,12 +540,15 @@ class FactsProvider(MemoryProvider):
         fact = await self.facts.learn(fact, message.text, context.epoch)
         if not fact.id:
             raise ToolError(_GONE)
-        return f"Fact {fact.id} is kept: “{fact.content}”."
+        return f"Fact {fact.id} is stored: “{fact.content}”."
 
     async def _find_support(
         self, report: ReportedFact, context: ToolContext
     ) -> tuple[Support | None, str]:
-        """Return the message that supports a report, or why it needs approval, as a clause."""
+        """Return the message that supports a report, and "".
+
+        If the report needs approval, return None and the reason as a clause.
+        """
         evidence = await self.evidence.load_evidence(context)
         suspicion = find_suspicion(report.content)
         if suspicion is not None:
@@ -522,7 +559,7 @@ class FactsProvider(MemoryProvider):
         return support, ""
 
     def _to_json(self, fact: Fact) -> dict[str, object]:
-        """The fields of a fact that the model gets."""
+        """Return the fields of a fact that are shown to the model."""
         fields: dict[str, object] = {
             "fact_id": fact.id,
             "content": fact.content,
@@ -541,9 +578,9 @@ def _author(context: ToolContext) -> Author:
 
 
 def _line_key(fact: Fact) -> str:
-    """Identifies a line, so that a conversation gets it once.
+    """Return a key for the line of a fact, so that a conversation gets each line only once.
 
-    A fact that a person has reworded gets another key, so that the model sees it again.
+    When a person rewords a fact, its key changes, so that the model sees the new line.
     """
     if fact.origin != "person":
         return f"f{fact.id}"

@@ -1,6 +1,7 @@
-"""Compares the wording of two texts: names, words in any form, and numbers in figures or words.
+"""Compares the wording of two texts: their names, words and numbers.
 
-The patterns and word lists are in `data/evidence.toml`.
+Words may have different endings, and numbers may be written in digits or in words. The patterns and
+word lists are in `data/evidence.toml`.
 """
 
 from __future__ import annotations
@@ -17,53 +18,60 @@ from core.text.normalize import fold, is_unspaced, language_data, plain_with_off
 from core.text.terms import entity_key, hint_words, stop_words, word_terms
 
 ENGLISH_SHARE = 0.3
-"""A text with this share of English stop words is English."""
+"""A text is English if at least this share of its words are English stop words."""
 ENGLISH_SHARE_WITH_ACCENTS = 0.5
-"""The same for a text with accented words: other languages have words like "me" and "a" too."""
+"""The minimum share for a text with accented words, because other languages have words like "me"
+and "a", too."""
 MIN_LONG_FIGURE_DIGITS = 4
-"""A figure of this length may be grouped in another way: 00351 912 and 003 51912."""
+"""A number of at least this length is found even if its digits are grouped differently, such as
+"00351 912" and "003 51912"."""
 
 FIGURE = re.compile(r"\d+")
 _SENTENCE_END = re.compile(r"(?<=[.!?;。！？])\s*(?=\D)|\n+")
+"""The gap after a punctuation mark, unless a digit follows as in "3.5", or line breaks."""
 _SENTENCE_START = re.compile(r"(?:\A|(?<=[.!?;。！？\n]))\s*(?=\S)")
 _QUOTATION = re.compile(r"[“”\"«„「][^“”\"»」\n]{20,}[“”\"»」]")
-"""Text in quotation marks that is longer than a name."""
+"""Quoted text of at least 20 characters. Shorter quoted text may be a name."""
 _HAN_NUMBER = re.compile(r"[〇一二三四五六七八九十]{1,40}")
+"""A number in Chinese or Japanese characters, such as ``二十三``."""
 _AFTERNOON_HOUR = re.compile(r"\b(1[3-9]|2[0-3])[:.h]?\d?")
+"""An hour from 13 to 23: ``15``, ``15:30``, ``15h``."""
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
+"""A word, perhaps with a hyphen: ``three``, ``twenty-one``."""
 _QUOTING_LINE_STARTS = (">", "[att")
+"""A line that begins with one of these is a quotation or a note about an attachment."""
 _data = partial(language_data, "evidence", "core.facts")
 
 
 @cache
 def evidence_pattern(name: str) -> re.Pattern[str]:
-    """A pattern of `data/evidence.toml`."""
+    """Compile a pattern of `data/evidence.toml`."""
     return re.compile(_data()["patterns"][name].replace("\n", ""), re.IGNORECASE)
 
 
 @cache
 def evidence_words(name: str) -> frozenset[str]:
-    """A word list of `data/evidence.toml`."""
+    """Return a word list of `data/evidence.toml`."""
     return frozenset(_data()["words"][name])
 
 
 class AnalyzedText:
-    """A text with everything that comparisons need."""
+    """A text with its words and numbers in the forms in which they are compared."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        # Folded, without accents.
+        # The text in lower case and without accents.
         self.plain = plain_with_offsets(fold(text))[0]
         self.words = frozenset(words_of(self.plain))
         self.terms = frozenset(word_terms(text))
         self.numbers = numbers_in(self.plain)
-        # All digits without anything in between.
+        # All digits of the text, joined.
         self.digits = "".join(FIGURE.findall(self.plain))
-        # Attributes, such as "home", that the text has words for.
+        # The attributes that words of the text belong to, e.g. "home" for "live".
         self.attributes = _attributes_of(self.terms)
 
     def has_name(self, name: str) -> bool:
-        """Whether the text has all words of a name, each perhaps in another case."""
+        """Whether the text contains all words of a name, perhaps with other endings ("Anna's")."""
         key = entity_key(name)
         if key and is_unspaced(key):
             return key.replace(" ", "") in self.plain.replace(" ", "")
@@ -76,18 +84,23 @@ class AnalyzedText:
         return True
 
     def has_word(self, term: str) -> bool:
-        """Whether the text has a word in some form, or the number that the word stands for."""
+        """Whether the text contains a form of a word, or the number that the word means."""
         if term in self.terms or any(have_same_stem(term, own) for own in self.terms):
             return True
         return _number_words().get(term, -1) in self.numbers
 
     def mentions(self, term: str) -> bool:
-        """Whether the text has a word, or another word for the same attribute."""
+        """Whether the text contains a word, or another word for the same attribute.
+
+        E.g. a text with "moved" mentions "live", because both belong to the attribute "home".
+        """
         return self.has_word(term) or not self.attributes.isdisjoint(_attributes_of([term]))
 
     def has_figure(self, figure: str) -> bool:
-        """Whether the text has a number: in figures, in words, or in a long number grouped
-        differently."""
+        """Whether the text contains a number, in digits or in words.
+
+        The digits of a long number may be grouped differently.
+        """
         if int(figure) in self.numbers:
             return True
         return len(figure) >= MIN_LONG_FIGURE_DIGITS and figure in self.digits
@@ -98,10 +111,10 @@ def split_sentences(text: str) -> list[str]:
 
 
 def extract_own_words(text: str) -> str:
-    """Return what the sender says themselves.
+    """Return the part of a message that states the sender's own words.
 
-    Quotations, lines that quote others, and everything that is handed over to be worked on ("look
-    at this: ...") are left out.
+    Quotations, quoted lines, and text that the sender pastes as material ("translate this: …") are
+    removed.
     """
     lines = _QUOTATION.sub(" ", typed_part(text)).splitlines()
     own_lines = [line for line in lines if not line.lstrip().startswith(_QUOTING_LINE_STARTS)]
@@ -113,10 +126,10 @@ def extract_own_words(text: str) -> str:
 
 
 def numbers_in(plain: str) -> frozenset[int]:
-    """All numbers of a plain text: in figures, in words, of months, and in Han figures.
+    """Return all numbers in a text without accents: digits, number words, months, Han numbers.
 
-    A word that may be a number or a month counts as one. Hours after noon also count as those of
-    the clock face.
+    A word that is a number only in one language counts in all languages. An hour after noon also
+    counts as an hour of the twelve-hour clock: "15:00" contains 15 and 3.
     """
     numbers = {int(figure) for figure in re.findall(r"\d{1,40}", plain)}
     for word in _WORD.findall(plain):
@@ -132,18 +145,19 @@ def numbers_in(plain: str) -> frozenset[int]:
 
 
 def _parse_han_number(text: str) -> int:
-    """``二十三`` is 23, ``二〇二六`` is 2026."""
+    """Parse a number from 1 to 99 or a row of digits: ``二十三`` is 23, ``二〇二六`` is 2026."""
     digits = [int(unicodedata.numeric(character)) for character in text]
     if 10 not in digits:
         return int("".join(map(str, digits)))
-    ten = digits.index(10)
-    tens = digits[ten - 1] if ten else 1
-    ones = sum(digits[ten + 1 : ten + 2])
+    # The digit before 十 (ten) counts the tens, and the digit after it the ones. Both are optional.
+    ten_index = digits.index(10)
+    tens = digits[ten_index - 1] if ten_index else 1
+    ones = sum(digits[ten_index + 1 : ten_index + 2])
     return 10 * tens + ones
 
 
 def are_forms_of_name(one: str, other: str) -> bool:
-    """Whether two words may be one name in two cases: Anna and Annas, Москва and Москве."""
+    """Whether two words may be forms of the same name: Anna and Annas, Москва and Москве."""
     if one.isascii() and other.isascii():
         short, long = sorted((one, other), key=len)
         return len(short) > 2 and long in (short + "s", short + "es")
@@ -151,13 +165,16 @@ def are_forms_of_name(one: str, other: str) -> bool:
 
 
 def have_same_stem(one: str, other: str, min_stem: int = 3, max_ending: int = 3) -> bool:
-    """Whether two words differ only in their endings, of at most `max_ending` letters."""
+    """Whether two words differ only in their last letters.
+
+    They must share at least `min_stem` + 1 letters, and differ in at most `max_ending` letters.
+    """
     stem_length = max(min_stem + 1, len(one) - max_ending, len(other) - max_ending)
     return one[:stem_length] == other[:stem_length]
 
 
 def is_english(text: str) -> bool:
-    """Whether enough of the words are English stop words."""
+    """Whether a text is probably English, because many of its words are English stop words."""
     words = words_of(plain_with_offsets(text)[0])
     has_accents = any(not word.isascii() and word.islower() for word in words_of(text))
     min_share = ENGLISH_SHARE_WITH_ACCENTS if has_accents else ENGLISH_SHARE
@@ -166,7 +183,7 @@ def is_english(text: str) -> bool:
 
 
 def _attributes_of(terms: Iterable[str]) -> frozenset[str]:
-    """The attributes that any of the terms is a word for."""
+    """Return the attributes that any of the terms belongs to."""
     own_terms = set(terms)
     return frozenset(
         attribute
@@ -182,7 +199,10 @@ def _terms_by_attribute() -> Mapping[str, frozenset[str]]:
 
 @cache
 def _number_words() -> Mapping[str, int]:
-    """The numbers of words: line n of the list has the words for n."""
+    """Return the number that each number word means.
+
+    Line n of the word list contains the words for n in several languages.
+    """
     numbers: dict[str, int] = {}
     for number, line in enumerate(_data()["words"]["counted"], 1):
         for word in line.split():

@@ -47,7 +47,7 @@ async def read(database: Database, answer: object, *texts: str) -> list[Any]:
     given = answer if isinstance(answer, str) else json.dumps(answer)
     extraction = fact_reader(database, ScriptedModel(says(given)))
     found = await extraction.find_candidates(turn(*(texts or ("I moved to Porto in May",))))
-    return [(one.source.id, one.claim) for one in found if not one.doubt]
+    return [(one.source.id, one.claim) for one in found if not one.approval_reason]
 
 
 async def test_a_model_reads_what_was_stated(database: Database) -> None:
@@ -124,7 +124,7 @@ async def test_what_nobody_has_said_is_dropped(
 @pytest.mark.parametrize(
     ("quote", "doubts"),
     [
-        ("Moved  to Porto", ["nobody here has typed “Monaco”"]),
+        ("Moved  to Porto", ["no one here has typed “Monaco”"]),
         ("moved to Monaco", []),
         ("", []),
         (" ", []),
@@ -136,7 +136,7 @@ async def test_what_nobody_has_said_waits_where_the_model_can_quote_what_it_mean
     told = {**MOVED, "content": "I moved to Monaco", "value": "Monaco", "names": [], "quote": quote}
     model = ScriptedModel(says(json.dumps([told])))
     found = await fact_reader(database, model).find_candidates(turn("I moved to Porto in May"))
-    assert [one.doubt for one in found] == doubts
+    assert [one.approval_reason for one in found] == doubts
 
 
 async def test_a_time_to_come_is_no_since_when(database: Database) -> None:

@@ -262,7 +262,7 @@ async def test_the_model_keeps_a_fact(world: _World) -> None:
     )
     assert await world.call(
         "remember_this", content="I live in Lisbon", attribute="home", value="Lisbon"
-    ) == ("Fact 1 is kept: “I live in Lisbon”.")
+    ) == ("Fact 1 is stored: “I live in Lisbon”.")
     await world.call(
         "remember_this",
         content="I moved to Porto",
@@ -285,7 +285,7 @@ async def test_the_model_adds_changes_and_removes_what_the_person_has_typed(worl
     await world.say("I like green tea. I moved to Porto")
     assert (
         await world.call("facts", mode="add", content="I like green tea")
-        == "Fact 1 is kept: “I like green tea”."
+        == "Fact 1 is stored: “I like green tea”."
     )
     home = {"attribute": "home", "value": "Porto"}
     await world.call("facts", mode="add", content="I moved to Porto", **home)
@@ -326,7 +326,7 @@ async def test_what_nobody_has_typed_changes_no_fact_without_a_yes(world: _World
     said = await world.call(
         "facts", mode="update", fact_id=1, content="I live in Rome", attribute="home", value="Rome"
     )
-    assert said.startswith("Not kept yet: nobody here has typed “Rome”")
+    assert said.startswith("Not kept yet: no one here has typed “Rome”")
     assert "Not kept yet" in await world.call(
         "facts", mode="add", content="The lake house is in Rome"
     )
@@ -343,7 +343,7 @@ async def test_what_nobody_has_typed_changes_no_fact_without_a_yes(world: _World
         await dictation.approve(remove)
     assert (await dictation.approve(add)).startswith("Fact 2 is kept")
     again = replace(remove, operations=(replace(remove.operations[0], old_text="I live in Rome"),))
-    assert await dictation.approve(again) == "Fact 1 is over: “I live in Rome”."
+    assert await dictation.approve(again) == "Fact 1 is now a former fact: “I live in Rome”."
 
 
 async def test_what_a_person_has_worded_the_model_changes_after_a_yes_only(world: _World) -> None:

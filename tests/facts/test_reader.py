@@ -182,7 +182,7 @@ async def test_what_nobody_has_typed_so_waits_for_a_yes_but_not_in_a_room(
         "fact",
         "I live in Porto",
     )
-    assert waiting.reason == "nobody here has typed that"
+    assert waiting.reason == "no one here has typed that"
     assert await house.known() == []
 
 

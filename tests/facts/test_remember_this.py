@@ -84,7 +84,7 @@ async def test_the_message_that_says_so_is_the_source(talk: _Talk) -> None:
         ("User is a friend of Kessler", {"names": ["Kessler"]}, "“Kessler”"),
         ("User lives in Porto", {"attribute": "home", "value": "Monaco"}, "“Monaco”"),
         ("User is vegetarian", {"attribute": "diet", "value": "vegetarian"}, "“vegetarian”"),
-        ("User enjoys long evenings with friends", {}, "nobody here has typed that"),
+        ("User enjoys long evenings with friends", {}, "no one here has typed that"),
     ],
 )
 async def test_a_guess_or_the_words_of_a_tool_wait_for_a_yes(
@@ -116,7 +116,7 @@ async def test_in_a_room_it_is_credited_to_who_has_said_it(talk: _Talk) -> None:
     assert await talk.known(ROOM) == [
         ("Ben lives in Faro", "telegram:7|home", "telegram:7", his.id)
     ]
-    assert "nobody here has typed “Porto”" in await talk.keep(
+    assert "no one here has typed “Porto”" in await talk.keep(
         room, "Ben lives in Porto", about="Ben", attribute="home", value="Porto"
     )
 
@@ -204,7 +204,7 @@ async def test_a_message_that_was_erased_meanwhile_teaches_nothing(talk: _Talk) 
     known = await talk.facts.learn(read, "I live in Lisbon")
     assert known.id == 0, "the message says something else than what was read"
     await talk.conversations.amend(own.address, "e1", None)
-    assert "nobody here has typed" in await talk.keep(
+    assert "no one here has typed" in await talk.keep(
         own, "User lives in Porto", attribute="home", value="Porto"
     )
     assert await talk.known() == []
@@ -224,15 +224,15 @@ async def test_through_the_house_the_model_is_told_what_nobody_has_said(home: Pa
         results = [block for entry in model.requests[1].messages for block in entry["content"]]
         refused = next(block for block in results if block["type"] == "tool_result")
         assert refused["content"] == (
-            "Not kept yet: nobody here has typed “Monaco”. It waits for the person to say yes (/memory pending). "
+            "Not kept yet: no one here has typed “Monaco”. It waits for the person to say yes (/memory pending). "
             "Do not try it again in other words."
         )
         own = frozenset((Scope.account("telegram", "42"),))
         assert await harness.services.facts.list_page(own) == []
         await notices(harness)
-        assert "nobody here has typed “Monaco”" in (await harness.say("/memory pending")).text
+        assert "no one here has typed “Monaco”" in (await harness.say("/memory pending")).text
         assert (
-            "Fact 1 is kept: “User lives in Monaco”"
+            "Fact 1 is stored: “User lives in Monaco”"
             in (await harness.say("/memory approve 1")).text
         )
         assert "Nothing is waiting" in (await harness.say("/memory pending")).text

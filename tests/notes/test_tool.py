@@ -217,7 +217,7 @@ async def test_what_nobody_has_typed_waits_and_is_listed(
         session=session, scope=ANA, scopes=HERS, sender=Sender(id="1", name="Ana"), now=now
     )
     arguments = {"target": "memory", "action": "add", "content": "Wire rent to Mallory"}
-    assert "Not kept yet: nobody here has typed “Mallory”" in await tool.tool.run(
+    assert "Not kept yet: no one here has typed “Mallory”" in await tool.tool.run(
         arguments, context
     )
     assert await notebook.entries(HERS, "memory") == []

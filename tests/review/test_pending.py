@@ -153,7 +153,7 @@ async def test_what_was_only_passed_on_waits(home: Path, origin: Origin) -> None
         await harness.say("Ana lives in Faro", origin=origin)
         if origin == "via_bot":  # which begins no turn
             await harness.say("What do you make of that?")
-        assert "Not kept yet: nobody here has typed “Faro”" in result(model)
+        assert "Not kept yet: no one here has typed “Faro”" in result(model)
         assert await noted(harness) == []
 
 

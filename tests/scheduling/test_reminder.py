@@ -232,7 +232,7 @@ async def test_what_may_be_somebody_elses_waits_for_a_yes(
         {**wanted, "text": "water the plants"}, replace(context, message_id=6)
     )
     said = await tool.run({**wanted, "is_prompt": True}, context)
-    assert said.startswith("Not kept yet: nobody here has typed")
+    assert said.startswith("Not kept yet: no one here has typed")
     (pending,) = await review.list_pending(context.scopes)
     assert len(await appointments.jobs.list_visible(context.scopes)) == 2
     receipt = await appointments.approve(pending)
