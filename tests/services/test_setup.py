@@ -49,7 +49,7 @@ async def test_it_is_set_up_tried_and_looked_at(served: tuple[Service, Double], 
     service, double = served
     said = await set_up(home, service, double)
     assert f"Found {service.name}" in said
-    assert f"The memory {service.name} is on" in said
+    assert f"The memory service {service.name} will be on after the next start" in said
     assert KEY not in said + (home / "mneme.toml").read_text()
     assert (
         tomllib.loads((home / "mneme.toml").read_text())["memory"]["providers"][service.name]["url"]
