@@ -23,6 +23,7 @@ from core.memory.manager import ProviderThread, implements, translate_foreign_er
 from core.memory.provider import MemoryProvider
 from core.store.mailbox import OutboxCounts
 from core.store.sqlite import database as sqlite
+from core.store.sqlite.integrity import find_damage
 from core.store.sync import PLATFORM as MEMORY
 from core.text.normalize import to_single_line
 from gateway import texts
@@ -220,7 +221,7 @@ def _check_sqlite() -> CheckResult:
 async def _check_store(services: Services) -> AsyncIterator[CheckResult]:
     """Yield the results for state.db one by one, because a later check may raise StoreError."""
     path = services.database.path
-    damage = await sqlite.find_damage(services.database)
+    damage = await find_damage(services.database)
     problems = [f"{path} is damaged: {'; '.join(damage)}"] if damage else []
     yield _build_result("state.db", problems, texts.RESTORE, f"{path} is whole.")
     if services.restore_report:

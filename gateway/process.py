@@ -28,6 +28,7 @@ from gateway.commands.registry import CommandRegistry
 from gateway.delivery import Delivery, ReplyFactory
 from gateway.scheduler import Scheduler
 from gateway.services import Services
+from gateway.store_watch import StoreWatch
 from gateway.supervisor import Supervisor, run_chores, watch_store
 from gateway.turns import TurnDispatcher
 
@@ -133,6 +134,7 @@ class GatewayProcess:
             watch_store(services.database.data_version, self._changed, self._on_change),
             run_chores([services.recall.tend, services.forgetting.maintain]),
             run_chores([embeddings.tend] if embeddings else []),
+            StoreWatch(services.database, services.owner_notices, services.clock).run(),
             memory.start(),
             run_chores([memory.tend]),
             self._supervisor.watch_platforms(

@@ -20,8 +20,8 @@ from config.settings import Settings
 from core.errors import ConfigError, DeliveryError, ModelError, StoreError
 from core.store.fact_rows import Fact
 from core.store.facts import Facts
-from core.store.sqlite import database as sqlite
-from core.store.sqlite.database import Database
+from core.store.sqlite.database import MIN_SQLITE_VERSION, SQLITE_VERSION, Database
+from core.store.sqlite.integrity import find_damage
 from gateway import texts
 from gateway.check import CheckResult, repair_indexes, run_checks, run_probe
 from gateway.commands.status import StatusCommands
@@ -210,13 +210,13 @@ async def test_a_problem_of_the_environment_is_not_put_right_in_a_file() -> None
 
 
 async def test_damage_in_the_file_is_found(tmp_path: Path) -> None:
-    assert sqlite.SQLITE_VERSION >= sqlite.MIN_SQLITE_VERSION
+    assert SQLITE_VERSION >= MIN_SQLITE_VERSION
     path = tmp_path / "state.db"
     async with Database.open(path) as database:
         rows = [{"key": f"key {number}", "value": "x" * 500} for number in range(200)]
         statement = "INSERT INTO state_meta (key, value) VALUES (:key, :value)"
         await database.write(lambda connection: connection.executemany(statement, rows).close())
-        assert await sqlite.find_damage(database) == []
+        assert await find_damage(database) == []
     raw = bytearray(path.read_bytes())
     raw[-6 * 4096 : -5 * 4096] = b"\xff" * 4096
     path.write_bytes(raw)
@@ -227,7 +227,7 @@ async def test_damage_in_the_file_is_found(tmp_path: Path) -> None:
 async def _complaints(database: Database) -> list[str]:
     """What the check says of a file: SQLite lists damage, or cannot even begin to."""
     try:
-        return await sqlite.find_damage(database)
+        return await find_damage(database)
     except StoreError as error:
         return [str(error)]
 

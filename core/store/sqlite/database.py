@@ -17,18 +17,23 @@ import sqlite3
 import threading
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import aiosqlite
 
-from core.errors import StoreError
 from core.store import rows
 from core.store.epoch import check_epoch
-from core.store.rows import Connection, Row, T, Values
-from core.store.sqlite.schema import MIGRATIONS, register_functions
+from core.store.rows import Row, T, Values
+from core.store.sqlite.faults import is_busy, to_store_error, translate_errors
+from core.store.sqlite.opening import (
+    CHECKPOINT_PAGES,
+    apply_next_migration,
+    configure,
+    create_file,
+)
 from core.types import Account, Address, ErasureEpoch, Scope
 
 SQLITE_VERSION = sqlite3.sqlite_version_info
@@ -37,13 +42,7 @@ MIN_SQLITE_VERSION = (3, 37, 0)
 
 READERS = 2
 BUSY_TIMEOUT_MS = 10_000
-BUSY_RETRY_S = 0.02
 
-CHECKPOINT_PAGES = 1_500
-"""When the log has so many pages of 4 KB, SQLite copies them into the file.
-
-If nobody reads, the log then begins again. So it usually stays below 6 MB.
-"""
 LOG_BYTES = 8_000_000
 """When a reader lets the log grow to this size, writes try to truncate it."""
 LOG_STEP_BYTES = 1_000_000
@@ -66,20 +65,6 @@ SHORT_WRITES = 32
 The mean duration is a moving average over about so many writes, too.
 """
 
-MAX_REPORTED_PROBLEMS = 5
-_DAMAGED = "{path} is damaged ({text}). Run `mneme check`, or restore a backup."
-_DISK_FAULT = "it is full or has a fault. Make room and try again."
-ERROR_SENTENCES = {
-    "not a database": _DAMAGED,
-    "malformed": _DAMAGED,
-    "readonly": "{path} is read-only. Give the user that runs Mneme the right to write it.",
-    "full": "The disk that holds {path} is full. Make room and try again; nothing stored was lost.",
-    "disk I/O error": f"The disk that holds {{path}} cannot be used: {_DISK_FAULT}",
-    "locked": f"{{path}} is locked by another program for over {BUSY_TIMEOUT_MS // 1000} s. "
-    "Close it and try again.",
-}
-"""The sentence for a message of SQLite that contains the key."""
-
 
 class _BusyError(Exception):
     """Another thread uses the writer's connection, or another process writes the file."""
@@ -95,9 +80,9 @@ class Database:
     def __init__(
         self,
         path: Path,
-        writer: aiosqlite.Connection,
-        readers: list[aiosqlite.Connection],
-        inline_reader: sqlite3.Connection,
+        writer: ConnectionThread,
+        readers: list[ConnectionThread],
+        inline_reader: ConnectionSlot,
     ) -> None:
         self.path = path
         self._log_path = f"{path}-wal"
@@ -106,13 +91,11 @@ class Database:
         self._writer = writer
         # Held while a thread uses the writer's connection.
         self._writer_lock = threading.Lock()
-        # Whether the writer's connection waits for locks, and copies the log when it is due.
-        self._writer_may_wait = True
         self._mean_short_write_s = SHORT_WRITE_S
         self._short_write_count = 0
         self._inline_reader = inline_reader
         # Last in, first out: the reader that was used last has its pages in memory.
-        self._readers: asyncio.LifoQueue[aiosqlite.Connection] = asyncio.LifoQueue()
+        self._readers: asyncio.LifoQueue[ConnectionThread] = asyncio.LifoQueue()
         for reader in readers:
             self._readers.put_nowait(reader)
 
@@ -123,15 +106,17 @@ class Database:
 
         Raises StoreError if the file is damaged, not writable, or written by a newer version.
         """
-        _create_file(path)
+        create_file(path)
         async with contextlib.AsyncExitStack() as stack:
-            writer = await _connect_thread(stack, path, is_reader=False)
-            await _run(writer, path, lambda connection: _migrate(connection, path))
-            readers = [await _connect_thread(stack, path, is_reader=True) for _ in range(READERS)]
-            with _translate_errors(path):
-                inline_reader = stack.enter_context(contextlib.closing(_connect(path)))
-                _configure(inline_reader, is_reader=True)
-                inline_reader.execute("PRAGMA busy_timeout = 0")
+            writer = await ConnectionThread.open(stack, path, is_reader=False)
+            await writer.run(lambda connection: _migrate(connection, path))
+            readers = [
+                await ConnectionThread.open(stack, path, is_reader=True) for _ in range(READERS)
+            ]
+            inline_reader = ConnectionSlot(path, is_reader=True, is_inline=True)
+            stack.callback(inline_reader.close)
+            with translate_errors(path):
+                inline_reader.open()
             yield cls(path, writer, readers, inline_reader)
 
     # --- Writing ---
@@ -176,38 +161,37 @@ class Database:
         """
         if not self._writer_lock.acquire(blocking=False):
             raise _BusyError
-        connection: sqlite3.Connection = self._writer._conn
         try:
-            self._let_writer_wait(connection, False)
-            return self._commit(connection, work, is_short=True)
+            return self._writer.slot.run(
+                lambda connection: self._commit_without_waiting(connection, work)
+            )
         except sqlite3.DatabaseError as error:
-            if _is_busy(error):
+            if is_busy(error):
                 raise _BusyError from error
-            raise _to_store_error(self.path, error) from error
+            raise to_store_error(self.path, error) from error
         finally:
             self._writer_lock.release()
 
-    async def _run_on_writer(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _commit_without_waiting(
+        self, connection: StoreConnection, work: Callable[[sqlite3.Connection], T]
+    ) -> T:
+        """Run one short write transaction, which fails if another process writes."""
+        _let_wait(connection, False)
+        return self._commit(connection, work, is_short=True)
+
+    async def _run_on_writer(self, work: Callable[[StoreConnection], T]) -> T:
         """Run `work` on the writer's connection, in its thread. It may wait for locks."""
 
-        def locked_work(connection: sqlite3.Connection) -> T:
+        def locked_work(connection: StoreConnection) -> T:
             with self._writer_lock:
-                self._let_writer_wait(connection, True)
+                _let_wait(connection, True)
                 return work(connection)
 
-        return await _run(self._writer, self.path, locked_work)
-
-    def _let_writer_wait(self, connection: sqlite3.Connection, may_wait: bool) -> None:
-        """Decide whether the connection waits for locks, and copies the log when it is due."""
-        if may_wait is self._writer_may_wait:
-            return
-        connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS if may_wait else 0}")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES if may_wait else 0}")
-        self._writer_may_wait = may_wait
+        return await self._writer.run(locked_work)
 
     def _commit(
         self,
-        connection: sqlite3.Connection,
+        connection: StoreConnection,
         work: Callable[[sqlite3.Connection], T],
         is_short: bool,
     ) -> T:
@@ -221,13 +205,13 @@ class Database:
 
     def _commit_and_trim_log(
         self,
-        connection: sqlite3.Connection,
+        connection: StoreConnection,
         work: Callable[[sqlite3.Connection], T],
         is_short: bool,
     ) -> T:
         """Run one write transaction, then truncate the log if a reader has let it grow."""
         result = self._commit(connection, work, is_short)
-        log_bytes = self._log_bytes()
+        log_bytes = self.log_bytes()
         if log_bytes > max(LOG_BYTES, self._untruncated_bytes + LOG_STEP_BYTES):
             self._untruncated_bytes = log_bytes
             # The transaction is durable, even if this fails.
@@ -246,7 +230,7 @@ class Database:
 
     # --- The log ---
 
-    def _log_bytes(self) -> int:
+    def log_bytes(self) -> int:
         """The size of the write-ahead log."""
         try:
             return os.stat(self._log_path).st_size
@@ -267,7 +251,7 @@ class Database:
         Returns False if a reader of another program keeps the log large for over `wait_s`.
         """
         ends_at = time.monotonic() + wait_s
-        while self._log_bytes() > LOG_FULL_BYTES and not await self.checkpoint(LOG_TIMEOUT_MS):
+        while self.log_bytes() > LOG_FULL_BYTES and not await self.checkpoint(LOG_TIMEOUT_MS):
             if time.monotonic() > ends_at:
                 return False
             await asyncio.sleep(LOG_TIMEOUT_MS / 1000)
@@ -279,9 +263,7 @@ class Database:
         """Run `work` in one read transaction, in the thread of a reader."""
         reader = await self._readers.get()
         try:
-            return await _run(
-                reader, self.path, lambda connection: _transact(connection, "BEGIN", work)
-            )
+            return await reader.run(lambda connection: _transact(connection, "BEGIN", work))
         finally:
             self._readers.put_nowait(reader)
 
@@ -293,15 +275,14 @@ class Database:
         If it takes longer than `limit_s` (a cold disk) or the file is locked, it is interrupted and
         a reader starts it again.
         """
-        ends_at = time.perf_counter() + limit_s
-        self._inline_reader.set_progress_handler(
-            lambda: time.perf_counter() > ends_at, PROGRESS_STEPS
-        )
-        with _translate_errors(self.path):
-            try:
-                return _transact(self._inline_reader, "BEGIN", work)
-            except sqlite3.OperationalError:
-                return await self.read(work)
+        try:
+            return self._inline_reader.run(
+                lambda connection: _transact_within(connection, work, limit_s)
+            )
+        except sqlite3.OperationalError:
+            return await self.read(work)
+        except sqlite3.DatabaseError as error:
+            raise to_store_error(self.path, error) from error
 
     async def fetch_all(self, statement: str, values: Values | None = None) -> list[Row]:
         """All rows of one statement."""
@@ -325,8 +306,11 @@ class Database:
 # --- Connections ---
 
 
-class _Connection(sqlite3.Connection):
-    """Binds text that isn't valid Unicode, after `rows.clean` has repaired it."""
+class StoreConnection(sqlite3.Connection):
+    """A connection to state.db."""
+
+    # Whether the writer's connection waits for locks, and copies the log when it is due.
+    may_wait = True
 
     def execute(self, statement: str, values: Any = (), /) -> sqlite3.Cursor:
         """Run a statement, and once more with repaired texts if one isn't valid Unicode."""
@@ -340,77 +324,105 @@ class _Connection(sqlite3.Connection):
             return super().execute(statement, valid_values)
 
 
-def _create_file(path: Path) -> None:
-    """Create the file and its folder if they are missing. Only the user may read the file."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    except OSError as error:
-        raise StoreError(
-            f"{path} cannot be opened for writing: {error.strerror}. Check its folder's rights."
-        ) from error
+class ConnectionSlot:
+    """Holds a connection, and replaces it when it can't leave a transaction.
+
+    A connection that stays in a transaction would keep the log from being truncated, and show old
+    data to later reads.
+    """
+
+    def __init__(self, path: Path, *, is_reader: bool, is_inline: bool = False) -> None:
+        self.path = path
+        self.connection: StoreConnection
+        self._is_reader = is_reader
+        self._is_inline = is_inline
+
+    def open(self) -> StoreConnection:
+        """Open and configure the connection. Raises sqlite3.DatabaseError."""
+        connection = _connect(self.path)
+        try:
+            configure(connection, is_reader=self._is_reader)
+            if self._is_inline:
+                connection.execute("PRAGMA busy_timeout = 0")
+        except BaseException:
+            connection.close()
+            raise
+        self.connection = connection
+        return connection
+
+    def run(self, work: Callable[[StoreConnection], T]) -> T:
+        """Run `work` on the connection in this thread."""
+        connection = self.connection
+        try:
+            return work(connection)
+        finally:
+            if connection.in_transaction:
+                self.replace()
+
+    def replace(self) -> None:
+        """Close the connection and open another one."""
+        old_connection = self.connection
+        self.open()
+        old_connection.close()
+
+    def close(self) -> None:
+        """Close the connection, if it was opened."""
+        connection = getattr(self, "connection", None)
+        if connection is not None:
+            connection.close()
 
 
-async def _connect_thread(
-    stack: contextlib.AsyncExitStack, path: Path, *, is_reader: bool
-) -> aiosqlite.Connection:
-    """Open a connection with a thread of its own. The stack closes it."""
-    opening = aiosqlite.Connection(lambda: _connect(path), iter_chunk_size=64)
-    with _translate_errors(path):
-        thread = await stack.enter_async_context(opening)
-    await _run(thread, path, lambda connection: _configure(connection, is_reader))
-    return thread
+class ConnectionThread:
+    """A connection with a thread of its own."""
+
+    def __init__(self, slot: ConnectionSlot, thread: aiosqlite.Connection) -> None:
+        self.slot = slot
+        self._thread = thread
+
+    @classmethod
+    async def open(
+        cls, stack: contextlib.AsyncExitStack, path: Path, *, is_reader: bool
+    ) -> ConnectionThread:
+        """Open a connection in a new thread. The stack ends the thread and closes it."""
+        slot = ConnectionSlot(path, is_reader=is_reader)
+        stack.callback(slot.close)
+        with translate_errors(path):
+            thread = await stack.enter_async_context(
+                aiosqlite.Connection(slot.open, iter_chunk_size=64)
+            )
+        return cls(slot, thread)
+
+    async def run(self, work: Callable[[StoreConnection], T]) -> T:
+        """Run `work` on the connection, in its thread. Raises StoreError."""
+        # aiosqlite has no public method for this.
+        execute: Any = self._thread._execute
+        try:
+            result: T = await execute(self.slot.run, work)
+        except sqlite3.DatabaseError as error:
+            raise to_store_error(self.slot.path, error) from error
+        return result
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path) -> StoreConnection:
     """Open a connection that binds times as seconds since 1970 UTC, and ids by their keys."""
     sqlite3.register_adapter(datetime, rows.to_timestamp)
     types_with_key: tuple[Any, ...] = (Account, Address, Scope)
     for type_with_key in types_with_key:
         sqlite3.register_adapter(type_with_key, lambda value: rows.clean(value.key))
     connection = sqlite3.connect(
-        path, isolation_level=None, check_same_thread=False, factory=_Connection
+        path, isolation_level=None, check_same_thread=False, factory=StoreConnection
     )
     connection.row_factory = sqlite3.Row
     return connection
 
 
-def _configure(connection: sqlite3.Connection, is_reader: bool) -> None:
-    """Set the PRAGMAs of a new connection and register the SQL functions."""
-    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-    connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("PRAGMA cache_size = -16384")
-    connection.execute("PRAGMA mmap_size = 2000000000")
-    # Otherwise each small list or sorter of a statement opens a file, which takes four fifths of
-    # the time of a search.
-    connection.execute("PRAGMA temp_store = MEMORY")
-    register_functions(connection)
-    if is_reader:
-        connection.execute("PRAGMA query_only = ON")
+def _let_wait(connection: StoreConnection, may_wait: bool) -> None:
+    """Decide whether a connection waits for locks, and copies the log when it is due."""
+    if may_wait is connection.may_wait:
         return
-    _turn_on_log(connection)
-    connection.execute("PRAGMA synchronous = FULL")
-    # Of the ten pages that a message writes, most were written by the message before it. With fewer
-    # checkpoints, fewer pages are copied twice.
-    connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
-    # Erased text must not stay in freed pages, as it would with FAST. ON writes 0.2 % more bytes.
-    connection.execute("PRAGMA secure_delete = ON")
-
-
-def _turn_on_log(connection: sqlite3.Connection) -> None:
-    """Turn on the write-ahead log.
-
-    SQLite doesn't wait if another process does so at the same time, so this retries.
-    """
-    ends_at = time.monotonic() + BUSY_TIMEOUT_MS / 1000
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if not _is_busy(error) or time.monotonic() > ends_at:
-                raise
-        time.sleep(BUSY_RETRY_S)
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS if may_wait else 0}")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES if may_wait else 0}")
+    connection.may_wait = may_wait
 
 
 def _truncate_log(connection: sqlite3.Connection, timeout_ms: int) -> bool:
@@ -426,30 +438,31 @@ def _truncate_log(connection: sqlite3.Connection, timeout_ms: int) -> bool:
 # --- Transactions ---
 
 
-async def _run(
-    connection: aiosqlite.Connection, path: Path, work: Callable[[sqlite3.Connection], T]
-) -> T:
-    """Run `work` in the thread of a connection. aiosqlite has no public method for this."""
-    execute: Any = connection._execute
-    with _translate_errors(path):
-        result: T = await execute(work, connection._conn)
-        return result
-
-
 def _transact(
-    connection: sqlite3.Connection, begin: str, work: Callable[[sqlite3.Connection], T]
+    connection: StoreConnection, begin: str, work: Callable[[sqlite3.Connection], T]
 ) -> T:
     """Run `work` in a transaction that begins with the statement `begin`."""
-    connection.execute(begin)
     try:
+        connection.execute(begin)
         result = work(connection)
         connection.execute("COMMIT")
     except BaseException as error:
+        # An expired time limit would interrupt ROLLBACK, too.
+        connection.set_progress_handler(None, 0)
         _close_cursors(error)
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
     return result
+
+
+def _transact_within(
+    connection: StoreConnection, work: Callable[[sqlite3.Connection], T], limit_s: float
+) -> T:
+    """Run a read transaction, which is interrupted after `limit_s`."""
+    ends_at = time.perf_counter() + limit_s
+    connection.set_progress_handler(lambda: time.perf_counter() > ends_at, PROGRESS_STEPS)
+    return _transact(connection, "BEGIN", work)
 
 
 def _close_cursors(error: BaseException) -> None:
@@ -464,83 +477,12 @@ def _close_cursors(error: BaseException) -> None:
         current = current.__context__
 
 
-def _is_busy(error: sqlite3.DatabaseError) -> bool:
-    """Whether another connection holds a lock."""
-    # The lowest byte is the primary result code.
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
-
-
-@contextlib.contextmanager
-def _translate_errors(path: Path) -> Iterator[None]:
-    """Raise StoreError for errors of SQLite."""
-    try:
-        yield
-    except sqlite3.DatabaseError as error:
-        raise _to_store_error(path, error) from error
-
-
-def _to_store_error(path: Path, error: sqlite3.DatabaseError) -> StoreError:
-    text = str(error)
-    sentence = "{path}: {text}"
-    for part, known_sentence in ERROR_SENTENCES.items():
-        if part in text:
-            sentence = known_sentence
-            break
-    return StoreError(sentence.format(path=path, text=text))
-
-
-# --- Schema ---
-
-
-def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+def _migrate(connection: StoreConnection, path: Path) -> None:
     """Apply the missing migrations, each in a transaction of its own."""
     has_more = True
     while has_more:
         has_more = _transact(
             connection,
             "BEGIN IMMEDIATE",
-            lambda connection: _apply_next_migration(connection, path),
+            lambda connection: apply_next_migration(connection, path),
         )
-
-
-def _apply_next_migration(connection: sqlite3.Connection, path: Path) -> bool:
-    """Apply the next migration, if there is one. Returns whether it did.
-
-    Raises StoreError if a newer version has written the file.
-    """
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version > len(MIGRATIONS):
-        raise StoreError(
-            f"{path} was written by a newer version of Mneme (schema {version}, this one knows "
-            f"{len(MIGRATIONS)}). Update Mneme, or point MNEME_HOME at another folder."
-        )
-    if version == len(MIGRATIONS):
-        return False
-    for statement in _split_statements(MIGRATIONS[version]):
-        connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {version + 1}")
-    return True
-
-
-def _split_statements(script: str) -> Iterator[str]:
-    """Split a script, so that it can run inside one transaction (`executescript` commits)."""
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
-
-
-async def find_damage(database: Database) -> list[str]:
-    """Check the file and return a sentence about each problem."""
-
-    def check(connection: Connection) -> list[str]:
-        lines = connection.execute(f"PRAGMA quick_check({MAX_REPORTED_PROBLEMS})")
-        problems = [str(line[0]) for line in lines if line[0] != "ok"]
-        broken_rows = connection.execute("PRAGMA foreign_key_check").fetchall()
-        for row in broken_rows[:MAX_REPORTED_PROBLEMS]:
-            problems.append(f"a row of {row[0]} refers to nothing")
-        return problems
-
-    return await database.read(check)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core.store.sqlite import database as database_module
+from core.store.sqlite import opening
 from core.store.sqlite.compaction import (
     compact,
     compact_step,
@@ -49,7 +49,7 @@ async def test_freed_pages_hold_nothing(database: Database) -> None:
 async def test_pages_freed_by_an_older_version_are_overwritten_once(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(database_module, "MIGRATIONS", MIGRATIONS[:2])
+        patch.setattr(opening, "MIGRATIONS", MIGRATIONS[:2])
         async with Database.open(path) as database:
             await database.execute(
                 "INSERT INTO state_meta (key, value) VALUES ('erasure_compaction', 'emptying')"

@@ -360,3 +360,44 @@ async def test_a_short_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
         assert await database.read(lambda connection: get_meta(connection, "a")) is None
         await database.write(lambda connection: set_meta(connection, "a", "2"))
         assert await database.read_inline(lambda connection: get_meta(connection, "a")) == "2"
+
+
+async def test_inline_reads_that_run_out_of_time_never_keep_the_log_from_being_truncated(
+    database: Database,
+) -> None:
+    numbers = (
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT {}) "
+        "SELECT COUNT(*) FROM n, (SELECT COUNT(*) FROM state_meta)"
+    )
+    for _ in range(400):
+        for count in (50, 300, 2_000):
+            query = numbers.format(count)
+            await database.read_inline(
+                lambda connection, query=query: connection.execute(query).fetchone(),  # type: ignore[misc]
+                limit_s=0.0,
+            )
+        await database.write(lambda connection: set_meta(connection, "a", "1"), is_short=True)
+    assert await database.checkpoint(200)
+
+
+@pytest.mark.parametrize("way", ["read_inline", "read", "write"])
+async def test_connection_that_cannot_leave_a_transaction_is_replaced(
+    database: Database, way: str
+) -> None:
+    def forbid_the_end(connection: sqlite3.Connection) -> None:
+        connection.execute("SELECT COUNT(*) FROM state_meta").fetchone()
+        connection.set_authorizer(
+            lambda action, *_: (
+                sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_TRANSACTION else sqlite3.SQLITE_OK
+            )
+        )
+
+    for _ in range(3):
+        with pytest.raises(StoreError):
+            await getattr(database, way)(forbid_the_end)
+        await database.write(lambda connection: set_meta(connection, "a", "1"))
+        assert await database.read_inline(lambda connection: get_meta(connection, "a")) == "1"
+    async with Database.open(database.path) as other:
+        await other.write(lambda connection: set_meta(connection, "a", "2"))
+        assert await other.checkpoint(200)
+    assert await getattr(database, way)(lambda connection: get_meta(connection, "a")) == "2"

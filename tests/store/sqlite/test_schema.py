@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.store.sqlite import database as database_module
+from core.store.sqlite import opening
 from core.store.sqlite.database import Database
 from core.store.sqlite.schema import MIGRATIONS
 
@@ -27,7 +27,7 @@ async def test_messages_of_a_home_without_origins_get_theirs_and_keep_their_sent
 ) -> None:
     path = tmp_path / "state.db"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(database_module, "MIGRATIONS", MIGRATIONS[:1])
+        patch.setattr(opening, "MIGRATIONS", MIGRATIONS[:1])
         async with Database.open(path) as database:
             for statement in _BEFORE.split(";\n"):
                 await database.write(lambda connection, one=statement: connection.execute(one))  # type: ignore[misc]

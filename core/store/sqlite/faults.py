@@ -1,0 +1,48 @@
+"""Turns errors of SQLite into StoreError, with a sentence that says what to do."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from core.errors import StoreError
+
+_DAMAGED = "{path} is damaged ({text}). Run `mneme check`, or restore a backup."
+_DISK_FAULT = "it is full or has a fault. Make room and try again."
+ERROR_SENTENCES = {
+    "not a database": _DAMAGED,
+    "malformed": _DAMAGED,
+    "readonly": "{path} is read-only. Give the user that runs Mneme the right to write it.",
+    "full": "The disk that holds {path} is full. Make room and try again; nothing stored was lost.",
+    "disk I/O error": f"The disk that holds {{path}} cannot be used: {_DISK_FAULT}",
+    "locked": "{path} is locked by another program. Close it and try again.",
+}
+"""The sentence for a message of SQLite that contains the key."""
+
+
+def is_busy(error: sqlite3.DatabaseError) -> bool:
+    """Whether another connection holds a lock."""
+    # The lowest byte is the primary result code.
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+
+
+def to_store_error(path: Path, error: sqlite3.DatabaseError) -> StoreError:
+    """Build the StoreError for an error of SQLite."""
+    text = str(error)
+    sentence = "{path}: {text}"
+    for part, known_sentence in ERROR_SENTENCES.items():
+        if part in text:
+            sentence = known_sentence
+            break
+    return StoreError(sentence.format(path=path, text=text))
+
+
+@contextlib.contextmanager
+def translate_errors(path: Path) -> Iterator[None]:
+    """Raise StoreError for errors of SQLite."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise to_store_error(path, error) from error

@@ -1,0 +1,54 @@
+"""The owner is told when something is wrong with the files of state.db."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import pytest
+
+from core.store.rows import set_meta
+from gateway import store_watch
+from gateway.store_watch import StoreWatch
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.gateway_harness import GatewayHarness, notices, open_gateway
+
+
+@asynccontextmanager
+async def watching(home: Path) -> AsyncIterator[tuple[GatewayHarness, StoreWatch, SteadyClock]]:
+    """A gateway whose owner has written, and a watch over its state.db with a virtual clock."""
+    clock = SteadyClock()
+    async with open_gateway(home) as harness:
+        await harness.say("hello")
+        services = harness.services
+        yield harness, StoreWatch(services.database, services.owner_notices, clock), clock
+
+
+async def test_log_over_its_limit_for_a_minute_is_reported_once(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_watch, "LARGE_LOG_BYTES", 1_000_000)
+    async with watching(home) as (harness, watch, clock):
+        database = harness.services.database
+        with closing(sqlite3.connect(database.path, isolation_level=None)) as other:
+            other.execute("BEGIN")
+            other.execute("SELECT COUNT(*) FROM sessions").fetchone()
+            await database.write(lambda connection: set_meta(connection, "big", "x" * 2_000_000))
+            await watch.check()
+            clock.advance(seconds=59)
+            await watch.check()
+            assert await notices(harness) == []
+            clock.advance(seconds=2)
+            await watch.check()
+            await watch.check()
+            ((address, text),) = await notices(harness)
+            assert address == "telegram:42"
+            assert "The log of state.db has grown to 2 MB" in text
+            other.execute("COMMIT")
+        assert await database.checkpoint()
+        await watch.check()
+        clock.advance(minutes=5)
+        await watch.check()
+        assert await notices(harness) == []
