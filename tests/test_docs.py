@@ -138,7 +138,7 @@ async def test_the_documented_tool_counts_days() -> None:
     tool = _example("days_until")["days_until"]()
     context = cast(ToolContext, SimpleNamespace(now=datetime(2026, 12, 20, tzinfo=UTC)))
     assert await tool.run({"day": "2026-12-24"}, context) == "4 days"
-    with pytest.raises(ToolError, match="is no date"):
+    with pytest.raises(ToolError, match="isn't a date"):
         await tool.run({"day": "Christmas"}, context)
 
 

@@ -53,7 +53,7 @@ def test_filters_stand_in_the_text(home: Path) -> None:
     answers = [json.loads(line) for line in stream.splitlines()]
     assert {answer["query"]: _texts(answer) for answer in answers} == typed
     notes = {answer["query"]: answer.get("note") for answer in answers}
-    assert "“banana” is no date" in notes["ferry before:banana"]
+    assert "“banana” isn't a date" in notes["ferry before:banana"]
     assert "Without the filters, there are results." in notes["ferry on:2025-01-01"]
     assert [query for query, note in notes.items() if note] == [
         "ferry before:banana",
