@@ -67,6 +67,7 @@ class DeliveryError(MnemeError):
         retry_after_s: float | None = None,
         is_missing: bool = False,
         is_uncertain: bool = False,
+        is_unreachable: bool = False,
     ) -> None:
         """Create the error. `words` is the service's explanation, which isn't logged."""
         super().__init__(f"{message}: {words}" if words else message)
@@ -76,6 +77,8 @@ class DeliveryError(MnemeError):
         # Whether no retry can succeed: the chat is gone, the bot is blocked or the token expired.
         self.is_permanent = is_permanent
         self.retry_after_s = retry_after_s
+        # Whether the platform couldn't be reached, or didn't let us in, so that the message waits.
+        self.is_unreachable = is_unreachable
         # Whether the message to edit is gone, so that it must be posted again.
         self.is_missing = is_missing
 

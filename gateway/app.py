@@ -380,6 +380,7 @@ def _build_turns(
         replies,
         wakeup=delivery_wakeup,
         on_memory_abandoned=memory.report_abandoned_task,
+        late_after_s=settings.cron.late_after_s,
     )
     access = Access(services.people, clock, settings, services.owner_notices, services.epoch_guard)
     rates = RateLimiter(settings.limits, clock, agent.model.check_limits)

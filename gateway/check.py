@@ -237,6 +237,11 @@ async def _check_store(services: Services) -> AsyncIterator[CheckResult]:
         dead_letters.append(f"{texts.format_moment(at, services.zone)} {platform}: {error}")
     if dead_letters:
         yield _build_result("set aside", ["; ".join(dead_letters)], texts.DEAD_LETTERS, "")
+    undelivered = []
+    for dead_item in await services.outbox.list_dead():
+        undelivered.append(texts.describe_dead_item(dead_item, services.zone))
+    if undelivered:
+        yield _build_result("outbox", ["; ".join(undelivered)], texts.UNDELIVERED_ADVICE, "")
 
 
 async def _check_context_files(services: Services) -> list[CheckResult]:

@@ -4,6 +4,10 @@ An answer is sent at once if that's possible, else from the outbox, together wit
 notices. A failed delivery is repeated after growing delays. A successful one is never repeated, and
 nothing overtakes an older item for the same address. If the store can't be written, the outcome of
 a delivery is written later.
+
+An item waits for as long as its platform is out of reach. Only a refusal by a platform that answers
+counts as an attempt. After the last attempt, or a permanent refusal, the item is dead: the owner
+sees it in `/status` and `mneme check`, and can send it again with `mneme outbox retry`.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 from weakref import WeakValueDictionary
@@ -21,19 +25,28 @@ from weakref import WeakValueDictionary
 import structlog
 
 from adapters.streaming import QuietReply
+from core.dates.schedule import format_duration
 from core.errors import DeliveryError, MnemeError, StoreError
 from core.memory.manager import MemoryManager
 from core.ports import Clock, DeliveryRecord, Reply
 from core.store.mailbox import INTENT_MARK, Inbox, Outbox, OutboxItem
 from core.store.sync import SyncTask
 from core.types import Address, Answer, Inbound
+from gateway import texts
 from gateway.supervisor import contain_adapter_errors
 
-# After this many failed attempts, an item is dead.
+# After this many attempts that a platform has refused, an item is dead.
 MAX_ATTEMPTS = 12
+# The longest delay between two attempts, unless the platform asks for a longer one.
+MAX_RETRY_DELAY_S = 300.0
+# The same if each attempt may have arrived, because only the response was lost. Each further
+# attempt may then show the message once more.
+MAX_UNCERTAIN_DELAY_S = 1800.0
+# A longer delay isn't kept, even if the platform asks for it.
+MAX_REQUESTED_DELAY_S = 3600.0
 # A memory service gets more attempts, because it loses nothing if an item arrives two days late.
 MAX_MEMORY_ATTEMPTS = 60
-MAX_RETRY_DELAY_S = 3600.0
+MAX_MEMORY_DELAY_S = 3600.0
 # `run` pauses at least this long. Without the pause, an item that's due but can't be sent would
 # make it spin.
 MIN_PAUSE_S = 0.5
@@ -100,6 +113,7 @@ class Delivery:
         *,
         wakeup: asyncio.Event | None = None,
         on_memory_abandoned: Callable[[str], Awaitable[None]] | None = None,
+        late_after_s: float = 120.0,
     ) -> None:
         self.inbox = inbox
         self.outbox = outbox
@@ -111,6 +125,8 @@ class Delivery:
         # Called with the key of an item that a memory service will never receive, before the item
         # is marked dead. It's called again if the process crashes in between.
         self._on_memory_abandoned = on_memory_abandoned
+        # A reminder that's sent later than this says so.
+        self._late_after_s = late_after_s
         # One lock for each address key. It's held while something is being delivered there.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         # Keys of answers that are left to `run`, because an older item must be sent first.
@@ -118,6 +134,8 @@ class Delivery:
         # The records of running deliveries, by outbox key. A record is stored at the latest when
         # its delivery ends.
         self._records: WeakValueDictionary[str, _Record] = WeakValueDictionary()
+        # When each item was first tried in vain because its platform was out of reach, by key.
+        self._waiting_since: dict[str, datetime] = {}
         # Writes that failed because the store was unavailable, oldest first.
         self._failed_writes: deque[StoreWrite] = deque()
         # Whether there may be an answer that couldn't reach its person.
@@ -199,31 +217,50 @@ class Delivery:
     ) -> None:
         """Schedule another attempt of a failed delivery, or mark the item dead.
 
-        It's dead if the failure is permanent, or if that was the last attempt.
+        It's dead if the failure is permanent, or if a platform has refused the last attempt.
         """
         is_memory = outbox_item.kind == "memory"
+        is_refusal = is_memory or _is_refusal(error)
         max_attempts = MAX_MEMORY_ATTEMPTS if is_memory else MAX_ATTEMPTS
+        is_last_attempt = is_refusal and outbox_item.attempts + 1 >= max_attempts
         is_permanent = isinstance(error, DeliveryError) and error.is_permanent
-        if is_permanent or is_unstored or outbox_item.attempts + 1 >= max_attempts:
-            _log.warning("undeliverable", key=outbox_item.key, error=error.log_message)
-            if is_memory and self._on_memory_abandoned is not None:
-                await self._write_outbox(partial(self._on_memory_abandoned, outbox_item.key))
-            self._may_have_unseen = True
-            await self._write_outbox(
-                partial(self.outbox.record_failure, outbox_item.key, str(error))
-            )
+        if is_permanent or is_unstored or is_last_attempt:
+            await self._bury(outbox_item, error)
             return
 
-        next_at = self._clock.now() + _retry_delay(outbox_item, error)
+        now = self._clock.now()
+        if is_refusal:
+            delay = _refusal_delay(outbox_item, error)
+        else:
+            since = self._waiting_since.setdefault(outbox_item.key, now)
+            delay = _outage_delay(now - since, error)
+        next_at = now + delay
         _log.info(
             "not delivered yet",
             key=outbox_item.key,
             error=error.log_message,
             next_at=next_at.isoformat(),
         )
+        record = self.outbox.record_failure
         await self._write_outbox(
-            partial(self.outbox.record_failure, outbox_item.key, str(error), next_at)
+            partial(record, outbox_item.key, str(error), next_at, is_refusal=is_refusal)
         )
+        self.wake()
+
+    async def _bury(self, outbox_item: OutboxItem, error: MnemeError) -> None:
+        """Mark an item dead. It isn't tried again unless the owner asks for it."""
+        key = outbox_item.key
+        _log.warning("undeliverable", key=key, error=error.log_message)
+        self._waiting_since.pop(key, None)
+        if outbox_item.kind == "memory" and self._on_memory_abandoned is not None:
+            await self._write_outbox(partial(self._on_memory_abandoned, key))
+        self._may_have_unseen = True
+        await self._write_outbox(partial(self.outbox.record_failure, key, str(error)))
+
+    async def resume(self, platforms: Sequence[str]) -> None:
+        """Try all waiting items of these platforms now, in order: a connection is back."""
+        now = self._clock.now()
+        await self._write_outbox(partial(self.outbox.make_due, platforms, now))
         self.wake()
 
     async def list_unseen(self, inbound: Inbound) -> list[OutboxItem]:
@@ -281,7 +318,6 @@ class Delivery:
 
     async def _deliver_due(self, outbox_item: OutboxItem) -> None:
         """Deliver a claimed item through a new reply."""
-        assert outbox_item.answer is not None, "a due item has content"
         try:
             with contain_adapter_errors(outbox_item.attempts):
                 create_reply = self._replies[outbox_item.address.platform]
@@ -290,8 +326,20 @@ class Delivery:
         except DeliveryError as error:
             await self.record_failure(outbox_item, error)
         else:
-            await self.deliver(outbox_item, reply, outbox_item.answer)
+            await self.deliver(outbox_item, reply, self._mark_lateness(outbox_item))
         self.wake()
+
+    def _mark_lateness(self, outbox_item: OutboxItem) -> Answer:
+        """Return the answer of a due item. A reminder says so if it waited for its platform."""
+        answer = outbox_item.answer
+        assert answer is not None, "a due item has content"
+        if outbox_item.kind != "reminder" or outbox_item.created_at is None:
+            return answer
+        late_s = (self._clock.now() - outbox_item.created_at).total_seconds()
+        if late_s <= self._late_after_s:
+            return answer
+        notice = texts.SENT_LATE.format(late=format_duration(late_s - late_s % 60))
+        return replace(answer, text=f"{answer.text}\n\n{notice}")
 
     async def send_unstored(
         self, inbound: Inbound, reply: Reply, answer: Answer, *, has_begun: bool = False
@@ -329,6 +377,7 @@ class Delivery:
                     return False
             await asyncio.sleep(delay_s)
 
+        self._waiting_since.pop(outbox_item.key, None)
         record = self._records.get(outbox_item.key)
         message_ids = () if record is None else tuple(record.message_ids)
         await self._write_outbox(partial(self.outbox.mark_done, outbox_item.key, message_ids))
@@ -359,15 +408,41 @@ def _is_hopeless(error: MnemeError) -> bool:
     return error.is_permanent or bool(error.retry_after_s)
 
 
-def _retry_delay(outbox_item: OutboxItem, error: MnemeError) -> timedelta:
-    """Return the delay before the next attempt.
+def _is_refusal(error: MnemeError) -> bool:
+    """Whether the platform answered and refused the message.
 
-    It doubles with each attempt. A longer delay that the platform asked for is kept, up to a limit.
+    It hasn't refused it if it couldn't be reached, if it only asked to wait, or if the problem is
+    ours, such as a locked state.db.
     """
-    delay_s = 2.0**outbox_item.attempts
-    if isinstance(error, DeliveryError):
-        delay_s = max(error.retry_after_s or 0.0, delay_s)
-    return timedelta(seconds=min(delay_s, MAX_RETRY_DELAY_S))
+    if not isinstance(error, DeliveryError):
+        return False
+    return not error.is_unreachable and error.retry_after_s is None
+
+
+def _refusal_delay(outbox_item: OutboxItem, error: MnemeError) -> timedelta:
+    """Return the delay after a refusal. It doubles with each attempt."""
+    is_memory = outbox_item.kind == "memory"
+    max_delay_s = MAX_MEMORY_DELAY_S if is_memory else MAX_RETRY_DELAY_S
+    delay_s = min(2.0**outbox_item.attempts, max_delay_s)
+    return timedelta(seconds=max(delay_s, _requested_delay_s(error)))
+
+
+def _outage_delay(waiting_time: timedelta, error: MnemeError) -> timedelta:
+    """Return the delay after an attempt during an outage.
+
+    It's as long as the item has waited so far, so it doubles with each attempt.
+    """
+    is_uncertain = isinstance(error, DeliveryError) and error.is_uncertain
+    max_delay_s = MAX_UNCERTAIN_DELAY_S if is_uncertain else MAX_RETRY_DELAY_S
+    delay_s = min(max(waiting_time.total_seconds(), 1.0), max_delay_s)
+    return timedelta(seconds=max(delay_s, _requested_delay_s(error)))
+
+
+def _requested_delay_s(error: MnemeError) -> float:
+    """Return the delay that the platform asked for, up to a limit; 0 if it asked for none."""
+    if not isinstance(error, DeliveryError):
+        return 0.0
+    return min(error.retry_after_s or 0.0, MAX_REQUESTED_DELAY_S)
 
 
 def memory_reply(memory: MemoryManager) -> Reply:

@@ -140,6 +140,7 @@ class GatewayProcess:
             self._supervisor.watch_platforms(
                 services.save_platform_states,
                 services.owner_notices.notify_outage,
+                self._on_connected,
                 self._list_memory_outages,
             ),
         ]
@@ -170,6 +171,10 @@ class GatewayProcess:
         # twice.
         self._resumed[adapter.platform] = adapter
         self._changed.set()
+
+    async def _on_connected(self, platform: str) -> None:
+        """Send what waits for a platform. Answers to scheduled questions may wait for it, too."""
+        await self._path.delivery.resume([platform, CRON])
 
     async def _print_first_contact(self, adapter: Adapter) -> None:
         """Print how to reach the bot if the owner has no account on a platform yet."""

@@ -225,7 +225,9 @@ class Scheduler:
             except Refused as refusal:
                 raise DeliveryError(str(refusal), is_permanent=True) from refusal
             except LookupError as error:
-                raise DeliveryError(f"{job.target.platform} is not connected.") from error
+                raise DeliveryError(
+                    f"{job.target.platform} is not connected.", is_unreachable=True
+                ) from error
             reply.begin(record)
             await reply.finish(answer)
 

@@ -41,6 +41,7 @@ CHORE_STEP_PAUSE_S = 0.05
 MAX_ADAPTER_ERRORS = 4
 _log = structlog.get_logger("supervisor")
 OnOutage = Callable[[str, str], Awaitable[None]]
+OnConnected = Callable[[str], Awaitable[None]]
 
 
 class WallClock:
@@ -59,6 +60,13 @@ class _Platform:
     known_state: str = CONNECTING
     # The owner was told that the platform is dead.
     is_outage_reported: bool = False
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether the platform is down for so long that the owner should know."""
+        if self.down_since is None:
+            return False
+        return asyncio.get_running_loop().time() - self.down_since > DEAD_AFTER_S
 
     @property
     def state(self) -> str:
@@ -90,19 +98,23 @@ class Supervisor:
         self,
         on_change: Callable[[Mapping[str, str]], Awaitable[None]],
         on_outage: OnOutage,
+        on_connected: OnConnected,
         load_other_states: Callable[[], Mapping[str, str]],
     ) -> None:
         """Report changes of the platforms' states until cancelled.
 
         Whenever a state has changed, `on_change` gets all states, including those of
         `load_other_states`. `on_outage` gets the name and state of a platform when it's dead, and
-        when it's connected again.
+        when it's connected again. `on_connected` gets the name of each platform that was connected,
+        for the first time or again.
         """
         reported_states: Mapping[str, str] | None = None
         while True:
             try:
                 for name, platform in self._platforms.items():
-                    await self._check_outage(name, platform, on_outage)
+                    if self._note_connection(name, platform):
+                        await on_connected(name)
+                    await self._report_outage(name, platform, on_outage)
                 states = {**self.states, **load_other_states()}
                 if states != reported_states:
                     await on_change(states)
@@ -111,10 +123,9 @@ class Supervisor:
                 _log.error("the state of a platform cannot be stored", error=str(error))
             await asyncio.sleep(STATE_POLL_S)
 
-    async def _check_outage(self, name: str, platform: _Platform, on_outage: OnOutage) -> None:
-        """Log that a platform was connected or lost, and report an outage and its end once each."""
+    def _note_connection(self, name: str, platform: _Platform) -> bool:
+        """Log that a platform was connected or lost; return whether it was just connected."""
         state = platform.state
-        now = asyncio.get_running_loop().time()
         is_up = state in (CONNECTED, ENDED)
         was_up = platform.down_since is None
         if is_up and not was_up:
@@ -122,14 +133,14 @@ class Supervisor:
             platform.down_since = None
         elif was_up and not is_up:
             _log.warning("a platform is not connected", platform=name, state=state)
-            platform.down_since = now
+            platform.down_since = asyncio.get_running_loop().time()
+        return is_up and not was_up
 
-        is_dead = platform.down_since is not None and now - platform.down_since > DEAD_AFTER_S
-        is_news = is_dead and not platform.is_outage_reported
-        is_back = is_up and platform.is_outage_reported
-        if is_news or is_back:
-            await on_outage(name, state)
-            platform.is_outage_reported = is_dead
+    async def _report_outage(self, name: str, platform: _Platform, on_outage: OnOutage) -> None:
+        """Report an outage, and later its end, once each."""
+        if platform.is_dead != platform.is_outage_reported:
+            await on_outage(name, platform.state)
+            platform.is_outage_reported = platform.is_dead
 
     async def run(self, adapter: Adapter) -> None:
         """Keep a platform connected until cancelled.

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta, tzinfo
 from core.errors import MnemeError
 from core.guard.guard import inspect_name
 from core.markup.markdown import escape
-from core.store.mailbox import OutboxCounts
+from core.store.mailbox import DeadItem, OutboxCounts
 from core.store.notes import Operation
 from core.text.normalize import language_data
 from core.types import Account
@@ -112,6 +112,13 @@ def unfinished_notice(count: int) -> str:
 def quote_title(title: str | None) -> str:
     """Quote a title that follows a noun: `` “Ferry”``; empty without a title."""
     return f" “{escape(title)}”" if title else ""
+
+
+def describe_dead_item(dead_item: DeadItem, zone: tzinfo) -> str:
+    """Say what couldn't be delivered, where, when and why, without its words."""
+    item = dead_item.item
+    moment = format_moment(dead_item.dead_at, zone)
+    return f"{item.id}: {item.kind} for {item.address.key}, {moment}: {dead_item.error}"
 
 
 def describe_sync_state(counts: OutboxCounts) -> str:

@@ -144,7 +144,7 @@ class Discord:
                 return self._client
             self._client = None
             if self._is_closed:
-                raise DeliveryError("Discord: the adapter is closed")
+                raise DeliveryError("Discord: the adapter is closed", is_unreachable=True)
             client = DiscordClient(
                 self.events, has_message_content=self.has_message_content, pause_s=self.pause_s
             )

@@ -156,7 +156,8 @@ async def log_in(client: discord.Client, token: str, *, has_message_content: boo
     except discord.LoginFailure as error:
         raise ConfigError(REFUSALS["token_of_discord"]) from error
     except (*CALL_ERRORS, *PAYLOAD_ERRORS) as error:
-        raise DeliveryError(f"Discord cannot be reached: {describe_error(error)}") from error
+        message = f"Discord cannot be reached: {describe_error(error)}"
+        raise DeliveryError(message, is_unreachable=True) from error
 
 
 def set_server_urls(api_url: str | None, gateway_url: str | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 
 import aiohttp
 import discord
@@ -83,6 +84,7 @@ def translate_errors(*, is_interaction: bool = False) -> Iterator[None]:
         raise DeliveryError(
             f"Discord cannot be reached: {describe_error(error)}",
             is_uncertain=is_interaction and not is_unsent,
+            is_unreachable=True,
         ) from error
     except PAYLOAD_ERRORS as error:
         raise DeliveryError(
@@ -97,7 +99,8 @@ def _response_error(error: discord.HTTPException, *, is_interaction: bool) -> De
         retry_after = error.response.headers.get("Retry-After", "")
         is_number = retry_after.replace(".", "", 1).isdecimal()
         delay_s = float(retry_after) if is_number else None
-        return DeliveryError(f"Discord asks to slow down: {details}", retry_after_s=delay_s)
+        message = f"Discord asks to slow down: {details}"
+        return DeliveryError(message, retry_after_s=delay_s, is_unreachable=True)
 
     # In an archived thread nothing can be edited. A new message reopens it.
     is_archived = error.code == THREAD_ARCHIVED and error.response.method == "PATCH"
@@ -106,10 +109,12 @@ def _response_error(error: discord.HTTPException, *, is_interaction: bool) -> De
     if is_interaction and (error.status == 404 or error.code in EXPIRED_INTERACTION_CODES):
         return DeliveryError(EXPIRED_INTERACTION)
 
-    # Discord understood the request and refused it, so another attempt can't help.
-    is_refused = 400 <= error.status < 500
+    # Discord understood the request and refused it, so another attempt can't help. A refused token
+    # is different: the message can be sent when the token is valid again.
+    is_refused = 400 <= error.status < 500 and error.status != HTTPStatus.UNAUTHORIZED
     return DeliveryError(
         f"Discord did not take the message: {details}",
         is_permanent=is_refused,
         is_uncertain=is_interaction and not is_refused,
+        is_unreachable=not is_refused,
     )

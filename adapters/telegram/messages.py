@@ -75,6 +75,8 @@ _UNSENT_ERRORS = (
     aiohttp.ConnectionTimeoutError,
     aiohttp.InvalidURL,
 )
+# What the library raises if Telegram refuses the token. It raises them for unknown methods, too.
+_TOKEN_REFUSALS = (InvalidToken, telegram.error.EndPointNotFound)
 # A proxy answers with these after it passed on a call, so the call may have been carried out.
 _GATEWAY_STATUSES = (HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
 
@@ -298,7 +300,7 @@ def _describe_network_error(error: Exception, url: str) -> str:
 
 def describe_error(error: TelegramError) -> str:
     """Say why Telegram can't be used, as a clause."""
-    if isinstance(error, InvalidToken | telegram.error.EndPointNotFound):
+    if isinstance(error, _TOKEN_REFUSALS):
         return "the token is refused (401)"
     if isinstance(error, Conflict):
         is_webhook = "webhook" in error.message.lower()
@@ -320,12 +322,15 @@ def _delivery_error(error: TelegramError) -> DeliveryError:
         )
     if _is_refusal(error, _CHAT_GONE):
         return DeliveryError(f"Telegram has no such chat for the bot: {message}", is_permanent=True)
+    # The library makes BadRequest a subclass of NetworkError, although Telegram answered.
+    is_network_error = isinstance(error, NetworkError) and not isinstance(error, BadRequest)
     return DeliveryError(
         f"Telegram did not take the message: {message}",
         retry_after_s=error.retry_after_s if isinstance(error, FloodError) else None,
         # Editing the message would fail again, so it must be posted as a new one.
         is_missing=isinstance(error, BadRequest),
         is_uncertain=isinstance(error, LostReplyError),
+        is_unreachable=is_network_error or isinstance(error, _TOKEN_REFUSALS),
     )
 
 

@@ -72,7 +72,9 @@ class TerminalPipe:
                 remaining = remaining[os.write(self._output, remaining) :]
         except OSError as error:
             self._is_output_closed = True
-            raise DeliveryError(f"nobody reads the answers any more ({error.strerror})") from error
+            raise DeliveryError(
+                f"nobody reads the answers any more ({error.strerror})", is_unreachable=True
+            ) from error
 
     async def _read_line(self) -> bytes | None:
         """Return the next line without its line feed; None at the end of the input."""

@@ -324,6 +324,8 @@ class OutboxItem:
     attempts: int = 0
     # None while a running turn holds the item.
     next_at: datetime | None = None
+    # When the item was stored; None if it isn't stored yet.
+    created_at: datetime | None = field(default=None, compare=False)
     # Whether the item was delivered or is dead.
     is_over: bool = False
     id: int = 0
@@ -341,10 +343,20 @@ class OutboxCounts:
     error: str = field(default="", compare=False)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadItem:
+    """An item with content that couldn't be delivered, and isn't tried again."""
+
+    item: OutboxItem
+    dead_at: datetime
+    error: str
+
+
 IS_OPEN = "done_at IS NULL AND dead_at IS NULL"
+_PLATFORM = "substr(lane, 1, instr(lane, ':') - 1)"
 _FIRST_IDS = f"""
 SELECT MIN(id) FROM outbox WHERE {IS_OPEN} AND payload IS NOT NULL AND (
-    :platforms = 'null' OR {in_list("substr(lane, 1, instr(lane, ':') - 1)", "platforms")}
+    :platforms = 'null' OR {in_list(_PLATFORM, "platforms")}
 ) GROUP BY lane, CASE kind WHEN 'notice' THEN id END
 """
 """The oldest open item with content of each address. Later items wait for it, to keep their order.
@@ -378,6 +390,18 @@ _RETRY_DEAD = f"""
 UPDATE outbox SET dead_at = NULL, attempts = 0, next_at = :now
 WHERE {_HAS_PREFIX} AND dead_at IS NOT NULL AND payload IS NOT NULL
 """
+_IS_UNDELIVERED = "dead_at IS NOT NULL AND payload IS NOT NULL AND kind <> 'memory'"
+"""The condition for a `DeadItem`. Dead items for memory services have commands of their own."""
+_SELECT_DEAD = f"SELECT * FROM outbox WHERE {_IS_UNDELIVERED} ORDER BY id"
+_REVIVE_DEAD = f"""
+UPDATE outbox SET dead_at = NULL, attempts = 0, next_at = :now
+WHERE {_IS_UNDELIVERED} AND {in_list("id", "ids")}
+"""
+_DROP_DEAD = f"""
+UPDATE outbox SET dead_at = NULL, done_at = :now, payload = NULL, next_at = NULL
+WHERE {_IS_UNDELIVERED} AND {in_list("id", "ids")}
+"""
+"""Keeps the key for a while, so that the same item isn't made again."""
 _INSERT_OR_REPLACE = f"""
 INSERT INTO outbox
     (key, lane, kind, payload, posted, message_id, reply_to, attempts, next_at, created_at)
@@ -405,9 +429,13 @@ SELECT * FROM outbox
 WHERE dead_at IS NOT NULL AND payload IS NOT NULL AND reply_to LIKE '@%' ORDER BY id
 """
 _RECORD_FAILURE = f"""
-UPDATE outbox SET attempts = attempts + 1, next_at = :next_at,
+UPDATE outbox SET attempts = attempts + :is_refusal, next_at = :next_at,
     dead_at = CASE WHEN :next_at IS NULL THEN :now END, error = :error
 WHERE key = :key AND {IS_OPEN}
+"""
+_MAKE_DUE = f"""
+UPDATE outbox SET next_at = :now
+WHERE {IS_OPEN} AND next_at > :now AND {in_list(_PLATFORM, "platforms")}
 """
 _CLAIM = f"UPDATE outbox SET next_at = NULL WHERE key = :key AND {IS_OPEN}"
 # Answers without content become dead if no inbox entry waits at their address.
@@ -514,13 +542,20 @@ class Outbox:
 
         await write_indexed_text(self.database, write, is_short=on_done is None)
 
-    async def record_failure(self, key: str, error: str, next_at: datetime | None = None) -> None:
-        """Count a failed attempt, and set when the next one is due.
+    async def record_failure(
+        self, key: str, error: str, next_at: datetime | None = None, *, is_refusal: bool = True
+    ) -> None:
+        """Record why an attempt failed, and when the next one is due. Only refusals are counted.
 
         If `next_at` is None, the item becomes dead. It is kept so that the owner can see it.
         """
-        now = self.clock.now()
-        await self._update(_RECORD_FAILURE, key, error=error, next_at=next_at, now=now)
+        values = {"error": error, "next_at": next_at, "is_refusal": is_refusal}
+        await self._update(_RECORD_FAILURE, key, now=self.clock.now(), **values)
+
+    async def make_due(self, platforms: Sequence[str], now: datetime) -> None:
+        """Make all waiting items of these platforms due."""
+        values = {"platforms": encode_list(platforms), "now": now}
+        await self.database.execute(_MAKE_DUE, values)
 
     async def list_unseen(self) -> list[OutboxItem]:
         """List the dead answers to interactions, oldest first. People never saw these answers."""
@@ -539,6 +574,27 @@ class Outbox:
         """Make dead items due again if their keys begin with `prefix`, and return their number."""
         values = {"prefix": prefix, "now": self.clock.now()}
         return await self.database.execute(_RETRY_DEAD, values)
+
+    async def list_dead(self) -> list[DeadItem]:
+        """List what couldn't be delivered, oldest first, except items for memory services."""
+        return [
+            DeadItem(
+                item=_read_item(row),
+                dead_at=rows.to_datetime(row["dead_at"]),
+                error=row["error"] or "",
+            )
+            for row in await self.database.fetch_all(_SELECT_DEAD)
+        ]
+
+    async def revive(self, ids: Sequence[int]) -> int:
+        """Make these dead items due again, and return how many there were."""
+        values = {"ids": encode_list(ids), "now": self.clock.now()}
+        return await self.database.execute(_REVIVE_DEAD, values)
+
+    async def drop(self, ids: Sequence[int]) -> int:
+        """Delete the content of these dead items, and return how many there were."""
+        values = {"ids": encode_list(ids), "now": self.clock.now()}
+        return await self.database.execute(_DROP_DEAD, values)
 
     async def recover(self, now: datetime) -> None:
         """Clean up after the previous process. Call this when a process starts.

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # The commands of each module next to this one.
 COMMANDS_BY_MODULE: Mapping[str, Sequence[str]] = {
     "run": ("run", "chat", "remind", "cron", "approve", "people", "status", "usage", "check"),
+    "outbox": ("outbox",),
     "memory": ("memory", "remember", "facts", "forget", "skills"),
     "history": ("recall", "sessions", "export", "import"),
 }

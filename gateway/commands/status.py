@@ -86,12 +86,15 @@ class StatusCommands:
         return [f"**memory**: {line}" for line in lines]
 
     async def _describe_outbox(self) -> str:
-        counts = await self._services.outbox.count_items()
+        """Count the items that wait, and those that couldn't be delivered."""
+        outbox = self._services.outbox
+        counts = await outbox.count_items()
+        dead_items = await outbox.list_dead()
         parts = []
         if counts.due:
             parts.append(f"{counts.due} due")
-        if counts.dead:
-            parts.append(f"{counts.dead} dead")
+        if dead_items:
+            parts.append(texts.UNDELIVERED.format(count=len(dead_items)))
         return ", ".join(parts) or "empty"
 
     def _describe_store(self) -> str:

@@ -164,7 +164,7 @@ async def test_what_is_connected_is_logged_once_each_way_and_an_outage_told_once
     monkeypatch.setattr(supervisor_module, "STATE_POLL_S", 0.005)
     monkeypatch.setattr(supervisor_module, "DEAD_AFTER_S", 0.05)
     told = list[tuple[str, str]]()
-    noted, changed = list[str](), asyncio.Event()
+    noted, connected, changed = list[str](), list[str](), asyncio.Event()
 
     class Open(Fragile):
         async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
@@ -182,6 +182,9 @@ async def test_what_is_connected_is_logged_once_each_way_and_an_outage_told_once
         told.append((name, state))
         changed.set()
 
+    async def connect(name: str) -> None:
+        connected.append(name)
+
     async def until(count: int, seen: Sequence[object]) -> None:
         async with asyncio.timeout(5):
             while len(seen) < count:
@@ -195,7 +198,9 @@ async def test_what_is_connected_is_logged_once_each_way_and_an_outage_told_once
         running = asyncio.create_task(supervisor.run(platform))
         await asyncio.sleep(0)
         watching = asyncio.create_task(
-            supervisor.watch_platforms(note, tell, lambda: {"memory shelf": "out of order"})
+            supervisor.watch_platforms(
+                note, tell, connect, lambda: {"memory shelf": "out of order"}
+            )
         )
         await until(1, noted)
         assert noted == ["out of reach (not reached yet), trying again"]
@@ -214,6 +219,7 @@ async def test_what_is_connected_is_logged_once_each_way_and_an_outage_told_once
         ("telegram", "out of reach (no route to host), trying again"),
         ("telegram", "connected"),
     ]
+    assert connected == ["telegram", "telegram"]
     assert [entry["event"] for entry in logs] == [
         "a platform is connected",
         "a platform is not connected",

@@ -1,0 +1,181 @@
+"""Outages of any length lose nothing: items wait for their platform, and leave in order when it's
+back. The real Telegram client talks to a Bot API server that goes off the net; time is virtual."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from adapters.telegram.adapter import Telegram
+from core.ports import Reply
+from core.types import Inbound
+from gateway import supervisor as supervisor_module
+from gateway.delivery import MAX_ATTEMPTS
+from gateway.supervisor import Supervisor
+from tests.fixtures.bot_api import BotApi
+from tests.fixtures.delivery_harness import DeliveryHarness, open_delivery
+
+pytestmark = pytest.mark.slow
+
+CHAT = 42
+SENT_LATE = "I couldn't send this earlier. It was due {late} ago."
+
+
+@dataclass(kw_only=True)
+class Office:
+    """A delivery whose Telegram is the real client of the Bot API server `api`."""
+
+    room: DeliveryHarness
+    api: BotApi
+    telegram: Telegram
+
+
+class SilentSink:
+    """Fills the role InboundSink; no one is answered."""
+
+    async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
+        return None
+
+    async def serve(self, entry_id: int) -> None:
+        raise AssertionError("no entry was admitted")
+
+    async def migrate_group(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
+        raise AssertionError("no group has moved")
+
+
+async def do_nothing(*_: object) -> None:
+    return None
+
+
+@pytest.fixture
+async def office(tmp_path: Path) -> AsyncIterator[Office]:
+    async with open_delivery(tmp_path) as room, BotApi() as api:
+        telegram = Telegram(token=api.token, api_url=api.url, inbox=room.inbox, clock=room.clock)
+        api.user_says(CHAT, "hello")
+        await telegram.open()
+        room.opened["telegram"] = telegram.reply
+        try:
+            yield Office(room=room, api=api, telegram=telegram)
+        finally:
+            await telegram.close()
+
+
+async def pass_time(room: DeliveryHarness, hours: float, step_minutes: float = 20.0) -> None:
+    """Let time pass in steps; after each one, an attempt that was due has failed."""
+    for _ in range(int(hours * 60 / step_minutes)):
+        count = len(room.outbox.ends)
+        await room.later(minutes=step_minutes)
+        await room.watch.until(lambda count=count: len(room.outbox.ends) > count)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("minutes", "late"), [(1, ""), (40, "40 minutes"), (3 * 24 * 60, "3 days")]
+)
+async def test_items_due_during_an_outage_are_sent_in_order_and_late_ones_marked_when_it_ends(
+    office: Office, minutes: int, late: str
+) -> None:
+    room, api = office.room, office.api
+    await api.stop()
+    async with room.working():
+        await room.send("first", str(CHAT), kind="reminder")
+        await room.send("second", str(CHAT))
+        await room.watch.until(lambda: room.outbox.ends == [("first", "postponed")])
+        await pass_time(room, minutes / 60, step_minutes=min(minutes, 20))
+        assert set(room.outbox.ends) == {("first", "postponed")}
+        await api.start()
+        await room.delivery.resume(["telegram"])
+        await room.watch.until(lambda: ("second", "done") in room.outbox.ends)
+    first, second = api.texts(CHAT)
+    assert first == ("first\n\n" + SENT_LATE.format(late=late) if late else "first")
+    assert second == "second"
+    assert room.outbox.ends[-2:] == [("first", "done"), ("second", "done")]
+
+
+async def test_connection_that_comes_back_sends_what_waits_for_it_at_once(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor_module, "STATE_POLL_S", 0.01)
+    room, api, telegram = office.room, office.api, office.telegram
+    telegram.pause_s = 0.01
+    supervisor = Supervisor(SilentSink(), (), do_nothing)
+    async with room.working(), asyncio.TaskGroup() as tasks:
+        watch = supervisor.watch_platforms(
+            do_nothing, do_nothing, lambda platform: room.delivery.resume([platform]), dict
+        )
+        background = [tasks.create_task(supervisor.run(telegram)), tasks.create_task(watch)]
+        await api.wait_for(lambda: "getUpdates" in api.paths)
+        await api.stop()
+        await room.send("first", str(CHAT))
+        await room.watch.until(lambda: len(room.outbox.ends) == 1)
+        await pass_time(room, hours=1)
+        assert await room.outbox.list_due(room.clock.now()) == []
+        await api.start()
+        await room.watch.until(lambda: room.outbox.ends[-1] == ("first", "done"))
+        for task in background:
+            task.cancel()
+    assert api.texts(CHAT) == ["first"]
+
+
+async def test_item_that_waits_for_its_platform_is_tried_every_few_minutes(office: Office) -> None:
+    room = office.room
+    await office.api.stop()
+    async with room.working():
+        await room.send("first", str(CHAT))
+        await room.watch.until(lambda: len(room.outbox.ends) == 1)
+        await pass_time(room, hours=2)
+        next_at = await room.outbox.find_next_due()
+        assert next_at is not None
+        assert 60 < (next_at - room.clock.now()).total_seconds() <= 300
+
+
+async def test_item_that_a_reachable_platform_refuses_is_dead_after_its_last_attempt(
+    office: Office,
+) -> None:
+    room = office.room
+    office.api.fail(400, "Bad Request: odd", method="sendMessage", times=1000)
+    async with room.working():
+        await room.send("first", str(CHAT))
+        for count in range(1, MAX_ATTEMPTS + 1):
+            await room.watch.until(lambda count=count: len(room.outbox.ends) == count)  # type: ignore[misc]
+            await room.later(minutes=5)
+    assert room.outbox.ends == [("first", "postponed")] * (MAX_ATTEMPTS - 1) + [("first", "buried")]
+
+
+async def test_item_that_was_refused_permanently_is_sent_when_the_owner_asks_for_it_again(
+    office: Office,
+) -> None:
+    room, api = office.room, office.api
+    api.fail(403, "Forbidden: bot was blocked by the user", method="sendMessage")
+    async with room.working():
+        await room.send("first", str(CHAT))
+        await room.watch.until(lambda: room.outbox.ends == [("first", "buried")])
+        (dead_item,) = await room.outbox.list_dead()
+        assert "bot was blocked by the user" in dead_item.error
+        assert await room.outbox.revive([dead_item.item.id]) == 1
+        room.delivery.wake()
+        await room.watch.until(lambda: room.outbox.ends[-1] == ("first", "done"))
+    assert api.texts(CHAT) == ["first"]
+
+
+async def test_failures_of_an_outage_do_not_count_against_the_attempts_afterwards(
+    office: Office,
+) -> None:
+    room, api = office.room, office.api
+    await api.stop()
+    async with room.working():
+        await room.send("first", str(CHAT))
+        await room.watch.until(lambda: len(room.outbox.ends) == 1)
+        await pass_time(room, hours=12)
+        await api.start()
+        api.fail(400, "Bad Request: odd", method="sendMessage")
+        count = len(room.outbox.ends)
+        await room.delivery.resume(["telegram"])
+        await room.watch.until(lambda: len(room.outbox.ends) > count)
+        assert room.outbox.ends[-1] == ("first", "postponed")
+        await room.later(minutes=5)
+        await room.watch.until(lambda: room.outbox.ends[-1] == ("first", "done"))
+    assert api.texts(CHAT) == ["first"]
