@@ -1,8 +1,9 @@
-"""Finds messages that are near a question in meaning, by the vectors of an embedding service.
+"""Finds messages with a similar meaning to a question, by the vectors of an embedding service.
 
-Recall fuses them with the messages found by words. The service has the usual interface (POST
-/embeddings with `model` and `input`). Messages get their vectors in the background, and a question
-gets its vector when it's asked. While the service is slow or fails, recall searches only by words.
+Recall fuses these messages with the messages found by words. The service must accept POST requests
+to /embeddings with the fields `model` and `input`. Messages are embedded in the background, and a
+question is embedded when it is asked. While the service is slow or fails, recall searches only by
+words.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from core.store.sqlite.text_index import TextIndex
 from core.text.normalize import clean_query
 
 QUESTION_CHARS = 1_000
-"""A question is embedded up to this length; the models read a few hundred words."""
+"""A question is cut to this length, because the models read only a few hundred words."""
 PASSAGE_CHARS = 2_000
-"""A message is embedded up to this length."""
+"""A message is cut to this length."""
 MAX_BATCH = 32
 """A request has at most this many texts."""
 BATCH_S = 0.5
@@ -38,21 +39,23 @@ BATCH_S = 0.5
 A small server handles one request at a time, so a question has to wait for the request before it.
 """
 MAX_NEAREST = 100
+"""A question finds at most this many messages."""
 PROBE = "ferry"
+"""A harmless word that is embedded to test the service."""
 PAUSE_S = 60.0
-"""After a failure the service isn't called for this long."""
+"""After a failure, the service isn't called for this long."""
 QUESTION_TIMEOUT = CallTimeout(0.5, 1.5)
 PASSAGES_TIMEOUT = CallTimeout(5.0, 120.0)
 FLOAT16_BYTES = 2
 REFUSED_VECTOR = b""
-"""Stored in place of a vector if the service refuses a text."""
+"""The value that is stored instead of a vector if the service refuses a text."""
 Vector = npt.NDArray[np.float32]
 _log = structlog.get_logger("embeddings")
 
 
 @dataclass(eq=False)
 class EmbeddingRetriever:
-    """Retrieves messages by meaning. Fills the role `Retriever`."""
+    """A `Retriever` that finds messages by their meaning."""
 
     database: Database
     service: JsonService
@@ -60,25 +63,26 @@ class EmbeddingRetriever:
     # Prefixes that the model expects before a text, such as ``query: ``.
     query_prefix: str = ""
     passage_prefix: str = ""
-    # The name of the environment variable for the key, if that variable isn't set. Nothing is
-    # sent without a key.
+    # The name of the environment variable for the API key, if this variable isn't set. Without the
+    # key, nothing is sent.
     missing_variable: str = ""
-    # Why the service failed the last time; empty while it works.
+    # The last failure of the service. Empty while the service works.
     error: str = ""
 
     def __post_init__(self) -> None:
         self._paused_until_s = 0.0
         self._batch_size = MAX_BATCH
-        # Size of a stored vector in bytes; 0 until the service has made one.
+        # The size of a stored vector in bytes. It is 0 until the service has returned a vector.
         self._vector_bytes = 0
-        # The last question with its vector. Reranking searches for the same question twice.
+        # The last question and its vector, because reranking searches for the same question twice.
         self._last_question = ""
         self._last_vector: Vector = np.zeros(0, np.float32)
 
     async def retrieve(self, query: SearchQuery) -> Sequence[MessageMatch]:
-        """Return the messages nearest to the query's text that its scopes and filters allow.
+        """Return the messages that are most similar to the query's text.
 
-        Returns nothing if the service fails, or while it is paused after a failure.
+        Messages that the scopes and filters of the query exclude are left out. The result is empty
+        if the service fails, or during the pause after a failure.
         """
         question = mask_secrets(clean_query(query.text))[:QUESTION_CHARS].strip()
         if self._is_paused() or not question:
@@ -96,9 +100,10 @@ class EmbeddingRetriever:
             return ()
 
     async def tend(self) -> bool:
-        """Store vectors for the next messages that have none.
+        """Store vectors for the next batch of messages without a vector.
 
-        Returns True if there may be more, and False if there are none or they have to wait.
+        Returns True if another call may store more. Returns False if there are no such messages, or
+        if the service or the database isn't ready.
         """
         if self._is_paused() or not await self.database.wait_for_log_space(0):
             return False
@@ -122,6 +127,7 @@ class EmbeddingRetriever:
             self._pause(error)
             return False
         if texts:
+            # The batch grows to the size that would have taken `BATCH_S`, at most doubling.
             texts_per_s = len(texts) / max(monotonic() - started_s, 0.001)
             fitting = round(BATCH_S * texts_per_s)
             self._batch_size = max(1, min(fitting, 2 * self._batch_size, MAX_BATCH))
@@ -133,7 +139,7 @@ class EmbeddingRetriever:
         return True
 
     async def probe(self) -> str:
-        """Embed a word and return a sentence about the answer.
+        """Test the service with one word, and return a sentence about its answer.
 
         Raises DeliveryError with a sentence about the failure.
         """
@@ -144,7 +150,7 @@ class EmbeddingRetriever:
         return f"Its vectors have {len(vector):,} dimensions; {await self.describe_state()}."
 
     async def describe_state(self) -> str:
-        """Say, as a clause for the owner, how many messages wait for a vector."""
+        """Return a clause for the owner about the service and the messages without a vector."""
         count = await self.database.read(
             lambda connection: vectors.count_unembedded(connection, self.model, self._vector_bytes)
         )
@@ -157,7 +163,10 @@ class EmbeddingRetriever:
         await self.service.close()
 
     async def _embed_question(self, question: str) -> Vector:
-        """The vector of a question; the last one is reused while the vector size is the same."""
+        """Return the vector of a question.
+
+        The vector of the last question is reused, unless the service's vectors have a new size.
+        """
         is_same_size = FLOAT16_BYTES * len(self._last_vector) == self._vector_bytes
         if question != self._last_question or not is_same_size:
             (vector,) = await self._embed([self.query_prefix + question], QUESTION_TIMEOUT)
@@ -166,10 +175,11 @@ class EmbeddingRetriever:
         return self._last_vector
 
     async def _embed_passages(self, texts: Sequence[str]) -> list[bytes]:
-        """The vectors of the texts, in the form in which they are stored.
+        """Return the vectors of texts as the bytes to store.
 
-        If the service refuses the texts, each is sent alone to find out which of them it refuses.
-        Raises DeliveryError, and Refused if the service refuses a harmless word too.
+        If the service refuses the texts, each text is sent alone, and `REFUSED_VECTOR` is returned
+        for those that are refused. Raises Refused if the service refuses even a harmless word, and
+        DeliveryError if it fails.
         """
         if not texts:
             return []
@@ -187,7 +197,10 @@ class EmbeddingRetriever:
         return [vector.astype(np.float16).tobytes() for vector in text_vectors]
 
     async def _embed(self, texts: Sequence[str], call_timeout: CallTimeout) -> list[Vector]:
-        """Return a vector of length 1 for each text. Raises DeliveryError and Refused."""
+        """Return a vector of length 1 for each text.
+
+        Raises Refused if the service refuses the texts, and DeliveryError if it fails.
+        """
         if self.missing_variable:
             raise DeliveryError(f"the environment variable {self.missing_variable} is not set")
         body = {"model": self.model, "input": list(texts)}
@@ -224,7 +237,7 @@ class EmbeddingRetriever:
 def _find_nearest(
     connection: Connection, query: SearchQuery, model: str, vector: Vector
 ) -> list[MessageMatch]:
-    """The messages with the highest cosine similarity, best first."""
+    """Return the messages with the highest cosine similarity to a vector, best first."""
     nearest: list[MessageMatch] = []
     vector_bytes = FLOAT16_BYTES * len(vector)
     for matches, data in TextIndex(connection, query).iter_vectors(model, vector_bytes):

@@ -1,7 +1,8 @@
-"""Recall with the help of a cheap model.
+"""Extends recall with a cheap language model.
 
-The model can add searches to a question (expansion), order the best messages (reranking) and
-summarize the sessions. If a step fails, the plain results are returned with a note about why.
+The model can add searches to a question (expansion), sort the best messages (reranking) and
+summarize the sessions that were found. If a step fails, the results are returned without it, and a
+note gives the reason.
 """
 
 from __future__ import annotations
@@ -39,39 +40,42 @@ from core.types import BillingScope, Completion, Message, Window
 
 NO_MODEL = "This needs a model. Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for your own server."
 NO_WISH = "They look for nothing in particular: tell what it was about."
+"""The order to the model if a session without a question is summarized."""
 QUESTION_CHARS = 2_000
+"""Only this many characters of a question are sent to the model."""
 MAX_SEARCHES = 5
 EXPANSION_TOKENS = 400
 LISTED_MESSAGES = 100
-"""Each search of the model contributes this many messages."""
+"""Each search that the model suggests contributes up to this many messages."""
 QUESTION_SHARE = 0.5
-"""The question as typed counts half as much as all searches of the model together.
+"""The question as typed weighs half as much as all of the model's searches together.
 
-Measured with searches written by hand for 72 LoCoMo questions (dev). Without the model, 36 of them
-had no right answer among the first five sessions. With this share, 16 of these 36 have one (17 with
-equal weights, 13 with three times the weight). None of the other 36 loses its answer (one does with
-equal weights).
+Measured with searches written by hand for 72 LoCoMo questions (dev). For 36 questions, no right
+answer is among the first five sessions without the model. With this share, 16 of the 36 get one (17
+with equal weights, 13 with three times the weight). None of the other 36 questions loses its answer
+(one does with equal weights).
 """
 MIN_QUESTION_WEIGHT = 1.5
-"""The question counts at least this many times as much as one search."""
+"""The question weighs at least this many times as much as one search of the model."""
 NOT_EXPANDED = "I couldn't expand the question, so I searched for it as typed."
 _Search = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 _SEARCHES = TypeAdapter(Annotated[list[_Search], Field(max_length=20)])
 
 MAX_RERANKED = 20
-"""The model orders at most this many of the best messages."""
+"""The model sorts at most this many of the best messages."""
 RERANK_TOKENS = 200
 RERANK_WEIGHT = 1_000.0
-"""This is so high that no other list changes the model's order."""
+"""The weight of the model's order. It is so high that no other list changes the order."""
 NOT_RERANKED = "The model couldn't sort the results."
 NO_ANSWER_NAMED = "The model found no answer among the results, so they keep the search's order."
 _NUMBERS = TypeAdapter(Annotated[list[int], Field(max_length=10 * MAX_RERANKED)])
 
 MAX_REMEMBERED_QUERIES = 16
-"""The model's lists are kept for this many queries, so that further pages use the same ones."""
+"""The model's lists for this many queries are cached, so that later pages use the same lists."""
 MAX_CONCURRENT_SUMMARIES = 3
-"""Bounds the model calls, and the conversations that are in memory at the same time."""
+"""Limits the concurrent model calls and the number of transcripts in memory."""
 TRANSCRIPT_CHARS = 100_000
+"""A longer transcript is cut to this length before it is summarized."""
 MIN_SUMMARY_CHARS = 400
 MAX_SUMMARY_CHARS = 2_000
 SUMMARY_TOKENS = 2_000
@@ -82,23 +86,23 @@ _log = structlog.get_logger("expansion")
 
 @dataclass
 class _ModelLists:
-    """The ranked lists that the model added to a query, and notes about them."""
+    """The ranked lists of messages that the model's help added to a query."""
 
     lists: list[RankedList] = field(default_factory=list)
-    # Sentences about what the model did or why it failed.
+    # Sentences for the person about what the model did, or why it failed.
     notes: list[str | None] = field(default_factory=list)
 
 
 @dataclass(eq=False)
 class ExpandedRecall:
-    """Recall whose queries may be expanded, reranked and summarized by a model.
+    """A `HistorySearch` that expands and reranks queries and summarizes sessions with a model.
 
-    Fills the role `HistorySearch`. Without a model, a note in the results tells how to set
-    one up.
+    Without a model, a note in the results explains how to set one up.
     """
 
-    # Timeout of one expansion or reranking, and of all summaries together.
+    # The timeout of each expansion or reranking.
     model_timeout_s = 10.0
+    # The timeout of all summaries of a query together.
     summaries_timeout_s = 90.0
 
     plain_recall: Recall
@@ -116,9 +120,9 @@ class ExpandedRecall:
         self._remembered: dict[SearchQuery, _ModelLists] = {}
 
     async def recall(self, query: SearchQuery) -> SearchResults:
-        """Answer a query, with the model's help if the query or the settings ask for it.
+        """Answer a query, with the model's help if the query or the settings request it.
 
-        Filters in the text also apply to the searches that the model adds.
+        Filters in the query's text also apply to the searches that the model adds.
         """
         model_help = replace(
             query.help,
@@ -155,14 +159,14 @@ class ExpandedRecall:
         )
 
     def invalidate(self) -> None:
-        """Forget the lists of earlier queries. Call it after an erasure."""
+        """Clear the cache of lists. It must be called after an erasure."""
         self._remembered.clear()
 
     async def _ask_for_lists(self, query: SearchQuery) -> _ModelLists:
-        """Expand and rerank the query if it asks for that and has words, and return the lists.
+        """Return the lists that expanding and reranking the query add.
 
-        The model may answer differently each time, so later pages reuse the lists of the first
-        page if they are still remembered.
+        There are none if the query requests neither or has no words. The model may answer
+        differently each time, so later pages use the cached lists of the first page.
         """
         has_words = bool(query.text.strip()) and query.around is None
         if not has_words or not (query.help.is_expanded or query.help.is_reranked):
@@ -183,10 +187,10 @@ class ExpandedRecall:
         return help_lists
 
     async def _expand(self, query: SearchQuery, lists: list[RankedList]) -> str | None:
-        """Let the model turn the question into searches, and append the messages each one finds.
+        """Ask the model for searches, and append a list of the messages that each of them finds.
 
-        Returns a note that lists the searches or tells why there are none. Returns None if the
-        model has nothing to add.
+        Returns a note that lists the searches or explains why there are none. Returns None if the
+        model has no searches to add.
         """
         try:
             async with asyncio.timeout(self.model_timeout_s):
@@ -202,7 +206,8 @@ class ExpandedRecall:
         weight = 1 / max(MIN_QUESTION_WEIGHT, QUESTION_SHARE * len(searches))
         limits = replace(query.limits, sessions=1, page=1, messages=LISTED_MESSAGES)
         for text in searches:
-            # An incognito search skips the embedding service, which each search would call again.
+            # An incognito search skips the embedding service. Otherwise, each of these searches
+            # would call the service again.
             search = replace(query, text=text, limits=limits, is_incognito=True)
             results = await self.plain_recall.recall(search)
             ids = [hit.message_id for hit in results.messages]
@@ -211,9 +216,9 @@ class ExpandedRecall:
         return f"I also searched for {search_list}."
 
     async def _rerank(self, query: SearchQuery, lists: list[RankedList]) -> str | None:
-        """Let the model order the best messages, and append its order to `lists`.
+        """Ask the model to sort the best messages, and append its order to `lists`.
 
-        Returns a note if the model fails or names no message as an answer.
+        Returns a note if the model fails or if it considers no message an answer, else None.
         """
         limits = replace(query.limits, sessions=1, page=1, messages=MAX_RERANKED)
         results = await self.plain_recall.recall(replace(query, limits=limits), lists)
@@ -230,9 +235,10 @@ class ExpandedRecall:
         return None if ordered_ids else NO_ANSWER_NAMED
 
     async def _ask_for_order(self, query: SearchQuery, hits: Sequence[Hit]) -> list[int]:
-        """Return the message ids that the model names, best first.
+        """Return the ids of the messages that the model considers answers, best first.
 
-        Raises ModelError, or ValidationError if the answer isn't a list of numbers.
+        Raises ModelError if the model fails, or ValidationError if it doesn't return a list of
+        numbers.
         """
         lines = []
         for number, hit in enumerate(hits, 1):
@@ -252,9 +258,10 @@ class ExpandedRecall:
         ]
 
     async def _ask_for_searches(self, question: str, billing: BillingScope) -> list[str]:
-        """Return at most five searches that differ from the question.
+        """Ask the model for searches. Returns at most `MAX_SEARCHES` that differ from the question.
 
-        Raises ModelError, or ValidationError if the answer isn't a list of short texts.
+        Raises ModelError if the model fails, or ValidationError if it doesn't return a list of
+        short texts.
         """
         question = " ".join(question.split())
         today = self.clock.now().astimezone(self.zone)
@@ -275,7 +282,10 @@ class ExpandedRecall:
         max_tokens: int,
         billing: BillingScope,
     ) -> Completion:
-        """Make one model call with the prompt of this kind. Raises ModelError."""
+        """Call the model with the prompt for `kind`, and return its completion.
+
+        Raises ModelError if the call fails or if no model is set up.
+        """
         if self.model is None:
             raise ModelError(NO_MODEL)
         prompt = language_data("prompts", "core.search")[kind]
@@ -289,7 +299,7 @@ class ExpandedRecall:
             billing=billing,
         )
         _log.info(
-            "the model has helped",
+            "the model helped with a search",
             kind=kind,
             tokens=completion.usage.total_input + completion.usage.output,
         )
@@ -298,9 +308,10 @@ class ExpandedRecall:
     async def _add_summaries(
         self, results: SearchResults, query: SearchQuery, budget_chars: int | None
     ) -> SearchResults:
-        """Add a summary to each session; a note says why one is missing.
+        """Return the results with a summary for each session.
 
-        The summaries share two thirds of the budget.
+        If a summary can't be created, a note in the results gives the reason. The summaries get two
+        thirds of the budget.
         """
         length_chars = MAX_SUMMARY_CHARS
         if budget_chars is not None:
@@ -339,7 +350,11 @@ class ExpandedRecall:
         return replace(results, sessions=sessions, note=note)
 
     async def _summarize(self, result: FoundSession, query: SearchQuery, length_chars: int) -> str:
-        """Return a summary of one session for this query. Raises ModelError and StoreError."""
+        """Return a summary of a session, with regard to the query.
+
+        Raises ModelError if the model fails or returns no summary, and StoreError if the messages
+        can't be read.
+        """
         async with self._summary_slots:
             transcript = await self._render_transcript(result, query)
             question = _single_line(query.text)
@@ -358,10 +373,10 @@ class ExpandedRecall:
         return f"{whole_words or beginning} {ELLIPSIS}"
 
     async def _render_transcript(self, result: FoundSession, query: SearchQuery) -> str:
-        """The messages of the session, and of all sessions that contain one of its matches.
+        """Return the messages of the session and of all sessions that contain one of its matches.
 
-        Messages that the model has in its context are left out. A long transcript is cut around the
-        first match.
+        Messages that are already in the model's context are left out. A long transcript is cut
+        around the first match.
         """
         match_ids = {hit.message_id for hit in result.matches}
         match_ids |= {message.message_id for message in result.window if message.is_anchor}
@@ -390,7 +405,7 @@ class ExpandedRecall:
 
 
 def _is_shown(message: Message, hidden: Window) -> bool:
-    """Whether people may see a message, and the model doesn't have it in its context."""
+    """Whether a message is shown to people and isn't in the model's context."""
     if message.kind != "chat" or message.role == "tool":
         return False
     return not any(
@@ -400,19 +415,20 @@ def _is_shown(message: Message, hidden: Window) -> bool:
 
 
 def _single_line(question: str) -> str:
-    """The beginning of a question on one line, safe to put into a prompt."""
+    """Return the beginning of a question as a single line that is safe in a prompt."""
     return neutralise(" ".join(question[:QUESTION_CHARS].split()))
 
 
 def _cut_out_list(text: str) -> str:
-    """The JSON list in an answer, even if the model puts it into a code block."""
+    """Return the JSON list in a model's answer, without text or a code fence around it."""
     return text[text.find("[") : text.rfind("]") + 1]
 
 
 def cut_around_match(lines: Sequence[str], match_lines: Sequence[int], limit_chars: int) -> str:
-    """Join lines; cut a long text to about `limit_chars` characters around the first match.
+    """Join lines, and cut a long text to about `limit_chars` characters around the first match.
 
-    A quarter of the excerpt comes before the match. Marks show where something was left out.
+    `match_lines` are the indexes of the lines with a match. A quarter of the excerpt comes before
+    the match. Omitted parts are marked.
     """
     text = "\n".join(lines)
     if len(text) <= limit_chars:

@@ -1,7 +1,7 @@
-"""Joins several ranked lists into one.
+"""Joins several ranked lists into one by reciprocal rank fusion.
 
-The method is reciprocal rank fusion: G. V. Cormack, C. L. A. Clarke, S. Buettcher, "Reciprocal
-rank fusion outperforms Condorcet and individual rank learning methods" (SIGIR 2009).
+G. V. Cormack, C. L. A. Clarke, S. Buettcher, "Reciprocal rank fusion outperforms Condorcet and
+individual rank learning methods" (SIGIR 2009).
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from core.search.ranking import RankedMatches
 from core.store.query import MessageMatch
 
 DAMPING = 2
-"""The larger it is, the less the first places count compared to later ones.
+"""With a higher damping, the first ranks of a list count less compared to later ranks.
 
 The paper uses 60 for long lists. Here the first of ten sessions matters most.
 """
 NEAR_WEIGHT = 1 / 3
-"""Weight of messages that are near in meaning; messages found by words weigh 1.
+"""The weight of messages with a similar meaning. Messages found by words have the weight 1.
 
-On chats of real people this adds 0 / 0.5 points to hit@1 / hit@5 with multilingual-e5-small. Equal
-weights make the results worse.
+On chats of real people, these messages add 0 / 0.5 points to hit@1 / hit@5 with
+multilingual-e5-small. With equal weights, the results get worse.
 """
 
 K = TypeVar("K", bound=Hashable)
@@ -30,11 +30,11 @@ K = TypeVar("K", bound=Hashable)
 class RankedList(NamedTuple):
     """Messages that were found in another way than by the words of the query."""
 
-    # How much the list counts; the messages found by words count 1.
+    # The weight of the list, compared to 1 for the messages found by words.
     weight: float
-    # Best first.
+    # The ids of the messages, best first.
     message_ids: Sequence[int]
-    # Patterns to highlight in the texts because of this list.
+    # Patterns that are highlighted in the texts because of this list.
     highlights: Sequence[str] = ()
 
 
@@ -48,10 +48,10 @@ class WeightedMatches(NamedTuple):
 def fuse_rankings(
     rankings: Sequence[tuple[float, Sequence[K]]], damping: int = DAMPING
 ) -> dict[K, float]:
-    """Score each item with the sum of weight / (damping + rank) over all lists, best first.
+    """Return the score of each item, best first: the sum of weight / (damping + rank) in all lists.
 
-    Each ranking is a weight and its items, best first. Items with equal scores keep the order in
-    which they first appear.
+    Each ranking consists of its weight and its items, best first. Items with equal scores are in
+    the order in which they first appear.
     """
     scores: dict[K, float] = {}
     for weight, items in rankings:
@@ -61,7 +61,11 @@ def fuse_rankings(
 
 
 def fuse_matches(ranking: RankedMatches, others: Sequence[WeightedMatches]) -> RankedMatches:
-    """Fuse the messages of a search with other lists, and their lineages in the same way."""
+    """Return the ranking of a search, fused with other lists of messages.
+
+    Messages and lineages are fused separately. Without other messages, the ranking is returned
+    unchanged.
+    """
     if not any(other.matches for other in others):
         return ranking
     own = WeightedMatches(1.0, ranking.matches)

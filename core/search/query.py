@@ -1,12 +1,13 @@
-"""Reads what a person types into a search: filters such as ``role:assistant``, and words.
+"""Parses the text that a person types into a search: filters such as ``role:assistant``, and words.
 
-`extract_filters` moves the filters from the text into the query. `plan_typed` and `plan_any_word`
-turn the remaining words into a plan for the text indexes. Words must all match; ``OR`` binds
-loosest, ``NOT`` or a leading ``-`` excludes, ``"..."`` is a phrase, ``word*`` a prefix.
+`extract_filters` moves the filters from the text into fields of the query. `plan_typed` and
+`plan_any_word` turn the remaining words into a plan for the text indexes. All words must match.
+``OR`` has the lowest precedence, ``NOT`` or a leading ``-`` excludes, ``"..."`` is a phrase, and
+``word*`` is a prefix.
 
-Every text gives a plan, and nothing here raises. A filter that can't be understood stays a word,
-and a note says so. Times in a plain sentence never filter, because people misremember them. See
-docs/recall.md for the whole syntax.
+Every text is valid: the functions don't raise exceptions for any query. A filter that can't be
+understood is searched as words, and a note says so. A time in a plain sentence is never a filter,
+because people misremember times. See docs/recall.md for the whole syntax.
 """
 
 from __future__ import annotations
@@ -39,31 +40,34 @@ from core.text.variants import inflected_forms
 from core.types import Role
 
 MAX_PHRASE_WORDS = 16
-"""A phrase is searched by at most this many of its first words.
+"""Only this many words at the beginning of a phrase are searched.
 
-For each word, the index reads everything that contains it. Text with signs instead of blanks, such
-as a path, counts as a phrase.
+The cost of a phrase grows with each word. Text with punctuation instead of spaces, such as a path,
+is a phrase, too.
 """
 MIN_QUESTION_WORDS = 3
-"""Two words are keywords, three words may be a question."""
+"""A text with fewer words consists of keywords and isn't a question."""
 SHORT_QUERY_WEIGHT = 5
 """A single letter counts this many times, so that "C" ranks before "C++" and "C#"."""
 
 _OPERATOR = re.compile(r'"|(?:^|\s)(?:OR|AND|NOT|-\w\S*|\w\S*\*)(?=\s|$)')
+"""A quotation mark or an operator: ``OR``, ``-bus``, ``ferr*``."""
 _BLANK = re.compile(r"\s")
 _BLANK_SEARCH_CHARS = 64
+# A word as in a sentence, with punctuation around it: "(don't", "well-known,".
 _PLAIN_WORD = re.compile(
     rf"['’(]*{WORD_PATTERN.pattern}(?:['’-]{WORD_PATTERN.pattern})*['’).,;:!?…]*"
 )
 _TOKEN = re.compile(r'(?P<minus>-?)"(?P<phrase>[^"]*)"(?P<star>\*?)|(?P<word>[^\s"]+)')
+"""A phrase such as ``-"by the sea"`` or ``"by the se"*``, or a word."""
 
 
 class _Token(NamedTuple):
-    """A word, a phrase or ``OR`` of a typed query."""
+    """A word, a phrase or the operator ``OR`` of a typed query."""
 
-    # As typed, with quotation marks, minus and asterisk.
+    # The token as typed, with quotation marks, minus and asterisk.
     source: str
-    # Without quotation marks, minus and asterisk.
+    # The text without quotation marks, minus and asterisk.
     text: str
     is_or: bool = False
     is_prefix: bool = False
@@ -71,12 +75,12 @@ class _Token(NamedTuple):
 
 
 def plan_typed(text: str) -> SearchPlan:
-    """Plan a search for all words, with operators, phrases and prefixes.
+    """Return a plan that searches for all words of a text and applies its operators.
 
-    The plan is empty if the text has no words, or only excluded ones.
+    The plan is empty if the text has no words, or only excluded words.
     """
     alternatives: list[list[Clause]] = [[]]
-    # How many words each clause looks up.
+    # The number of words that each clause looks up. All clauses share a limit.
     clause_sizes: dict[Clause, int] = {}
     for token in _tokens(clean_query(text)):
         if token.is_or:
@@ -93,7 +97,7 @@ def plan_typed(text: str) -> SearchPlan:
     letter = text.strip()
     if len(letter) == 1 and letter.isascii() and letter.isalpha():
         signed_letter = Phrase((*signed_terms(f"{letter}++"), *signed_terms(f"{letter}#")))
-        # This alternative matches "C" but not "C++" or "C#", and its weight ranks it first.
+        # This alternative matches "C" but not "C++" or "C#". Its repeated clause ranks it first.
         letter_alone = [
             *alternatives[0] * SHORT_QUERY_WEIGHT,
             Clause((signed_letter,), is_excluded=True),
@@ -105,10 +109,10 @@ def plan_typed(text: str) -> SearchPlan:
 
 
 def plan_any_word(text: str) -> SearchPlan:
-    """Plan a search for any of the words except stop words.
+    """Return a plan that searches for any word of a text, except stop words.
 
     Text in a script without spaces is searched by pairs of characters, except pairs that only mark
-    a question. If the text has only stop words, they are searched after all.
+    a question. If the text has nothing else, its stop words are searched.
     """
     parts: dict[str, list[str]] = {"words": [], "run": [], "symbol": []}
     for kind, part in split_by_script(clean_query(text)):
@@ -133,7 +137,7 @@ def plan_any_word(text: str) -> SearchPlan:
 
 
 def _unspaced_terms(runs: Iterable[str], symbols: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The terms of text without spaces, each with what to highlight for it."""
+    """Return the index terms of text without spaces, each with the texts to highlight for it."""
     terms: dict[str, tuple[str, ...]] = {}
     for run in runs:
         for pair in pairs_of(run) or [run]:
@@ -144,9 +148,10 @@ def _unspaced_terms(runs: Iterable[str], symbols: Iterable[str]) -> dict[str, tu
 
 
 def plan_inflected(text: str) -> SearchPlan:
-    """Plan like `plan_typed`, but let plain words match in any of their forms.
+    """Return a plan like `plan_typed`, in which plain words also match their inflected forms.
 
-    A highlight of the plan is then all forms of one word, separated by bars.
+    A highlight then contains all forms of a word, separated by bars: ``ferry|ferries``. A text with
+    operators, symbols or scripts without spaces is planned by `plan_typed` alone.
     """
     plan = plan_typed(text)
     query = clean_query(text)
@@ -162,7 +167,7 @@ def plan_inflected(text: str) -> SearchPlan:
 
 
 def strip_operators(text: str) -> str:
-    """Return the text without operators and excluded words, for a search by any of its words."""
+    """Return a text without ``OR``, ``AND``, ``NOT`` and excluded words."""
     return " ".join(
         token.source
         for token in _tokens(clean_query(text))
@@ -171,16 +176,17 @@ def strip_operators(text: str) -> str:
 
 
 def is_question(text: str) -> bool:
-    """Whether the text is to be answered rather than matched word for word.
+    """Whether a text is a question or sentence, and not a list of keywords.
 
-    A question has at least three words, or four characters of a script without spaces. It ends
-    with a question mark, or has only plain words that aren't all numbers. A text with operators is
+    A question has at least three words, or four characters in a script without spaces. It ends with
+    a question mark, or it consists of plain words that aren't all numbers. A text with operators is
     never a question.
     """
     query = clean_query(text)
     if _OPERATOR.search(query):
         return False
     parts = split_by_script(query)
+    # Four characters without spaces have three pairs, which count like three words.
     size = 0
     for kind, part in parts:
         size += len(words_of(part)) if kind == "words" else len(part) - 1
@@ -195,7 +201,7 @@ def is_question(text: str) -> bool:
 
 
 def _plan(alternatives: Iterable[Iterable[Clause]]) -> SearchPlan:
-    """Build a plan; equal alternatives are looked up once."""
+    """Build a plan from alternatives, without duplicates."""
     unique = tuple(dict.fromkeys(map(tuple, alternatives)))
     highlights: dict[str, None] = {}
     for clauses in unique:
@@ -206,7 +212,10 @@ def _plan(alternatives: Iterable[Iterable[Clause]]) -> SearchPlan:
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    """Split a query into words, phrases and ``OR``; ``AND`` and ``NOT`` mark the next token."""
+    """Split a query into words, phrases and ``OR``.
+
+    ``NOT`` marks the next token as excluded. ``AND`` is skipped, because all words must match.
+    """
     is_excluded = False
     for match in _TOKEN.finditer(text):
         word = match["word"]
@@ -228,7 +237,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _word_token(source: str, is_excluded: bool) -> _Token:
-    """Read the minus before a word and the asterisk after it."""
+    """Build the token of a word, without the minus before it and the asterisk after it."""
     text = source
     if text.startswith("-") and not text.startswith("--"):
         is_excluded = True
@@ -240,10 +249,10 @@ def _word_token(source: str, is_excluded: bool) -> _Token:
 
 
 def _clause(token: _Token) -> Clause | None:
-    """The clause of a word or phrase; None if it has no letter, digit or symbol.
+    """Return the clause for a word or phrase, or None if it has no letter, digit or symbol.
 
-    Spaced words are searched as they are, runs of a script without spaces by their adjacent pairs,
-    and symbols by their tokens.
+    Text with spaces is searched as it is. Text in a script without spaces is searched by pairs of
+    characters, and symbols such as emoji by special terms (see `symbol_token`).
     """
     phrases: list[Phrase] = []
     highlights: list[str] = []
@@ -265,10 +274,10 @@ def _clause(token: _Token) -> Clause | None:
 
 
 def _word_phrase(part: str, token: _Token, *, is_last: bool) -> tuple[Phrase, str]:
-    """The phrase of a token's spaced words, and what to highlight.
+    """Return the phrase for words with spaces, and the text to highlight.
 
-    A word with a sign (C++) is searched with and without the sign. If it is excluded, messages
-    with the plain word stay.
+    A word with a sign ("C++") also matches without the sign ("C"). If such a word is excluded, only
+    the word with the sign is excluded.
     """
     head = _first_words(part)
     words = words_of(head)
@@ -284,9 +293,10 @@ def _word_phrase(part: str, token: _Token, *, is_last: bool) -> tuple[Phrase, st
 
 
 def _first_words(phrase: str) -> str:
-    """The first `MAX_PHRASE_WORDS` words of a long phrase.
+    """Return the first `MAX_PHRASE_WORDS` words of a phrase.
 
-    The cut moves to the next blank if one is near, so that it doesn't split a word with signs.
+    The phrase is cut at the next space if there is one nearby, so that a word with punctuation
+    isn't split.
     """
     words = list(islice(WORD_PATTERN.finditer(phrase), MAX_PHRASE_WORDS))
     if len(words) < MAX_PHRASE_WORDS:
@@ -297,7 +307,7 @@ def _first_words(phrase: str) -> str:
 
 
 MAX_FILTER_TEXT_CHARS = 10_000
-"""Filters are read only in the first characters of a query, up to this many."""
+"""Filters are recognized only in this many characters at the beginning of a query."""
 MAX_VALUE_CHARS = 200
 MAX_NOTES = 3
 
@@ -318,14 +328,16 @@ _PLATFORMS = frozenset(
         "hermes",
     ]
 )
-"""Names that ``on:`` takes for a platform and not for a day. ``platform:`` takes any name."""
+"""The values of ``on:`` that are platforms. All other values are days. ``platform:`` accepts any
+name."""
 _TIME_KEYS = frozenset({"before", "until", "after", "since", "during"})
 _ASCII_PUNCTUATION = str.maketrans(
     {"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2033": '"', "\uff1a": ":"}
 )
-"""Quotation marks and colons of other keyboards, each replaced by one character."""
+"""Replaces quotation marks and colons of other keyboards by ASCII, without changing positions."""
 _NAME = re.compile(r"[\w.-]{1,40}")
 _NUMBER = re.compile(r"#?(\d{1,18})", re.ASCII)
+"""The number of a session, message or page: ``12`` or ``#12``."""
 _FILTER = re.compile(
     r'"[^"]*"'
     r"|(?<!\S)(?P<minus>-?)"
@@ -333,15 +345,18 @@ _FILTER = re.compile(
     r'(?:"(?P<quoted>[^"]*)"|(?P<bare>[^\s"]*))',
     re.IGNORECASE,
 )
-"""Matches a filter, or a whole quoted phrase, so that nothing in a phrase is taken for a filter."""
+"""Matches a filter such as ``from:ana`` or ``title:"sea trip"``, or a whole quoted phrase.
+
+Phrases are matched so that the text inside a phrase is never read as a filter.
+"""
 _NEXT_WORD = re.compile(r"\s{0,8}([^\s\"]{1,40})")
 
 
 class FilteredQuery(NamedTuple):
-    """A query whose filters were moved out of its text."""
+    """A query after its filters were moved out of the text."""
 
     query: SearchQuery
-    # One sentence for each filter that couldn't be understood.
+    # A sentence for each filter that couldn't be understood.
     notes: tuple[str, ...] = ()
 
 
@@ -349,16 +364,16 @@ class _FilterOutcome(NamedTuple):
     """The result of applying one filter."""
 
     query: SearchQuery
-    # Where the filter ends in the text.
+    # The position in the text after the filter.
     end: int
-    # The reason why the filter stays in the text as words; None if it was applied.
+    # A sentence that says why the filter remains in the text as words. None if it was applied.
     note: str | None = None
 
 
 def extract_filters(query: SearchQuery, now: datetime, zone: ZoneInfo) -> FilteredQuery:
     """Move the filters from the text of a typed query into its fields.
 
-    Dates are in `zone`. Other kinds of queries are returned unchanged.
+    `zone` is the time zone of dates. Queries of other kinds are returned unchanged.
     """
     text = query.text[:MAX_FILTER_TEXT_CHARS].translate(_ASCII_PUNCTUATION)
     if query.kind is not TextKind.TYPED or ":" not in text:
@@ -386,14 +401,14 @@ def extract_filters(query: SearchQuery, now: datetime, zone: ZoneInfo) -> Filter
 
 
 def remove_filters(query: SearchQuery) -> SearchQuery:
-    """Return the same words without any filter, starting at the first page."""
+    """Return a copy of a query without filters, for the first page."""
     return replace(query, filters=SearchFilters(), limits=replace(query.limits, page=1))
 
 
 def text_for_next_page(text: str) -> str:
-    """Return the typed query with a ``page:`` filter for its next page.
+    """Return a typed query with a ``page:`` filter for its next page.
 
-    The filter comes first, where no quotation mark can hide it.
+    The filter comes first, because it would be part of a phrase after an unclosed quotation mark.
     """
     head = text[:MAX_FILTER_TEXT_CHARS].translate(_ASCII_PUNCTUATION)
     page = 1
@@ -411,7 +426,10 @@ def text_for_next_page(text: str) -> str:
 
 
 def filter_by_speaker(query: SearchQuery, name: str) -> SearchQuery:
-    """Narrow the query to one speaker: a name, "me" for the asker, "you" for the assistant."""
+    """Return a query that finds only messages of one speaker.
+
+    `name` is a name, "me" for the asker, or "you" for the assistant.
+    """
     name = name.strip().removeprefix("@")
     key = name.casefold()
     if key in _ASKER_NAMES:
@@ -426,10 +444,10 @@ def filter_by_speaker(query: SearchQuery, name: str) -> SearchQuery:
 def filter_by_time(
     query: SearchQuery, key: str, value: str, now: datetime, zone: ZoneInfo
 ) -> SearchQuery | None:
-    """Narrow the query by a time; None if `value` isn't one.
+    """Return a query narrowed by a time, or None if `value` isn't a time.
 
-    With "before", the search ends where the time begins; with "until", it ends where the time
-    ends. Limits that the query already has still apply.
+    `key` is the name of the filter, such as "before". "before:may" ends the search when May begins,
+    and "until:may" when May ends. The query's earlier limits still apply.
     """
     period = periods.read_period(value, now, zone)
     if period is None:
@@ -449,7 +467,7 @@ def filter_by_time(
 def _apply_filter(
     query: SearchQuery, match: re.Match[str], now: datetime, zone: ZoneInfo
 ) -> _FilterOutcome:
-    """Narrow the query by one filter, or say why the filter stays in the text."""
+    """Narrow a query by a filter in its text, or explain why the filter is searched as words."""
     key = match["key"].lower()
     value = _filter_value(match)
     source = _quote(match[0])
@@ -464,7 +482,7 @@ def _apply_filter(
     if key == "in":
         may_be_time = _parse_number(value) is None
     if may_be_time:
-        # The longest value that is a time counts.
+        # Times may have several words: of "since:3 May I", the longest time is "3 May".
         for words, end in reversed(list(_extend_value(match, value))):
             narrow_query = filter_by_time(query, key, words, now, zone)
             if narrow_query is not None:
@@ -480,9 +498,10 @@ def _apply_filter(
 
 
 def _extend_value(match: re.Match[str], value: str) -> Iterator[tuple[str, int]]:
-    """Yield the value of a time filter with 0, 1, 2 ... of the words after it, and where it ends.
+    """Yield the value of a time filter, and then the value with 1, 2, … of the words after it.
 
-    A quoted value isn't extended. Other values are extended up to the next filter at most.
+    Each value comes with the position in the text after it. A quoted value isn't extended, and a
+    value is never extended beyond the next filter.
     """
     end = match.end()
     yield value, end
@@ -498,7 +517,7 @@ def _extend_value(match: re.Match[str], value: str) -> Iterator[tuple[str, int]]
 
 
 def _filter_by_value(query: SearchQuery, key: str, value: str) -> SearchQuery | None:
-    """Narrow the query by a filter that isn't a time; None if the value makes no sense."""
+    """Return a query narrowed by a filter that isn't a time, or None if the value is invalid."""
     number = _parse_number(value)
     names = tuple(
         dict.fromkeys(name.strip().casefold() for name in value.split(",") if name.strip())
@@ -536,7 +555,7 @@ def _parse_number(value: str) -> int | None:
 
 
 def _quote(text: str) -> str:
-    """The beginning of a typed text on one line, for a note."""
+    """Return the beginning of a typed text on one line, to be quoted in a note."""
     valid = text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ")
     line = " ".join(valid.split())
     if len(line) <= _MAX_QUOTED_CHARS:

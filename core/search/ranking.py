@@ -1,8 +1,11 @@
-"""Ranks messages and conversations by the words of a query.
+"""Ranks messages and lineages by the words of a query.
 
-The candidates of the best chunks are scored with BM25F over each message and its neighbours:
-S. Robertson, H. Zaragoza, M. Taylor, "Simple BM25 extension to multiple weighted fields" (2004).
-docs/recall.md lists what each constant is worth on seven sets of questions.
+The messages of the best chunks are cut into passages. Each passage is scored, together with the
+passages around it, with BM25F: S. Robertson, H. Zaragoza, M. Taylor, "Simple BM25 extension to
+multiple weighted fields" (2004). docs/recall.md lists the effect of each constant on seven sets of
+questions.
+
+Arrays have one row per passage and, in two dimensions, one column per query term.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from core.text.terms import asks_when, is_date_term, moment_terms
 from core.text.variants import RELATED_PREFIX_LETTERS, are_related
 
 MAX_LINEAGES = 100
-"""Pages beyond this many lineages are not ranked."""
+"""Only this many lineages are ranked. Later pages are empty."""
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -32,22 +35,22 @@ BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 
 class RankedMatches(NamedTuple):
-    """Messages and lineages in order, best first."""
+    """The messages and lineages that match a query, best first."""
 
-    # The score of each lineage, by its id.
+    # The score of each lineage, by root id.
     scores: Mapping[int, float]
     matches: list[MessageMatch]
-    # The query with the terms that were added to it.
+    # The text of the query, with the terms that were added to it.
     text: str
-    # Typed words that occur nowhere, with the words that were searched instead.
+    # Typed words that no message contains, with the words that were searched instead.
     corrections: Mapping[str, str]
 
 
 def rank_matches(index: TextIndex, query: SearchQuery, names: Sequence[str] = ()) -> RankedMatches:
-    """Rank the messages that have any word of the query.
+    """Rank the messages that contain any word of the query.
 
-    `names` are aliases of people and things that the query names. Only as many lineages are read
-    as the requested page needs.
+    `names` are aliases of people and things that the query names. Only the parts of the candidates
+    that the requested page needs are read.
     """
     terms = weigh_terms(index, query.text, names)
     choices = choose_chunks(terms, query, index.chunk_count)
@@ -69,75 +72,83 @@ def rank_matches(index: TextIndex, query: SearchQuery, names: Sequence[str] = ()
     return RankedMatches(scores, matches, terms.text, terms.corrections)
 
 
-# How BM25 counts: saturation of a term's count, and influence of a text's length.
+# The parameters of BM25: the saturation of term counts, and the influence of the text's length.
 K1 = 1.0
 B = 0.75
 IDF_POWER = 0.85
-"""Softens the weight of rare terms: the rarest is seldom the one that matters most."""
+"""The exponent of a term's inverse document frequency. It lowers the weight of rare terms, because
+the rarest term is seldom the most important one."""
 NEIGHBOUR_WEIGHTS = ((0, 1.0), (1, 0.45), (2, 0.3), (-1, 0.3), (-2, 0.15))
-"""Pairs of a distance and a share: a message lends this share of its words that far ahead.
+"""Pairs of an offset and a weight: a passage's words also count, with this weight, for the passage
+that comes `offset` passages later.
 
-Later messages get more, because an answer comes after its question.
+Later passages get a higher weight, because an answer follows its question.
 """
 ADJACENT_BONUS = 0.5
-"""Bonus for words that are adjacent in the query and close together in a message, in any order."""
+"""The bonus for words that are adjacent in the query and close together in a passage, in any order.
+"""
 ADJACENT_TERMS = 2
-"""Words are close together if they are at most this many terms apart."""
+"""Words are close together if their positions differ by at most this many terms."""
 NAME_WEIGHT = 1.5
-"""Factor for a term that is a speaker's name, because it tells whose conversation is meant."""
+"""The weight of a term is multiplied by this if it is a speaker's name, because the name shows
+which conversation is meant."""
 SPEAKER_BONUS = 0.9
-"""Bonus for messages of a speaker whom the query names, or of the asker if it's about them.
+"""The bonus for messages of a speaker whom the query names, and for messages of the asker if the
+query is about the asker.
 
-A question that names people is often about what they said.
+A question that names people is often about their own messages.
 """
 DAY_WEIGHT = 0.2
-"""Weight of the terms of a message's day.
+"""The weight of the terms of a message's day.
 
-They count a little, so that a message can be found by its day alone ("What about Wednesday?").
+It is low, but a message can be found by its day alone ("What about Wednesday?").
 """
 PERIOD_BONUS = 1.0
-"""Bonus for messages and stretches in a period that the query names.
+"""The bonus for messages and stretches in a period that the query names.
 
 It adds 0.4 / 0.9 points to hit@1 / hit@5 on chats, and 11 / 5 points on phone notes, which people
 ask for by month.
 """
 PERIOD_HALF_LIFE_DAYS = 4
-"""At this distance from the period (plus an eighth of its length) the bonus is halved.
+"""The bonus is halved at this distance from the period, plus an eighth of the period's length.
 
-People misremember dates. The day after the period counts as part of it, because people often tell
-about a day on the next one. This adds 0.3 / 0.5 points to hit@1 / hit@5 on chats of real people.
+The bonus reaches beyond the period because people misremember dates. The day after the period
+counts as part of it, because people often report about a day on the next day. This adds 0.3 / 0.5
+points to hit@1 / hit@5 on chats of real people.
 """
 COVERAGE_POWER = 0.4
-"""Exponent of the share of the query, by weight, that a message covers."""
+"""The exponent of a passage's coverage: the share of the query's weight that the passage contains.
+"""
 QUESTION_PENALTY = 0.2
-"""Penalty for questions, because they share words with the query but seldom answer it."""
+"""The penalty for questions, because questions share words with the query but seldom answer it."""
 REPEATED_SHARE = 0.5
-"""A question with more than this share of its terms in common with the query is the same question.
+"""A question that shares more than this part of its terms with the query is the same question.
 
-If someone else answers it, the answer counts as if it had all words of the question.
+If another speaker answers, the answer counts as if it contained all words of the question.
 """
 REPEATED_WEIGHT = 0.5
-"""Factor for a message that asks the same question as the query."""
+"""The score of a message that asks the same question as the query is multiplied by this."""
 MOMENT_BONUS = 0.25
-"""Bonus for messages that name a moment, if the query asks when something happened."""
+"""The bonus for messages that name a time, if the query asks when something happened."""
 BEST_MESSAGE_SHARE = 0.5
-"""This share of a lineage's score is from its best message, the rest from its best stretch.
+"""This share of a lineage's score is the score of its best message. The rest is the score of its
+best stretch.
 
-A sum over all messages would rank a long, repetitive talk before a note that says it once.
+A sum over all messages would rank a long, repetitive conversation above a note that says it once.
 """
 LINEAGE_WEIGHT = 0.6
-"""How much of its lineage's score a message gets on top of its own."""
+"""The lineage's score, multiplied by this, is added to the score of each of its messages."""
 PASSAGE_TERMS = 40
 """Messages are ranked by passages of about this many terms.
 
-A long answer then scores as high as its best passage.
+So a long answer scores as high as its best passage.
 """
 
 
 def compute_idf(frequencies: Mapping[str, int], chunk_count: int) -> dict[str, float]:
-    """The inverse document frequency of each term, softened and never negative.
+    """Return the inverse document frequency of each term to the power of `IDF_POWER`.
 
-    `frequencies` says in how many of the chunks each term occurs.
+    `frequencies` is the number of chunks that contain each term. No result is negative.
     """
     idf: dict[str, float] = {}
     for term, frequency in frequencies.items():
@@ -148,43 +159,46 @@ def compute_idf(frequencies: Mapping[str, int], chunk_count: int) -> dict[str, f
 
 @dataclass(frozen=True, slots=True)
 class PassageTable:
-    """The passages of all candidate messages, in their order.
+    """The passages of all candidate messages, in the order of the messages.
 
-    Every column has one entry for each passage.
+    Each field down to `is_askers_own` has one entry for each passage.
     """
 
     # The terms of the passage.
     terms: Sequence[Sequence[str]]
     length: FloatArray
-    # The session and the chunk that the message belongs to.
+    # The session of the message, and the number of its chunk within the session.
     session: IntArray
     chunk: IntArray
-    # Number of the stretch: consecutive passages of the same session and chunk.
+    # The number of the stretch: a run of consecutive passages of the same session and chunk.
     stretch: IntArray
-    # Terms of the sender's name and of the day.
+    # The terms of the sender's name and of the day.
     name_terms: Sequence[tuple[str, ...]]
     day_terms: Sequence[tuple[str, ...]]
-    # Ordinal of the day.
+    # The ordinal of the day.
     day: IntArray
     is_question: BoolArray
     is_candidate: BoolArray
     is_askers_own: BoolArray
-    # The first passage of each message.
+    # The index of the first passage of each message.
     message_starts: IntArray
-    # The first message of each lineage.
+    # The index of the first message of each lineage.
     lineage_starts: IntArray
-    # The first passage of each stretch.
+    # The index of the first passage of each stretch.
     stretch_starts: IntArray
 
 
 def build_passages(lineages: Mapping[int, Sequence[CandidateMessage]]) -> PassageTable:
-    """Cut the messages of all lineages into passages."""
+    """Cut the messages of all lineages into passages, and return their table."""
     messages = list(chain.from_iterable(lineages.values()))
     passages = [_split_passages(message.terms) for message in messages]
     terms = list(chain.from_iterable(passages))
+    # The message of each passage.
     rows = list(chain.from_iterable(map(repeat, messages, map(len, passages))))
     session = np.array([message.session_id for message in rows])
     chunk = np.array([message.chunk for message in rows])
+    # A passage begins a stretch if its session or chunk differs from the passage before it. Summing
+    # up these marks numbers the stretches: [0, 0, 1, 0, 1] gives [0, 0, 1, 1, 2].
     is_new_stretch = (session[1:] != session[:-1]) | (chunk[1:] != chunk[:-1])
     stretch = np.cumsum(np.concatenate(([False], is_new_stretch)))
     return PassageTable(
@@ -206,14 +220,20 @@ def build_passages(lineages: Mapping[int, Sequence[CandidateMessage]]) -> Passag
 
 
 def _split_passages(terms: Sequence[str]) -> list[Sequence[str]]:
-    """Split the terms of a long message into parts of about the same length."""
+    """Split the terms of a message into passages of about the same length.
+
+    E.g. 100 terms give two passages of 50 terms. A short message is a single passage.
+    """
     count = max(1, round(len(terms) / PASSAGE_TERMS))
     cuts = [len(terms) * number // count for number in range(count + 1)]
     return [terms[start:end] for start, end in pairwise(cuts)]
 
 
 def _group_starts(groups: Iterable[Sized]) -> IntArray:
-    """The index of each group's first item if all groups are joined."""
+    """Return the index of each group's first item in the concatenation of all groups.
+
+    E.g. groups of 2, 3 and 1 items give [0, 2, 5].
+    """
     ends = np.cumsum(list(map(len, groups)))
     return np.concatenate(([0], ends[:-1]))
 
@@ -224,31 +244,41 @@ def rank(
     moments: frozenset[str] = frozenset(),
     periods: Sequence[tuple[int, int]] = (),
 ) -> tuple[dict[int, float], list[MessageMatch]]:
-    """Score the lineages and all candidate messages, best first.
+    """Score lineages and their messages.
 
-    `idf` has the terms in the order of the query. `moments` are terms that name a moment, if the
-    query asks for one. `periods` are the first and last days (as ordinals) of
-    periods that the query names.
+    Returns the scores of the lineages by root id, and the messages, both best first. Messages and
+    lineages with score 0 are left out.
+
+    `idf` has the weights of the terms in the order of the query. `moments` are terms that name a
+    time, if the query asks when something happened. `periods` are the periods that the query names,
+    as ordinals of their first and last days.
     """
     if not lineages or not idf:
         return {}, []
     passages = build_passages(lineages)
+    # The names of speakers that the query mentions.
     speakers = {name for name in set(passages.name_terms) if not idf.keys().isdisjoint(name)}
     weights = _weigh_speaker_names(idf, speakers)
+
+    # Count the query's terms in each passage.
     related_words = _find_related(idf, passages.terms)
     tokens = _find_tokens(passages, idf, related_words)
     text_counts = _count_terms(tokens, idf, related_words)
     day_counts = _count_label_terms(passages.day_terms, idf)
     counts = text_counts + _count_label_terms(passages.name_terms, idf)
-    is_repeated = passages.is_question & _is_same_question(text_counts, passages.terms)
 
+    # Passages that ask the same question as the query, and those of them that are answered.
+    is_repeated = passages.is_question & _is_same_question(text_counts, passages.terms)
     is_answered = is_repeated & _is_followed_by_other_speaker(passages.name_terms)
+
+    # Score each passage together with its neighbours.
     with_neighbours, relative_lengths = _add_neighbours(
         counts + DAY_WEIGHT * day_counts, passages, is_answered
     )
     scores = _bm25(with_neighbours, relative_lengths, weights)
     scores = scores * _coverage(with_neighbours, weights) ** COVERAGE_POWER
     scores *= 1 + ADJACENT_BONUS * _adjacent_pairs(tokens, idf, len(passages.terms))
+    # Passages that only help to find their neighbours get the score 0.
     scores *= passages.is_candidate
     scores[is_repeated] *= REPEATED_WEIGHT
     scores[passages.is_askers_own] *= 1 + SPEAKER_BONUS
@@ -258,6 +288,7 @@ def rank(
         scores *= boost
         stretch_scores = stretch_scores * np.maximum.reduceat(boost, passages.stretch_starts)
 
+    # These effects change only the order of messages, and not the scores of lineages.
     message_scores = np.where(passages.is_question, scores * (1 - QUESTION_PENALTY), scores)
     if moments:
         names_moment = [not moments.isdisjoint(terms) for terms in passages.terms]
@@ -269,7 +300,7 @@ def rank(
 def _weigh_speaker_names(
     idf: Mapping[str, float], speakers: Collection[Sequence[str]]
 ) -> FloatArray:
-    """The weight of each query term; the names of speakers count more."""
+    """Return the weight of each query term. Names of speakers get a higher weight."""
     speaker_terms = set(chain.from_iterable(speakers))
     return np.array(
         [weight * NAME_WEIGHT if term in speaker_terms else weight for term, weight in idf.items()]
@@ -279,9 +310,9 @@ def _weigh_speaker_names(
 def _find_related(
     query_terms: Collection[str], texts: Iterable[Sequence[str]]
 ) -> dict[str, list[str]]:
-    """Words of the texts that are related to query terms, each with those query terms.
+    """Return the words of the texts that are related to query terms, each with these terms.
 
-    Words that are query terms themselves are left out.
+    E.g. "adoption" is related to "adopted". Words that are query terms themselves are left out.
     """
     terms_by_prefix: dict[str, list[str]] = {}
     for term in query_terms:
@@ -303,30 +334,34 @@ def _find_related(
 
 @dataclass(frozen=True, slots=True)
 class _Tokens:
-    """All occurrences of query terms and words related to them, in the order of the texts."""
+    """All occurrences of query terms and their related words, in the order of the texts.
 
-    # The number of the passage that contains the occurrence.
+    `passage`, `position` and `word` have one entry for each occurrence.
+    """
+
+    # The index of the passage that contains the occurrence.
     passage: IntArray
-    # Its position if the terms of all passages are joined.
+    # The position of the occurrence in the concatenated terms of all passages.
     position: IntArray
-    # The number of the word: query terms come first, then related words.
+    # The number of the word. Query terms have the lowest numbers, and related words follow.
     word: IntArray
-    # How often each word (column) occurs in each passage (row).
+    # The number of occurrences of each word (column) in each passage (row).
     counts: IntArray
 
 
 def _find_tokens(
     passages: PassageTable, idf: Mapping[str, float], related_words: Mapping[str, Sequence[str]]
 ) -> _Tokens:
-    """Find every query term and related word in the passages."""
+    """Find all occurrences of query terms and related words in the passages."""
     numbers = {word: number for number, word in enumerate([*idf, *related_words])}
-    # -1 stands for every other word.
+    # The number of each word in all passages, or -1 for other words.
     words = chain.from_iterable(passages.terms)
     word_numbers = np.fromiter(map(numbers.get, words, repeat(-1)), int)
     position = np.flatnonzero(word_numbers >= 0)
     word = word_numbers[position]
     passage_count = len(passages.terms)
     passage = np.repeat(np.arange(passage_count), list(map(len, passages.terms)))[position]
+    # Each pair of a passage and a word is one cell of a flat matrix.
     cells = np.bincount(passage * len(numbers) + word, minlength=passage_count * len(numbers))
     return _Tokens(passage, position, word, cells.reshape(passage_count, len(numbers)))
 
@@ -334,7 +369,10 @@ def _find_tokens(
 def _count_terms(
     tokens: _Tokens, idf: Mapping[str, float], related_words: Mapping[str, Sequence[str]]
 ) -> FloatArray:
-    """How often each query term occurs in each passage; related words count partly."""
+    """Return how often each query term occurs in each passage.
+
+    A related word counts as `RELATED_WEIGHT` occurrences of its terms.
+    """
     columns = {term: column for column, term in enumerate(idf)}
     counts = tokens.counts[:, : len(idf)].astype(float)
     for word_number, terms in enumerate(related_words.values(), len(idf)):
@@ -344,9 +382,10 @@ def _count_terms(
 
 
 def _count_label_terms(labels: Sequence[tuple[str, ...]], terms: Iterable[str]) -> FloatArray:
-    """How often each query term occurs in the name or day of each passage.
+    """Return how often each query term occurs in the label of each passage.
 
-    Many passages share a label, so each distinct label is counted only once.
+    `labels` are the terms of either the speaker's name or the day. Many passages have the same
+    label, so each distinct label is counted only once.
     """
     rows = {label: row for row, label in enumerate(dict.fromkeys(labels))}
     columns = {term: column for column, term in enumerate(terms)}
@@ -358,7 +397,10 @@ def _count_label_terms(labels: Sequence[tuple[str, ...]], terms: Iterable[str]) 
 
 
 def _is_same_question(text_counts: FloatArray, texts: Sequence[Sequence[str]]) -> BoolArray:
-    """Which passages share most of their terms with the query, and have most of its terms."""
+    """Return which passages are the same question as the query.
+
+    Such a passage contains most terms of the query, and most of its own terms are in the query.
+    """
     shared_terms = (text_counts >= 1).sum(axis=1)
     is_same: BoolArray = shared_terms > REPEATED_SHARE * text_counts.shape[1]
     for row in np.flatnonzero(is_same).tolist():
@@ -367,9 +409,9 @@ def _is_same_question(text_counts: FloatArray, texts: Sequence[Sequence[str]]) -
 
 
 def _is_followed_by_other_speaker(names: Sequence[tuple[str, ...]]) -> BoolArray:
-    """Which passages are followed by another speaker. People don't answer their own questions.
+    """Return which passages are followed by a passage of another speaker.
 
-    A passage without a name always counts.
+    People don't answer their own questions. A passage without a speaker's name always counts.
     """
     next_names = (*names[1:], ())
     return np.array(
@@ -380,52 +422,60 @@ def _is_followed_by_other_speaker(names: Sequence[tuple[str, ...]]) -> BoolArray
 def _add_neighbours(
     counts: FloatArray, passages: PassageTable, is_answered: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Add to each passage's counts a share of its neighbours' counts.
+    """Add a share of the neighbours' term counts to the counts of each passage.
 
-    Neighbours are passages of the same session in the same or an adjacent chunk. A question that
-    is answered lends all of its counts to the passage after it.
+    The shares are in `NEIGHBOUR_WEIGHTS`. Neighbours are passages of the same session, in the same
+    or an adjacent chunk. All counts of an answered question (`is_answered`) are added to the next
+    passage, its answer.
 
     Returns the counts, and the length of each passage with its neighbours relative to the mean.
     """
     total_counts = np.zeros_like(counts)
     total_lengths = np.zeros_like(passages.length)
     for offset, weight in NEIGHBOUR_WEIGHTS:
-        # Each row of `taker` is `offset` passages after its row of `lender`.
-        lender = slice(max(0, -offset), len(counts) - max(0, offset))
-        taker = slice(max(0, offset), len(counts) - max(0, -offset))
-        is_same_session = passages.session[lender] == passages.session[taker]
-        chunk_distance = np.abs(passages.chunk[lender] - passages.chunk[taker])
+        # The rows of `target` are `offset` passages after those of `source`. E.g. with 5 passages
+        # and offset 1, rows 0 to 3 are added to rows 1 to 4.
+        source = slice(max(0, -offset), len(counts) - max(0, offset))
+        target = slice(max(0, offset), len(counts) - max(0, -offset))
+        is_same_session = passages.session[source] == passages.session[target]
+        chunk_distance = np.abs(passages.chunk[source] - passages.chunk[target])
         shares = weight * (is_same_session & (chunk_distance <= 1))
-        total_lengths[taker] += shares * passages.length[lender]
+        total_lengths[target] += shares * passages.length[source]
         if offset == 1:
-            shares[is_answered[lender] & (shares > 0)] = 1.0
-        total_counts[taker] += shares[:, np.newaxis] * counts[lender]
+            shares[is_answered[source] & (shares > 0)] = 1.0
+        total_counts[target] += shares[:, np.newaxis] * counts[source]
     mean_length = max(1.0, passages.length.mean())
     total_lengths /= mean_length * sum(weight for _, weight in NEIGHBOUR_WEIGHTS)
     return total_counts, total_lengths
 
 
 def _bm25(counts: FloatArray, relative_lengths: FloatArray, weights: FloatArray) -> FloatArray:
-    """BM25 of each row of term counts; lengths are relative to the mean."""
+    """Return the BM25 score of each row of term counts.
+
+    `relative_lengths` are the lengths of the rows divided by the mean length.
+    """
     norms = K1 * (1 - B + B * relative_lengths)[:, np.newaxis]
     scores: FloatArray = (weights * counts * (K1 + 1) / (counts + norms)).sum(axis=1)
     return scores
 
 
 def _coverage(counts: FloatArray, weights: FloatArray) -> FloatArray:
-    """The share of the query, by weight, that each passage covers."""
+    """Return the weight of the query terms in each passage, as a share of all terms' weight."""
     covered_weight: FloatArray = (weights * np.minimum(counts, 1.0)).sum(axis=1)
     return covered_weight / (weights.sum() or 1.0)
 
 
 def _adjacent_pairs(tokens: _Tokens, idf: Mapping[str, float], passage_count: int) -> FloatArray:
-    """For each passage, the share of the query's adjacent pairs, by weight, that it contains.
+    """Return the share of the query's pairs of adjacent terms that each passage contains.
 
-    The two words of a pair may be at most `ADJACENT_TERMS` apart in the passage.
+    Pairs count by the weight of their terms. In the passage, the two words of a pair may be
+    `ADJACENT_TERMS` apart, in any order.
     """
     term_count = len(idf)
+    # Column n is the pair of the query's terms n and n + 1. The last column isn't used.
     has_pair = np.zeros((passage_count, term_count))
     for step in range(1, ADJACENT_TERMS + 1):
+        # Compare each token with the token that comes `step` tokens later.
         first, second = tokens.word[:-step], tokens.word[step:]
         passage = tokens.passage[step:]
         distance = tokens.position[step:] - tokens.position[:-step]
@@ -446,10 +496,10 @@ def _period_boost(
     days: IntArray,
     periods: Sequence[tuple[int, int]],
 ) -> FloatArray:
-    """The factor for passages in or near a period that the query names, from 1 to 2.
+    """Return a factor from 1 to 2 for each passage: 2 in a period of the query, lower further away.
 
-    A passage gets it only if it has a word of the query that isn't a date. The counts already
-    include dates.
+    The factor is 1 for passages without a word of the query, apart from words of dates, because the
+    counts already include the terms of days.
     """
     is_word = [not is_date_term(term) for term in idf]
     has_words = (counts[:, is_word] > 0).any(axis=1)
@@ -458,7 +508,8 @@ def _period_boost(
 
 
 def _period_nearness(days: IntArray, periods: Sequence[tuple[int, int]]) -> FloatArray:
-    """How near each day is to the nearest period: 1 within it, then falling towards 0."""
+    """Return how near each day is to the nearest period: 1 within it, falling to 0 far away."""
+    # Rows are distinct days, and columns are periods.
     first, last = np.array(periods).T
     unique_days, rows = np.unique(days, return_inverse=True)
     before = first - unique_days[:, np.newaxis]
@@ -472,15 +523,16 @@ def _period_nearness(days: IntArray, periods: Sequence[tuple[int, int]]) -> Floa
 def _score_stretches(
     counts: FloatArray, day_counts: FloatArray, passages: PassageTable, weights: FloatArray
 ) -> FloatArray:
-    """BM25 of each stretch as one document, to which the terms of each of its days are added once.
+    """Return the BM25 score of each stretch as one document.
 
-    Lengths are relative to the median, because a few very long stretches raise the mean so much
-    that length would hardly count.
+    The terms of each day of a stretch are added to its counts once, `DAY_TERM_COUNT` times. Lengths
+    are relative to the median, because a few very long stretches would raise the mean so much that
+    the length would hardly count.
     """
     lengths = passages.length + list(map(len, passages.name_terms))
     stretch_counts = np.add.reduceat(counts, passages.stretch_starts)
     stretch_lengths = np.add.reduceat(lengths, passages.stretch_starts)
-    # For each day of each stretch, the last passage of that day.
+    # The index of the last passage of each day in each stretch.
     day_rows: dict[tuple[int, tuple[str, ...]], int] = {}
     for row, stretch in enumerate(passages.stretch.tolist()):
         day_rows[stretch, passages.day_terms[row]] = row
@@ -499,11 +551,13 @@ def _order(
     message_scores: FloatArray,
     stretch_scores: FloatArray,
 ) -> tuple[dict[int, float], list[MessageMatch]]:
-    """Order the lineages and their messages, best first.
+    """Return the scores of the lineages by root id, and the messages, both best first.
 
-    A message counts by its best passage, a lineage by its best message and its best stretch.
-    Messages with the same score are ordered by id.
+    The score of a message is that of its best passage, plus a share of its lineage's score. The
+    score of a lineage combines its best message and its best stretch. Messages with equal scores
+    are ordered by id. Messages whose `scores` are 0 are left out.
     """
+    # `reduceat` takes the maximum over each message's passages, or over each lineage's messages.
     best_passages = np.maximum.reduceat(scores, passages.message_starts)
     totals = np.maximum.reduceat(message_scores, passages.message_starts)
     best_messages = np.maximum.reduceat(best_passages, passages.lineage_starts)
@@ -519,6 +573,7 @@ def _order(
     root_ids = list(lineages)
     message_ids = np.array([message.message_id for message in messages])
     matches = []
+    # `lexsort` sorts by its last key first: by score, descending, and then by id.
     for row in np.lexsort((message_ids, -totals)).tolist():
         if best_passages[row] > 0:
             message = messages[row]

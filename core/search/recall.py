@@ -1,9 +1,9 @@
-"""Search over everything that was said, and the memory provider that uses it before a turn.
+"""Searches the stored messages, and provides matching messages to the model before a turn.
 
-A search first decides what the query means (`core/search/query.py`), collects candidates from the
-text indexes (`core/store/sqlite/text_index.py`), ranks them (`core/search/ranking.py`) and builds
-the results (`core/search/results.py`). All of it happens in one database transaction. If an index
-is damaged, the search repairs it first; that takes time, but the search still answers.
+A search parses the query (`core/search/query.py`), loads candidates from the text indexes
+(`core/store/sqlite/text_index.py`), ranks them (`core/search/ranking.py`) and builds the results
+(`core/search/results.py`), all in a single database transaction. If an index is damaged, the search
+repairs the index first. The search then takes longer but still returns results.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ from core.text.terms import highlight_patterns, query_terms
 from core.types import ToolContext
 
 MIN_MATCHES = 20
-"""A search reads at least this many matches, because a session may have more than one."""
+"""A search reads at least this many matches, because several may belong to the same session."""
 TEND_MESSAGES = 128
-"""One step of upkeep indexes this many messages. Other writers wait for it, about 10 ms."""
+"""A step of maintenance indexes this many messages, which blocks other writers for about 10 ms."""
 REPAIRS = 2
-"""A search repairs the indexes at most twice.
+"""A search tries to repair the indexes at most twice.
 
-One repair isn't enough if a table of an index is missing: SQLite first repairs only what it still
-holds in memory.
+If a table of an index is missing, a single repair isn't enough, because SQLite first repairs only
+its cached copy.
 """
 STEPS_BEFORE_SEARCH = 10
-"""If the chunks are far behind, a search takes this many indexing steps and ignores the messages
-that are still unindexed."""
+"""If many messages aren't indexed yet, a search runs at most this many indexing steps first, and
+ignores the messages that are still unindexed."""
 INLINE_SEARCH_S = 0.010
 """A search for a turn may block the event loop for this long."""
 QUICK_SEARCH_S = 0.006
@@ -78,10 +78,10 @@ AVERAGED_SEARCHES = 8
 
 
 class HistorySearch(Protocol):
-    """Answers queries over the history: `Recall`, or `ExpandedRecall` with the help of a model."""
+    """Searches the message history: `Recall`, or `ExpandedRecall` with the help of a model."""
 
     async def recall(self, query: SearchQuery) -> SearchResults:
-        """Answer a query. Never raises for anything that a person can type."""
+        """Return the results of a query. No text that a person can type raises an exception."""
 
 
 class Retriever(Protocol):
@@ -118,12 +118,14 @@ class Recall:
         self._search_s = 0.0
 
     async def recall(self, query: SearchQuery, lists: Sequence[RankedList] = ()) -> SearchResults:
-        """Answer a query. Never raises for anything that a person can type.
+        """Return the results of a query. No text that a person can type raises an exception.
 
-        The shape of the results depends on the query: `around` gives "scroll", and words give
-        "discovery". Without words, filters that ask for messages also give "discovery"; otherwise
-        a session gives "read", and anything else "browse". Messages of `lists` are fused with the
-        matches if the query's scopes and filters allow them.
+        The shape of the results depends on the query. A query with `around` gives "scroll", and a
+        query with words gives "discovery". A query without words gives "discovery" if its filters
+        ask for messages, "read" if it names a session, and "browse" otherwise.
+
+        The messages of `lists` are fused with the matches, except messages that the scopes and
+        filters of the query exclude.
         """
         started_s = time.perf_counter()
         extraction = extract_filters(query, self._clock.now(), self._zone)
@@ -148,7 +150,7 @@ class Recall:
         )
 
     async def _answer(self, query: SearchQuery, lists: Sequence[RankedList] = ()) -> SearchResults:
-        """Search by words, list the latest messages, or show sessions, as the query demands."""
+        """Search by words, list the latest messages, or show sessions, depending on the query."""
         if query.around is None:
             if query.text.strip():
                 return await self._search_words(query, lists)
@@ -161,7 +163,10 @@ class Recall:
         )
 
     async def _describe_attempts(self, query: SearchQuery, answer: SearchResults) -> str | None:
-        """Say what a search without results tried; None if there is nothing to say."""
+        """Return a note about what a search without results tried.
+
+        Returns None if another note already explains the result, or if the query is empty.
+        """
         plain_query = remove_filters(query)
         has_filters = plain_query != query
         if answer.note in (results.NO_WORDS_NOTE, results.DAMAGED_INDEX_NOTE):
@@ -174,8 +179,8 @@ class Recall:
         has_more_without_filters = False
         if has_filters:
             limits = replace(plain_query.limits, sessions=1)
-            # An incognito query skips the retriever. It always finds something near in meaning,
-            # but the note is about words.
+            # An incognito query skips the retriever, which would always find something similar.
+            # The note is only about words.
             by_words = replace(plain_query, limits=limits, is_incognito=True)
             has_more_without_filters = bool((await self._answer(by_words)).sessions)
         return results.describe_attempts(
@@ -186,7 +191,7 @@ class Recall:
         )
 
     async def _search_words(self, query: SearchQuery, lists: Sequence[RankedList]) -> SearchResults:
-        """Search the indexes; repair them and try again if they are stale, damaged or behind."""
+        """Search the indexes. If they are stale, damaged or behind, repair them and try again."""
         lists = [*lists, *await self._retrieve(query)]
         with contextlib.suppress(StoreError):
             answer = await self._search_indexes(query, lists, needs_fresh_index=True)
@@ -206,8 +211,8 @@ class Recall:
     async def _retrieve(self, query: SearchQuery) -> Sequence[RankedList]:
         """Return the retriever's matches as one ranked list.
 
-        Returns nothing if there is no retriever, or if the query is incognito or asks for exact
-        words.
+        Returns no list if there is no retriever, if the query is incognito, or if it consists of
+        keywords or contains operators, which are meant literally.
         """
         if self.retriever is None or query.is_incognito:
             return ()
@@ -219,10 +224,10 @@ class Recall:
     async def _search_indexes(
         self, query: SearchQuery, lists: Sequence[RankedList], *, needs_fresh_index: bool
     ) -> SearchResults | None:
-        """Run `_search` and measure it.
+        """Run `_search` in a read transaction, and update the average duration of a search.
 
-        A search for a turn runs on the event loop while searches are quick, because waking a
-        reader thread takes as long as the search.
+        If searches are quick on average, a search for a turn runs on the event loop, because waking
+        a reader thread would take as long as the search itself.
         """
 
         def timed_search(connection: Connection) -> SearchResults | None:
@@ -231,6 +236,7 @@ class Recall:
                 return _search(connection, query, lists, needs_fresh_index=needs_fresh_index)
             finally:
                 duration_s = time.perf_counter() - started_s
+                # An exponential moving average.
                 self._search_s += (duration_s - self._search_s) / AVERAGED_SEARCHES
 
         if query.kind is TextKind.TURN and self._search_s < QUICK_SEARCH_S:
@@ -253,9 +259,9 @@ class Recall:
                 break
 
     async def tend(self) -> bool:
-        """Take one small step of upkeep: rebuild, index new messages, or merge.
+        """Run one small step of maintenance: rebuild, index new messages, or merge segments.
 
-        Returns True if there is more to do.
+        Returns True if another step can follow at once.
         """
         state = await self._database.read(_read_index_state)
         if not await self._database.wait_for_log_space(0):
@@ -272,11 +278,14 @@ class Recall:
         return False
 
     async def verify(self) -> list[str]:
-        """Return a sentence for each damage of the indexes; empty if they match the messages."""
+        """Check the indexes. Returns a sentence for each problem."""
         return await self._database.write(indexing.find_index_damage)
 
     async def rebuild(self) -> int:
-        """Rebuild all indexes while other writers go on. Returns the number of messages indexed."""
+        """Rebuild all indexes in small steps, so that other writers can run in between.
+
+        Returns the number of indexed messages.
+        """
         await self._database.write(indexing.flag_for_rebuild)
         total = 0
         while step := await self._database.write(indexing.rebuild_step):
@@ -285,11 +294,11 @@ class Recall:
         return total
 
     async def _run_step(self, step: Callable[[Any], int]) -> int:
-        """Run one step of upkeep and return its result.
+        """Run one step of maintenance and return its result.
 
-        If the step fails because an index is damaged, flags the index for a rebuild and returns 1.
-        Raises StoreError for any other failure, and if a rebuild itself fails, so that callers
-        don't repeat it forever.
+        If the step fails because an index is damaged, the indexes are flagged for a rebuild, and 1
+        is returned. Raises StoreError for any other failure. If a rebuild itself fails, StoreError
+        is raised too, so that callers don't repeat the rebuild forever.
         """
         try:
             return await self._database.write(step)
@@ -302,9 +311,9 @@ class Recall:
 
 
 class _IndexState(NamedTuple):
-    # The indexes must be rebuilt.
+    # Whether the indexes must be rebuilt.
     is_stale: bool
-    # The number of messages that aren't in a chunk yet is above the allowed lag.
+    # Whether too many messages aren't part of a chunk yet, or a changed chunk isn't indexed.
     is_behind: bool
     latest_message_id: int
 
@@ -324,11 +333,11 @@ def _search(
     *,
     needs_fresh_index: bool,
 ) -> SearchResults | None:
-    """Search for the text as typed, or else for any of its words.
+    """Search for the text as typed. If there is no match, search for any of its words.
 
-    A question or a turn is searched by any of its words at once, because people seldom repeat a
-    sentence word for word. Returns None if the indexes are stale or, with `needs_fresh_index`, if
-    their chunks are far behind.
+    A question or a turn is always searched by any of its words, because people seldom repeat a
+    sentence word for word. Returns None if the indexes are stale. With `needs_fresh_index`, also
+    returns None if too many messages aren't part of a chunk yet.
     """
     if is_stale(connection):
         return None
@@ -361,7 +370,7 @@ class _IndexSearch:
         self._excerpts = SessionExcerpts(connection, query)
 
     def find_as_typed(self, plan: SearchPlan) -> SearchResults | None:
-        """Messages that match the plan of the typed text; None if there are none."""
+        """Return the messages that match the plan of the typed text, or None if there are none."""
         matches = _take_enough(self._index.find_messages(plan), self._query)
         if not matches:
             return None
@@ -375,16 +384,17 @@ class _IndexSearch:
         )
 
     def find_for_turn(self) -> SearchResults:
-        """The best messages with any of the words, without highlights and notes."""
+        """Return the best messages with any of the words, without highlights and notes."""
         ranking = self._fuse(self._rank_by_words())
         return results.build_discovery(
             self._excerpts, self._query, ranking.matches, (), scores=ranking.scores
         )
 
     def find_any_word(self, note: str | None) -> SearchResults:
-        """The best messages with any of the words; `note` says why the typed text wasn't enough.
+        """Return the best messages with any of the words.
 
-        If no chunk has a candidate, messages with any of the words are looked up one by one.
+        `note` says why the search for the typed text wasn't enough. If ranking chunks finds
+        nothing, the index over messages is searched for any of the words.
         """
         ranking = self._rank_by_words()
         plan = plan_any_word(ranking.text)
@@ -408,14 +418,14 @@ class _IndexSearch:
         )
 
     def _rank_by_words(self) -> RankedMatches:
-        """Rank the candidates of the best chunks by the text, and by aliases of names in it."""
+        """Rank the messages of the best chunks by the query's words and by aliases of its names."""
         words = strip_operators(self._query.text)
         aliases = find_aliases(self._connection, words, self._query.scopes, self._query.asker)
         names = [alias.name for alias in aliases]
         return rank_matches(self._index, replace(self._query, text=words), names)
 
     def _fuse(self, ranking: RankedMatches) -> RankedMatches:
-        """Fuse the matches with the messages of the lists that scopes and filters allow."""
+        """Fuse the matches with the other lists, without messages that the query may not see."""
         if not self._lists:
             return ranking
         return fuse_matches(
@@ -432,7 +442,7 @@ class _IndexSearch:
 def _needs_latest_messages(query: SearchQuery) -> bool:
     """Whether a query without words asks for messages rather than for sessions.
 
-    It does if it names a speaker or roles, or a session together with another filter.
+    That is the case if it filters by speaker or role, or by a session and another filter.
     """
     filters = query.filters
     if filters.is_askers_own or filters.sender or filters.roles != DEFAULT_ROLES:
@@ -444,7 +454,7 @@ def _needs_latest_messages(query: SearchQuery) -> bool:
 
 
 def _list_latest(connection: Connection, query: SearchQuery) -> SearchResults:
-    """The newest messages that pass the filters, for a query without words."""
+    """Return the newest messages that pass the filters of a query without words."""
     limit_per_session = max(MAX_MATCHES_SHOWN, min(query.limits.messages, MAX_MESSAGES))
     latest = TextIndex(connection, query).latest_messages(limit_per_session)
     matches = _take_enough(latest, query)
@@ -452,7 +462,11 @@ def _list_latest(connection: Connection, query: SearchQuery) -> SearchResults:
 
 
 def _take_enough(candidates: Iterator[MessageMatch], query: SearchQuery) -> list[MessageMatch]:
-    """Read enough matches for the flat list, the requested page, and a lineage of the next page."""
+    """Read as many matches as the results need, and return them.
+
+    They must suffice for the flat list of messages, the requested page, and one lineage more, which
+    shows that there is a next page.
+    """
     min_matches = max(MIN_MATCHES, min(query.limits.messages, MAX_MESSAGES))
     min_lineages = page_slice(query).stop + 1
     matches: list[MessageMatch] = []
@@ -466,17 +480,16 @@ def _take_enough(candidates: Iterator[MessageMatch], query: SearchQuery) -> list
 
 
 MAX_PASSAGES = 4
-"""A turn gets at most this many messages from earlier conversations."""
+"""At most this many messages from earlier conversations are added to a turn."""
 PASSAGE_CHARS = 280
 QUERY_CHARS = 2_000
 
 
 class HistoryProvider(MemoryProvider):
-    """Gives a turn messages of earlier conversations on the same subject.
+    """Provides messages of earlier conversations on the same subject before a turn.
 
-    Each message is one line:
-    ``m<message id> <date>, “<session title>”: <who> (<origin>): <text>``.
-    Dates are in `zone`, an IANA name.
+    Each message is one line: ``m<message id> <date>, “<session title>”: <who> (<origin>): <text>``.
+    `zone` is the IANA name of the time zone for dates.
     """
 
     name = "history"
@@ -486,7 +499,7 @@ class HistoryProvider(MemoryProvider):
         self._zone = ZoneInfo(zone)
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        """Return one line for the best message of each session on the subject of the text."""
+        """Return one line for each of the best messages on the subject of the text."""
         query = SearchQuery(
             text=text[:QUERY_CHARS],
             kind=TextKind.TURN,
@@ -505,7 +518,7 @@ class HistoryProvider(MemoryProvider):
         return lines
 
     def _render_line(self, result: FoundSession, message: ShownMessage) -> str:
-        """One line with the sender, and with the text's origin if the sender didn't type it."""
+        """Return a message as a line. If the sender didn't type the text, its origin is added."""
         who = "you" if message.role == "assistant" else message.sender or "the person"
         if message.role == "user" and message.origin != "typed":
             who = f"{who} ({message.origin.replace('_', ' ')})"
@@ -516,7 +529,7 @@ class HistoryProvider(MemoryProvider):
 
 
 def load_word_lists() -> None:
-    """Load the word lists that a first question needs, so that it needn't wait for them."""
+    """Load the word lists at startup, so that the first question needn't wait for them."""
     question = "When does the ferry leave?"
     find_periods(question, datetime.now(UTC).date())
     query_terms(question)

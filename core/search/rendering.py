@@ -1,4 +1,4 @@
-"""Renders search results for people (Markdown) and for programs (the JSON of ``recall --json``)."""
+"""Renders search results as Markdown for people, and as JSON for programs (``recall --json``)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from core.store.query import (
 
 TITLE_CHARS = 80
 MAX_CARD_MATCHES = 2
-"""A card quotes this many matches of its session."""
+"""A card shows at most this many matches of its session."""
 UNTITLED = "Untitled"
 NOTHING = "Nothing found."
 NO_SESSIONS = "There are no conversations yet."
@@ -39,7 +39,7 @@ _OMITTED_VALUES: dict[str, Any] = {
     "link": None,
     "quoted": None,
 }
-"""Fields of the JSON that are left out if they have this value."""
+"""A field of the JSON is left out if it has this value."""
 
 
 def to_json(results: SearchResults) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def _omit_defaults(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _session_fields(result: FoundSession) -> dict[str, Any]:
-    """The JSON fields of one session of the results."""
+    """Return the JSON fields of one session."""
     session = result.session
     return _omit_defaults(
         {
@@ -89,7 +89,7 @@ def _session_fields(result: FoundSession) -> dict[str, Any]:
 
 
 def _message_fields(message: Hit | ShownMessage) -> dict[str, Any]:
-    """The fields of a message, without ids that programs don't need."""
+    """Return the JSON fields of a message, without ids that programs don't need."""
     fields = message._asdict()
     fields["at"] = message.at.isoformat()
     if isinstance(message, Hit):
@@ -101,7 +101,11 @@ def _message_fields(message: Hit | ShownMessage) -> dict[str, Any]:
 
 
 def to_markdown(results: SearchResults, zone: tzinfo) -> str:
-    """Render a card for each session, or the messages of one conversation. Never returns ""."""
+    """Render the results as Markdown.
+
+    Depending on the shape, this is a card for each session, or the messages of one conversation.
+    The text is never empty.
+    """
     if not results.sessions:
         return escape(describe_no_results(results))
     if results.shape in ("scroll", "read"):
@@ -116,7 +120,7 @@ def to_markdown(results: SearchResults, zone: tzinfo) -> str:
 
 
 def describe_no_results(results: SearchResults) -> str:
-    """Say that nothing was found, followed by the note of the results."""
+    """Return a sentence that says that nothing was found, followed by the note of the results."""
     text = NOTHING
     if results.shape == "scroll":
         text = NO_MESSAGE
@@ -128,10 +132,10 @@ def describe_no_results(results: SearchResults) -> str:
 
 
 def _render_card(number: int, result: FoundSession, zone: tzinfo) -> str:
-    """A session with its first matches, and the quote of a message that one of them replies to.
+    """Render a session with its first matches, and the message that one of them replies to.
 
-    A session without matches shows its preview, unless the title says the same. The summary comes
-    last, if there is one.
+    A session without matches shows its preview, unless the title repeats the preview. A summary
+    comes last.
     """
     lines = [_render_heading(f"{number}. ", result, _time_of(result).astimezone(zone))]
     matches = result.matches[:MAX_CARD_MATCHES]
@@ -150,7 +154,11 @@ def _render_card(number: int, result: FoundSession, zone: tzinfo) -> str:
 
 
 def _render_conversation(result: FoundSession, shape: Shape, zone: tzinfo) -> str:
-    """All messages of the window. A message shows its date if the one before is of another day."""
+    """Render all messages of a session's window.
+
+    A message has its date if the message before it was sent on another day. Lines such as "(3
+    earlier)" say how many messages aren't shown.
+    """
     at = _time_of(result).astimezone(zone)
     lines = [_render_heading("", result, at)]
     if result.summary:
@@ -171,7 +179,11 @@ def _render_conversation(result: FoundSession, shape: Shape, zone: tzinfo) -> st
 
 
 def _render_message(message: ShownMessage, time: str) -> str:
-    """A list item. The anchor is bold, and has its link and a quote of what it replies to."""
+    """Render a message as a list item.
+
+    The anchor is bold, and is followed by its link and the beginning of the message that it replies
+    to.
+    """
     sender = message.sender
     if not sender:
         sender = "Mneme" if message.role == "assistant" else message.role
@@ -183,7 +195,7 @@ def _render_message(message: ShownMessage, time: str) -> str:
 
 
 def _render_heading(number: str, result: FoundSession, at: datetime) -> str:
-    """Title, time, platform and id of a session. A long title is cut at a word."""
+    """Render the title, time, platform and id of a session. A long title is cut between words."""
     session = result.session
     title = session.title or result.preview or UNTITLED
     if len(title) > TITLE_CHARS:
@@ -197,7 +209,7 @@ def _render_heading(number: str, result: FoundSession, at: datetime) -> str:
 
 
 def _time_of(result: FoundSession) -> datetime:
-    """The time of the best match, or of the anchor, or of the last message of the session."""
+    """Return the time of the best match, else of the anchor, else of the session's last message."""
     if result.matches:
         return result.matches[0].at
     for message in result.window:
@@ -207,9 +219,10 @@ def _time_of(result: FoundSession) -> datetime:
 
 
 def _render_match(hit: Hit) -> str:
-    """The snippet with its matches in bold, and the link."""
+    """Render the snippet of a match, with the matching words in bold, and its link."""
     text = ""
-    # `split` with a group gives text and matches in turn.
+    # The pattern has a group, so `split` returns the texts between the matches at even indexes and
+    # the matches at odd ones.
     for index, part in enumerate(MARKED_MATCH.split(hit.snippet)):
         is_match = index % 2 == 1
         text += f"**{_escape_line(part)}**" if is_match else _escape_line(part)
@@ -225,10 +238,7 @@ def _render_link(link: str | None) -> str:
 
 
 def _escape_line(text: str) -> str:
-    """Text on one line that Markdown shows unchanged, even in the middle of a line.
-
-    A leading blank stays.
-    """
+    """Escape a text for Markdown, and join its lines. A leading space is preserved."""
     line = _BLANKS.sub(" ", text)
     markdown = escape(line.lstrip())
     return f" {markdown}" if line.startswith(" ") else markdown

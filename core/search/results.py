@@ -1,6 +1,6 @@
 """Builds the results of a search: sessions with their best matches, and notes about the search.
 
-`core/search/rendering.py` turns them into Markdown and JSON.
+`core/search/rendering.py` renders the results as Markdown and JSON.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ MAX_SESSIONS = 10
 MAX_PAGES = 10
 MAX_MESSAGES = 1_000
 MAX_MATCHES_SHOWN = 5
-"""A session shows this many matches."""
+"""A session shows at most this many matches."""
 MIN_FURTHER_SHARE = 0.5
-"""For a turn, further messages of a lineage need at least this share of the best score."""
+"""In a search for a turn, a second message of a lineage needs at least this share of the best
+message's score."""
 
 MATCH_START = ">>>"
 MATCH_END = "<<<"
-"""These enclose a match in a snippet."""
+"""The marks before and after a match in a snippet."""
 ELLIPSIS = "…"
 """Marks where a text was cut."""
 MARKED_MATCH = re.compile(f"{re.escape(MATCH_START)}(.+?){re.escape(MATCH_END)}")
@@ -59,7 +60,7 @@ _MAX_WORD_CHARS = 60
 
 
 def page_slice(query: SearchQuery, max_sessions: int = MAX_SESSIONS) -> slice:
-    """The slice of the sessions on the requested page; empty after page `MAX_PAGES`."""
+    """Return the slice of the sessions on the requested page. It is empty after `MAX_PAGES`."""
     size = max(1, min(query.limits.sessions, max_sessions))
     start = size * max(0, min(query.limits.page - 1, MAX_PAGES))
     if query.limits.page > MAX_PAGES:
@@ -77,8 +78,9 @@ def build_discovery(
 ) -> SearchResults:
     """Build the requested page of sessions, and the flat list of best messages.
 
-    `matches` are the messages, best first. `scores` has the score of each lineage, best first;
-    without it, lineages are ordered by their best message. `highlights` are the words to mark.
+    `matches` are the messages, best first. `scores` are the scores of the lineages, best first.
+    Without `scores`, lineages are ordered by their best message. `highlights` are the words to mark
+    in the snippets.
     """
     scores = scores or {}
     page = page_slice(query)
@@ -126,7 +128,10 @@ def _group_matches(
     scores: Mapping[int, float],
     page: slice,
 ) -> list[list[MessageMatch]]:
-    """Group the matches for display: one group per lineage, or for a turn, one per message."""
+    """Divide the matches into the groups that are shown as one result each.
+
+    A group is a lineage, or in a search for a turn, a single message.
+    """
     if query.kind is TextKind.TURN:
         return _spread_lineages(_group_by_lineage(matches, scores, page.stop))
     return _group_by_lineage(matches, scores, MAX_MATCHES_SHOWN)
@@ -135,7 +140,11 @@ def _group_matches(
 def _group_by_lineage(
     matches: Iterable[MessageMatch], root_ids: Iterable[int], max_matches: int
 ) -> list[list[MessageMatch]]:
-    """The first matches of each lineage: lineages of `root_ids` in this order, then the others."""
+    """Return the first matches of each lineage, at most `max_matches` of each.
+
+    The lineages in `root_ids` come first, in this order. Other lineages follow in the order of
+    their best match.
+    """
     groups: dict[int, list[MessageMatch]] = {root_id: [] for root_id in root_ids}
     for match in matches:
         groups.setdefault(match.root_id, []).append(match)
@@ -143,10 +152,10 @@ def _group_by_lineage(
 
 
 def _spread_lineages(groups: Sequence[Sequence[MessageMatch]]) -> list[list[MessageMatch]]:
-    """One group for each message: the best of each lineage, then the second best, and so on.
+    """Return a group for each message: the best of each lineage, then the second best, and so on.
 
-    A conversation that never ends is a single lineage with everything that was ever said, so
-    further messages of a lineage are kept if their scores are high enough.
+    A conversation that never ends is a single lineage with all messages. So several messages of a
+    lineage are returned if their scores are high enough.
     """
     if not groups:
         return []
@@ -160,7 +169,7 @@ def _spread_lineages(groups: Sequence[Sequence[MessageMatch]]) -> list[list[Mess
 
 
 def _build_hit(row: MatchRow, score: float, highlighter: Highlighter) -> Hit:
-    """A hit with a snippet of its text, or of its tool call if the text doesn't match."""
+    """Return a hit with a snippet of its text, or of its tool call if the text doesn't match."""
     source = row.text
     if row.tool_call and (not row.text or not highlighter.find_spans(row.text)):
         source = row.tool_call
@@ -179,7 +188,10 @@ def _build_hit(row: MatchRow, score: float, highlighter: Highlighter) -> Hit:
 
 
 def load_without_search(excerpts: SessionExcerpts, query: SearchQuery) -> SearchResults:
-    """Show the surroundings of one message, one session, or the latest sessions."""
+    """Return the results of a query without words.
+
+    These are the messages around `query.around`, the ends of one session, or the latest sessions.
+    """
     if query.around is not None:
         session = excerpts.find_session(query.around, is_of_message=True)
         sessions: tuple[FoundSession, ...] = ()
@@ -203,7 +215,7 @@ def load_without_search(excerpts: SessionExcerpts, query: SearchQuery) -> Search
 
 
 def _last_page_note(query: SearchQuery, *, has_more: bool) -> str | None:
-    """A note if there is more, but no further page to show it on."""
+    """Return a note if there are more results after the last possible page, else None."""
     return LAST_PAGE_NOTE if has_more and query.limits.page == MAX_PAGES else None
 
 
@@ -213,7 +225,7 @@ MIN_MESSAGE_CHARS = 20
 
 
 def shorten_to_budget(results: SearchResults, budget_chars: int) -> SearchResults:
-    """Cut long messages to a common length; all together then have about `budget_chars`."""
+    """Cut long messages to a common length, so that all together have about `budget_chars`."""
     messages: list[ShownMessage] = []
     for result in results.sessions:
         messages += [*result.bookend_start, *result.window, *result.bookend_end]
@@ -226,7 +238,7 @@ def shorten_to_budget(results: SearchResults, budget_chars: int) -> SearchResult
             total_chars += min(len(message.text), _max_chars(message, length_chars))
         return total_chars > budget_chars
 
-    # The longest length that doesn't exceed the budget, by binary search.
+    # A binary search for the shortest length that exceeds the budget. One character less doesn't.
     length_chars = bisect_left(range(budget_chars), True, key=exceeds_budget) - 1
     length_chars = max(MIN_MESSAGE_CHARS, length_chars)
     return replace(
@@ -240,12 +252,12 @@ def _max_chars(message: ShownMessage, length_chars: int) -> int:
 
 
 def _shorten_session(result: FoundSession, length_chars: int) -> FoundSession:
-    """Cut the messages of a session; the anchor keeps the part around its match."""
+    """Cut the messages of a session. The anchor is cut around its match."""
     match = MARKED_MATCH.search(result.matches[0].snippet) if result.matches else None
     matched_text = match[1] if match else ""
 
     def shorten(message: ShownMessage) -> ShownMessage:
-        """Cut a message that is too long."""
+        """Return the message, cut if it is too long."""
         text = message.text
         max_chars = _max_chars(message, length_chars)
         if len(text) <= max_chars:
@@ -265,17 +277,18 @@ def _shorten_session(result: FoundSession, length_chars: int) -> FoundSession:
 
 
 def _cut_excerpt(text: str, start: int, end: int) -> str:
-    """The part of a text, with an ellipsis where something is missing."""
+    """Return a part of a text, with an ellipsis at each end that was cut."""
     head = ELLIPSIS if start > 0 else ""
     tail = ELLIPSIS if end < len(text) else ""
     return head + text[start:end] + tail
 
 
 SEARCHED_CHARS = 50_000
-"""Matches are highlighted in this much of a text."""
+"""Matches are highlighted only in this many characters at the beginning of a text."""
 MAX_SPANS = 200
-"""At most this many places of a text are compared to find the densest."""
+"""At most this many matches of a text are highlighted."""
 MAX_TRIES = 1_000
+"""The search for matches stops after this many tries, including parts of longer words."""
 
 _LETTERS = re.compile(f"{LETTER_CLASS}+")
 
@@ -287,7 +300,7 @@ class Highlighter:
     """
 
     def __init__(self, terms: Iterable[str]) -> None:
-        """Compile one pattern for all terms, the longest first."""
+        """Compile one pattern for all terms. Longer terms come first."""
         patterns: dict[str, list[str]] = {"unspaced": [], "prefix": [], "word": []}
         for term in sorted(terms, key=len, reverse=True):
             kind = "word"
@@ -300,15 +313,15 @@ class Highlighter:
             pattern = separator.join(re.escape(word) for word in words if word)
             if pattern:
                 patterns[kind].append(pattern)
-        # The pattern has only literals. `_match_end` checks the word limits of each match, which
-        # is ten times as fast as checking them in the pattern.
+        # The pattern contains only literals. `_match_end` checks the word boundaries of each match,
+        # which is ten times as fast as checking them in the pattern.
         groups = [f"(?P<{kind}>{'|'.join(texts)})" for kind, texts in patterns.items() if texts]
         self._pattern = re.compile("|".join(groups)) if groups else None
 
     def find_spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the start and end of each match, in order.
+        """Return the start and end of each match in a text, in order.
 
-        Matches that touch are one span: 資料 and 料庫 in 資料庫.
+        Matches that overlap or touch become one span: 資料 and 料庫 in 資料庫.
         """
         if self._pattern is None:
             return []
@@ -329,8 +342,8 @@ class Highlighter:
                 spans.append((start, end))
         if offsets is None:
             return spans
-        # Convert the positions to those in `text`: one of its characters may be several in `plain`,
-        # or none.
+        # Convert the positions in `plain` to positions in `text`. A character of `text` may be
+        # several characters in `plain`, or none.
         next_offsets = [*offsets[1:], min(len(text), SEARCHED_CHARS)]
         return [
             (offsets[start], max(offsets[end - 1] + 1, next_offsets[end - 1]))
@@ -339,9 +352,10 @@ class Highlighter:
 
 
 def _match_end(match: re.Match[str]) -> int | None:
-    """Where the matched word ends; None if the match is only a part of a word.
+    """Return the end of a match, or None if the match is only a part of a word.
 
-    A prefix ends with its word. Unspaced text has no word limits.
+    The match of a prefix extends to the end of the word. Text in a script without spaces has no
+    word boundaries.
     """
     start, end = match.span()
     if match.lastgroup == "unspaced":
@@ -356,13 +370,14 @@ def _match_end(match: re.Match[str]) -> int | None:
 
 SNIPPET_CHARS = 200
 NEAR_BLANK_CHARS = 20
-"""A cut moves to a blank within this distance."""
+"""A text is cut at a space if there is one within this distance."""
 
 
 def make_snippet(text: str, highlighter: Highlighter, width_chars: int = SNIPPET_CHARS) -> str:
-    """About `width_chars` characters on one line, with the matches marked.
+    """Return about `width_chars` characters of a text on one line, with the matches marked.
 
-    The snippet is the part with the most different matches, or the beginning if nothing matches.
+    The snippet is the part with the most different matches. If nothing matches, it is the beginning
+    of the text.
     """
     spans = highlighter.find_spans(text)
     start, end = find_excerpt(text, spans, width_chars)
@@ -377,10 +392,10 @@ def make_snippet(text: str, highlighter: Highlighter, width_chars: int = SNIPPET
 
 
 def find_excerpt(text: str, spans: Sequence[tuple[int, int]], width_chars: int) -> tuple[int, int]:
-    """Return the start and end of the part of a text to show: around the densest spans.
+    """Return the start and end of the part of a text to show.
 
-    A quarter of the free space comes before these spans. The part begins and ends between words
-    if a blank is near.
+    The part contains the densest group of spans. A quarter of the remaining space comes before
+    the group. The part begins and ends between words if there is a space nearby.
     """
     if len(text) <= width_chars:
         return 0, len(text)
@@ -399,7 +414,10 @@ def find_excerpt(text: str, spans: Sequence[tuple[int, int]], width_chars: int) 
 
 
 def _densest_part(text: str, spans: Sequence[tuple[int, int]], width_chars: int) -> tuple[int, int]:
-    """The first part of at most `width_chars` characters with the most different matches."""
+    """Return the part of at most `width_chars` characters with the most different matches.
+
+    Of several equally good parts, the first is returned.
+    """
     best_part = (0, 0)
     best_count = 0
     ends = [end for _, end in spans]
@@ -417,10 +435,11 @@ def _densest_part(text: str, spans: Sequence[tuple[int, int]], width_chars: int)
 def describe_attempts(
     words: Sequence[str], *, is_typed: bool, is_limited: bool, is_wider: bool
 ) -> str:
-    """Say what a search without results tried.
+    """Return a note about what a search without results tried.
 
-    The search looked for any of the `words`. `is_typed`: it first looked for the text as typed.
-    `is_limited`: the query has filters. `is_wider`: without the filters there are results.
+    The search looked for any of the `words`. With `is_typed`, it first looked for the text as
+    typed. With `is_limited`, the query has filters, and with `is_wider`, there are results without
+    these filters.
     """
     word_list = ", ".join(_shorten_word(word.rstrip("*")) for word in words[:_MAX_LISTED_WORDS])
     if len(words) > _MAX_LISTED_WORDS:
@@ -440,7 +459,7 @@ def describe_attempts(
 
 
 def describe_corrections(corrections: Mapping[str, str]) -> str:
-    """Say which words occur nowhere, and which were searched instead."""
+    """Return a note about words that no message contains, and the words searched instead."""
     return " ".join(
         f"No message contains “{_shorten_word(word)}”, so I also looked for “{words}”."
         for word, words in corrections.items()
@@ -448,7 +467,7 @@ def describe_corrections(corrections: Mapping[str, str]) -> str:
 
 
 def join_sentences(sentences: Iterable[str | None]) -> str | None:
-    """Join the sentences in order, each of them once; None if there are none."""
+    """Join the sentences in order, without duplicates. Returns None if there are none."""
     return " ".join(dict.fromkeys(sentence for sentence in sentences if sentence)) or None
 
 

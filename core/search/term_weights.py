@@ -1,8 +1,8 @@
-"""Decides which terms a query is searched and ranked by, and how much each of them counts.
+"""Chooses the terms that a query is searched and ranked by, and the weight of each term.
 
-Besides the query's own words, the terms are other spellings of them ("ice cream" for "icecream"),
-aliases of people and things that the query names, English names of months, and corrections of
-words that occur nowhere.
+In addition to the query's own words, these are other spellings ("ice cream" for "icecream"),
+aliases of people and things that the query names, English names of months, and corrections of words
+that no message contains.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import chain
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from core.dates.mentions import months_in
 from core.store.query import SearchQuery
@@ -29,26 +29,27 @@ from core.text.terms import (
 from core.text.variants import MIN_PART_LETTERS, spelling_corrections, spelling_variants
 
 COMMON_SHARE = 0.25
-"""A term that occurs in this share of all chunks is too common to choose chunks by."""
+"""A term that occurs in at least this share of all chunks is too common to select chunks."""
 MAX_LENDING_CHUNKS = 9_000
-"""The terms that choose chunks occur in at most this many chunks together.
+"""The terms that select chunks occur in at most this many chunks in total.
 
-The other terms only rank messages.
+All further terms only rank the messages of the selected chunks.
 """
 VARIANT_WEIGHT = 0.6
-"""Weight of another way to write the query: as one word, or a number in groups."""
+"""The weight of another spelling of the query, such as two words joined or digits regrouped."""
 MAX_VARIANTS = 6
 SINGLE_CHARACTER_WEIGHT = 0.6
-"""Weight of a single Han character next to other terms.
+"""The weight of a single Han character next to other terms.
 
-A character is also part of pairs, so a word of two characters would otherwise count for three.
-Worth +0.5 / +0 at hit@1 / hit@5 of tests/corpus; other ways to write it: +1.3 / +0.9.
+Characters are also searched in pairs, so a word of two characters would otherwise have the weight
+of three terms. On tests/corpus, this weight adds 0.5 / 0 points to hit@1 / hit@5, and other
+spellings add 1.3 / 0.9 points.
 """
 RELATED_WEIGHT = 0.3
-"""Weight of a word with the same beginning as a query word (adopted, adoption).
+"""The weight of a word with the same beginning as a query word (adopted, adoption).
 
-Also the weight of a word's English stem if the word is taken for another language. Only this stem
-finds the word in messages whose language can't be recognized.
+It is also the weight of a word's English stem if the word belongs to another language. Only the
+English stem finds the word in messages whose language can't be recognized.
 """
 
 MAX_CORRECTED_WORDS = 3
@@ -57,17 +58,18 @@ MIN_CORRECTION_LETTERS = 4
 """A correction has at least this many letters. Shorter words resemble too many others."""
 MAX_CORRECTED_LETTERS = 24
 MAX_CORRECTIONS = 3
-"""A word gets at most this many corrections; the other words of the query decide between them."""
+"""A word has at most this many corrections. Matches with the query's other words rank first, so the
+right correction usually wins."""
 MIN_CORRECTION_LIKELIHOOD = 0.2
-"""A correction is dropped if its likelihood is below this share of the likeliest one's."""
+"""A correction is dropped if its score is below this share of the best correction's score."""
 
 Variant: TypeAlias = tuple[str, ...]
-"""The terms of another way to write the query, or a part of it."""
+"""The terms of another spelling of the query, or of a part of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """A replacement for a word that occurs nowhere: "Lisbon" for "Lisbno"."""
+    """A replacement for a word that no message contains: "Lisbon" for "Lisbno"."""
 
     text: str
     terms: tuple[str, ...]
@@ -76,20 +78,20 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class TermWeights:
-    """The terms of a query, in its order."""
+    """The terms of a query with their weights, in the order of the query."""
 
-    # How much each term counts; a word as typed counts 1.
+    # The weight of each term. A word as typed usually has the weight 1.
     weights: Mapping[str, float]
-    # In how many chunks each term occurs.
+    # The number of chunks that contain each term.
     frequencies: Mapping[str, int]
-    # The query with the terms that were added, to find what to highlight.
+    # The text of the query and all added terms, which are highlighted, too.
     text: str
-    # Typed words that occur nowhere, with their corrections separated by ``”, “``.
+    # Typed words that no message contains, with their corrections separated by ``”, “``.
     corrections: Mapping[str, str]
 
 
 def weigh_terms(index: TextIndex, text: str, names: Sequence[str]) -> TermWeights:
-    """Find the terms of a query and of its variants, and weigh them.
+    """Return the weighted terms of a query, including its variants, aliases and corrections.
 
     `names` are aliases of people and things that the query names.
     """
@@ -98,12 +100,14 @@ def weigh_terms(index: TextIndex, text: str, names: Sequence[str]) -> TermWeight
     variants = [*spelling_variants(query_text), *map(name_terms, names)]
     variants = [variant for variant in variants if not set(variant) <= set(terms)]
     frequencies = index.chunk_frequencies(dict.fromkeys([*terms, *chain.from_iterable(variants)]))
+    # The terms that no message contains.
     unknown = {
         term
         for term, count in frequencies.items()
         if not count and term not in index.unchunked_term_counts
     }
     variants = [variant for variant in variants if unknown.isdisjoint(variant)][:MAX_VARIANTS]
+    # Other stems of the query's words, such as English ones.
     alternates = {form for form, term in alternate_terms(text).items() if term not in unknown}
     unknown -= alternates
 
@@ -128,10 +132,10 @@ def weigh_terms(index: TextIndex, text: str, names: Sequence[str]) -> TermWeight
 
 
 def choose_chunks(terms: TermWeights, query: SearchQuery, chunk_count: int) -> list[ChunkChoice]:
-    """Return the choice of chunks by words, and a choice by days if the words find too little.
+    """Return two choices of chunks: by the words of the query, and by its dates.
 
-    In the first choice, days of a period that the query names only raise the rank of chunks,
-    because people misremember them.
+    The chunks of the second choice rank below those of the first. In the first choice, dates only
+    improve the rank of chunks, because people misremember dates.
     """
     frequencies = terms.frequencies
     day_terms = [term for term in frequencies if query.periods and is_date_term(term)]
@@ -146,16 +150,16 @@ def choose_chunks(terms: TermWeights, query: SearchQuery, chunk_count: int) -> l
 def choose_chunk_terms(
     frequencies: Mapping[str, int], chunk_count: int
 ) -> tuple[list[str], list[str]]:
-    """Split a query's terms into leading and lending ones; the rest don't choose chunks.
+    """Return the leading and the lending terms of a query. Other terms don't select chunks.
 
-    A chosen chunk has at least one leading term. Lending terms raise the rank of chunks that have
-    a leading one.
+    A chunk is selected if it contains a leading term. Lending terms improve the rank of selected
+    chunks.
 
-    A search ranks each chunk that has a leading term, and that takes most of its time. So the
-    rarest terms lead until they occur in `RANKED_CHUNKS` chunks together; in a small store all
-    terms lead. Very common terms don't lend either, nor do terms beyond `MAX_LENDING_CHUNKS`. The
+    Ranking all selected chunks takes most of the time of a search. So only the rarest terms are
+    leading, until they occur in `RANKED_CHUNKS` chunks in total. In a small database, all terms are
+    leading. The next rarest terms are lending, up to `MAX_LENDING_CHUNKS` and `COMMON_SHARE`. The
     idea is "MaxScore": H. Turtle, J. Flood, "Query evaluation: strategies and optimizations"
-    (1995). Unlike MaxScore this may lose a chunk that has only common terms.
+    (1995). Unlike MaxScore, this may miss a chunk that contains only common terms.
     """
     leading: list[str] = []
     lending: list[str] = []
@@ -173,7 +177,7 @@ def choose_chunk_terms(
 def _find_unknown_words(
     query_text: str, unknown: Collection[str], variants: Sequence[Variant]
 ) -> dict[str, str]:
-    """Terms that occur nowhere, not even in a variant, each with its word as typed."""
+    """Return the unknown terms that aren't covered by a variant, each with its word as typed."""
     words: dict[str, str] = {}
     for kind, part in split_by_script(query_text):
         if kind != "words":
@@ -190,7 +194,8 @@ def _find_unknown_words(
 def _covers(variant: Variant, term: str) -> bool:
     """Whether the words of a variant form the term, or its only word contains the term.
 
-    A final "e" of the term may be missing, because stems lose it.
+    E.g. "ice" and "cream" form "icecream". A final "e" of the term may be missing in the variant,
+    because stemming removes it.
     """
     if term == "".join(variant):
         return True
@@ -198,10 +203,12 @@ def _covers(variant: Variant, term: str) -> bool:
 
 
 def _find_month_terms(text: str, terms: Collection[str]) -> list[str]:
-    """English terms of the months that the query names, unless they are among its terms.
+    """Return the English terms of the months that the query names, except terms of the query.
 
-    The index has each day in English words, so months of other languages must be translated.
+    The index contains the date of each day in English, so months in other languages must be
+    translated.
     """
+    # The third term of a date is the name of its month.
     month_terms = [date_terms(date(1, month, 1))[2] for month in months_in(text)]
     return [term for term in month_terms if term not in terms]
 
@@ -211,9 +218,9 @@ def _weigh_words(
     corrections: Mapping[str, Sequence[Correction]],
     variants: Sequence[Variant],
 ) -> dict[str, float]:
-    """Weigh the query's own terms, their corrections and the variants.
+    """Return the weights of the query's own terms, their corrections and the variants.
 
-    A term keeps the weight that it gets first.
+    If a term is listed several times, its first weight counts.
     """
     weights: dict[str, float] = {}
     for term in terms:
@@ -226,8 +233,8 @@ def _weigh_words(
     for variant in variants:
         covered_terms = 1
         if len(variant) == 1:
-            # One word may stand for several: a telephone number without blanks counts for all of
-            # its groups.
+            # A variant of one word may replace several terms: a telephone number without spaces
+            # has the weight of all of its groups.
             words = [term for term in terms if len(term) > 1 or term.isdecimal()]
             covered_terms = max(1, sum(_covers(variant, term) for term in words))
         for term in variant:
@@ -238,7 +245,7 @@ def _weigh_words(
 def _correct_words(
     index: TextIndex, unknown_words: Mapping[str, str]
 ) -> dict[str, list[Correction]]:
-    """Return corrections of the first few misspelt words, by the term of each word."""
+    """Return corrections of the first `MAX_CORRECTED_WORDS` unknown words, by their terms."""
     corrections: dict[str, list[Correction]] = {}
     correctable = [
         term
@@ -253,34 +260,44 @@ def _correct_words(
 
 
 def _correct_word(index: TextIndex, word: str) -> list[Correction]:
-    """The likeliest words that are one slip of the finger away and occur somewhere, best first.
+    """Return the best corrections of a word: known words that differ from it by one typing error.
 
-    A few hundred words are looked up in one query, which takes 3 to 5 ms. A correction is likelier
-    if the slip is more probable and if the word occurs more often.
+    The score of a correction is higher if the error is more probable and if the word occurs in more
+    chunks. A few hundred words are looked up in a single statement, which takes 3 to 5 ms.
     """
-    slips = _list_slips(word)
-    frequencies = index.chunk_frequencies(set(chain.from_iterable(slips)), MAX_CORRECTED_SCOPES)
+    intended = _list_intended_texts(word)
+    frequencies = index.chunk_frequencies(set(chain.from_iterable(intended)), MAX_CORRECTED_SCOPES)
     scores: dict[tuple[str, ...], float] = {}
-    for terms, (probability, _) in slips.items():
+    for terms, intended_text in intended.items():
+        # A text of several terms is as frequent as its rarest term.
         counts = [frequencies[term] + index.unchunked_term_counts[term] for term in terms]
-        scores[terms] = probability * math.log1p(min(counts))
+        scores[terms] = intended_text.probability * math.log1p(min(counts))
     best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:MAX_CORRECTIONS]
     if not best:
         return []
 
+    # The best correction weighs less than 1 if its typing error is improbable.
     best_terms, best_score = best[0]
-    trust = math.sqrt(slips[best_terms][0])
+    best_weight = math.sqrt(intended[best_terms].probability)
     return [
-        Correction(slips[terms][1], terms, trust * score / best_score)
+        Correction(intended[terms].text, terms, best_weight * score / best_score)
         for terms, score in best
         if score > MIN_CORRECTION_LIKELIHOOD * best_score
     ]
 
 
-def _list_slips(word: str) -> dict[tuple[str, ...], tuple[float, str]]:
-    """Texts that may have been meant: by their terms, the slip's probability and the text.
+class _IntendedText(NamedTuple):
+    """A text that a misspelt word may have been meant as."""
 
-    A word may also be two words with the blank between them missing.
+    # The probability of the typing error.
+    probability: float
+    text: str
+
+
+def _list_intended_texts(word: str) -> dict[tuple[str, ...], _IntendedText]:
+    """Return the texts that a misspelt word may have been meant as, by their terms.
+
+    A missing space between two words is a typing error, too.
     """
     texts = list(spelling_corrections(word).items())
     for position in range(MIN_PART_LETTERS, len(word) - MIN_PART_LETTERS + 1):
@@ -288,11 +305,13 @@ def _list_slips(word: str) -> dict[tuple[str, ...], tuple[float, str]]:
         if len(word_terms(two_words)) == 2:
             texts.append((two_words, 1.0))
 
-    slips: dict[tuple[str, ...], tuple[float, str]] = {}
+    # Of several texts with the same terms, the most probable one is returned.
+    intended: dict[tuple[str, ...], _IntendedText] = {}
     for text, probability in texts:
         if len(text) < MIN_CORRECTION_LETTERS:
             continue
         terms = tuple(word_terms(text))
-        if terms and probability > slips.get(terms, (0.0, ""))[0]:
-            slips[terms] = probability, text
-    return slips
+        known_probability = intended[terms].probability if terms in intended else 0.0
+        if terms and probability > known_probability:
+            intended[terms] = _IntendedText(probability, text)
+    return intended

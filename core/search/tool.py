@@ -25,13 +25,13 @@ BUDGET_CHARS = 6_000
 MIN_BUDGET_CHARS = 500
 MAX_BUDGET_CHARS = 50_000
 BROWSE_SESSIONS = 10
-"""Without words, and unless the model says otherwise, this many sessions are listed."""
+"""This many recent sessions are listed if the model sets neither words nor a limit."""
 TIMEOUT_S = 120.0
-"""Longer than all model calls of `ExpandedRecall` together, so that no result is lost."""
+"""This is longer than all model calls of `ExpandedRecall` together, so that no result is lost."""
 
 
-# `data/prompts.toml` explains these arguments to the model. A docstring here would become part of
-# the schema that the model gets.
+# The arguments of the tool. They are described to the model in `data/prompts.toml`. This is a
+# comment because a docstring would become part of the tool's schema.
 class _Arguments(ToolArguments):
     query: str = ""
     role_filter: list[Role] | None = None
@@ -52,7 +52,7 @@ class _Arguments(ToolArguments):
 
 
 def session_search(recall: HistorySearch, zone: str = "UTC") -> Tool:
-    """Build the tool. It answers with the same JSON as ``recall --json``.
+    """Return the tool `session_search`, which returns the same JSON as ``recall --json``.
 
     Its argument `budget_chars` limits the length of the messages in the JSON. `zone` is the IANA
     name of the time zone for dates in the arguments.
@@ -60,7 +60,7 @@ def session_search(recall: HistorySearch, zone: str = "UTC") -> Tool:
     time_zone = ZoneInfo(zone)
 
     async def run(arguments: _Arguments, context: ToolContext) -> str:
-        """Search on behalf of the person and return JSON."""
+        """Search on behalf of the person, and return the results as JSON."""
         query = _build_query(arguments, context, time_zone)
         try:
             results = await recall.recall(query)
@@ -85,7 +85,7 @@ def session_search(recall: HistorySearch, zone: str = "UTC") -> Tool:
 
 
 def _build_query(arguments: _Arguments, context: ToolContext, zone: ZoneInfo) -> SearchQuery:
-    """Turn the arguments into a query of the person in this conversation.
+    """Convert the arguments to a query on behalf of the person in this conversation.
 
     Raises ToolError if `before` or `after` isn't a time.
     """
@@ -133,7 +133,10 @@ def _build_query(arguments: _Arguments, context: ToolContext, zone: ZoneInfo) ->
 
 
 def _session_limit(arguments: _Arguments) -> int:
-    """How many sessions to return: more for a list of recent sessions, unless a limit is given."""
+    """Return the number of sessions to list: the argument `limit`.
+
+    If the model hasn't set it, a list of recent sessions has `BROWSE_SESSIONS`.
+    """
     is_browsing = (
         not arguments.query.strip()
         and arguments.session_id is None
@@ -147,8 +150,8 @@ def _session_limit(arguments: _Arguments) -> int:
 def _mark_askers_own(session: FoundSession, entry: dict[str, Any], context: ToolContext) -> None:
     """Set `is_asker` on the messages of a JSON entry that the asker sent.
 
-    In a group, only messages of the asker's account there count. In a private conversation, the
-    messages of all their linked accounts count.
+    If the search runs in a group, only messages from the asker's account on that platform count. In
+    a private conversation, messages from all linked accounts of the asker count.
     """
     own_scopes = {Scope.account(context.session.address.platform, context.sender.id)}
     if not context.scope.is_group:
