@@ -41,8 +41,8 @@ _SELECT_FOR_JOURNAL = """
 SELECT id, lane, account, scopes, made_at, json_remove(list, '$.messages') AS list
 FROM erasures WHERE id = :id
 """
-"""Leaves out message ids, because a backup may have given them to other messages. A replay searches
-for the words instead."""
+"""Leaves out message ids, because in a restored backup they may belong to other messages. A replay
+searches for the words instead."""
 _INSERT_BEGUN = """
 REPLACE INTO erasures (id, lane, account, scopes, list, made_at, begun_at)
 VALUES (:id, :lane, :account, :scopes, :list, :made_at, :now)

@@ -77,8 +77,8 @@ def learn_fact(connection: Connection, fact: Fact, source_text: str | None, now:
     """Store a fact, or count a known fact again if the same person has said the same before.
 
     The new fact closes the facts that it contradicts. If the new fact began to hold before one of
-    them, the new fact is stored as one that has ended. Returns the stored fact. If the fact's
-    message no longer says `source_text`, nothing is stored, and the returned fact has no id.
+    them, the new fact is stored as one that has ended. Returns the stored fact. If the text of the
+    fact's message is no longer `source_text`, nothing is stored, and the returned fact has no id.
     """
     if has_lost_source(connection, fact, source_text):
         return replace(fact, id=0)
@@ -102,6 +102,7 @@ def learn_fact(connection: Connection, fact: Fact, source_text: str | None, now:
         ended_at = max(fact.starts_at, next_fact.starts_at)
         fact = replace(fact, valid_to=ended_at, closed_at=now, closed_by=next_fact.id)
     else:
+        # A known fact that says the same in other words may be better. It then closes the new one.
         for other in same_value:
             if _is_preferred(other, fact):
                 fact = replace(fact, closed_at=now, closed_by=other.id)
@@ -202,7 +203,7 @@ def _merge_reworded(
 ) -> None:
     """Close facts that `fact` says in other words, unless a person wrote or pinned them."""
     for other in others:
-        if _may_merge(other):
+        if _is_replaceable(other):
             closed_fact = replace(other, closed_at=now, closed_by=fact.id)
             reason = f"f{fact.id}"
             update_fact(
@@ -224,8 +225,11 @@ def _holds_before(fact: Fact, other: Fact) -> bool:
     return fact.last_said_at < other.last_said_at
 
 
-def _may_merge(fact: Fact) -> bool:
-    """Whether a fact was neither written nor pinned by a person."""
+def _is_replaceable(fact: Fact) -> bool:
+    """Whether a fact may be closed in favour of another one that says the same in other words.
+
+    Facts that a person has written or pinned may not.
+    """
     return fact.origin != "person" and not fact.is_pinned
 
 
@@ -237,4 +241,4 @@ def _is_preferred(known: Fact, fact: Fact) -> bool:
         return False
     if known.valid_from is not None and fact.valid_from is None:
         return True
-    return not _may_merge(known)
+    return not _is_replaceable(known)

@@ -206,7 +206,7 @@ def update_fact(
 ) -> None:
     """Update, index and log a fact.
 
-    Raises Refused if another open fact of the same person says the same.
+    Raises Refused if the same person has another open fact with the same words.
     """
     values = fact_values(connection, new)
     if new.is_open and list_facts(connection, SELECT_SAME_WORDS, values):

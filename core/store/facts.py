@@ -164,7 +164,8 @@ WHERE message_id = :message AND :text = (SELECT text FROM messages WHERE id = :m
 MAX_ALIASES = 4
 """The maximum number of aliases that are used for a question."""
 ALIAS_ATTRIBUTE = "called"
-"""The attribute ``me|called|office`` gives the real name of what a person calls "the office"."""
+"""The attribute ``me|called|office`` has the real name of the place that a person calls "office".
+"""
 _RELATION = "substr(attribute, length(:subject) + 2)"
 """The part of an attribute after its subject, such as ``mother`` or ``sister|ana``."""
 _RELATION_WITHOUT_VALUE = f"substr({_RELATION}, 1, length({_RELATION}) - length(value) - 1)"
@@ -223,8 +224,8 @@ class Facts:
     ) -> Fact:
         """Store a fact as `learn_fact` does, and return the stored fact.
 
-        If the fact's message no longer says `source_text`, nothing is stored, and the returned fact
-        has no id.
+        If the text of the fact's message is no longer `source_text`, nothing is stored, and the
+        returned fact has no id.
         """
         return await write_indexed_text(
             self._database,
@@ -361,8 +362,9 @@ class Facts:
         """Replace the content of a fact with a person's words.
 
         `add_reading` adds the fields that rules extract from the new words. Returns the new fact,
-        or None if the fact isn't visible in these scopes or the author's message no longer says
-        `source_text`. Raises Refused if the words are empty or another fact already says the same.
+        or None if the fact isn't visible in these scopes or the text of the author's message is no
+        longer `source_text`. Raises Refused if the words are empty or another fact has the same
+        words.
         """
         text = " ".join(content.split())
         if not text:
@@ -514,8 +516,8 @@ class Facts:
     ) -> Fact | None:
         """Change and log a fact, and close the facts that contradict it after the change.
 
-        Returns the changed fact, or None if the fact isn't visible or its message no longer says
-        `source_text`.
+        Returns the changed fact, or None if the fact isn't visible or the text of its message is no
+        longer `source_text`.
         """
 
         def write(connection: Connection) -> Fact | None:

@@ -105,7 +105,6 @@ class IncognitoConversation:
                 others = [m.id for m in turn if m.role != "user" and m.id not in ids]
                 self.undo(origin, others)
                 return
-        self.undo(origin, [])
 
     def _replace(self, message: Message, **values: Any) -> None:
         self.messages[self.messages.index(message)] = replace(message, **values)
@@ -134,15 +133,16 @@ class IncognitoRegistry:
 
     def is_mentioned(self, platform: str, raw: str) -> bool:
         """Whether a platform's raw JSON update contains the id of an incognito chat or thread."""
-        numbers = {*re.findall(r"-?\d+", raw)}
+        possible_ids = {*re.findall(r"-?\d+", raw)}  # e.g. "-1001234"
         for address in self.conversations:
-            if address.platform == platform and not numbers.isdisjoint(
-                (address.chat_id, address.thread_id)
-            ):
+            if address.platform != platform:
+                continue
+            if address.chat_id in possible_ids or address.thread_id in possible_ids:
                 return True
         return False
 
     def find_by_session(self, session_id: int) -> IncognitoConversation | None:
+        """Return the conversation whose current session has this id, or None."""
         for conversation in self.conversations.values():
             if conversation.session is not None and conversation.session.id == session_id:
                 return conversation
@@ -170,9 +170,9 @@ class IncognitoRegistry:
     ) -> Session:
         """Replace the parent of `session` with it, and return it with its id.
 
-        The messages that the session carries over are kept, with the summary between the first
-        and the last ones. `sent_blocks` maps message ids to a new sent form. Raises StaleReadError
-        if the parent has ended.
+        The messages that the session carries over are kept. The summary is placed between the first
+        exchange and the latest messages. `sent_blocks` maps message ids to a new sent form. Raises
+        StaleReadError if the parent has ended.
         """
         conversation = self.find_by_session(session.parent_id or 0)
         if conversation is None:
@@ -183,6 +183,7 @@ class IncognitoRegistry:
             if message.kind != "summary"
         ]
         carry_over = session.carry_over
+        # All ids are negative, so the range 0 to 0 contains no message.
         head_from = carry_over.head_from or 0
         head_until = carry_over.head_until or 0
         carried_messages = [

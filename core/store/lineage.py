@@ -122,8 +122,8 @@ def list_latest(
     }
     sessions = [read_session(row) for row in connection.execute(_SELECT_LATEST, values)]
     values["roots"] = encode_list(session.root_id or session.id for session in sessions)
-    counts = {row[0]: row[1] for row in connection.execute(_COUNT_PER_ROOT, values)}
-    return [replace(session, messages=counts[session.root_id]) for session in sessions]
+    counts_by_root = {row[0]: row[1] for row in connection.execute(_COUNT_PER_ROOT, values)}
+    return [replace(session, messages=counts_by_root[session.root_id]) for session in sessions]
 
 
 def find_tip(connection: Connection, session_id: int, scopes: frozenset[Scope]) -> Session | None:
@@ -199,9 +199,10 @@ _SELECT_LAST_UNDONE = f"""
     WHERE undone.session_id IN ({_PART_IDS}) AND messages.kind = 'undone'
         AND undone.origin = COALESCE(:undo_origin, undone.origin)
         AND NOT EXISTS (
-            SELECT 1 FROM undone AS act JOIN messages AS part
-                ON part.id = act.message_id AND act.origin = undone.origin
-            WHERE part.role = 'user' GROUP BY act.origin HAVING MAX(part.kind) <> 'undone'
+            SELECT 1 FROM undone AS hidden JOIN messages AS question
+                ON question.id = hidden.message_id AND hidden.origin = undone.origin
+            WHERE question.role = 'user' GROUP BY hidden.origin
+            HAVING MAX(question.kind) <> 'undone'
         )
     ORDER BY undone.at DESC, undone.message_id LIMIT 1
 )
@@ -209,7 +210,8 @@ ORDER BY messages.id
 """
 """Selects the messages that the last undo command, or the command ``:undo_origin``, has hidden.
 
-A command is skipped if the question that it hid was erased later.
+A command is skipped if the question that it hid was erased later. `MAX(kind)` is 'undone' if any
+question is still hidden, because 'undone' sorts after all other kinds.
 """
 _FROM_PARTS = f"FROM messages WHERE session_id IN ({_PART_IDS})"
 _SELECT_OTHER_ANSWER = f"""
@@ -262,28 +264,29 @@ class UndoRequest:
         }
 
 
-def list_undoable(connection: Connection, undoing: UndoRequest) -> list[Message]:
+def list_undoable(connection: Connection, request: UndoRequest) -> list[Message]:
     """List the messages that this command may hide or has already hidden, oldest first.
 
     These are the messages that the model sees word for word, since the session began or was
     compressed. Deliveries of jobs are left out. Messages that were erased later are included.
     """
-    return _list_messages(connection, _SELECT_UNDOABLE, undoing.parameters)
+    return _list_messages(connection, _SELECT_UNDOABLE, request.parameters)
 
 
-def undo(connection: Connection, undoing: UndoRequest, ids: Collection[int]) -> list[Message]:
+def undo(connection: Connection, request: UndoRequest, ids: Collection[int]) -> list[Message]:
     """Hide messages, unless this command has already hidden some.
 
     Returns the messages that this command has hidden, oldest first.
     """
     values = {
-        **undoing.parameters,
+        **request.parameters,
         "ids": encode_list(ids),
         "first": min(ids, default=0),
         "last": max(ids, default=0),
     }
     is_done = connection.execute("SELECT 1 FROM undone WHERE origin = :origin", values).fetchone()
     if not is_done:
+        # The messages of delegated sessions are hidden with the answer that used them.
         delegated_ids = [row["id"] for row in connection.execute(_SELECT_DELEGATED, values)]
         values["ids"] = encode_list([*ids, *delegated_ids])
         connection.execute(_RECORD_UNDONE, values)
@@ -292,28 +295,29 @@ def undo(connection: Connection, undoing: UndoRequest, ids: Collection[int]) -> 
     return _list_messages(connection, _SELECT_UNDONE, values)
 
 
-def redo(connection: Connection, undoing: UndoRequest) -> list[Message]:
+def redo(connection: Connection, request: UndoRequest) -> list[Message]:
     """Show the messages again that were hidden last, and return them, oldest first.
 
     If these messages are the older answer to a question, the newer answer is hidden. The list is
     empty if no messages are hidden.
     """
-    redone = _list_messages(connection, _SELECT_REDONE, undoing.parameters)
+    redone = _list_messages(connection, _SELECT_REDONE, request.parameters)
     if redone:
         return redone
-    hidden_messages = _list_messages(connection, _SELECT_LAST_UNDONE, undoing.parameters)
+    hidden_messages = _list_messages(connection, _SELECT_LAST_UNDONE, request.parameters)
     if not hidden_messages:
         return []
 
+    hidden_ids = [message.id for message in hidden_messages]
     values = {
-        **undoing.parameters,
-        "ids": encode_list(message.id for message in hidden_messages),
-        "first": hidden_messages[0].id,
-        "last": hidden_messages[-1].id,
+        **request.parameters,
+        "ids": encode_list(hidden_ids),
+        "first": hidden_ids[0],
+        "last": hidden_ids[-1],
     }
     delegated_rows = connection.execute(_SELECT_DELEGATED, values).fetchall()
     delegated_ids = [row["id"] for row in delegated_rows]
-    values["ids"] = encode_list([*(message.id for message in hidden_messages), *delegated_ids])
+    values["ids"] = encode_list([*hidden_ids, *delegated_ids])
     # The first hidden message of each session. Both loops end with the oldest message, which
     # replaces later ones of the same session.
     first_ids = {message.session_id: message.id for message in reversed(hidden_messages)}
@@ -324,18 +328,18 @@ def redo(connection: Connection, undoing: UndoRequest) -> list[Message]:
     _update_sessions(connection, values)
 
     if all(message.role != "user" for message in hidden_messages):
-        _hide_other_answer(connection, undoing, values)
+        _hide_other_answer(connection, request, values)
     return _list_messages(connection, _SELECT_REDONE, values)
 
 
 def _hide_other_answer(
-    connection: Connection, undoing: UndoRequest, values: Mapping[str, object]
+    connection: Connection, request: UndoRequest, values: Mapping[str, object]
 ) -> None:
     """Hide the newer answer to the question whose older answer has just been shown again."""
     other_answer = connection.execute(_SELECT_OTHER_ANSWER, values).fetchall()
     if other_answer:
         at = rows.to_datetime(other_answer[0]["at"])
-        undo(connection, replace(undoing, at=at), [row["id"] for row in other_answer])
+        undo(connection, replace(request, at=at), [row["id"] for row in other_answer])
 
 
 def _list_messages(

@@ -97,7 +97,7 @@ class Links:
 
     def __init__(self, database: Database, listed_accounts: Collection[str] = ()) -> None:
         self._database = database
-        # Keys of the accounts that have access by settings.
+        # Keys of the accounts to which settings give access.
         self._listed_accounts = listed_accounts
 
     async def offer(self, account: Account, address: Address, scope: Scope, now: datetime) -> str:
@@ -124,7 +124,7 @@ class Links:
         return code
 
     async def claim(self, code: str, by: NamedAccount, address: Address, now: datetime) -> Link:
-        """Claim the link that another account has offered, and return it.
+        """Claim the link that another account has offered with this code, and return the link.
 
         Raises Refused if the code is wrong, if the accounts are already linked, or if one of them
         is the owner's.
@@ -173,13 +173,13 @@ class Links:
             is_second_yes = account == offering and row["agreed_at"] is not None
             if not is_second_yes and account != claiming:
                 raise Refused(REFUSALS["no_link"])
-            is_decided = row["joined_at"] is not None or row["token"] is not None
-            if not is_decided:
+            has_both_confirmations = row["joined_at"] is not None or row["token"] is not None
+            if not has_both_confirmations:
                 _refuse_owner(connection, offering)
                 _refuse_owner(connection, claiming)
                 connection.execute(_SET_AGREED, values)
-            if not is_decided and is_second_yes:
-                self._join_or_ask_owner(connection, offering, claiming, values, now)
+                if is_second_yes:
+                    self._join_or_ask_owner(connection, offering, claiming, values, now)
             return _load_link(connection, values)
 
         return await self._database.write(store_yes)

@@ -276,8 +276,8 @@ class Inbox:
 def _external_id(inbound: Inbound) -> str:
     """Return an id that is unique among the events at an address.
 
-    A message id isn't enough for edits, deletions and presses, because several of them may belong
-    to one message.
+    For a message, this is its id. Several edits, deletions or presses may belong to one message, so
+    their ids also contain the kind and time, e.g. "edit:12:1790000000.5".
     """
     if inbound.kind == "message":
         return inbound.message_id
@@ -359,7 +359,7 @@ SELECT MIN(id) FROM outbox WHERE {IS_OPEN} AND payload IS NOT NULL AND (
     :platforms = 'null' OR {in_list(_PLATFORM, "platforms")}
 ) GROUP BY lane, CASE kind WHEN 'notice' THEN id END
 """
-"""The oldest open item with content of each address. Later items wait for it, to keep their order.
+"""Selects the oldest open item with content of each address. Later items wait for that item.
 
 Notices aren't ordered, so a notice that can't be delivered doesn't delay other items.
 """
@@ -547,7 +547,7 @@ class Outbox:
     ) -> None:
         """Record why an attempt failed, and when the next one is due. Only refusals are counted.
 
-        If `next_at` is None, the item becomes dead. It is kept so that the owner can see it.
+        If `next_at` is None, the item becomes dead. Dead items are kept for the owner to see.
         """
         values = {"error": error, "next_at": next_at, "is_refusal": is_refusal}
         await self._update(_RECORD_FAILURE, key, now=self.clock.now(), **values)

@@ -76,8 +76,8 @@ WHERE messages.address_id IN (
 """
 _FROM_CHAT_BY_EXTERNAL_ID = f"{_FROM_CHAT} AND messages.external_id = :external_id"
 _OWN_TOPIC_FIRST = f"ORDER BY messages.address_id <> ({rows.ADDRESS_ID})"
-"""Prefers messages in the given topic. A message that was answered in another topic of its chat is
-stored there."""
+"""Prefers messages in the given topic. If a message was answered in another topic of its chat, the
+message is stored in that topic."""
 _SELECT_TO_AMEND = f"""
 SELECT messages.id, messages.session_id, messages.kind, messages.text, messages.blocks
 {_FROM_CHAT_BY_EXTERNAL_ID} {_OWN_TOPIC_FIRST}
@@ -120,8 +120,8 @@ WHERE id > :id
     AND NOT (quoted ->> '$.kind' = 'part' AND instr(:text, quoted ->> '$.text'))
 RETURNING session_id
 """
-"""Replaces the text of quotes of a message by its new text. A quote of a selected part stays as it
-is if the new text still contains that part."""
+"""Gives the quotes of a message its new text. A quote of a selected part doesn't change if the new
+text still contains that part."""
 _ERASE = """
 UPDATE messages SET kind = 'command', text = '', blocks = NULL, sent = NULL, tools = NULL,
     tool_name = NULL, sender_id = NULL, sender_name = NULL, quoted = NULL
@@ -192,7 +192,7 @@ def append_message(connection: Connection, message: Message) -> Message:
 def set_sent_blocks(
     connection: Connection, sent_blocks: Iterable[tuple[int, Sequence[Json]]]
 ) -> None:
-    """Store the content blocks in which messages were sent to the model, given by message id."""
+    """Store the content blocks that were sent to the model for each message id."""
     for message_id, blocks in sent_blocks:
         values = {"id": message_id, "sent": rows.dump_json(blocks)}
         connection.execute(_SET_SENT_BLOCKS, values)
@@ -223,7 +223,7 @@ def amend_message(
     elif is_conversation and rows.clean(text) != row["text"]:
         connection.execute(_REWORD, values)
     else:
-        return message_id
+        return message_id  # nothing has changed, or the message is a command
 
     quoting_rows = connection.execute(_REWORD_QUOTES, values).fetchall()
     changed_sessions = {quoting_row["session_id"] for quoting_row in quoting_rows}
@@ -314,7 +314,7 @@ def list_job_results(
 async def find_original(
     database: Database, address: Address, external_id: str, scopes: frozenset[Scope]
 ) -> Message | None:
-    """Return the chat message with this id on its platform, or None if there is none visible."""
+    """Return the chat message with this id on its platform, or None if it isn't visible."""
     values = {
         **address_values(address),
         "external_id": rows.clean(external_id),

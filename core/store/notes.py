@@ -28,7 +28,7 @@ class Source:
     account: Account | None = None
     # The message in the conversation.
     message_id: int | None = None
-    # For a command: where it was given, and its id on the platform.
+    # For a command: the chat in which it was sent, and its id on the platform.
     address: Address | None = None
     external_id: str | None = None
 
@@ -89,7 +89,7 @@ class Author(Source):
     # A "typed" change happens at once. Any other change waits for a confirmation.
     origin: Origin = "tool"
     # Why the change waits, as a clause.
-    reason: str = "nobody has typed it"
+    reason: str = "no person typed it"
     # Whether a person was asked and confirmed the change.
     is_insisting: bool = False
     # The erasure epoch at which the words of the change were read.
@@ -307,8 +307,12 @@ class Notes:
         """
 
         def write(connection: Connection) -> list[int]:
+            """Insert the changes, and delete prompts that contain old instructions."""
             ids = [_insert_change(connection, change) for change in changes]
-            for key in {change.scope.key for change in changes if change.target == INSTRUCTIONS}:
+            instructed_scopes = {
+                change.scope.key for change in changes if change.target == INSTRUCTIONS
+            }
+            for key in instructed_scopes:
                 for row in connection.execute(_SELECT_OPEN_WITH_PROMPT, {"key": key}).fetchall():
                     record_prefix_break(connection, row["id"], "system")
                 connection.execute(_DELETE_PROMPTS, {"key": key})

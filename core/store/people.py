@@ -44,7 +44,7 @@ FROM accounts JOIN accounts AS linked ON linked.person_id = accounts.person_id
 WHERE accounts.platform = :platform AND accounts.user_id = :user_id
 ORDER BY linked.platform <> :platform OR linked.user_id <> :user_id, linked.platform, linked.user_id
 """
-"""All accounts of an account's person, this account first."""
+"""Selects all accounts of the person who has this account, beginning with this account."""
 _SELECT_PERSON = """
 SELECT people.id, people.is_owner FROM accounts JOIN people ON people.id = accounts.person_id
 WHERE accounts.platform = :platform AND accounts.user_id = :user_id
@@ -113,7 +113,7 @@ _DETACH_GROUP = (
 )
 """Starts the next generation of a group's scope, e.g. ``room:telegram:-5#2``. The group's jobs and
 undelivered answers move to the owner's private chat."""
-_OF_ACCOUNT = "WHERE platform = :platform AND user_id = :user_id"
+_WHERE_ACCOUNT = "WHERE platform = :platform AND user_id = :user_id"
 _INSERT_ACCOUNT = """
 INSERT INTO accounts (platform, user_id, person_id, name)
 VALUES (:platform, :user_id, :person, COALESCE(:name, ''))
@@ -124,11 +124,11 @@ _MOVE_ACCOUNT = f"""
 UPDATE accounts SET person_id = :person,
     removed_at = CASE WHEN :owner_by IS NULL THEN removed_at END,
     owner_by = CASE owner_by WHEN 'revoked' THEN COALESCE(:owner_by, 'revoked') ELSE :owner_by END
-{_OF_ACCOUNT}
+{_WHERE_ACCOUNT}
 """
 _APPROVE_ACCOUNT = f"""
 UPDATE accounts SET admitted_at = :now, admitted_by = :by, removed_at = NULL, is_blocked = 0
-{_OF_ACCOUNT}
+{_WHERE_ACCOUNT}
 """
 # All accounts. `why` is the reason for each account's access or removal, and `seen_at` is the time
 # of its last message in a private chat.
@@ -173,7 +173,7 @@ WHERE NOT EXISTS (
 """
 _SET_WAITING_MESSAGE = f"""
 UPDATE pairings SET inbound = :inbound
-{_OF_ACCOUNT} AND expires_at > :now AND json_extract(inbound, '$.text') = ''
+{_WHERE_ACCOUNT} AND expires_at > :now AND json_extract(inbound, '$.text') = ''
 """
 """Stores the stranger's message in place of the command that started the pairing. The command is
 stored without text."""
@@ -271,7 +271,7 @@ def ensure_account(connection: Connection, account: Account, name: str | None) -
         connection.execute(_INSERT_ACCOUNT, {**values, "person": person_id})
         return person_id
     if name is not None:
-        connection.execute(f"UPDATE accounts SET name = :name {_OF_ACCOUNT}", values)
+        connection.execute(f"UPDATE accounts SET name = :name {_WHERE_ACCOUNT}", values)
     return int(row["id"])
 
 
@@ -313,6 +313,7 @@ def load_visible_scopes(connection: Connection, scope: Scope) -> frozenset[Scope
     - A group sees its current scope. One of the owner's own groups sees what the owner sees.
     - An invalid scope sees nothing.
     """
+    # A key looks like "account:telegram:42" or "room:telegram:-5".
     kind, _, rest = scope.key.partition(":")
     platform, _, user_id = rest.partition(":")
     if kind == "room":
@@ -467,7 +468,7 @@ class People:
     async def list_accounts(self, listed: Collection[str]) -> list[KnownAccount]:
         """List all known accounts, grouped by person, the owner's first.
 
-        `listed` contains the keys of the accounts that have access by settings.
+        `listed` contains the keys of the accounts to which settings give access.
         """
         values = {"listed": encode_list(listed)}
         return [
@@ -540,7 +541,7 @@ def _set_owner_accounts(connection: Connection, accounts: Sequence[Account]) -> 
         if owner_by == "revoked":
             # Settings no longer list the account. If they list it again, it becomes the owner's.
             connection.execute(
-                f"UPDATE accounts SET owner_by = NULL {_OF_ACCOUNT}", rows.field_values(account)
+                f"UPDATE accounts SET owner_by = NULL {_WHERE_ACCOUNT}", rows.field_values(account)
             )
         elif owner_by != "cli":
             move_account(connection, account, add_person(connection), None)

@@ -291,9 +291,9 @@ class Conversations:
         The model `calls` are logged, and the `actions` of buttons are stored. The outbox item is
         ignored for incognito messages, so that their text isn't stored.
 
-        Returns the messages in the form in which they are read later. If a message's external id is
-        already known at its address, the known message is returned. Raises StoreError if a session
-        doesn't exist, and then stores nothing.
+        Returns the messages as they are read from the database. If the address already has a
+        message with the same external id, that message is returned. If a session doesn't exist,
+        StoreError is raised and nothing is stored.
         """
         is_incognito = any(message.session_id < 0 for message in new_messages)
         if is_incognito or any(message_id < 0 for message_id, _ in sent_blocks):
@@ -369,7 +369,7 @@ class Conversations:
     async def last_message_at(self, session: Session) -> datetime | None:
         """Return the time of the last message at the session's address, in any session.
 
-        Commands count as messages, but deliveries of jobs don't. Returns None if there is none.
+        Commands count as messages, but deliveries of jobs don't. Returns None if there are none.
         """
         row = await self._database.fetch_one(_SELECT_LAST_MESSAGE_TIME, {"session": session.id})
         return None if row is None else rows.to_optional_datetime(row["at"])
@@ -414,9 +414,9 @@ class Conversations:
         """Reword a message that was edited on its platform, or erase it if `text` is None.
 
         Returns the message's id, or None if the message isn't known. The sent form is deleted, too,
-        because a person may have edited the message to take words back. An erased message keeps its
-        ids, so that it isn't accepted again, and it needs no answer. The text of a command is never
-        replaced, because its arguments may be secret.
+        because a person may have edited the message to remove words from it. An erased message
+        keeps its ids, so that it isn't accepted again. Its inbox entry is closed, because it needs
+        no answer. The text of a command is never replaced, because its arguments may be secret.
         """
         now = self._clock.now()
         conversation = self._incognito.conversations.get(address)
@@ -446,7 +446,8 @@ class Conversations:
         """
         quote = inbound.quote
         is_reply = inbound.kind == "message" and inbound.reply_to is not None
-        if is_reply and not (quote is not None and quote.kind == "forward"):
+        is_forward = quote is not None and quote.kind == "forward"
+        if is_reply and not is_forward:
             quote = await self._quote_stored(inbound, scopes) or quote
         if quote is None:
             return None
@@ -527,26 +528,26 @@ class Conversations:
             lambda connection: lineage.find_tip(connection, session_id, scopes)
         )
 
-    async def list_undoable(self, undoing: UndoRequest) -> Sequence[Message]:
+    async def list_undoable(self, request: UndoRequest) -> Sequence[Message]:
         """See `lineage.list_undoable`."""
-        if conversation := self._incognito.find_by_session(undoing.session.id):
+        if conversation := self._incognito.find_by_session(request.session.id):
             return conversation.list_undoable()
         return await self._database.read(
-            lambda connection: lineage.list_undoable(connection, undoing)
+            lambda connection: lineage.list_undoable(connection, request)
         )
 
     async def undo(
-        self, undoing: UndoRequest, ids: Sequence[int], epoch: ErasureEpoch | None = None
+        self, request: UndoRequest, ids: Sequence[int], epoch: ErasureEpoch | None = None
     ) -> Sequence[Message]:
         """Hide messages as `lineage.undo` does, and return them.
 
         A session title that was derived from the first hidden message is deleted.
         """
-        if conversation := self._incognito.find_by_session(undoing.session.id):
-            return conversation.undo(undoing.origin, ids)
+        if conversation := self._incognito.find_by_session(request.session.id):
+            return conversation.undo(request.origin, ids)
 
         def write(connection: Connection) -> Sequence[Message]:
-            hidden_messages = lineage.undo(connection, undoing, ids)
+            hidden_messages = lineage.undo(connection, request, ids)
             questions = [message for message in hidden_messages if message.role == "user"]
             if questions:
                 first = questions[0]
@@ -556,13 +557,13 @@ class Conversations:
         return await write_indexed_text(self._database, write, epoch)
 
     async def redo(
-        self, undoing: UndoRequest, epoch: ErasureEpoch | None = None
+        self, request: UndoRequest, epoch: ErasureEpoch | None = None
     ) -> Sequence[Message]:
         """See `lineage.redo`."""
-        if conversation := self._incognito.find_by_session(undoing.session.id):
-            return conversation.redo(undoing.origin)
+        if conversation := self._incognito.find_by_session(request.session.id):
+            return conversation.redo(request.origin)
         return await write_indexed_text(
-            self._database, lambda connection: lineage.redo(connection, undoing), epoch
+            self._database, lambda connection: lineage.redo(connection, request), epoch
         )
 
     async def load_transcript(self, session_id: int, scopes: frozenset[Scope]) -> list[Message]:

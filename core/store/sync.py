@@ -44,7 +44,7 @@ Turn = Sequence[Message]
 PLATFORM = "memory"
 """Platform of the addresses of sync tasks."""
 NOTES = "notes"
-"""Takes the place of the session id in tasks about notes."""
+"""Used instead of a session id in tasks about notes."""
 Hook = Literal[
     "sync_turn",
     "on_session_end",
@@ -57,6 +57,7 @@ HOOKS: tuple[Hook, ...] = get_args(Hook)
 LOOKBACK = timedelta(days=1)
 """Older messages and notes are synced only by a backfill, which a person must request."""
 MAX_ROW_ID = 2**63 - 1
+# Matches the key of a task, e.g. "memory:honcho:12:31-40:sync_turn".
 _TASK_KEY = re.compile(
     rf"{PLATFORM}:(?P<provider>[^:]*):(?P<session>[^:]*):(?P<turn>[^:]*):"
     rf"(?P<hook>{'|'.join(HOOKS)})"
@@ -137,7 +138,8 @@ SELECT 1 FROM told
 WHERE provider = :provider AND subject = :subject AND last_id >= CAST(:first AS INTEGER)
 """
 # One row per session that a service may get: its latest message, the last message that is recorded
-# as synced, and the last message when its end was synced.
+# as synced, and the last message when its end was synced. A delegated session is included only if
+# a single session is selected (:first = :last).
 _SELECT_SYNC_STATES = """
 SELECT :provider AS provider, sessions.id AS session_id, sessions.address_id, sessions.ended_at,
     COALESCE(told.last_id, 0) AS synced_id, COALESCE(ends.last_id, 0) AS synced_end_id,

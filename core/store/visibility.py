@@ -1,4 +1,4 @@
-"""The rule that decides who may see a row: its scope must be one of the reader's scopes.
+"""The rule for who may see a row: the scope of the row must be one of the reader's scopes.
 
 Every statement that reads for a person contains this condition. No caller filters the results.
 """
@@ -21,7 +21,7 @@ def visible(column: str = "sessions.scope_id") -> str:
 def scope_parameter(scopes: frozenset[Scope]) -> str:
     """Encode scopes as the value of ``:scopes``.
 
-    Keys with a NUL are left out: SQLite's JSON reader ends a string there, so such a key would
-    match the key of another scope.
+    Keys that contain a NUL character are left out. SQLite's JSON reader would end such a key at the
+    NUL, and the shortened key could be the key of another scope.
     """
     return encode_list(sorted({scope.key for scope in scopes if "\0" not in scope.key}))
