@@ -1,4 +1,4 @@
-"""Import and export of conversations. The file formats are in `core/transfer`.
+"""Imports and exports conversations. `core/transfer` reads and writes the file formats.
 
 If an import is repeated, or run again after an interruption, no message is stored twice. An export
 contains no tool calls, tool results or commands.
@@ -32,8 +32,8 @@ BATCH_CHARS = 200_000
 """The largest size of one transaction.
 
 With messages of typical length, a transaction takes about 30 ms and adds 2 MB to the write-ahead
-log. Batches of short messages contain more records, because each transaction adds a segment to the
-text index, and segments must be merged later.
+log. Smaller batches would be slower, because each transaction adds a segment to the text index, and
+segments must be merged later.
 """
 MERGE_INTERVAL = 32
 """The index is merged after this many batches. With 64 segments, FTS5 would merge all of them in
@@ -45,14 +45,14 @@ LOG_SPACE_ERROR = (
     "from being truncated. Close that program and import again."
 )
 PROGRESS_RECORDS = 1000
-"""Progress is reported after every this many records."""
+"""How many records are read between two progress reports."""
 MAX_REASONS = 100
 """How many refused lines are reported with a reason. Further ones are only counted."""
 PAGE_MESSAGES = 500
 MAX_TITLE_CHARS = 200
 TITLE_FROM_TEXT_CHARS = 60
 _STORE_NAME_KEY = "archive_name"
-"""Key of `state_meta` for the name of this state.db in exports. By this name, an import recognises
+"""Key of `state_meta` for the name of this state.db in exports. An import uses this name to find
 the sessions that were exported from the same state.db."""
 
 # The next page of an export: the readable messages after a given session and message. A session
@@ -172,7 +172,7 @@ class _MessageRow(NamedTuple):
 
     @property
     def identity(self) -> object:
-        """The message's id, or its time, role, sender and text. This is unique in a session."""
+        """A value that is unique in a session: the id, or the time, role, sender and text."""
         if self.external_id is not None:
             return self.external_id
         return (self.created_at, self.role, self.sender_name, self.text)
@@ -377,8 +377,9 @@ def _build_row(record: TransferRecord, session_id: int, address_id: int) -> _Mes
 def _find_session(connection: Connection, scope: Scope, name: str) -> Session | None:
     """Return the session with this name, or None.
 
-    It was imported before, or it is one of this state.db's own sessions, whose exported name
-    consists of the store's name and the session's id, e.g. "mneme-4f1d0c2a9be3-17".
+    The session may be an imported one, or one that was exported from this state.db. The name of an
+    exported session consists of the store's name and the session's id, e.g.
+    "mneme-4f1d0c2a9be3-17".
     """
     store_name, _, number = name.rpartition("-")
     own_id = None

@@ -47,7 +47,7 @@ _INSERT_BEGUN = """
 REPLACE INTO erasures (id, lane, account, scopes, list, made_at, begun_at)
 VALUES (:id, :lane, :account, :scopes, :list, :made_at, :now)
 """
-# Erasures in the scopes of an epoch that run or have finished since, and scopes detached since.
+# Selects a row if something in the epoch's scopes is being erased, or was erased or detached since.
 _SELECT_CONFLICT = f"""
 SELECT 1 FROM erasures
 WHERE begun_at NOT NULL AND COALESCE(number, 9223372036854775807) > :number
@@ -96,7 +96,7 @@ def advance_epoch(connection: Connection) -> int:
 def detach_scopes(connection: Connection, scopes: frozenset[Scope]) -> None:
     """Refuse the writes of running turns and jobs that have seen one of the scopes.
 
-    They then restart. Call this when scopes that were visible together no longer are.
+    These turns and jobs restart. Call this when scopes that were visible together no longer are.
     """
     values = {"number": advance_epoch(connection), "scopes": scope_parameter(scopes)}
     connection.execute("INSERT INTO partings (number, scopes) VALUES (:number, :scopes)", values)
@@ -116,7 +116,7 @@ def build_journal_line(connection: Connection, token: str, now: datetime) -> str
 def replay_journal(
     connection: Connection, journal: str, now: datetime
 ) -> tuple[int, Sequence[str]]:
-    """Begin the erasures of a journal that aren't contained in this state.db, a restored backup.
+    """Begin the erasures of a journal that this state.db, a restored backup, doesn't contain.
 
     The epoch advances to that of the last line. Returns the number of erasures that were begun, and
     the days (ISO 8601) of the unreadable lines. If state.db has no messages, no days are returned,

@@ -31,7 +31,7 @@ from core.store.visibility import scope_parameter, visible
 from core.types import Account, Address, ErasureEpoch, Scope
 
 STEP_MESSAGES = 100
-"""How many messages one transaction erases. It blocks other writers for about 50 ms."""
+"""How many messages one transaction erases. This blocks other writers for about 50 ms."""
 UNCONFIRMED_LIFETIME = timedelta(minutes=15)
 """How long a list can be confirmed. The question to the person expires a little earlier."""
 FINISHED_LIFETIME = timedelta(days=30)
@@ -56,8 +56,10 @@ class ErasureRequest:
 
     @property
     def is_limited(self) -> bool:
-        """Whether the account may erase only its own words. This limits everyone but the owner in
-        a group."""
+        """Whether the account may erase only its own words.
+
+        True in a group, unless the owner asks.
+        """
         return self.scope.is_group and not self.is_owner
 
 
@@ -73,7 +75,7 @@ class ErasureItem:
 
 @dataclass(kw_only=True)
 class ErasureList:
-    """The rows and texts that an erasure will erase, and later the result of the erasure."""
+    """The rows and texts to erase, and later the result of the erasure."""
 
     request: ErasureRequest
     # The person's description of what to forget.
@@ -547,7 +549,7 @@ class Erasures:
         return [_read_list(row) for row in list_rows]
 
     async def finish(self, erasure_list: ErasureList, sync_queue: SyncQueue | None = None) -> None:
-        """Erase all rows of a list, and ask the memory services that have copies to erase these.
+        """Erase all rows of a list, and ask the memory services to erase their copies.
 
         A service is asked in the transaction that erases the rows. If it were asked earlier, it
         could get the words again. The list is marked as finished last, so that the erasure is

@@ -31,7 +31,7 @@ from core.store.rows import Connection, Row
 from core.text.terms import names_in
 
 CONFIRMATION_STEP = 0.25
-"""The share of the distance to 1 that trust grows when a fact is said again or called right."""
+"""When a fact is said again or called right, its trust grows by this share of the distance to 1."""
 DOUBT_FACTOR = 0.5
 """Trust is multiplied by this factor when a fact is called wrong."""
 _MIN_DISTANCE = {
@@ -39,7 +39,7 @@ _MIN_DISTANCE = {
     "month": timedelta(days=28),
     "year": timedelta(days=365),
 }
-"""How long before another date a date must be to count as earlier, by its grain.
+"""How much earlier than another date a date must be to count as earlier, by its grain.
 
 For example, "2023" (grain year) counts as earlier than 5 May 2024, but not than 5 May 2023.
 """
@@ -58,8 +58,8 @@ UNION ALL
     AND :attribute LIKE '%|birthday' AND value LIKE :value || '._%'
 LIMIT 1
 """
-"""Selects the open fact with the same words, or with the same birthday and a year: ``3.5.1990``
-repeats ``3.5``."""
+"""Selects the open fact with the same words. A new birthday without a year (``3.5``) also repeats a
+known birthday with a year (``3.5.1990``)."""
 _SELECT_OTHER_VALUES = f"""
 {SELECT_SAME_PERSON} AND attribute = :attribute AND value <> :value
     AND (closed_at IS NULL OR valid_to IS NOT NULL)
@@ -102,7 +102,8 @@ def learn_fact(connection: Connection, fact: Fact, source_text: str | None, now:
         ended_at = max(fact.starts_at, next_fact.starts_at)
         fact = replace(fact, valid_to=ended_at, closed_at=now, closed_by=next_fact.id)
     else:
-        # A known fact that says the same in other words may be better. It then closes the new one.
+        # A known fact that says the same in other words may be preferred. It then closes the new
+        # fact.
         for other in same_value:
             if _is_preferred(other, fact):
                 fact = replace(fact, closed_at=now, closed_by=other.id)
@@ -234,7 +235,7 @@ def _is_replaceable(fact: Fact) -> bool:
 
 
 def _is_preferred(known: Fact, fact: Fact) -> bool:
-    """Whether `known`, which says the same in other words, should stay instead of `fact`."""
+    """Whether `known` should stay open instead of `fact`, which says the same in other words."""
     if fact.origin == "person":
         return False
     if fact.valid_from is not None and known.valid_from is None:

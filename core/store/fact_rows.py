@@ -21,7 +21,8 @@ from core.text.normalize import fold, plain_with_offsets, words_of
 from core.types import Account, Scope, Scopes
 
 FactKind = Literal["identity", "project", "episode", "working"]
-"""identity: who a person is and what they prefer. working: matters only for a few days."""
+"""identity: who a person is, and what they have or prefer. project: plans and decisions. episode:
+something that happened. working: matters only for a few days."""
 FactOrigin = Literal["person", "rule", "model"]
 """person: a person asked Mneme to remember the fact. rule, model: a rule or a model found the fact
 in a person's words."""

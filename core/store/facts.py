@@ -96,7 +96,7 @@ JOIN fact_entities ON fact_entities.entity_id = entities.id
 WHERE {visible("entities.scope_id")} AND {in_list("entities.name", "names")}
 GROUP BY fact_entities.fact_id
 """
-"""How many of ``:names`` each fact contains."""
+"""Counts how many of ``:names`` each fact contains."""
 _SELECT_BY_NAMES = f"{_COUNT_NAMES} ORDER BY names DESC, fact_id DESC LIMIT :limit"
 _SELECT_WITH_ALL_NAMES = f"""
 SELECT {FACT_COLUMNS} FROM facts
@@ -159,7 +159,7 @@ _DELETE_REREAD = """
 DELETE FROM fact_rereads
 WHERE message_id = :message AND :text = (SELECT text FROM messages WHERE id = :message)
 """
-"""Does nothing if the message was edited while it was read."""
+"""Does nothing if the message was edited in the meantime."""
 
 MAX_ALIASES = 4
 """The maximum number of aliases that are used for a question."""
@@ -178,7 +178,8 @@ WHERE {visible("facts.scope_id")} AND closed_at IS NULL AND value <> ''
         OR attribute GLOB :subject || '|{ALIAS_ATTRIBUTE}|*'
     )
 """
-"""Facts with attributes such as ``me|mother``, ``me|sister|ana`` or ``me|called|office``."""
+"""Selects facts with attributes such as ``me|mother``, ``me|sister|ana`` or ``me|called|office``.
+"""
 
 
 class FactCandidate(NamedTuple):
@@ -298,9 +299,9 @@ class Facts:
     async def list_related_names(
         self, keys: Sequence[str], scopes: Scopes, limit: int = 10
     ) -> list[tuple[str, int]]:
-        """List the names that occur in facts together with the given ones, most frequent first.
+        """List the names that occur in the same facts as the names `keys`, most frequent first.
 
-        Each item is a name as people write it, and the number of these facts.
+        Each item is a name as people write it, and the number of facts in which it occurs.
         """
         names = encode_list(keys)
         name_rows = await self._select(_SELECT_RELATED_NAMES, scopes, limit, names=names)
@@ -481,7 +482,7 @@ class Facts:
         """
 
         def learn_and_mark(connection: Connection) -> Sequence[Message]:
-            """Learn only from messages that are still unread."""
+            """Mark the messages as read, and learn facts from those that were still unread."""
             session_id = messages[0].session_id
             unread_ids = {
                 message.id for message in self._list_unread(connection, session_id, limit=-1)
@@ -514,7 +515,7 @@ class Facts:
         reason: str = "",
         source_text: str = "",
     ) -> Fact | None:
-        """Change and log a fact, and close the facts that contradict it after the change.
+        """Change and log a fact, and close other facts that contradict the changed fact.
 
         Returns the changed fact, or None if the fact isn't visible or the text of its message is no
         longer `source_text`.

@@ -81,7 +81,7 @@ class IncognitoConversation:
         """
         if origin not in self.redone:
             ids: Collection[int] = ()
-            # Skip commands that hid nothing, or nothing that still exists.
+            # Skip commands whose hidden messages no longer exist.
             while self.undone and not self._select(ids):
                 _, ids = self.undone.popitem()
             self.redone[origin] = ids
@@ -89,7 +89,10 @@ class IncognitoConversation:
         return self._select(self.redone[origin])
 
     def load_history(self, scopes: frozenset[Scope]) -> list[Message]:
-        """List the messages for the model, or none if `scopes` don't include the session's."""
+        """List the messages that the model sees.
+
+        The list is empty if `scopes` don't contain the scope of the session.
+        """
         if self.session is None or self.session.scope not in scopes:
             return []
         kinds = ("chat", "quote", "summary")
@@ -128,7 +131,7 @@ class IncognitoRegistry:
 
     def __init__(self) -> None:
         self.conversations: dict[Address, IncognitoConversation] = {}
-        # Ascending, and negative to differ from all ids in state.db.
+        # Generates ascending negative ids. The ids in state.db are positive.
         self._ids = count(-(2**62))
 
     def is_mentioned(self, platform: str, raw: str) -> bool:
@@ -168,7 +171,7 @@ class IncognitoRegistry:
         summary: Message | None,
         sent_blocks: Mapping[int, tuple[Json, ...]],
     ) -> Session:
-        """Replace the parent of `session` with it, and return it with its id.
+        """Replace the parent of `session` by `session`, and return the session with its new id.
 
         The messages that the session carries over are kept. The summary is placed between the first
         exchange and the latest messages. `sent_blocks` maps message ids to a new sent form. Raises

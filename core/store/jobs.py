@@ -28,7 +28,7 @@ class Job:
 
     schedule: Schedule
     text: str
-    # Where the text, or the answer to the question, is delivered.
+    # The chat to which the text, or the answer to the question, is delivered.
     target: Address
     # Must equal the scope of `target`, both when the job is created and whenever it runs.
     scope: Scope
@@ -110,7 +110,8 @@ FROM outbox LEFT JOIN messages ON messages.id = outbox.message_id
 WHERE outbox.key = :key AND outbox.done_at IS NULL AND outbox.payload IS NOT NULL
 """
 _MARK_AS_COPY = "UPDATE messages SET kind = 'quote' WHERE id = :id AND kind = 'chat'"
-"""Marks the answer in the cron session as a copy. Recall finds only the delivered message."""
+"""Marks the answer in the cron session as a copy, so that recall finds only the delivered message.
+"""
 _DECREASE_MESSAGE_COUNT = "UPDATE sessions SET messages = messages - 1 WHERE id = :session_id"
 _SET_MESSAGE_OF_ITEM = "UPDATE outbox SET message_id = :id WHERE key = :key"
 
@@ -184,7 +185,7 @@ class Jobs:
         """
 
         def insert_job(connection: Connection) -> Job:
-            """Insert the job unless its scope or a limit forbids that, and read it back."""
+            """Insert and return the job, unless its scope is wrong or a limit is reached."""
             _check_scope(connection, job.target, job.scope)
             values = {
                 **rows.field_values(job.schedule),
@@ -203,7 +204,7 @@ class Jobs:
         return await self._database.write(insert_job, epoch)
 
     def _build_limit_error(self, connection: Connection, values: Values) -> Refused:
-        """Return the error that names the limit which the account has reached."""
+        """Return an error that says which limit the account has reached."""
         statement = f"SELECT COUNT(*) AS count {_FROM_OPEN_JOBS}"
         count = connection.execute(statement, values).fetchone()["count"]
         if count >= self._max_jobs:
@@ -213,11 +214,11 @@ class Jobs:
         return Refused(f"You have {kind}, which is the most I keep. Remove one first.")
 
     async def find_by_origin(self, origin: str, scope: Scope) -> Job | None:
-        """Return the job that the command with this key made."""
+        """Return the job that was created by the command with this key, or None."""
         return await self._fetch_job(_SELECT_BY_ORIGIN, {"origin": origin, "scope": scope})
 
     async def list_visible(self, scopes: frozenset[Scope]) -> list[Job]:
-        """List the open jobs that are visible in these scopes, the one that is due next first."""
+        """List the open jobs that are visible in these scopes, ordered by when they are due."""
         return await self._fetch_jobs(_SELECT_VISIBLE_JOBS, {"scopes": scope_parameter(scopes)})
 
     async def find(self, job_id: int, scopes: frozenset[Scope]) -> Job | None:
@@ -274,7 +275,10 @@ def _check_scope(connection: Connection, target: Address, scope: Scope) -> None:
 
 
 def _find_scope(connection: Connection, target: Address) -> Scope | None:
-    """Return the scope of an address, or None if the address has no messages."""
+    """Return the scope of an address, or None if it has no messages and no group scope.
+
+    Cron addresses and the terminal have the local scope if they have no messages.
+    """
     values = {
         "address": rows.find_address(connection, target),
         "group": Scope.group(target.platform, target.chat_id),

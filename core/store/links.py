@@ -108,7 +108,7 @@ class Links:
         code = generate_code()
 
         def store_offer(connection: Connection) -> None:
-            """Replace the earlier offers of the account."""
+            """Store the offer, and delete the account's earlier offers."""
             _refuse_owner(connection, account)
             people.ensure_account(connection, account, None)
             values = {
@@ -159,12 +159,12 @@ class Links:
         """Record the confirmation of the claiming account or, after that, of the offering account.
 
         After the second confirmation, the accounts become one person, or the link waits for the
-        owner. Returns the link. Raises Refused if it isn't the turn of `account`.
+        owner. Returns the link. Raises Refused if `account` can't confirm the link now.
         """
         values = _link_values(digest, now)
 
         def store_yes(connection: Connection) -> Link:
-            """Check whose turn it is, and join the accounts after the second confirmation."""
+            """Check that the account may confirm now, and join the accounts if it is the second."""
             row = connection.execute(_SELECT_LINK, values).fetchone()
             claiming = None if row is None else rows.parse_account(row["claimed"])
             if claiming is None:
@@ -321,7 +321,7 @@ def _load_link(connection: Connection, values: Values) -> Link:
     claiming_account = Account(platform=row["claimed_platform"], user_id=row["claimed_user_id"])
     claiming = [NamedAccount(account=claiming_account, name=row["claimed_name"])]
     if not is_joined:
-        # An account that never wrote before isn't stored yet.
+        # An account that has never written a message isn't stored yet.
         claiming = _list_accounts(connection, claiming_account) or claiming
     return Link(
         **rows.pick_columns(row, "digest", "token"),

@@ -285,9 +285,9 @@ def _external_id(inbound: Inbound) -> str:
 
 
 def close_entries(connection: Connection, entry_ids: Sequence[int], now: datetime) -> None:
-    """Delete entries, and remember the ids of events that left no message.
+    """Delete entries, and store the ids of events that left no message.
 
-    With these ids, events aren't accepted again if the platform redelivers them after a crash.
+    Because of these ids, an event isn't accepted again if the platform redelivers it after a crash.
     """
     values = {"ids": encode_list(entry_ids), "now": now}
     if connection.execute(_REMEMBER_IDS, values).rowcount:
@@ -303,13 +303,13 @@ INTENT_MARK = "?"
 """The last entry of `posted` while a message is being sent. If the mark is still there after a
 crash, the message may or may not have been sent."""
 JOB_KEY_PREFIXES = ("job:", "turn:cron:")
-"""Keys of reminders, and of answers to scheduled questions, begin with these."""
+"""The prefixes of the keys of reminders and of answers to scheduled questions."""
 EXPIRED_ERROR = "expired: the process ended before it was answered"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxItem:
-    """Something that must be delivered once to an address."""
+    """An answer, reminder, notice or sync task that must be delivered once to an address."""
 
     # Unique among all items, including delivered ones.
     key: str
@@ -413,7 +413,7 @@ ON CONFLICT (key) DO UPDATE SET payload = excluded.payload, next_at = excluded.n
 WHERE {IS_OPEN}
 """
 _INSERT_OR_FILL = f"{_INSERT_OR_REPLACE} AND payload IS NULL"
-"""Changes an existing item only if it has no content yet."""
+"""Like `_INSERT_OR_REPLACE`, but changes an existing item only if it has no content yet."""
 _SET_POSTED_ID = """
 UPDATE messages SET posted_id = NULLIF(json_extract(outbox.posted, '$[0]'), '?')
 FROM outbox WHERE outbox.key = :key AND messages.id = outbox.message_id
@@ -562,7 +562,7 @@ class Outbox:
         return [_read_item(row) for row in await self.database.fetch_all(_SELECT_UNSEEN)]
 
     async def claim(self, key: str) -> None:
-        """Reserve an item for this process. It isn't due again until `next_at` is set again."""
+        """Reserve an item for this process. The item isn't due again until `next_at` is set."""
         await self._update(_CLAIM, key)
 
     async def count_items(self, prefix: str = "") -> OutboxCounts:

@@ -17,9 +17,9 @@ from core.store.visibility import scope_parameter, visible
 from core.types import Address, Json, Message, Quote, Scope
 
 MAX_QUOTE_CHARS = 500
-"""Longest text of a quote that is stored and shown to the model."""
+"""The maximum length of a quote's text, as it is stored and shown to the model."""
 MAX_NAME_CHARS = 80
-"""Longest name of a quoted person that is stored and shown to the model."""
+"""The maximum length of a quoted person's name, as it is stored and shown to the model."""
 
 IS_READABLE = """
 (messages.kind = 'chat' OR messages.kind = 'quote' AND messages.role = 'assistant')
@@ -171,7 +171,8 @@ def append_message(connection: Connection, message: Message) -> Message:
         "created_at": rows.to_timestamp(message.created_at),
         "usage": None if message.usage is None else rows.dump_json(asdict(message.usage)),
     }
-    # The statement has no RETURNING clause, which would take a fifth of the time for one row.
+    # The statement has no RETURNING clause, because SQLite would create a temporary table for the
+    # returned row. That takes a fifth of the time.
     insertion = connection.execute(_INSERT_MESSAGE, values)
     if not insertion.rowcount:
         known_row = connection.execute(_SELECT_KNOWN, values).fetchone()
@@ -238,7 +239,7 @@ def amend_message(
 def erase_message(connection: Connection, row: Row) -> None:
     """Erase a message, given by a row with the columns id, session_id, kind and text.
 
-    An empty message of kind `command` remains. It isn't part of any list.
+    An empty message of kind `command` remains, which all lists leave out.
     """
     if row["kind"] == "command" and not row["text"]:
         return

@@ -63,8 +63,8 @@ class NoteChange(Source):
     undoes: int | None = None
     # Whether a person was asked and confirmed the change.
     is_insisted: bool = False
-    # The text, sender and link of the message behind the change. They are empty if the message was
-    # erased or may not be seen.
+    # The text, sender and link of the message behind the change. These fields are empty if the
+    # message was erased or isn't visible.
     source_text: str = ""
     sender: str = ""
     link: str | None = None
@@ -111,7 +111,8 @@ class PendingNote(Source):
     at: datetime
     # Whether the curator proposed the change. A draft contains whole notes.
     is_draft: bool = False
-    # Since when the scope has always had a pending change. None if this change isn't stored yet.
+    # The time since which the scope has had at least one pending change. None if this change isn't
+    # stored yet.
     began_at: datetime | None = None
     id: int = 0
 
@@ -558,7 +559,7 @@ def _insert_change(connection: Connection, change: NoteChange) -> int:
 
 
 def _insert_pending(connection: Connection, note: PendingNote) -> PendingNote | None:
-    """See `Notes.put_aside`."""
+    """Store a pending change as `Notes.put_aside` does, and return it with its id."""
     operations = rows.dump_json(
         [
             [operation.action, operation.content, operation.old_text, operation.path]

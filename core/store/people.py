@@ -22,14 +22,14 @@ from core.store.visibility import scope_parameter, visible
 from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, Inbound, Scope
 
 TERMINAL = Account(platform="terminal", user_id="local")
-"""Always an account of the owner."""
+"""The account of the terminal, which is always the owner's."""
 ALPHABET = "ACDEFGHJKMNPQRTUVWXYZ234679"
-"""Letters and digits that aren't mistaken for each other."""
+"""Letters and digits that people don't mistake for each other."""
 CODE_CHARS = 8
 CODE_LIFETIME = timedelta(hours=1)
 MAX_PENDING_PAIRINGS = 20
 MAX_WAITING_CHARS = 4096
-"""Longest text that is stored of a stranger's message until the owner approves the stranger."""
+"""How many characters of a stranger's message are stored until the owner approves the stranger."""
 
 VIEW_POLL_INTERVAL_S = 0.05
 VIEW_TIMEOUT_S = 120.0
@@ -111,8 +111,8 @@ _DETACH_GROUP = (
     )
     """,
 )
-"""Starts the next generation of a group's scope, e.g. ``room:telegram:-5#2``. The group's jobs and
-undelivered answers move to the owner's private chat."""
+"""Gives a group a new scope, e.g. ``room:telegram:-5#2``. The group's jobs and undelivered answers
+move to the owner's private chat."""
 _WHERE_ACCOUNT = "WHERE platform = :platform AND user_id = :user_id"
 _INSERT_ACCOUNT = """
 INSERT INTO accounts (platform, user_id, person_id, name)
@@ -235,8 +235,8 @@ class KnownAccount:
     account: Account
     name: str
     person_id: int
-    # Why the account has or lost access: settings, cli, chat, code, listed, removed or blocked. The
-    # value is "" for an account that never had access.
+    # Why the account has access (settings, cli, chat, code or listed) or lost access (removed or
+    # blocked). The value is "" for an account that never had access.
     why: str
     # When the account was approved or removed.
     at: datetime | None
@@ -280,9 +280,9 @@ def move_account(
 ) -> None:
     """Move an account to another person, and delete persons that have no accounts left.
 
-    `owner_by` is `settings` or `cli` if that made the account the owner's, `revoked` if the account
-    was removed from the owner, and otherwise None. `revoked` is kept until the account becomes the
-    owner's again.
+    `owner_by` says how the account became the owner's: through `settings` or through the `cli`. It
+    is `revoked` if the owner's account is being removed, and None for accounts of other persons. A
+    stored `revoked` isn't replaced until the account becomes the owner's again.
     """
     values = {**rows.field_values(account), "person": person_id, "owner_by": owner_by}
     connection.execute(_MOVE_ACCOUNT, values)
@@ -639,7 +639,7 @@ class EpochGuard:
     async def view(
         self, scope: Scope, account: Account | None = None, entry_ids: Sequence[int] = ()
     ) -> View:
-        """Wait for running erasures of what `scope` sees, and return the current view.
+        """Wait until no erasure is running in the scopes that `scope` sees, and return the view.
 
         Raises StoreError if an erasure takes longer than `VIEW_TIMEOUT_S`.
         """

@@ -165,12 +165,12 @@ SCAN_STATEMENTS: Sequence[tuple[str, str]] = (
     ("name", f"{_NO_ID} name FROM accounts WHERE :owner OR {_is_own(_ACCOUNT_KEY)}"),
     ("message", f"{_NO_ID} text {FROM_OWN_GROUP_MESSAGES} AND :is_alone"),
 )
-"""Names of rows, and statements that select all texts of these rows which a person sees.
+"""Statements that together select all texts that a person sees, each with a name for its rows.
 
 The texts begin at the fourth column.
 """
 _OMITTED_COLUMNS = {"scope_id", "address_id", "folded", "reply_id"}
-"""Digests, and columns that repeat others."""
+"""Columns that an export leaves out, because they contain digests or repeat other columns."""
 _JSON_COLUMNS = {"blocks", "files", "inbound", "names", "operations", "payload", "quoted"}
 
 

@@ -32,7 +32,7 @@ class Phrase(NamedTuple):
 class Clause(NamedTuple):
     """The condition that a message contains all of these phrases.
 
-    If the clause is excluded, the message must not contain all of them.
+    An excluded clause is met if at least one of the phrases is missing in the message.
     """
 
     phrases: tuple[Phrase, ...]

@@ -1,4 +1,4 @@
-"""Code that every module of the store uses: database roles, encoding of columns, and row readers.
+"""Code that all modules of the store use: database protocols, and encoders and readers of rows.
 
 A function that takes a connection runs inside its caller's transaction. `core/store/sqlite/`
 implements the protocols `Connection`, `Cursor` and `Row`; this module imports no database engine.
@@ -336,7 +336,7 @@ _COLUMN_READERS: Mapping[str, Callable[[Any], object]] = {
     "tuple[str, ...]": lambda encoded: tuple(json.loads(encoded)),
     "Inbound | None": lambda encoded: encoded and load_inbound(encoded),
 }
-"""Functions that convert a column to a field of a dataclass, by the annotation of the field."""
+"""Functions that convert the value of a column, by the annotation of the dataclass field."""
 
 
 def read_fields(row: Row, record: type[Any]) -> dict[str, Any]:

@@ -165,7 +165,7 @@ class Conversations:
     ) -> tuple[Session, list[Message]] | None:
         """Return the open session of an address with its history, or None if there is none.
 
-        The history is that of `load_history`.
+        See `load_history` for the messages of the history.
         """
         if conversation := self._incognito.conversations.get(address):
             if conversation.session is None:
@@ -205,8 +205,8 @@ class Conversations:
 
         `summary` replaces the messages that aren't carried over. `sent_blocks` contains the new
         sent form of messages that are carried over, by message id. Returns the session with its id.
-        Raises StaleReadError if a session was compressed but has already ended. See
-        `create_session`.
+        Raises StaleReadError if `session` continues a compressed session that has already ended.
+        See `create_session`.
         """
         new_blocks = sent_blocks or {}
         if session.is_incognito:
@@ -306,7 +306,7 @@ class Conversations:
         now = self._clock.now()
 
         def write_turn(connection: Connection) -> list[Message]:
-            """Store everything that belongs to the messages."""
+            """Store the messages, and everything else that `append` was called with."""
             stored_messages = [append_message(connection, message) for message in new_messages]
             set_sent_blocks(connection, sent_blocks)
             for call in calls:

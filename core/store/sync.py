@@ -299,7 +299,7 @@ class SyncQueue:
             await self._store_tasks(tasks)
 
     async def queue_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
-        """Tell services that a conversation continues in the session `new_id`.
+        """Queue the notice for services that a conversation continues in the session `new_id`.
 
         Nothing is queued if that session belongs to a scheduled job.
         """
@@ -488,10 +488,10 @@ class SyncQueue:
         since: datetime | None = None,
         has_imported: bool = True,
     ) -> Sequence[Row]:
-        """Fetch rows of `_SELECT_SYNC_STATES`, which say how far a service is synced.
+        """Fetch a row of `_SELECT_SYNC_STATES` for each session.
 
-        The rows are for one session, or for all sessions with a message since `since`. Sessions of
-        scheduled jobs are left out.
+        If no `session_id` is given, these are all sessions with a message since `since`. Sessions
+        of scheduled jobs are left out.
         """
         values = {
             "first": session_id or 0,

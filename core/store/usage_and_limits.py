@@ -25,7 +25,7 @@ from core.store.visibility import scope_parameter, visible
 from core.types import BillingScope, CallKind, Scope, Usage
 
 MissCause = Literal[
-    # The conversation is new, or continues in a new session for this end reason.
+    # The conversation is new, or the previous session ended for this reason.
     "first",
     "compression",
     "rights",
@@ -253,7 +253,7 @@ _LIMIT_REACHED = (
     "Everything else still works, such as `/recall` and `/memory`."
 )
 _IS_OF_PERSON = in_list("account", "accounts")
-# Rows of a group. The owner's rows count only if :owner_counts is set.
+# The condition for rows of a group. The owner's rows count only if :owner_counts is set.
 _IS_OF_GROUP = """
 scope_id = (SELECT id FROM scopes WHERE key = :group) AND (:owner_counts OR account NOT IN (
     SELECT platform || ':' || user_id

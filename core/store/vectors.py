@@ -57,7 +57,7 @@ class UnembeddedMessage(NamedTuple):
 
 
 class EmbeddingBatch(NamedTuple):
-    """Messages without a vector, oldest first, found between two message ids."""
+    """The messages without a vector in a range of message ids, oldest first."""
 
     passages: Sequence[UnembeddedMessage]
     # The search began after this message.
@@ -88,7 +88,7 @@ def store_vectors(
     batch: EmbeddingBatch,
     vectors: Sequence[bytes],
 ) -> None:
-    """Store the vectors of a batch. `vectors` has the order of its passages.
+    """Store the vectors of a batch, given in the order of the batch's passages.
 
     If the model or size is new, the search for missing vectors restarts at the first message, and
     all older vectors are replaced.
@@ -113,7 +113,7 @@ def store_vectors(
 
 
 def count_unembedded(connection: Connection, model: str, size: int) -> int:
-    """Return roughly how many messages have no vector: the messages not yet searched."""
+    """Return roughly how many messages have no vector, by counting the messages not yet checked."""
     after_id = _searched_until(connection, model, size)
     count: int = connection.execute(_COUNT_UNSEARCHED, {"after_id": after_id}).fetchone()[0]
     return count
