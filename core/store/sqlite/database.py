@@ -33,6 +33,7 @@ from core.store.sqlite.opening import (
     apply_next_migration,
     configure,
     create_file,
+    leave_mark,
 )
 from core.types import Account, Address, ErasureEpoch, Scope
 
@@ -104,12 +105,14 @@ class Database:
     async def open(cls, path: Path) -> AsyncIterator[Database]:
         """Open the file and bring its schema up to date. A new file gets the mode 0600.
 
-        Raises StoreError if the file is damaged, not writable, or written by a newer version.
+        Raises StoreError if the file is damaged, not writable, or written by a newer version, or if
+        the home had a database that is gone.
         """
         create_file(path)
         async with contextlib.AsyncExitStack() as stack:
             writer = await ConnectionThread.open(stack, path, is_reader=False)
             await writer.run(lambda connection: _migrate(connection, path))
+            leave_mark(path)
             readers = [
                 await ConnectionThread.open(stack, path, is_reader=True) for _ in range(READERS)
             ]

@@ -1,7 +1,12 @@
-"""Prepares state.db and its connections: creates the file, sets PRAGMAs, applies migrations."""
+"""Prepares state.db and its connections: creates the file, sets PRAGMAs, applies migrations.
+
+A file next to state.db marks that the home has a database. If state.db is then missing or empty, it
+was lost, so Mneme doesn't begin with an empty one.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import time
@@ -18,6 +23,12 @@ LOG_TIMEOUT_S = 10.0
 """How long opening waits for another process that turns on the write-ahead log."""
 RETRY_S = 0.02
 
+MARK_SUFFIX = ".created"
+MARK_TEXT = """\
+This home has a database. While this file is here, Mneme doesn't start with an empty state.db.
+To begin with an empty memory on purpose, delete this file and state.db.
+"""
+
 CHECKPOINT_PAGES = 1_500
 """When the log has so many pages of 4 KB, SQLite copies them into the file.
 
@@ -28,8 +39,10 @@ If nobody reads, the log then begins again. So it usually stays below 6 MB.
 def create_file(path: Path) -> None:
     """Create the file and its folder if they are missing. Only the user may read the file.
 
-    Raises StoreError if the file can't be written.
+    Raises StoreError if the file can't be written, or if the home has had a database.
     """
+    if not _has_content(path):
+        _refuse_if_marked(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -37,6 +50,36 @@ def create_file(path: Path) -> None:
         raise StoreError(
             f"{path} cannot be opened for writing: {error.strerror}. Check its folder's rights."
         ) from error
+
+
+def _has_content(path: Path) -> bool:
+    try:
+        return path.stat().st_size > 0
+    except OSError:
+        return False
+
+
+def _refuse_if_marked(path: Path) -> None:
+    """Raise StoreError if the home has had a database, whose content is gone."""
+    mark = _mark_of(path)
+    if mark.exists():
+        raise StoreError(
+            f"{path} is missing or empty, but this home had a database. Put a backup in its place. "
+            f"To begin with an empty memory on purpose, delete {mark} and start Mneme again."
+        )
+
+
+def _mark_of(path: Path) -> Path:
+    return path.with_name(path.name + MARK_SUFFIX)
+
+
+def leave_mark(path: Path) -> None:
+    """Mark that the home has a database. Without the right to do so, nothing is marked."""
+    mark = _mark_of(path)
+    if not mark.exists():
+        with contextlib.suppress(OSError):
+            mark.touch(mode=0o600)
+            mark.write_text(MARK_TEXT, encoding="utf-8")
 
 
 def configure(connection: sqlite3.Connection, *, is_reader: bool) -> None:
@@ -80,7 +123,7 @@ def _turn_on_log(connection: sqlite3.Connection) -> None:
 def apply_next_migration(connection: sqlite3.Connection, path: Path) -> bool:
     """Apply the next migration, if there is one. Returns whether it did.
 
-    Raises StoreError if a newer version has written the file.
+    Raises StoreError if a newer version has written the file, or if its content is gone.
     """
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > len(MIGRATIONS):
@@ -90,6 +133,8 @@ def apply_next_migration(connection: sqlite3.Connection, path: Path) -> bool:
         )
     if version == len(MIGRATIONS):
         return False
+    if version == 0:
+        _refuse_if_marked(path)
     for statement in _split_statements(MIGRATIONS[version]):
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {version + 1}")

@@ -22,7 +22,8 @@ async def test_the_file_and_its_companions_are_for_the_owner_only(tmp_path: Path
     async with Database.open(path) as database:
         await database.write(lambda connection: set_meta(connection, "a", "1"))
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
-    assert modes == {"state.db": 0o600, "state.db-wal": 0o600, "state.db-shm": 0o600}
+    names = ("state.db", "state.db-wal", "state.db-shm", "state.db.created")
+    assert modes == dict.fromkeys(names, 0o600)
 
 
 async def test_what_was_written_is_there_after_opening_again(tmp_path: Path) -> None:
