@@ -124,11 +124,13 @@ class Scheduler:
     async def _run_all(
         self, jobs: Sequence[Job], sink: InboundSink, now: datetime
     ) -> list[datetime]:
-        """Run jobs concurrently; return the times when they run next. Failed runs are repeated."""
+        """Run jobs in order of their due times; return the times when they run next.
+
+        A failed run is repeated, and the others continue.
+        """
         next_times: list[datetime] = []
-        runs = (self._run(job, sink) for job in jobs)
-        results = await asyncio.gather(*runs, return_exceptions=True)
-        for job, result in zip(jobs, results, strict=True):
+        for job in sorted(jobs, key=lambda job: _latest_due(job, now)):
+            (result,) = await asyncio.gather(self._run(job, sink), return_exceptions=True)
             if isinstance(result, BaseException):
                 self._log.error("a run failed", job=job.id, error=str(result))
                 next_times.append(now + RETRY_DELAY)
@@ -232,6 +234,15 @@ class Scheduler:
             await reply.finish(answer)
 
         return QuietReply(send)
+
+
+def _latest_due(job: Job, now: datetime) -> datetime:
+    """Return the latest time at which a job was due, or the first one if its schedule is broken."""
+    first_due = job.next_at or now
+    try:
+        return latest_due(job.schedule, first_due, now)
+    except (Refused, ConfigError):
+        return first_due
 
 
 def _build_question(

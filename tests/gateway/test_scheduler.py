@@ -78,6 +78,23 @@ async def test_late_ones_say_how_late(life: SchedulerHarness) -> None:
     ]
 
 
+async def test_reminders_due_while_the_process_was_down_come_in_order_of_their_due_times(
+    life: SchedulerHarness,
+) -> None:
+    for hours in (5, 6, 3, 4, 2, 1):
+        due_at = NOON - timedelta(hours=hours)
+        await life.add(due_at=due_at, text=f"{hours} hours ago")
+    # Its last due time counts, not the first one that was missed.
+    hourly = Schedule(zone=ZONE, every_s=3600, start_at=NOON - timedelta(days=1, minutes=30))
+    await life.add(schedule=hourly, due_at=NOON - timedelta(hours=9, minutes=30), text="hourly")
+    async with life.listening():
+        parcels = await life.woken(7)
+    words = [
+        outbox_item.answer.text.split(": ")[-1] for outbox_item in parcels if outbox_item.answer
+    ]
+    assert words == [f"{hours} hours ago" for hours in (6, 5, 4, 3, 2, 1)] + ["hourly"]
+
+
 async def test_several_missed_runs_are_one(life: SchedulerHarness) -> None:
     daily = Schedule(zone=ZONE, cron="0 9 * * *")
     job = await life.add(schedule=daily, due_at=datetime(2026, 11, 15, 9, tzinfo=UTC))
