@@ -188,7 +188,7 @@ async def test_an_answer_for_one_who_was_removed_meanwhile_goes_nowhere(
     reply = life.cron.reply(Address(platform="cron", chat_id=str(job.id)))
     life.removed.add(account)
     reply.begin(ListRecord("turn"))
-    with pytest.raises(DeliveryError, match="not served"):
+    with pytest.raises(DeliveryError, match="no longer has access"):
         await reply.finish(Answer(text="Here it is"))
     assert life.said == []
 
