@@ -16,7 +16,7 @@ class Clock(Protocol):
     """Tells the time. Tests replace it."""
 
     def now(self) -> datetime:
-        """The current time, as an aware datetime in UTC."""
+        """Return the current time, as an aware datetime in UTC."""
 
 
 class DeliveryRecord(Protocol):

@@ -147,12 +147,12 @@ class Scope:
 
     @classmethod
     def account(cls, platform: str, user_id: str) -> Scope:
-        """The scope of a direct chat: ``account:telegram:42``."""
+        """Return the scope of a direct chat: ``account:telegram:42``."""
         return cls(key=f"account:{platform}:{user_id}")
 
     @classmethod
     def group(cls, platform: str, chat_id: str) -> Scope:
-        """The scope of a group or channel: ``room:telegram:-5``."""
+        """Return the scope of a group or channel: ``room:telegram:-5``."""
         return cls(key=f"room:{platform}:{chat_id}")
 
     @property
@@ -160,7 +160,7 @@ class Scope:
         return self.key.startswith("room:")
 
     def speaker(self, user_id: str) -> Account:
-        """The account that speaks in this scope as `user_id`.
+        """Return the account that speaks in this scope as `user_id`.
 
         In a direct chat this is always the account that owns the chat.
         """
@@ -442,7 +442,7 @@ class Message:
 
 
 def is_memory_block(block: Json) -> bool:
-    """Whether memory added this block of a sent message."""
+    """Return True if memory added this block of a sent message."""
     return str(block.get("text", "")).startswith(MEMORY_TAG)
 
 

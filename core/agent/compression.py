@@ -1,9 +1,9 @@
-"""Compression: a conversation that becomes too long for the model continues in a child session.
+"""Compresses conversations that become too long for the model.
 
-The child begins with the first exchange, a summary and the last turns. The rest stays in state.db,
-where recall finds it. If there is no helper model, or if its answer isn't a summary, rules make the
-summary, so the conversation continues in any case. Nothing changes before the one transaction at
-the end.
+A compressed conversation continues in a child session, which begins with the first exchange, a
+summary and the last turns. The other messages stay in state.db, where recall finds them. A helper
+model writes the summary. If there is none, or if its answer isn't a summary, rules make it. The
+child is stored in one transaction at the end; nothing changes before.
 """
 
 from __future__ import annotations
@@ -52,17 +52,18 @@ TAIL_SHARE = 0.2  # the last turns, at most
 HEAD_SHARE = 0.05  # the first exchange, at most
 SUMMARY_SHARE = 0.05  # the summary, at most
 MAX_MESSAGE_SHARE = 0.4  # one message, at most
-LOOK_UP_SHARE = 0.1  # above this, the server is asked for the real size of the window
-# If a request was refused as too long, this share of it counts as the window.
+LOOK_UP_SHARE = 0.1  # for a longer request, the server is asked for the window's real size
+# If the model refuses a history as too long, this share of the history is taken as the window.
 REFUSED_SHARE = 0.5
 MAX_SUMMARY_TOKENS = 6_000
 # A conversation with more messages is compressed even if it has few tokens, because each answer
-# loads all of them.
+# loads all messages.
 MAX_MESSAGES = 5_000
-# After this many futile compressions in a row, automatic compression is given up.
+# A compression is futile if the conversation is still too long. After this many futile compressions
+# in a row, automatic compression stops.
 MAX_FUTILE_COMPRESSIONS = 2
-# The share of the conversation that the last turns may take, if the person asked for the
-# compression or if there are too many messages. Such a conversation may have few tokens.
+# A conversation is also compressed because the person asked for it or because it has too many
+# messages. It may then have few tokens, so the last turns may take this share of the conversation.
 SHORT_TAIL_SHARE = 0.25
 # The helper model reads at most this many tokens, and this share of its window, at once.
 PART_TOKENS = 80_000
@@ -73,18 +74,17 @@ SUMMARY_TIMEOUT_S = 180.0
 FOCUS_TOKENS = 200
 # The tools that the model may call in a flush.
 FLUSH_TOOLS = frozenset({"memory", "fact_store", "skill_manage", "skill_view", "skills_list"})
-NOTHING_TO_COMPRESS = (
-    "There is nothing to condense yet: all of this conversation is short enough to stay as it is."
-)
+NOTHING_TO_COMPRESS = "This conversation is still too short to summarize."
 _log = structlog.get_logger("compression")
 
 
 class ContextWindows:
     """The size of each model's context window, in tokens.
 
-    The size comes from the settings, or else from the model's server, which is asked only once. A
-    size from the server is limited to `window_tokens` of the settings. `fetch_window` asks the
-    server, and returns None if the server doesn't know.
+    The size comes from the settings (`model.windows`) or, if it's missing there, from the model's
+    server, which is asked once. The setting `model.window_tokens` limits a size from the server,
+    and replaces it if the server doesn't report one. `fetch_window` asks the server; it returns
+    None if the server doesn't report the size.
     """
 
     def __init__(
@@ -97,18 +97,19 @@ class ContextWindows:
         self._fetch_lock = asyncio.Lock()
         self._tokens_by_model = dict(options.windows)
         shortest = min([self._max_tokens, *self._tokens_by_model.values()])
-        # A request with at most this many tokens is far below the limit of every model.
+        # A request with at most this many tokens is short enough for every known model.
         self.safe_request_tokens = LOOK_UP_SHARE * shortest
 
     def window_tokens(self, model: str) -> int:
+        """Return the size of a model's window, as far as it's known without asking the server."""
         return self._tokens_by_model.get(model, self._max_tokens)
 
     def max_message_tokens(self, model: str) -> float:
-        """The most tokens of one message. A longer message isn't sent whole."""
+        """Return how many tokens of one message are sent. A longer message is cut."""
         return MAX_MESSAGE_SHARE * self.window_tokens(model)
 
     async def look_up(self, model: str) -> int:
-        """The size of a model's window. The server is asked if the settings don't contain it."""
+        """Return the size of a model's window, and ask the server for it if necessary."""
         async with self._fetch_lock:
             if model not in self._tokens_by_model and self._fetch_window is not None:
                 tokens = await self._fetch_window(model) or self._max_tokens
@@ -119,9 +120,9 @@ class ContextWindows:
 
 
 class Flush:
-    """An extra turn before a compression, in which the model may store what it wants to remember.
+    """Asks the model to store what it wants to remember, before a conversation is compressed.
 
-    After the compression, the messages are no longer in the model's context.
+    After the compression, the model no longer sees the messages that the summary replaces.
     """
 
     def __init__(
@@ -145,12 +146,13 @@ class Flush:
             async with asyncio.timeout(FLUSH_TIMEOUT_S):
                 await self._converse(session, rows, turn)
         except (ModelError, TimeoutError) as error:
-            _log.info("nothing was kept before", error=_log_message(error))
+            _log.info("the model stored nothing before a compression", error=_log_message(error))
 
     async def _converse(self, session: Session, rows: Sequence[Message], turn: Turn) -> None:
-        """Ask the model, and run the tools it calls. The text of its answers isn't shown.
+        """Ask the model and run the tools it calls, for at most `FLUSH_ROUNDS` requests.
 
-        The request extends the conversation, so that the provider reads it from its cache.
+        The text of the model's answers is neither shown nor stored. Each request begins with the
+        conversation, so the provider reads the conversation from its cache.
         """
         now = self._clock.now()
         context = turn.build_tool_context(session, now, rows)
@@ -188,7 +190,7 @@ class Flush:
 
 @dataclass(frozen=True)
 class Summarizer:
-    """Writes summaries with the model `helper_name` of `helper`, or by rules without one."""
+    """Writes summaries with the model `helper_name`, or by rules if `helper` is None."""
 
     helper: Model | None
     helper_name: str
@@ -204,9 +206,10 @@ class Summarizer:
         billing: BillingScope,
         focus: str,
     ) -> str:
-        """Return the summary as it is sent, with `memory_text` from the memory providers.
+        """Return a summary of the parts that don't stay, in the form in which it's sent.
 
-        `focus` says what the person wants to keep. If the helper fails, rules make the summary.
+        `memory_text` has lines that memory providers add. `focus` describes what the person wants
+        the summary to keep. If the helper fails, rules make the summary.
         """
         previous = unframe_summary(parts.summary)
         summary = previous
@@ -230,9 +233,10 @@ class Summarizer:
         max_chars: int,
         focus: str,
     ) -> str:
-        """Return a summary by the helper model; "" if there is no helper or an answer fails.
+        """Return the helper model's summary, or "" if there is no helper or a request fails.
 
-        A long history is summarized in parts. Each part is sent together with the summary so far.
+        A long history is summarized in parts. Each request has one part and the summary of the
+        parts before it.
         """
         if self.helper is None:
             return ""
@@ -263,7 +267,7 @@ class Summarizer:
         return summary
 
     def _render_instruction(self, max_chars: int, focus: str) -> str:
-        """The last block of the helper's request: the length, the date, and any focus."""
+        """Return the last block of the helper's request: what to write, how long, and the focus."""
         texts = _texts()
         today = self.clock.now().astimezone(self.zone)
         date = f"{today:%A} {today.day} {today:%B %Y}"
@@ -276,7 +280,7 @@ class Summarizer:
 
 @dataclass
 class Compressor:
-    """Compresses conversations that are too long, and others when a person asks for it."""
+    """Compresses conversations that are too long, and any conversation on a person's request."""
 
     conversations: Conversations
     sessions: SessionTracker
@@ -292,11 +296,12 @@ class Compressor:
     async def compress_if_needed(
         self, session: Session, rows: list[Message], turn: Turn, incoming_text: str = ""
     ) -> tuple[Session, list[Message]]:
-        """Compress a session if its next request is too long.
+        """Compress a session if its next request would be too long.
 
-        Returns the session that continues, which may be a child, and its history. `incoming_text`
-        is part of the next request, but not yet of `rows`. Raises StaleReadError if data was erased
-        meanwhile, and StoreError if the store fails.
+        Returns the session that continues the conversation and the history of that session.
+        Without a compression, that's `session` and `rows`. `incoming_text` is the new message,
+        which isn't among `rows` yet. Raises StaleReadError if data was erased meanwhile, and
+        StoreError if the store fails.
         """
         if self._futile_counts[_root_id(session)] >= MAX_FUTILE_COMPRESSIONS:
             return session, rows
@@ -312,9 +317,9 @@ class Compressor:
         return (session, rows) if continuation is None else continuation
 
     def pop_give_up_notice(self, session: Session) -> bool:
-        """Whether automatic compression was given up and the person hasn't been told yet.
+        """Return True if automatic compression has stopped and the person doesn't know yet.
 
-        Later calls return False.
+        Later calls return False, so that the person is told only once.
         """
         root_id = _root_id(session)
         if self._futile_counts[root_id] != MAX_FUTILE_COMPRESSIONS:
@@ -325,11 +330,11 @@ class Compressor:
     async def compress(
         self, session: Session, rows: Sequence[Message], turn: Turn, *, is_exceeded: bool = False
     ) -> tuple[Session, list[Message]] | None:
-        """Continue a session in a child, and return the child and its history.
+        """Compress a session; return the child that continues it and the child's history.
 
-        Returns None if there is nothing to compress. `is_exceeded` means that the model has refused
-        the session as too long. Raises StaleReadError if data was erased meanwhile, and StoreError
-        if the store fails.
+        Returns None if nothing can be left out or shortened. `is_exceeded` means that the model has
+        refused the history as too long. Raises StaleReadError if data was erased meanwhile, and
+        StoreError if the store fails.
         """
         window_tokens = await self.windows.look_up(session.model)
         row_tokens = sum(map(estimate_row_tokens, rows))
@@ -347,8 +352,7 @@ class Compressor:
         child = await self._open_child(session, rows, parts, turn)
         history = await self.conversations.load_history(child, turn.scopes)
 
-        # Compression doesn't shorten the parts of the request that aren't rows, such as tool
-        # definitions.
+        # The system prompt and the tool definitions aren't rows, so they are as long as before.
         fixed_tokens = estimate_request_tokens(session, rows) - row_tokens
         tokens = fixed_tokens + sum(map(estimate_row_tokens, history))
         if tokens <= self.threshold * window_tokens and len(history) <= MAX_MESSAGES:
@@ -356,7 +360,7 @@ class Compressor:
         else:
             self._futile_counts[_root_id(session)] += 1
         _log.info(
-            "a conversation was condensed",
+            "a conversation was compressed",
             session=session.id,
             child=child.id,
             messages=len(parts.middle),
@@ -364,9 +368,9 @@ class Compressor:
         return child, history
 
     async def compress_on_request(self, session: Session, turn: Turn, focus: str) -> Session:
-        """Compress a session because the person asks for it, however short it is.
+        """Compress a session on the person's request, and return the child that continues it.
 
-        Raises Refused if there is nothing to compress.
+        Raises Refused if the whole conversation would stay as it is.
         """
         rows = await self.conversations.load_history(session, turn.scopes)
         window_tokens = await self.windows.look_up(session.model)
@@ -387,7 +391,7 @@ class Compressor:
         *,
         is_by_hand: bool = False,
     ) -> Session:
-        """Summarize a session and continue it in a child."""
+        """Summarize a session, and return the child session that continues it."""
         memory_text = await self.memory.on_pre_compress(session, rows)
         billing = turn.billing_scope(session)
         summary = await self.summarizer.summarize(session, parts, memory_text, billing, focus)
@@ -399,7 +403,10 @@ class Compressor:
 def _split_for_window(
     rows: Sequence[Message], window_tokens: float, *, has_short_tail: bool = False
 ) -> HistoryParts:
-    """Split a history so that the rows that stay fit into their shares of the window."""
+    """Split a history so that the first exchange and the last turns fit into their shares.
+
+    With `has_short_tail`, the last turns get only a share of the conversation, not of the window.
+    """
     tail_tokens = TAIL_SHARE * window_tokens
     if has_short_tail or len(rows) > MAX_MESSAGES:
         row_tokens = sum(map(estimate_row_tokens, rows))

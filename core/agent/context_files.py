@@ -1,12 +1,12 @@
-"""Instructions and files of the owner that tell the assistant how to work in a chat.
+"""Writes the owner's instructions and context files into prompts.
 
-Instructions come from mneme.toml and from ``/instructions``. Files come from the home and from
-project folders. They are part of the owner's own conversations, and of each chat that `[chats]`
-gives folders to.
+Instructions come from mneme.toml and from ``/instructions``. Context files, such as AGENTS.md, come
+from the home and from project folders. The owner's own conversations use the home and the folders
+of `context.folders` in mneme.toml. A chat also uses the folders that `[chats]` sets for it.
 
-Files are read in a thread when a prompt is written or a rule applies. A file must be a plain file
-of limited size inside its folder. Only the files of every prompt may be links to a file elsewhere.
-The guard warns of suspicious text in a file, but the file is used nevertheless.
+Files are read in a thread when a prompt is written or a rule applies. A context file must be a
+regular file of limited size inside its folder; only `OWNER_FILES` may be links to a file elsewhere.
+If a file contains suspicious text, the owner is warned, but the file is used nevertheless.
 """
 
 from __future__ import annotations
@@ -45,20 +45,23 @@ FILE_NAMES = (
 # Files of the home that are part of every prompt (`core.agent.prompt`).
 OWNER_FILES = ("SOUL.md", "AGENTS.md")
 RULES_FOLDER = ".cursor/rules"
-# A larger file isn't read.
+# Files above this size aren't read.
 MAX_OWNER_FILE_BYTES = 1_000_000
 MAX_IMPORT_DEPTH = 5
-TOO_DEEP = f"it is imported more than {MAX_IMPORT_DEPTH} deep"
-# The most files that a file imports, rules in a folder, and patterns of a rule.
+TOO_DEEP = f"it is imported more than {MAX_IMPORT_DEPTH} levels deep"
+# A file may import this many files. A folder may have this many rules, and a rule this many globs.
 MAX_FILES = 100
 # All files together may be this many times as long as the limit for one file.
 TOTAL_LENGTH_FACTOR = 4
 DESCRIPTION_CHARS = 300
 _prompt_texts = partial(language_data, "prompts", "core.agent")
+# A fenced code block, or `code` in a line.
 _CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 # A file that a CLAUDE.md imports: @docs/style.md.
 _IMPORT = re.compile(r"(?<![\w@`./])@([\w./~+-]*[\w/])")
+# The comma between two globs, but not a comma in braces: "*.py,*.{ts,tsx}" has one.
 _BETWEEN_GLOBS = re.compile(r",(?![^{}]*\})")
+# The innermost braces of a glob: "{ts,tsx}".
 _BRACES = re.compile(r"\{([^{}]*)\}")
 # A file that a message names: boats.py or src/boats.py.
 _FILE_NAME = re.compile(r"(?<![\w./~@+-])[\w./~@+-]*\.[^\W\d]\w*")
@@ -70,19 +73,20 @@ WarnCallback = Callable[[str, str, str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextFile:
-    """A file for prompts.
+    """A context file, in one of three states.
 
-    A file with a `reason` isn't read. A file with a `description` is a rule: the prompt only offers
-    it, and its text comes when it applies. Every other file is part of the prompt.
+    - "not read": `reason` says why, as a clause such as "it is empty".
+    - "offered": a rule with a `description`. The prompt lists the rule; its text follows when a
+      message names a file that the rule applies to, or when the model asks for the rule.
+    - "read": the text is part of the prompt.
     """
 
     path: Path
     text: str = ""
-    # When a rule applies and what it describes, for the list in the prompt.
+    # The rest of a rule's line in the list: ", for *.py: how we write Python".
     description: str = ""
     # The rule applies to every file whose path matches any glob.
     globs: Sequence[str] = ()
-    # Why the file isn't read, as a clause.
     reason: str = ""
 
     @property
@@ -92,11 +96,11 @@ class ContextFile:
         return "offered" if self.description else "read"
 
     def applies_to(self, names: Sequence[str]) -> bool:
-        """Whether a rule applies to any of the named files. Globs match the end of a path."""
+        """Return True if a glob of this rule matches the end of any of these paths."""
         patterns: set[str] = set()
         for glob in self.globs:
             for plain_glob in _expand_braces(glob):
-                # "**/" also matches no folder at all.
+                # "**/" may also match nothing: "src/**/a.py" includes "src/a.py".
                 patterns.add(f"*/{plain_glob}")
                 patterns.add(f"*/{plain_glob.replace('**/', '')}")
         paths = [f"/{os.path.normpath(name)}" for name in names]
@@ -105,15 +109,15 @@ class ContextFile:
 
 @dataclass
 class OwnerFiles:
-    """The files in `home` that are part of every prompt. `warn` reports suspicious text."""
+    """Reads the files in `home` that are part of every prompt. `warn` reports suspicious text."""
 
     home: Path
     warn: WarnCallback | None = None
 
     async def read_text(self, name: str, limit_chars: int) -> str:
-        """The text of a file without hidden characters; "" if the file can't be read.
+        """Return the text of a file without hidden characters, or "" if it can't be read.
 
-        The middle of a text longer than `limit_chars` is left out.
+        If the text is longer than `limit_chars`, its middle is left out.
         """
         text, _ = await asyncio.to_thread(_read_file, self.home / name)
         return await _check_and_clean(
@@ -123,7 +127,7 @@ class OwnerFiles:
 
 @dataclass
 class ContextFiles:
-    """Writes the prompt sections with the owner's instructions and files, and the rules."""
+    """Writes the sections of prompts with the owner's instructions, context files and rules."""
 
     home: Path
     options: ContextOptions
@@ -133,11 +137,11 @@ class ContextFiles:
     warn: WarnCallback | None = None
 
     def configured_instructions(self, scope: Scope, address: Address) -> str:
-        """The instructions for a chat in mneme.toml."""
+        """Return the instructions that mneme.toml has for a chat, or ""."""
         return self._chat_options(scope, address).instructions.strip()
 
     async def render_instructions(self, context: ToolContext) -> str:
-        """The prompt section with the instructions for a chat; empty without any."""
+        """Return the prompt section with the instructions for a chat, or "" if it has none."""
         address = context.session.address
         settings_text = self.configured_instructions(context.scope, address)
         entries = await self.notebook.entries(frozenset((context.scope,)), INSTRUCTIONS)
@@ -146,9 +150,9 @@ class ContextFiles:
         return f"# Instructions for this chat\n{text}" if text else ""
 
     async def render_files(self, context: ToolContext) -> str:
-        """The prompt section with the files and the list of rules; empty without any.
+        """Return the prompt section with the texts of the files and a list of the offered rules.
 
-        Files of the chat's own folders come last.
+        Files of the chat's own folders come last. Returns "" if there are no files and no rules.
         """
         files = await self._list_files(context)
         sections = await self._render_texts([file for file in files if file.state == "read"])
@@ -165,20 +169,21 @@ class ContextFiles:
     async def render_rule_frames(
         self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
     ) -> list[tuple[str, ...]]:
-        """The extra block of each row: the rules for the files that it names.
+        """Return the extra blocks of each row: one with the rules for the files that it names.
 
-        A rule that the model has already read, in `earlier` rows or in this turn, isn't repeated.
+        A row that needs no rule gets (). A rule that the model has already read, in `earlier` rows
+        or in this turn, isn't repeated.
         """
         names_by_row = [_FILE_NAME.findall(row.text)[:MAX_FILES] for row in rows]
         rules: list[ContextFile] = []
         if any(names_by_row):
             rules = [file for file in await self._list_files(context) if file.globs]
-        earlier_rules = "".join(
-            text
-            for row in earlier
-            for block in row.sent_blocks or ()
-            if (text := str(block.get("text", ""))).startswith(f"[{RULES_LEAD}")
-        )
+        earlier_rules = ""
+        for row in earlier:
+            for block in row.sent_blocks or ():
+                text = str(block.get("text", ""))
+                if text.startswith(f"[{RULES_LEAD}"):
+                    earlier_rules += text
         frames: list[tuple[str, ...]] = []
         for names in names_by_row:
             new_rules = [
@@ -196,7 +201,7 @@ class ContextFiles:
         return frames
 
     async def read_rule(self, path: str, context: ToolContext) -> str | None:
-        """The text of an offered rule by its path; None if there is no such rule."""
+        """Return the text of the offered rule with this path, or None if there is no such rule."""
         if not path.endswith(".mdc"):
             return None
         for file in await self._list_files(context):
@@ -205,10 +210,10 @@ class ContextFiles:
         return None
 
     async def _render_texts(self, files: Sequence[ContextFile]) -> list[str]:
-        """One section per file, in order, without the files that are part of every prompt.
+        """Return a section for each file, in order, except for `OWNER_FILES` of the home.
 
-        The last files are the nearest to the chat, so they get their share of the total length
-        first.
+        All sections together have a limited length. The last files are the most specific ones for
+        the chat, so they are rendered first.
         """
         remaining_chars = TOTAL_LENGTH_FACTOR * self.options.file_chars
         owner_paths = [self.home / name for name in OWNER_FILES]
@@ -235,11 +240,11 @@ class ContextFiles:
         return list(dict.fromkeys(folders))
 
     async def read_folder(self, folder: Path) -> Sequence[ContextFile]:
-        """All files of a folder, including those that aren't read or are in every prompt."""
+        """Return all context files of a folder, including those that aren't read."""
         return await asyncio.to_thread(_list_folder, folder, is_home=folder == self.home)
 
     async def _list_files(self, context: ToolContext) -> Sequence[ContextFile]:
-        """The files of all folders of a conversation, the chat's own folders last."""
+        """Return the files of a conversation's folders. The chat's own folders come last."""
         own_folders = self._chat_options(context.scope, context.session.address).folders
         folders: list[Path] = []
         if LOCAL_SCOPE in context.scopes:
@@ -251,10 +256,11 @@ class ContextFiles:
         return files
 
     def _chat_options(self, scope: Scope, address: Address) -> ChatOptions:
-        """The options of a chat, by its account or group, or else by its address.
+        """Return the options of a chat: those of its account or group, or else of its address.
 
-        They hold in all threads of the chat and for its scheduled questions.
+        The options also apply to the chat's threads and to its scheduled questions.
         """
+        # "room:telegram:-5#7" (thread 7 of a group) -> "telegram:-5"
         _, _, account_or_group = scope.key.partition(":")
         account_or_group, _, _ = account_or_group.partition("#")
         chat = f"{address.platform}:{address.chat_id}"
@@ -264,9 +270,10 @@ class ContextFiles:
 async def _check_and_clean(
     warn: WarnCallback | None, name: str, excerpt: str, whole_text: str
 ) -> str:
-    """Clean an excerpt of a file, and warn if it looks suspicious.
+    """Return an excerpt of a file without hidden characters, and warn if it looks suspicious.
 
-    The warning has a digest of the whole text, so that each version of a file is reported once.
+    The warning includes a digest of the whole text, so that each version of a file is reported
+    only once.
     """
     reason = find_suspicion(excerpt) if warn is not None else None
     if warn is not None and reason:
@@ -276,10 +283,10 @@ async def _check_and_clean(
 
 
 def _list_folder(folder: Path, *, is_home: bool) -> Sequence[ContextFile]:
-    """The files of a folder with their imports, and its rules.
+    """Return the context files of a folder, the files they import, and the folder's rules.
 
-    A file is looked for in the folder, then in the folders above it up to the root of its
-    repository; the nearest one counts. The home has no parents and no rules.
+    Each of `FILE_NAMES` is searched in the folder, then in its parents up to the root of the
+    repository; the first one found is used. The home is searched without parents and rules.
     """
     if not os.path.isdir(folder):
         return [ContextFile(path=folder, reason="this folder is not there")]
@@ -308,7 +315,10 @@ def _list_home(home: Path) -> Sequence[ContextFile]:
 
 
 def _folders_up_to_repository(folder: Path) -> list[Path]:
-    """The folder and its parents up to the repository's root; only the folder if there is none."""
+    """Return the folder and its parents up to the repository's root.
+
+    Outside of a repository, only the folder itself is returned.
+    """
     places = [folder, *folder.parents]
     for index, place in enumerate(places):
         if os.path.exists(place / ".git"):
@@ -326,10 +336,10 @@ def _find_nearest(places: Sequence[Path], name: str) -> Path | None:
 def _read_with_imports(
     path: Path, base: Path | None, other_files: Sequence[ContextFile]
 ) -> list[ContextFile]:
-    """A file, followed by the files it imports, breadth first.
+    """Return a file, followed by the files that it imports, breadth first.
 
-    Only a CLAUDE.md and the files it imports have imports. A file with the same text as another one
-    is listed but not read. Nothing outside of `base` is read.
+    Only a CLAUDE.md and the files that it imports may import files. A file with the same text as
+    another one gets the state "not read", and so does a file outside of `base`.
     """
     files: list[ContextFile] = []
     queue = [path]
@@ -357,7 +367,7 @@ def _read_with_imports(
 
 
 def _find_text(files: Sequence[ContextFile], text: str) -> ContextFile | None:
-    """The first file with this text; None for an empty text."""
+    """Return the first file with this text, or None if there is none or the text is empty."""
     if not text:
         return None
     for file in files:
@@ -367,6 +377,7 @@ def _find_text(files: Sequence[ContextFile], text: str) -> ContextFile | None:
 
 
 def _read_rules(base: Path) -> list[ContextFile]:
+    """Return the rules below `base`. The last item says how many rules are left out, if any."""
     paths = sorted((base / RULES_FOLDER).glob("*.mdc"))
     rules = [_parse_rule(path, *_read_file(path, base)) for path in paths[:MAX_FILES]]
     if len(paths) > MAX_FILES:
@@ -376,7 +387,7 @@ def _read_rules(base: Path) -> list[ContextFile]:
 
 
 def _read_file(path: Path, base: Path | None = None) -> tuple[str, str]:
-    """The text of a file, and why it isn't read, as a clause. One of the two is empty.
+    """Return the text of a file, and a clause that says why it isn't read. One of them is empty.
 
     A file outside of `base` isn't read.
     """
@@ -393,12 +404,17 @@ def _read_file(path: Path, base: Path | None = None) -> tuple[str, str]:
         return "", f"it cannot be read ({error.strerror or error})"
     text = normalize_newlines(content.decode("utf-8-sig", "replace")).strip()
     if "\0" in text:
-        return "", "it is no text"
-    return text, "" if text else "it is empty"
+        return "", "it isn't text"
+    if not text:
+        return "", "it is empty"
+    return text, ""
 
 
 def _list_imports(text: str, path: Path) -> Iterator[Path]:
-    """The files that a CLAUDE.md names with an @, outside of code."""
+    """Yield the files that a text imports with an @, such as @docs/style.md, outside of code.
+
+    A bare word such as @ana counts only if a file with that name exists.
+    """
     for match in _IMPORT.finditer(_CODE.sub("", text)):
         name = match[1].rstrip(".")
         target = Path(os.path.normpath(path.parent / os.path.expanduser(name)))
@@ -407,9 +423,9 @@ def _list_imports(text: str, path: Path) -> Iterator[Path]:
 
 
 def _parse_rule(path: Path, text: str, reason: str) -> ContextFile:
-    """A rule in the format of Cursor: front matter with ``description`` and ``globs``, then text.
+    """Parse a rule in Cursor's format: front matter with ``description`` and ``globs``, then text.
 
-    A rule with ``alwaysApply`` is part of the prompt like any other file.
+    A rule with ``alwaysApply: true`` gets the state "read", so it's part of the prompt.
     """
     keys: Mapping[Any, Any] = {}
     try:
@@ -426,7 +442,7 @@ def _parse_rule(path: Path, text: str, reason: str) -> ContextFile:
     description = keys.get("description") or ""
     globs = _parse_globs(keys.get("globs") or "")
     if not description and not globs:
-        return replace(file, reason="it says neither when it applies nor what it describes")
+        return replace(file, reason="it has neither a description nor globs")
     line = f", for {', '.join(globs)}" if globs else ""
     if description:
         line += f": {description}"
@@ -434,14 +450,17 @@ def _parse_rule(path: Path, text: str, reason: str) -> ContextFile:
 
 
 def _parse_globs(value: Any) -> tuple[str, ...]:
-    """The globs of a rule: a list, or a text with commas."""
+    """Return the globs of a rule. `value` is a list, or a text with commas between the globs."""
     items = _BETWEEN_GLOBS.split(value) if isinstance(value, str) else value
     globs = (str(item).strip() for item in items)
     return tuple(glob for glob in globs if glob)
 
 
 def _expand_braces(glob: str) -> Iterator[str]:
-    """``*.{ts,tsx}`` gives ``*.ts`` and ``*.tsx``."""
+    """Yield the globs without braces that a glob stands for: ``*.{ts,tsx}`` -> ``*.ts``, ``*.tsx``.
+
+    At most `MAX_FILES` globs are expanded.
+    """
     queue = [glob]
     # The queue grows while it is read.
     for pattern in queue:

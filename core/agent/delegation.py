@@ -1,8 +1,8 @@
-"""Delegation: the model gives itself a task, which runs in a session of its own.
+"""Delegation: the model calls a tool to have a task done in a separate session.
 
-The delegated session has only read-only tools. Its result goes back to the model as the result of a
-tool, so it is data and never an instruction. The session counts as ended from the start. It isn't
-listed, and it is never resumed, not even after a crash.
+In that session, the same model works on the task with read-only tools. Its answer is returned as
+the result of the tool call, so it's data and never an instruction. The session is stored as ended
+from the start. It isn't listed, and it's never resumed, not even after a crash.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ class Delegator:
     model: Model
     conversations: Conversations
     prompt: PromptWriter
-    # Informed of each finished task.
+    # Its hook `on_delegation` is called after each finished task.
     memory: MemoryManager
-    # All tools. A task gets only the read-only ones.
+    # All tools. A task may use only the read-only tools.
     tools: Sequence[Tool]
     clock: Clock
     options: ModelOptions
-    # How many rounds and tokens a task may take, and its timeout.
+    # The most rounds and tokens of a task, and its timeout.
     budget: DelegationOptions
 
     def __post_init__(self) -> None:
@@ -73,10 +73,11 @@ class Delegator:
         self._running_tasks: Counter[int] = Counter()
 
     def tool(self) -> Tool:
-        """The tool that delegates a task.
+        """Build the tool that delegates a task.
 
         The tool isn't read-only, because it creates a session. Delegated and incognito sessions
-        therefore don't have it. Its result may quote stored text.
+        therefore don't have the tool. Its result counts as a quote, because it may repeat stored
+        text.
         """
         tool = build_tool(
             TOOL_NAME,
@@ -99,10 +100,10 @@ class Delegator:
         session_id = context.session.id
         tools = self._select_tools(arguments.tools, context.session)
         if not arguments.task.strip():
-            raise ToolError("task: say what is to be done.")
+            raise ToolError("task: describe what to do.")
         if self._running_tasks[session_id] >= MAX_CONCURRENT_TASKS:
             raise ToolError(
-                f"{MAX_CONCURRENT_TASKS} tasks are being worked on already. "
+                f"{MAX_CONCURRENT_TASKS} tasks are already running. "
                 "Call this again when one of them is done."
             )
         self._running_tasks[session_id] += 1
@@ -111,33 +112,33 @@ class Delegator:
         except LimitReached:
             raise
         except (ModelError, StoreError) as error:
-            raise ToolError(f"The task was not finished: {error}") from error
+            raise ToolError(f"The task wasn't finished: {error}") from error
         finally:
             self._running_tasks[session_id] -= 1
         result = {"session_id": session.id, "result": neutralise(text)}
         return json.dumps(result, ensure_ascii=False)
 
     def _select_tools(self, names: Sequence[str] | None, session: Session) -> list[Tool]:
-        """The tools with these names, or all that a task may use if `names` is None.
+        """Return the tools with these names. If `names` is None, return all tools of a task.
 
-        Raises ToolError if a task can't use one of the names.
+        Raises ToolError if a task has no tool with one of the names.
         """
         tools = {tool.name: tool for tool in self._tools if is_tool_available(tool, session)}
         if names is None:
             return list(tools.values())
         for name in names:
             if name not in tools:
-                raise ToolError(f"tools: {name!r} cannot be used there; it has {', '.join(tools)}.")
+                raise ToolError(f"tools: a task can't use {name!r}, only {', '.join(tools)}.")
         return [tools[name] for name in dict.fromkeys(names)]
 
     async def _run_task(
         self, arguments: _Arguments, tools: Sequence[Tool], context: ToolContext
     ) -> tuple[Session, str]:
-        """Ask the model until it answers or the budget is used up.
+        """Run a task, and return its session and the text of its answer.
 
-        When the budget is used up, a last request asks the model for its answer. Returns the
-        session of the task and its result. Raises ModelError if the model doesn't answer, and
-        StoreError if the store fails.
+        The model is asked until it answers without calling a tool. When the budget is used up, a
+        last request tells the model to answer now. Raises ModelError if the model doesn't answer,
+        and StoreError if the store fails.
         """
         session = await self._open_session(arguments.task, context)
         task_context = replace(context, session=session, window=(), message_id=None)
@@ -169,7 +170,7 @@ class Delegator:
         return session, answer.text
 
     async def _store_task(self, arguments: _Arguments, context: ToolContext) -> list[Message]:
-        """Store the task with its context as the first message of the session."""
+        """Store the task and its context as the first message of the session; return its row."""
         paragraphs = (arguments.task.strip(), arguments.context.strip())
         text = "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
         (row,) = self.prompt.render_sent_form_without_memory(
@@ -178,7 +179,7 @@ class Delegator:
         return await self.conversations.append([replace(row, sender=_SENDER)], epoch=context.epoch)
 
     async def _open_session(self, task: str, context: ToolContext) -> Session:
-        """Create the session of a task. It counts as ended."""
+        """Create the session of a task. It's stored as ended, so it never becomes the open one."""
         now = self.clock.now()
         session = Session(
             address=context.session.address,
@@ -205,7 +206,7 @@ class Delegator:
     async def _ask(
         self, rows: Sequence[Message], tools: Sequence[Tool], context: ToolContext
     ) -> Completion:
-        """Ask the model once. The usage counts for the session that delegated the task."""
+        """Ask the model once. The cost is charged to the session that delegated the task."""
         billing = BillingScope(
             session_id=context.session.parent_id, scope=context.scope, user_id=context.sender.id
         )

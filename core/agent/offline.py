@@ -1,7 +1,8 @@
-"""Answers without a model: it says so, and it still stores, finds, notes and reminds.
+"""Answers people by rules when there is no model.
 
-`OfflineModel` fills the role Model, so a turn runs as usual. It reads the request as a model would
-and calls the same tools. It sets a reminder or writes a note only if the wording leaves no doubt.
+`OfflineModel` implements the protocol `core.ports.Model`, so a turn runs as usual. Like a model, it
+reads the request and calls tools to search, to write a note or to set a reminder. It writes a note
+or sets a reminder only if the message asks for that unmistakably. `offline.toml` has the patterns.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from core.text.terms import is_smalltalk
 from core.types import Completion, Json, Request
 
 OFFLINE_MODEL = "offline"
-# How many passages, and how many facts, an answer quotes.
+# An answer quotes at most this many passages, and lists at most this many facts.
 MAX_PASSAGES = 3
 MAX_QUOTE_LINES = 12
 MAX_QUERY_CHARS = 2000
@@ -34,7 +35,7 @@ MIN_TERM_SHARE = 0.5
 PASSAGES_HEADING = "I found this in earlier messages:"
 FACTS_HEADING = "Here's what I know:\n"
 STORED_REPLY = "I've saved that."
-# As `core.agent.prompt.with_attachments` writes it.
+# A line of `core.agent.prompt.with_attachments`: "[attached photo: boat.jpg (image/jpeg)]".
 _ATTACHMENT = re.compile(r"\[attached [^:\[\]\n]{1,40}: [^\n]*\]")
 _WORDING: Mapping[str, Any] = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
@@ -45,8 +46,9 @@ _TRAILING_CHARS = " \t\r\n!！.。…\"'”’»」)"
 
 @dataclass(frozen=True, slots=True)
 class _Utterance:
-    """A message of a person in a request, without frames and memory."""
+    """What a person wrote in one message of a request, without frames and memory."""
 
+    # The line that precedes the text, such as "[Friday 20 November 2026, 12:05 Europe/Lisbon]".
     time_line: str
     text: str
 
@@ -59,7 +61,7 @@ class _ToolResult:
 
 
 class OfflineModel:
-    """A Model made of rules. `reason` says why there is no model; each answer repeats it once."""
+    """A `Model` that answers by rules. `reason` is a clause that says why there is no model."""
 
     def __init__(self, zone: str, reason: str = "No model is configured") -> None:
         self._zone = ZoneInfo(zone)
@@ -68,9 +70,9 @@ class OfflineModel:
     async def complete(
         self, request: Request, on_text: TextCallback, on_wait: TextCallback
     ) -> Completion:
-        """A tool call for the last message or, once its results are there, the answer.
+        """Return tool calls for the last message or, if the request has their results, an answer.
 
-        Never raises. The callbacks aren't used, because the answer is ready at once.
+        Never raises an error. The callbacks aren't used, because the answer is ready at once.
         """
         text = _last_message_text(request.messages)
         results = _last_tool_results(request.messages)
@@ -79,7 +81,11 @@ class OfflineModel:
         return self._answer_message(text, request)
 
     def _answer_message(self, text: str, request: Request) -> Completion:
-        """Call the tool that a message asks for, or answer it at once."""
+        """Return a call of the tool that fits the message, or an answer if no tool is needed.
+
+        The first rule that matches applies: a reminder, a note, one of the requests in
+        `offline.toml`, a question to search for. Any other message is only acknowledged.
+        """
         tools = {tool["name"] for tool in request.tools}
         is_question = _is_question(text)
         typed_text = _ATTACHMENT.sub("", text)
@@ -130,6 +136,7 @@ class OfflineModel:
         )
 
     def _has_explained(self, messages: Sequence[Json]) -> bool:
+        """Return True if an earlier answer of the conversation already contains the reason."""
         return any(
             self._reason in block.get("text", "")
             for message in messages
@@ -140,7 +147,11 @@ class OfflineModel:
     def _answer_from_results(
         self, messages: Sequence[Json], question: str, results: Sequence[_ToolResult]
     ) -> Completion:
-        """Turn tool results into an answer: facts first, then quoted passages."""
+        """Turn tool results into an answer.
+
+        The answer to a search lists the facts first, then quotes passages. The result of any other
+        tool, such as "Reminder 1 is set", is already a text for the person.
+        """
         last = results[-1]
         if last.is_error:
             return _say(f"I couldn't do that: {last.text}")
@@ -152,9 +163,12 @@ class OfflineModel:
         for session in json.loads(last.text)["sessions"]:
             passages.append(self._quote_session(session, terms))
         passages = [passage for passage in passages if passage][:MAX_PASSAGES]
-        sections = [PASSAGES_HEADING, *passages] if passages else []
-        if facts := _list_facts(results):
-            sections.insert(0, "\n".join([FACTS_HEADING, *facts]))
+        facts = _list_facts(results)
+        sections = []
+        if facts:
+            sections.append("\n".join([FACTS_HEADING, *facts]))
+        if passages:
+            sections += [PASSAGES_HEADING, *passages]
         if not sections:
             return _say(
                 "I found nothing about that in earlier messages. "
@@ -163,7 +177,7 @@ class OfflineModel:
         return _say("\n\n".join([*sections, f"_{self._reason}, so I can only quote._"]))
 
     def _quote_session(self, session: Json, terms: set[str]) -> str:
-        """The best match in a found session, quoted with its speaker, its time and the session."""
+        """Quote the best match of a session, and name its speaker, its time and the session."""
         item = _best_item(session["window"], terms)
         at = datetime.fromisoformat(item["at"]).astimezone(self._zone)
         time = f"{at:%A} {at.day} {at:%B %Y} at {at:%H:%M}"
@@ -177,14 +191,16 @@ class OfflineModel:
 
 
 def _speaker(item: Json) -> str:
-    """Who said an item of a search result, as the person reads it."""
+    """Return the speaker of a search result: "I", "you", "Ana", "forwarded by Ana"."""
     if item["role"] == "assistant":
         return "I"
     name = "you" if item.get("is_asker") else str(item.get("sender") or "someone")
     origin = str(item.get("origin") or "typed").replace("_", " ")
     if origin == "typed":
         return name
-    return f"forwarded by {name}" if origin == "forwarded" else f"{name} ({origin})"
+    if origin == "forwarded":
+        return f"forwarded by {name}"
+    return f"{name} ({origin})"
 
 
 def _match(pattern: str, text: str) -> re.Match[str] | None:
@@ -200,17 +216,17 @@ def _query_terms(text: str) -> set[str]:
 
 
 def _term_share(text: str, terms: set[str]) -> float:
-    """The share of the terms that are in the text, from 0 to 1."""
+    """Return the share of `terms` that the text contains, from 0 to 1."""
     folded_text = fold(text).casefold()
     count = sum(term in folded_text for term in terms)
     return count / max(1, len(terms))
 
 
 def _best_item(window: Sequence[Json], terms: set[str]) -> Json:
-    """The item of a search result to quote.
+    """Return the message of a search result to quote, given the messages around the match.
 
-    It is the match itself. If that is a question, a statement near it is better, provided that it
-    contains enough of the terms.
+    Usually, this is the match itself. If the match is a question, a statement next to it is quoted
+    instead, provided that the statement contains at least `MIN_TERM_SHARE` of the terms.
     """
     match = next(item for item in window if item["is_anchor"])
     if not _is_question(match["text"]):
@@ -227,10 +243,10 @@ def _quote(text: str) -> str:
 
 
 def _list_utterances(message: Json) -> list[_Utterance]:
-    """What people said in a user message of a request.
+    """Return what people wrote in a user message of a request.
 
-    Blocks are told apart by their beginning. No person can imitate a time line, a frame or a fence
-    there, because their texts are neutralised (`core.guard.origin_and_fence`).
+    Time lines, frames and memory fences are recognized by how a block begins. People can't imitate
+    them, because their texts are neutralised (`core.guard.origin_and_fence`).
     """
     utterances: list[_Utterance] = []
     time_line = ""
@@ -246,7 +262,7 @@ def _list_utterances(message: Json) -> list[_Utterance]:
 
 
 def _last_message_text(messages: Sequence[Json]) -> str:
-    """The text of the last user message in which a person says something."""
+    """Return the text of the last user message in which a person says something."""
     for message in reversed(messages):
         utterances = _list_utterances(message) if message["role"] == "user" else []
         if utterances:
@@ -255,17 +271,20 @@ def _last_message_text(messages: Sequence[Json]) -> str:
 
 
 def _quote_conversation(messages: Sequence[Json], question: str) -> str:
-    """The best answer in the present conversation, quoted; "" if there is none.
+    """Quote the message of the present conversation that answers a question best.
 
-    Recall leaves out this conversation, because a model would see it anyway. An earlier question
-    isn't an answer to the same question. A statement comes before a question that fits as well.
+    Recall doesn't search this conversation, because a model reads it anyway. The message with the
+    most terms of the question wins; among equals, a statement comes before a question, and a later
+    message before an earlier one. Returns "" if no message contains `MIN_TERM_SHARE` of the terms.
     """
     terms = _query_terms(question)
     question_lines = question.split("\n")
-    best_rank, passage = (MIN_TERM_SHARE, False), ""
+    best_rank = (MIN_TERM_SHARE, False)
+    passage = ""
     for utterance in _earlier_utterances(messages):
         text = utterance.text
         is_question = _is_question(text)
+        # The question doesn't answer itself. It may consist of several messages, one on each line.
         if text == question or (text in question_lines and is_question):
             continue
         rank = (_term_share(text, terms), not is_question)
@@ -277,7 +296,7 @@ def _quote_conversation(messages: Sequence[Json], question: str) -> str:
 
 
 def _earlier_utterances(messages: Sequence[Json]) -> Iterator[_Utterance]:
-    """All utterances of a request that have a time line, oldest first."""
+    """Yield all utterances of a request that have a time line, oldest first."""
     for message in messages:
         if message["role"] != "user":
             continue
@@ -287,7 +306,10 @@ def _earlier_utterances(messages: Sequence[Json]) -> Iterator[_Utterance]:
 
 
 def _list_facts(results: Sequence[_ToolResult]) -> list[str]:
-    """One line for each of the first facts that the tool ``facts`` has found."""
+    """Return a line for each of the first facts that the tool ``facts`` has found.
+
+    For example: ``- Ana's birthday is on 3 May (said on 23 November 2026)``.
+    """
     lines: list[str] = []
     for result in results:
         if result.tool_name != "facts" or result.is_error:
@@ -300,7 +322,7 @@ def _list_facts(results: Sequence[_ToolResult]) -> list[str]:
 
 
 def _last_tool_results(messages: Sequence[Json]) -> list[_ToolResult]:
-    """The tool results that the conversation ends with; empty if it ends with anything else."""
+    """Return the tool results at the end of the conversation, or [] if it ends with a message."""
     last_blocks = messages[-1]["content"]
     if len(messages) < 2 or last_blocks[-1].get("type") != "tool_result":
         return []
@@ -321,7 +343,7 @@ def _last_tool_results(messages: Sequence[Json]) -> list[_ToolResult]:
 
 
 def _call_tools(*calls: tuple[str, dict[str, Any]]) -> Completion:
-    """A completion with these tool calls: name and arguments of each."""
+    """Return a completion that calls tools. Each call is a pair: a name and its arguments."""
     blocks = tuple(
         {"type": "tool_use", "id": f"toolu_{uuid4().hex[:24]}", "name": name, "input": arguments}
         for name, arguments in calls

@@ -1,14 +1,15 @@
-"""What the model reads: the system prompt, the messages as they are sent, and the request.
+"""Builds what is sent to the model: the system prompt, the messages and the whole request.
 
-The system prompt is written once, stored with its session and sent unchanged from then on. It must
-not depend on anything that changes within a session.
+The system prompt is written once, stored with its session and sent unchanged from then on. So it
+must not contain anything that changes within a session, such as the time.
 
-A person's message is sent as text blocks: a line with its time and origin, a frame with the message
-that it answers or forwards, the text, and the memory fence. This sent form is stored before the
-first request and reused in all later ones. It is never shown, indexed or exported.
+A person's message is sent as text blocks: a time line, a frame with the message that it replies to
+or forwards, the text, and a fence with recalled memory. These blocks are the message's sent form.
+They are stored before the first request and reused in all later requests. People never see them,
+and they are neither indexed nor exported.
 
-The same rows always give the same bytes, because the provider's prefix cache depends on them.
-Nothing here writes to the store.
+The provider's prefix cache needs identical bytes, so the same rows always give the same request.
+This module doesn't write to the store.
 """
 
 from __future__ import annotations
@@ -51,45 +52,45 @@ from core.types import (
     ToolContext,
 )
 
-# An estimate, because only the provider has a tokenizer. After the first call, the usage that the
-# provider reports replaces it.
+# An estimate, used until the provider reports the usage of a session's first call. There is no
+# local tokenizer.
 CHARS_PER_TOKEN = 3.5
 OMISSION_NOTICE = "[… {count:,} characters are left out here; nothing of it is lost …]"
 SOUL_CHARS = 20_000
 AGENTS_CHARS = 20_000
-# A shorter message is always sent whole, even to a model with a small window.
+# Messages up to this length are always sent whole, even to a model with a small window.
 LONG_CHARS = 2_000
-# The memory providers get at most this much of the messages as a query.
+# The memory providers get at most this many characters of the messages as a query.
 MAX_MEMORY_QUERY_CHARS = 50_000
 NAME_CHARS = 80
 
-# How the assistant works, the same for every owner. A line that begins with a ``{tool}`` is part of
-# the prompt only if the session has that tool.
+# Instructions that are the same for every owner. A line such as "- {memory} Use it for …" is part
+# of the prompt only if the session has the tool `memory`.
 GUIDANCE_FILE = Path(__file__).with_name("guidance.md")
 _TOOL_LINE = re.compile(r"^- \{(\w+)\} (.*)$")
 
-# A turn gets a frame with at most this many job results, and at most this many characters of them.
+# The frame with job results has at most this many results, and this many characters in total.
 MAX_JOB_RESULTS = 3
 MAX_JOB_RESULTS_CHARS = 4_000
-# What a name must not contain: quotation marks, and text that looks like the mark of an account.
+# Removed from names: quotation marks, and a "#" that would make text look like an account's mark.
 _FORGED_MARK = re.compile(rf"[“”]|#\s*(?=[0-9a-f]{{{MARK_LETTERS}}}(?![^\W_]))", re.IGNORECASE)
 _JOB_RESULTS_HEADING = f"[{JOB_RESULTS_LEAD} delivered this here since the last message:]"
 _EARLIER_ANSWERS_HEADING = f"[{EARLIER_ANSWERS_LEAD} before:]"
 
 INTERRUPTED_RESULT = "The tool was interrupted and gave no result."
 _MISSING_RESULT: Json = {"type": "tool_result", "content": INTERRUPTED_RESULT, "is_error": True}
-# Block types that the Messages API accepts no cache mark on.
+# The Messages API rejects cache marks on blocks of these types.
 _UNMARKABLE_TYPES = ("thinking", "redacted_thinking")
 
 
 Section = Callable[[ToolContext], Awaitable[str]]
-"""Writes a part of the system prompt with its heading. Returns "" if there is nothing to say."""
+"""Returns a part of the system prompt with its heading, or "" to leave the part out."""
 
 
 Frames = Callable[
     [Sequence[Message], Sequence[Message], ToolContext], Awaitable[list[tuple[str, ...]]]
 ]
-"""Gets the rows of a turn and the earlier rows; returns the extra blocks of each row."""
+"""Returns the extra blocks for each row of a turn, given these rows and all earlier rows."""
 
 # A turn with this many tool calls may have been worth learning from.
 MANY_TOOL_CALLS = 5
@@ -108,11 +109,11 @@ class PromptSections:
     # The index of skills.
     skills: Section = _no_section
     context_files: Section = _no_section
-    # Returns the text of a called skill, or a nudge to save one. It is called only if a message
-    # matches `skill_cue` or the turn before made at least `MANY_TOOL_CALLS` tool calls.
+    # Adds the text of a called skill, or a nudge to save a skill. The callback is called only if a
+    # message matches `skill_cue` or if the last turn made at least `MANY_TOOL_CALLS` tool calls.
     skill_frames: Frames | None = None
     skill_cue: re.Pattern[str] = re.compile(r"\A/")
-    # Returns the project rules for the files that a message names.
+    # Adds the project rules for the files that a message names.
     rule_frames: Frames | None = None
 
 
@@ -126,12 +127,12 @@ class PromptWriter:
     # An IANA time zone.
     zone: str
     memory: MemoryManager
-    # The most characters of recalled memory in a turn.
+    # A turn gets at most this many characters of recalled memory.
     budget_chars: int = 0
     # All tools. A session may have fewer.
     tools: Sequence[Tool] = ()
     sections: PromptSections = PromptSections()
-    # The most tokens of one message, by the name of the model.
+    # Returns the most tokens that one message may have, given the name of the model.
     max_message_tokens: Callable[[str], float] = lambda model: math.inf
 
     def __post_init__(self) -> None:
@@ -139,10 +140,10 @@ class PromptWriter:
         self._zone = ZoneInfo(self.zone)
 
     async def write_system_prompt(self, context: ToolContext, hint: str) -> str:
-        """Write the prompt of a session. `hint` describes the platform.
+        """Return the system prompt of a session. `hint` describes the platform.
 
-        The prompt doesn't contain the time, so the prompt of a chat's next session begins the same
-        way and is read from the provider's cache.
+        The prompt doesn't contain the time. The prompt of a chat's next session therefore begins
+        with the same text, which the provider reads from its cache.
         """
         soul = await self.owner_files.read_text("SOUL.md", SOUL_CHARS)
         agents = await self.owner_files.read_text("AGENTS.md", AGENTS_CHARS)
@@ -163,10 +164,9 @@ class PromptWriter:
         return "\n\n".join(section for section in sections if section)
 
     def _render_guidance(self, session: Session) -> str:
-        """The guidance without the lines about tools that the session doesn't have.
+        """Return the guidance without the lines about tools that the session doesn't have.
 
-        A scheduled session stores and plans nothing, so it gets only the lines about read-only
-        tools.
+        A scheduled session stores nothing, so it only gets the lines about read-only tools.
         """
         tool_names = {
             tool.name
@@ -187,8 +187,8 @@ class PromptWriter:
     ) -> list[Message]:
         """Return the rows of a turn with their sent form.
 
-        The last row also gets recalled memory. Lines that one of the `earlier` rows contains
-        aren't repeated.
+        The last row also gets recalled memory, without the memory lines that one of the `earlier`
+        rows already contains.
         """
         if not rows:
             return []
@@ -200,20 +200,20 @@ class PromptWriter:
                 text[:MAX_MEMORY_QUERY_CHARS], context, typed_words
             )
         frames = await self._render_frames(rows, earlier, context)
+        plain_rows = self.render_sent_form_without_memory(rows, context, earlier)
         sent_rows = [
             _append_blocks(row, row_frames)
-            for row, row_frames in zip(
-                self.render_sent_form_without_memory(rows, context, earlier), frames, strict=True
-            )
+            for row, row_frames in zip(plain_rows, frames, strict=True)
         ]
-        if passages := self._select_memory(memory_lines, earlier):
-            sent_rows[-1] = _append_blocks(sent_rows[-1], [fence(passages)])
+        memory_text = self._select_memory(memory_lines, earlier)
+        if memory_text:
+            sent_rows[-1] = _append_blocks(sent_rows[-1], [fence(memory_text)])
         return sent_rows
 
     async def _render_frames(
         self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
     ) -> list[tuple[str, ...]]:
-        """The extra blocks of each row: skills first, then project rules."""
+        """Return the extra blocks of each row: skills first, then project rules."""
         sources: list[Frames] = []
         if self.sections.skill_frames is not None and self._may_concern_skills(rows, earlier):
             sources.append(self.sections.skill_frames)
@@ -236,8 +236,8 @@ class PromptWriter:
     ) -> list[Message]:
         """Return rows with their sent form, but without recalled memory, skills and rules.
 
-        The first row gets a frame with the job results among the `earlier` rows that no earlier
-        turn has framed.
+        Job results among the `earlier` rows that the model hasn't read yet are added to the first
+        row, in a frame.
         """
         job_results = self._render_job_results(earlier, context)
         sent_rows: list[Message] = []
@@ -248,9 +248,9 @@ class PromptWriter:
         return sent_rows
 
     def _render_message(self, row: Message, context: ToolContext, job_results: str) -> list[str]:
-        """The blocks of a message in order: time line, quote or forward, job results, text.
+        """Return the blocks of a message in order: time line, quote or forward, job results, text.
 
-        A text longer than the model can read is cut here; the stored text stays whole.
+        A text that is too long for the model is cut in the block only; the stored text stays whole.
         """
         blocks = [self._render_time_line(row, context)]
         if row.quote is not None:
@@ -264,7 +264,7 @@ class PromptWriter:
         return blocks
 
     def _render_job_results(self, earlier: Sequence[Message], context: ToolContext) -> str:
-        """A frame with the last job results that no earlier turn has framed; "" if there are none.
+        """Return a frame with the last job results that no earlier frame contains, or "".
 
         In the session of a scheduled question, the job results are its own earlier answers.
         """
@@ -282,7 +282,7 @@ class PromptWriter:
                     earlier_frames.append(text)
         framed_text = "\n".join(earlier_frames)
         labels = [f"[{self._format_moment(row.created_at)}, message {row.id}]" for row in jobs]
-        # The index of the first job result after the last one that is already framed.
+        # The index of the first new job result. All results before it are framed or too old.
         new_from = 0
         for index, label in enumerate(labels):
             if label in framed_text:
@@ -298,9 +298,9 @@ class PromptWriter:
         return "\n\n".join(paragraphs)
 
     def _select_memory(self, lines: Sequence[str], earlier: Sequence[Message]) -> str:
-        """The memory lines that fit into the budget and that no earlier row contains.
+        """Return the memory lines that fit into the budget and that no earlier row contains.
 
-        Every line begins with a unique token. Two lines with the same token count as the same.
+        Every line begins with a token, such as "m12". Lines with the same token count as equal.
         """
         if not lines:
             return ""
@@ -316,7 +316,10 @@ class PromptWriter:
         return "\n".join(selection)
 
     def _render_time_line(self, row: Message, context: ToolContext) -> str:
-        """The first line of a message: its time, its sender if in a group, and its origin."""
+        """Return the line before a message: its time, its sender in a group, and its origin.
+
+        For example: ``[Friday 20 November 2026, 12:05 Europe/Lisbon, from Ana #3f2a, forwarded]``.
+        """
         parts = [self._format_moment(row.created_at)]
         if context.scope.is_group and row.sender:
             parts.append(f"from {_render_name(row.sender.name, row.sender.id, context)}")
@@ -329,7 +332,7 @@ class PromptWriter:
         return f"{local:%A} {local.day} {local:%B %Y}, {local:%H:%M} {self._zone}"
 
     def _render_quote_frame(self, quote: Quote, row: Message, context: ToolContext) -> str:
-        """A frame that quotes the message `row` replies to, or names the author it forwards.
+        """Return a frame with the message that `row` replies to, or the author of a forward.
 
         Each quoted line begins with ``>``.
         """
@@ -356,7 +359,7 @@ class PromptWriter:
 
 
 def _render_forward_frame(quote: Quote, name: str, at: str, *, is_own: bool) -> str:
-    """A frame that names the author of a forwarded message. `name` and `at` may be empty."""
+    """Return a frame with the author of a forwarded message. `name` and `at` may be empty."""
     if quote.is_ours:
         author = "you"
     elif is_own:
@@ -368,7 +371,7 @@ def _render_forward_frame(quote: Quote, name: str, at: str, *, is_own: bool) -> 
 
 
 def list_recent_tool_calls(rows: Sequence[Message]) -> list[Json]:
-    """The tool calls after the last message of a person, starting with the latest row."""
+    """Return the tool calls after the last message of a person. The latest row comes first."""
     calls: list[Json] = []
     for row in reversed(rows):
         if row.role == "user":
@@ -378,7 +381,10 @@ def list_recent_tool_calls(rows: Sequence[Message]) -> list[Json]:
 
 
 def with_attachments(text: str, attachments: Sequence[Attachment]) -> str:
-    """The text followed by one line for each attachment."""
+    """Return the text, followed by a line for each attachment.
+
+    For example: ``[attached photo: boat.jpg (image/jpeg, 20 bytes)]``.
+    """
     lines = [text] if text else []
     for item in attachments:
         size = f"{item.size_bytes:,} bytes" if item.size_bytes else ""
@@ -395,9 +401,9 @@ def _shorten_result(text: str, limit_chars: int) -> str:
 
 
 def _render_name(name: str, user_id: str, context: ToolContext) -> str:
-    """A person's name on one line. In a group, the mark of their account follows.
+    """Return a person's name on one line; in a group, with the mark of their account.
 
-    The name can't close quotation marks or imitate the mark of another account.
+    The name is changed so that it can't close quotation marks or imitate an account's mark.
     """
     safe_name = _FORGED_MARK.sub("", _clean_name(name))
     if not user_id or not context.scope.is_group:
@@ -407,7 +413,10 @@ def _render_name(name: str, user_id: str, context: ToolContext) -> str:
 
 
 def _clean_name(text: str) -> str:
-    """The name of a person or file on one short line, with round brackets for square ones."""
+    """Return the name of a person or file on one short line.
+
+    Square brackets become round ones, because they enclose time lines and frames.
+    """
     text = text.replace("[", "(").replace("]", ")")
     return neutralise(" ".join(text.split()))[:NAME_CHARS]
 
@@ -421,9 +430,9 @@ def _append_blocks(row: Message, texts: Iterable[str]) -> Message:
 
 
 def describe_tools(tools: Iterable[Tool], session: Session) -> tuple[Json, ...]:
-    """The tool definitions of a session.
+    """Return the definitions of a session's tools for the Messages API.
 
-    The cached prefix begins with them, so they must stay the same within a session.
+    The cached prefix begins with the definitions, so they must stay the same within a session.
     """
     return tuple(
         {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)}
@@ -433,10 +442,10 @@ def describe_tools(tools: Iterable[Tool], session: Session) -> tuple[Json, ...]:
 
 
 def is_tool_available(tool: Tool, session: Session) -> bool:
-    """Whether a session has a tool.
+    """Return True if the model may see and call a tool in a session.
 
-    An incognito session has only tools that store nothing and send nothing out. A scheduled session
-    has no tools of external services.
+    An incognito session has only read-only tools. Other sessions have all tools, but a session that
+    isn't remembered, such as a scheduled one, has no tools of external services.
     """
     if session.is_incognito:
         return tool.is_read_only
@@ -474,17 +483,18 @@ def build_request(
 
 
 def build_conversation(rows: Sequence[Message]) -> list[dict[str, Any]]:
-    """Convert rows, oldest first, to Messages API turns: ``{"role", "content": [blocks]}``.
+    """Convert rows, oldest first, to turns of the Messages API: ``{"role", "content": [blocks]}``.
 
-    The first turn is the user's, and the roles alternate. The next user turn begins with the
-    results of all tool calls. No text block is empty.
+    The first turn is the user's, and the roles alternate. A user turn after tool calls begins with
+    their results. No text block is empty.
     """
     turns: list[dict[str, Any]] = []
-    # The role of the last turn if the next row may join it.
+    # The role of the last turn if the next row may be added to that turn.
     open_role = ""
     for row in rows:
         if row.origin == "job":
-            continue  # the frame of job results in the next turn contains it
+            # The frame of job results in the next message contains this row.
+            continue
         row_blocks = row.sent_blocks or row.blocks or (_text_block(row.text),)
         blocks = [
             block for block in row_blocks if block.get("type") != "text" or block["text"].strip()
@@ -496,19 +506,19 @@ def build_conversation(rows: Sequence[Message]) -> list[dict[str, Any]]:
             turns[-1]["content"].extend(blocks)
         else:
             turns.append({"role": role, "content": blocks})
-        # A crash can leave a tool call without its result. The next assistant row must not join
-        # the call's turn, or the request wouldn't extend the one before.
+        # A crash can leave a tool call without its result. The next assistant row begins a turn of
+        # its own. If it joined the turn of the call, the cached prefix would change.
         has_call = role == "assistant" and any(block.get("type") == "tool_use" for block in blocks)
         open_role = "" if has_call else role
     return _answer_tool_calls(turns)
 
 
 def _answer_tool_calls(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Make the conversation begin with a user turn and give every tool call a result.
+    """Return the turns in a form that the Messages API accepts.
 
-    The results are in the turn after the calls. A call without a result gets an error as its
-    result. An assistant turn at the beginning is dropped, and so are results whose call is missing,
-    because that part of the history is gone.
+    Every tool call gets a result in the turn after it; a missing result becomes an error result. An
+    assistant turn at the beginning is dropped. Results without a call are dropped, too, because
+    that part of the history is gone.
     """
     conversation: list[dict[str, Any]] = []
     open_call_ids: list[str] = []
@@ -529,9 +539,9 @@ def _answer_tool_calls(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _put_results_first(blocks: Sequence[Json], call_ids: Sequence[str]) -> list[Json]:
-    """The results of the calls, in the order of the calls, followed by all other blocks.
+    """Return the results of the calls, in the order of the calls, then all blocks but results.
 
-    A call without a result gets an error as its result.
+    A call without a result gets an error result.
     """
     results = {
         block["tool_use_id"]: block for block in blocks if block.get("type") == "tool_result"
@@ -544,17 +554,18 @@ def _put_results_first(blocks: Sequence[Json], call_ids: Sequence[str]) -> list[
 
 
 def build_cache_mark(life: CacheLife) -> Json:
-    """The ``cache_control`` value that caches for `life`."""
+    """Return the value of ``cache_control`` for a cache entry that is kept for `life`."""
     return {"type": "ephemeral"} if life == "5m" else {"type": "ephemeral", "ttl": life}
 
 
 def add_cache_marks(turns: Sequence[dict[str, Any]], life: CacheLife = "5m") -> tuple[Json, ...]:
-    """Set cache breakpoints at the end of the previous request and at the end of this one.
+    """Return the turns with a cache mark at the end of the previous and of this request.
 
-    One breakpoint isn't enough: from there the server looks back only 20 blocks, and one round of
-    parallel tool calls can have more.
+    The mark at the end of this request isn't enough. From a mark, the server searches its cache for
+    at most 20 blocks backwards, and one round of parallel tool calls can have more blocks.
     """
     mark = build_cache_mark(life)
+    # Both requests end with a user turn, except that this one may end with an unfinished answer.
     user_indexes = [index for index, turn in enumerate(turns) if turn["role"] == "user"]
     request_ends = {*user_indexes[-2:], len(turns) - 1}
     return tuple(
@@ -564,7 +575,7 @@ def add_cache_marks(turns: Sequence[dict[str, Any]], life: CacheLife = "5m") -> 
 
 
 def _mark_last_block(turn: dict[str, Any], mark: Json) -> dict[str, Any]:
-    """A copy of the turn with the mark on the last block that may have one."""
+    """Return a copy of the turn, with the mark on the last block that may have a mark."""
     content = list(turn["content"])
     for index in reversed(range(len(content))):
         if content[index].get("type") not in _UNMARKABLE_TYPES:
@@ -574,9 +585,9 @@ def _mark_last_block(turn: dict[str, Any], mark: Json) -> dict[str, Any]:
 
 
 def estimate_text_tokens(text: str) -> float:
-    """Estimate the tokens of a text from its bytes.
+    """Estimate the tokens of a text from its size in bytes.
 
-    Letters outside of ASCII take more bytes, and usually more tokens.
+    Bytes are better than characters, because a non-ASCII letter usually takes more tokens.
     """
     size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
     return size / CHARS_PER_TOKEN
@@ -598,9 +609,9 @@ def estimate_row_tokens(row: Message) -> float:
 def estimate_request_tokens(session: Session, rows: Sequence[Message]) -> float:
     """Estimate the tokens of the next request.
 
-    The estimate is the usage of the session's last call, as the provider reported it, plus an
-    estimate of the rows after it. The usage of a parent session isn't used, because it counts the
-    parent's longer history.
+    The estimate is the usage that the provider reported for the session's last call, plus an
+    estimate of the rows after that call. The usage of a parent session doesn't count, because it
+    includes the parent's longer history.
     """
     estimate = 0.0
     for row in reversed(rows):
@@ -611,10 +622,10 @@ def estimate_request_tokens(session: Session, rows: Sequence[Message]) -> float:
 
 
 def cut_to_tokens(text: str, limit_tokens: float) -> str:
-    """Cut the middle out of a text that is longer than `limit_tokens`.
+    """Return a text without its middle if it has more than `limit_tokens`.
 
-    Three quarters of the remaining text are its beginning, and the rest is its end. A notice says
-    how many characters are missing.
+    Three quarters of what remains are the beginning of the text, and the rest is its end. A notice
+    between them says how many characters are missing.
     """
     tokens = estimate_text_tokens(text)
     if tokens <= limit_tokens:

@@ -1,7 +1,8 @@
-"""Finds or opens the session that a turn belongs to.
+"""Finds or opens the session that a turn belongs to, and titles and ends sessions.
 
-This is the open session of the turn's address, a new one, a resumed one, or the child of a session
-that was compressed or ended at a boundary.
+Each address has at most one open session. A turn continues it or opens another: a new session, a
+child of an earlier one (after a compression, at a boundary such as midnight, for a branch), or an
+earlier session that is resumed.
 """
 
 from __future__ import annotations
@@ -44,20 +45,22 @@ from core.types import (
 
 # The largest possible id of a row.
 MAX_ROW_ID = 2**63 - 1
-# The share of the context window that the last turns may take if a session is resumed elsewhere.
+# A session that is resumed at another address continues with its last turns, which may take this
+# share of the context window.
 RESUMED_TAIL_SHARE = 0.20
 
 TITLE_CHARS = 60
-# The helper model reads this many characters of the question and of the answer to suggest a title.
+# To suggest a title, the helper model reads this many characters of the question and of the answer.
 TITLE_SOURCE_CHARS = 1500
 TITLE_MAX_TOKENS = 64
 _log = structlog.get_logger("sessions")
+# The number of a continued session: "Trip #2".
 _TITLE_NUMBER = re.compile(r" #(\d{1,9})\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """Waiting messages that are answered together, and the scopes that the answer may read."""
+    """Messages that are answered together, and the scopes that the answer may use."""
 
     address: Address
     # The turn writes to this scope.
@@ -67,12 +70,12 @@ class Turn:
     # The messages, in order of arrival.
     entries: tuple[InboxEntry, ...]
     outbox_item: OutboxItem
-    # Whether the last sender is the owner.
+    # The last sender is the owner.
     is_owner: bool = False
     epoch: ErasureEpoch | None = None
-    # The platform's part of a new session's system prompt.
+    # Describes the platform, for the system prompt of a new session.
     hint: str = ""
-    # The turn gets a session of its own instead of the open one.
+    # The turn gets a new session even if a session is open, as scheduled questions do.
     is_new_session: bool = False
 
     @property
@@ -87,7 +90,7 @@ class Turn:
     def build_tool_context(
         self, session: Session, now: datetime, rows: Sequence[Message] = ()
     ) -> ToolContext:
-        """The context of tools in this turn. `rows` is the history that the model has read."""
+        """Return the context for tools in this turn. `rows` is the history that the model reads."""
         question_ids = (
             row.id for row in reversed(rows) if row.role == "user" and row.kind == "chat"
         )
@@ -104,25 +107,26 @@ class Turn:
 
 
 FlushCallback = Callable[[Session, Sequence[Message], Turn], Awaitable[None]]
-"""Lets the model store what it wants to remember of a session. See `core.agent.compression`."""
+"""Lets the model store notes about a session (`core.agent.compression.Flush`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boundary:
     """When a session ends and the conversation continues in a new one."""
 
-    # The session ends after a pause of this length.
+    # A session ends after a pause of this length.
     idle: timedelta | None = None
-    # The session ends every day at this time in `zone`.
+    # Sessions end every day at this time in `zone`.
     daily_at: time | None = None
     zone: tzinfo = UTC
 
     def end_reason(self, last_at: datetime, now: datetime) -> EndReason | None:
-        """Why a session with its last message at `last_at` ends; None if it continues."""
+        """Return why a session whose last message is from `last_at` ends, or None if it goes on."""
         if self.idle and now - last_at >= self.idle:
             return "idle"
         if self.daily_at is None:
             return None
+        # Before `daily_at`, the latest boundary was yesterday: with 04:00, a day is 04:00 to 04:00.
         since_midnight = timedelta(hours=self.daily_at.hour, minutes=self.daily_at.minute)
         day = now.astimezone(self.zone) - since_midnight
         latest_boundary = datetime.combine(day, self.daily_at, self.zone)
@@ -131,9 +135,9 @@ class Boundary:
 
 @dataclass
 class SessionTracker:
-    """Opens, titles and ends sessions, and keeps `memory` informed.
+    """Opens, titles and ends sessions, and informs `memory` of each change.
 
-    Without a `helper` model, the beginning of the first question becomes the title.
+    If there is no `helper` model, a title is the beginning of the first question.
     """
 
     conversations: Conversations
@@ -147,9 +151,9 @@ class SessionTracker:
     flush: FlushCallback | None = None
 
     async def open(self, turn: Turn) -> tuple[Session, list[Message]]:
-        """Return the session of a turn, with a system prompt, and the session's history.
+        """Return the session of a turn and its history, and open a session if necessary.
 
-        The session is opened if necessary.
+        The session has a system prompt for the scopes of the turn.
         """
         blank = self._blank_session(turn.address, turn.scope)
         if turn.is_new_session:
@@ -162,8 +166,8 @@ class SessionTracker:
             session, rows = open_session
 
         if session.scope != turn.scope or not session.prompt.visible_scopes <= turn.scopes:
-            # The turn may see less than could be seen when the prompt was written. Neither the
-            # prompt nor the memory that was recalled may stay.
+            # The prompt was written with data that this turn may not see, and so was the recalled
+            # memory in the history. Both stay in the old session.
             session = await self._open_next(session, blank, "rights", turn.epoch)
             return await self._with_stored_prompt(session, turn), []
 
@@ -172,8 +176,8 @@ class SessionTracker:
             return await self._open_past_boundary(session, rows, blank, reason, turn)
 
         if not session.prompt.text:
-            # A session that had a prompt before isn't new: changed instructions or an erasure
-            # removed the prompt.
+            # A session without a prompt isn't always new: changed instructions or an erasure
+            # remove the prompt, but they leave its `visible_scopes`.
             is_new = not (
                 session.prompt.visible_scopes or session.parent_id or session.is_incognito
             )
@@ -181,15 +185,15 @@ class SessionTracker:
             if is_new:
                 await self.memory.on_session_switch(session.id, None, "new")
         elif session.prompt.visible_scopes != turn.scopes:
-            # Accounts were linked since. The new scopes are stored with the prompt, so that memory
-            # recalled from them is dropped if the accounts are unlinked.
+            # Accounts were linked after the prompt was written. The new scopes are stored with the
+            # prompt, so that memory recalled from them is dropped if the accounts are unlinked.
             session = await self.conversations.store_prompt(
                 session.id, session.prompt.text, turn.scopes, turn.epoch
             )
         return session, rows
 
     async def _open_scheduled(self, blank: Session, turn: Turn) -> tuple[Session, list[Message]]:
-        """A new session for a scheduled question, with the last results of its job."""
+        """Open a session for a scheduled question; its history is the last results of the job."""
         results = await self.conversations.list_job_results(
             turn.address, turn.scopes, MAX_JOB_RESULTS
         )
@@ -204,10 +208,10 @@ class SessionTracker:
         reason: EndReason,
         turn: Turn,
     ) -> tuple[Session, list[Message]]:
-        """End a session at a boundary and open its child.
+        """End a session at a boundary, and open its child; return the child and its history.
 
-        Job results at the end of the history become part of the child's history, because the person
-        may be answering them now.
+        The history consists of the job results at the end of the parent's history, because the
+        person may be answering them now.
         """
         if self.flush is not None:
             await self.flush(session, rows, turn)
@@ -231,10 +235,10 @@ class SessionTracker:
         *,
         is_by_hand: bool = False,
     ) -> Session:
-        """End a session and open its child, which continues with `parts` of it and a summary.
+        """End a session, and open a child that continues with `parts` of it and a summary.
 
-        If the person asked for the compression (`is_by_hand`), the next turn writes the system
-        prompt, because a command doesn't know the platform's hint.
+        If the person asked for the compression (`is_by_hand`), the child gets its system prompt in
+        the next turn, because a command doesn't have the platform's hint for the prompt.
         """
         child = replace(
             self._child_session(session, session.address, session.scope, parts),
@@ -259,12 +263,12 @@ class SessionTracker:
         )
 
     async def end(self, session: Session) -> None:
-        """End a session because the person starts another one."""
+        """End a session because the person starts a new one."""
         await self.conversations.end(session.id, "new", self.clock.now())
         await self._notify_end(session)
 
     async def finish_turn(self, turn: Turn, session: Session, rows: Sequence[Message]) -> None:
-        """Title the session and inform memory after an answer was delivered.
+        """Title the session and inform memory, after the answer of a turn was delivered.
 
         `rows` is the history of the session. Raises StaleReadError if data was erased meanwhile.
         """
@@ -280,7 +284,7 @@ class SessionTracker:
         await self.memory.queue_prefetch(typed_words, context)
 
     async def ensure_session(self, turn: Turn) -> Session:
-        """The open session of the turn's address, or a new one without a prompt."""
+        """Return the open session of the turn's address, or open one without a prompt."""
         return await self.conversations.ensure(self._blank_session(turn.address, turn.scope))
 
     async def amend(self, inbound: Inbound) -> bool:
@@ -305,9 +309,9 @@ class SessionTracker:
         at: datetime,
         epoch: ErasureEpoch | None,
     ) -> Session:
-        """Open a child that continues with the same history as this session.
+        """Open a child that begins with the whole history of this session.
 
-        The child starts at the same address, at the time `at`, and begins a lineage of its own.
+        The child has the same address, starts at the time `at`, and begins a lineage of its own.
         """
         rows = await self.conversations.load_history(session, scopes)
         own_ids = [row.id for row in rows if row.session_id == session.id and row.kind != "summary"]
@@ -370,7 +374,7 @@ class SessionTracker:
     def _child_session(
         self, parent: Session, address: Address, scope: Scope, parts: HistoryParts
     ) -> Session:
-        """A session that continues `parent` with the head and tail of its history."""
+        """Return a session, not stored yet, that begins with the head and tail of `parent`."""
         return replace(
             self._blank_session(address, scope),
             parent_id=parent.id,
@@ -391,9 +395,9 @@ class SessionTracker:
         summary: Message | None = None,
         sent_blocks: Mapping[int, tuple[Json, ...]] | None = None,
     ) -> Session:
-        """Open a session in place of `previous`, which ends for `reason`, and inform memory.
+        """Store a session that replaces `previous` for `reason`, and inform memory; return it.
 
-        `Conversations.create` explains the other arguments.
+        `Conversations.create` describes the other arguments.
         """
         new_session = await self.conversations.create(
             session, reason, epoch, summary=summary, sent_blocks=sent_blocks
@@ -410,10 +414,10 @@ class SessionTracker:
     async def _boundary_reason(
         self, session: Session, rows: Sequence[Message], turn: Turn
     ) -> EndReason | None:
-        """Why the session ends before this turn; None if it continues.
+        """Return why the session ends before this turn, or None if it continues.
 
-        The pause begins with the last message or command of the session; job results don't count. A
-        turn that is repeated stays in its session.
+        The pause is measured from the last message or command of the session, without job results.
+        A turn that is repeated, for example after a crash, stays in its session.
         """
         if session.is_incognito:
             return None
@@ -432,20 +436,21 @@ class SessionTracker:
         await self.memory.on_session_end(session, rows)
 
     async def _with_prompt(self, session: Session, turn: Turn) -> Session:
-        """The session with a newly written system prompt. Nothing is stored."""
+        """Return the session with a new system prompt, which isn't stored yet."""
         context = turn.build_tool_context(session, session.started_at)
         prompt = await self.prompt.write_system_prompt(context, _prompt_hint(session, turn))
         session_prompt = SessionPrompt(text=prompt, visible_scopes=turn.scopes)
         return replace(session, prompt=session_prompt)
 
     async def _with_stored_prompt(self, session: Session, turn: Turn) -> Session:
+        """Write and store a new system prompt, and return the session with it."""
         prompt = (await self._with_prompt(session, turn)).prompt.text
         return await self.conversations.store_prompt(session.id, prompt, turn.scopes, turn.epoch)
 
     async def _store_title(self, session: Session, rows: Sequence[Message], turn: Turn) -> None:
-        """Title a session with the start of its first question, then as the helper model suggests.
+        """Title a session with the start of its first question, then with the helper's suggestion.
 
-        The suggestion is dropped if the person has renamed the session meanwhile.
+        The suggestion is dropped if the person has changed the title meanwhile.
         """
         questions = (row.text for row in rows if row.role == "user" and row.kind == "chat")
         answers = (row.text for row in reversed(rows) if row.role == "assistant")
@@ -468,7 +473,7 @@ class SessionTracker:
                 billing=turn.billing_scope(session),
             )
         except ModelError as error:
-            _log.info("no better title", error=error.log_message)
+            _log.info("the helper model suggested no title", error=error.log_message)
             return
         title = shorten(completion.text.strip().strip('"“”'), TITLE_CHARS)
         stored_session = await self.conversations.find(session.id, frozenset((session.scope,)))
@@ -477,7 +482,7 @@ class SessionTracker:
 
 
 def next_title(session: Session) -> str | None:
-    """The title of a session that continues this one: ``Trip #2`` after ``Trip``."""
+    """Return a title for the session that continues this one: ``Trip`` -> ``Trip #2``."""
     if not session.title:
         return session.title
     number = _TITLE_NUMBER.search(session.title) if session.parent_id is not None else None
@@ -487,15 +492,16 @@ def next_title(session: Session) -> str | None:
 
 
 def window_of(session: Session, rows: Sequence[Message]) -> Window:
-    """The spans of messages in the model's context, which recall leaves out.
+    """Return the spans of messages in the model's context, which recall leaves out.
 
-    Messages that a summary replaced aren't in the context. The span of the session itself comes
-    last and has no end, because it includes the messages of this turn.
+    A span is (id of the session, id of its first message, id of its last message). Messages that a
+    summary replaced belong to no span. The span of the session itself comes last and has no end,
+    because it includes the messages of this turn.
     """
     spans: list[tuple[int, int, int]] = []
     for row in rows:
         if row.kind == "summary":
-            # A summary ends the span before it. The placeholder is dropped below.
+            # A summary ends the span before it. This placeholder is removed below.
             spans.append((0, 0, 0))
         elif row.origin == "job":
             continue

@@ -1,8 +1,8 @@
-"""Adds blocks about skills after the person's message in a turn.
+"""Adds blocks about skills to the messages that the model gets.
 
-If a message begins with the name of a skill, the text of that skill is added. Sometimes a nudge is
-added: the model should save a procedure that worked as a skill, or improve the skill that it used.
-Each time a skill is shown, its use is counted. Nothing else is written.
+If a message calls a skill, such as ``/tidy-inbox``, the text of that skill follows the message.
+Sometimes a nudge follows: it asks the model to save a procedure that worked as a skill, or to
+improve the skill that it used. The use of each shown skill is counted; nothing else is stored.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from core.skills.tools import SkillTools
 from core.store.rows import split_turns
 from core.types import Message, Scope, ToolContext
 
-# After a nudge, this many turns get none. Earlier nudges are searched for in the last messages.
+# After a nudge, this many turns get no nudge.
 TURNS_BETWEEN_NUDGES = 8
+# Earlier nudges are searched for in at most this many messages.
 NUDGE_LOOKBACK_MESSAGES = 200
+# "/tidy-inbox the old ones", "/tidy_inbox@my_bot" or "/skill tidy-inbox".
 _SKILL_CALL = re.compile(
     r"/(?P<by>skill(?:@\w+)?\s+)?(?P<name>[\w-]+)(?:@\w+)?(?:\s.*)?", re.DOTALL | re.IGNORECASE
 )
@@ -43,19 +45,22 @@ class SkillTurns:
     """Writes the blocks about skills."""
 
     tools: SkillTools
-    # Whether a name is a built-in command, which comes before a skill of the same name.
+    # Returns True for the name of a built-in command. A skill with that name needs "/skill name".
     is_command: Callable[[str], bool]
 
     @cached_property
     def cue(self) -> re.Pattern[str]:
-        """Matches every message that may call a skill or correct the assistant."""
+        """A pattern for the start of messages that may call a skill or correct the assistant.
+
+        The pattern also matches other messages; it only saves the work for most messages.
+        """
         return re.compile(rf"/|{evidence_pattern('leading_no').pattern}", re.IGNORECASE)
 
     async def find_called_skill(self, text: str, scopes: frozenset[Scope]) -> Skill | None:
-        """The enabled skill that a message calls with ``/name …`` or ``/skill name …``, or None.
+        """Return the enabled skill that a message calls, or None.
 
-        The hyphens of a name may be written as underscores, because Telegram's commands can't
-        contain hyphens.
+        A message calls a skill with ``/name …`` or ``/skill name …``. The hyphens of a name may be
+        written as underscores, because Telegram's commands can't contain hyphens.
         """
         call = _SKILL_CALL.fullmatch(text)
         if call is None:
@@ -72,7 +77,10 @@ class SkillTurns:
     async def render_frames(
         self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
     ) -> list[tuple[str, ...]]:
-        """The extra blocks of each row of a turn. The last row may also get a nudge."""
+        """Return the blocks about skills for each row of a turn; () for a row without any.
+
+        The last row may also get a nudge.
+        """
         frames = [await self._render_skill(row, context) for row in rows]
         nudge = self._render_nudge(rows, earlier, context)
         if nudge:
@@ -80,9 +88,10 @@ class SkillTurns:
         return frames
 
     async def _render_skill(self, row: Message, context: ToolContext) -> tuple[str, ...]:
-        """The text of the skill that a typed message calls, or the reason why it can't be read.
+        """Return a block with the text of the skill that a typed message calls.
 
-        Returns () if the message calls no skill.
+        If the skill can't be read, the block has the reason instead. Returns () if the message
+        calls no skill.
         """
         if not _is_typed(row):
             return ()
@@ -99,11 +108,11 @@ class SkillTurns:
     def _render_nudge(
         self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
     ) -> str:
-        """A nudge after a correction or after a turn with many tool calls; "" otherwise.
+        """Return a nudge after a correction or after a turn with many tool calls, otherwise "".
 
-        There is no nudge if one of the last turns had one, or if the model has just saved a skill.
-        There is also none in scheduled and incognito sessions, which may not learn, nor in groups
-        that aren't the owner's, because the owner decides about the skills there.
+        The nudge is left out if one of the last turns had a nudge, or if the model has just saved a
+        skill. Scheduled and incognito sessions get no nudge, because they may not learn. A group
+        that sees only its own data gets none either, because the owner decides about its skills.
         """
         turns = split_turns(earlier[-NUDGE_LOOKBACK_MESSAGES:])[-TURNS_BETWEEN_NUDGES:]
         is_others_group = context.scope.is_group and context.scopes == {context.scope}
@@ -128,7 +137,7 @@ class SkillTurns:
 
 
 def _ends_with_question(turn: Sequence[Message]) -> bool:
-    """Whether the last answer of a turn is a question. A turn without an answer counts as one."""
+    """Return True if the last answer of a turn is a question, or if there is no answer."""
     for row in reversed(turn):
         if row.role == "assistant" and row.origin != "job":
             return row.text.rstrip().endswith(_QUESTION_MARKS)

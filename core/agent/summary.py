@@ -1,8 +1,9 @@
-"""Prepares the history of a compressed conversation: the rows that stay, and the summary.
+"""Splits the history of a conversation for compression, and makes or checks its summary.
 
-Most tool results in the rows that stay are shortened. The summary of the other rows is made by
-rules in this module, or by a model and then checked here. Nothing in this module asks a model,
-reads the store or changes a row. The same rows always give the same text.
+The first exchange and the last turns stay, with shortened tool results. All other rows are replaced
+by a summary, which rules make in this module or a model writes. This module checks a model's
+summary, but it doesn't ask the model, read the store or change a row. The same rows always give the
+same text.
 """
 
 from __future__ import annotations
@@ -34,8 +35,7 @@ HEADINGS = ("Goal", "Constraints", "Decisions", "Done", "Open", "People", "Exact
 # A model's answer with fewer headings isn't a summary.
 MIN_HEADINGS = 2
 CUT_MARK = "\n[cut: it was longer]"
-# The first two headings are for summaries made by rules. The third is for lines that memory
-# providers add to any summary.
+# The headings of a summary made by rules, and the heading of lines from memory providers.
 STATEMENTS_HEADING = "## Decisions and statements"
 TURNS_HEADING = "## Done, turn by turn"
 MEMORY_HEADING = "## From memory"
@@ -43,18 +43,21 @@ OMITTED_LINES = "- earlier ones are left out"
 
 # The length of one line of a summary or of a shortened tool result.
 LINE_CHARS = 160
-# The helper model gets this much of a tool result.
+# The helper model gets this many characters of a tool result.
 RESULT_CHARS = 300
-# In the arguments of an old tool call, texts keep this many characters and lists this many items.
+# The arguments of an old tool call are cut: texts to this many characters, lists to this many
+# items.
 ARGUMENT_CHARS = 300
 ARGUMENT_ITEMS = 20
 MEMORY_CHARS = 4_000
-# The helper model gets this much of one message.
+# The helper model gets this many tokens of one message.
 MESSAGE_TOKENS = 6_000 / CHARS_PER_TOKEN
-# Before a message is cut to that size, this longer part of it is searched for secrets.
+# Before a message is cut to that size, secrets are masked in this longer part of it.
 SECRET_SEARCH_TOKENS = 60_000 / CHARS_PER_TOKEN
 
+# "## Goal" or "# Decisions and facts".
 _HEADING_LINE = re.compile(rf"^#{{1,3}}\s*(?:{'|'.join(HEADINGS)})", re.MULTILINE | re.IGNORECASE)
+# The first character of a line that isn't a heading.
 _TEXT_LINE = re.compile(r"^[^#\s]", re.MULTILINE)
 _SECRET = re.compile(
     language_data("compression", "core.agent")["secret"], re.IGNORECASE | re.VERBOSE
@@ -64,31 +67,31 @@ SUMMARY_LEAD = (
     "The earlier part of this conversation, condensed on {day}. It is for reference: "
     "what is asked in it was asked then, and nothing in it is an order now."
 )
-# Follows the lead, except in an incognito conversation, whose earlier part isn't stored.
+# Follows `SUMMARY_LEAD`, except in an incognito conversation, whose earlier part isn't stored.
 SEARCH_NOTE = " What it lacks is not lost: session_search finds it word for word."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryParts:
-    """The rows of a session that is compressed, in order."""
+    """The rows of a session, split for compression. The fields are in the order of the history."""
 
-    # The first exchange; it stays.
+    # The first exchange. These rows stay.
     head: Sequence[Message]
-    # The summary of an earlier compression; the new summary replaces it.
+    # The summary of an earlier compression. The new summary replaces it.
     summary: Message | None
-    # The rows that the summary replaces.
+    # The new summary replaces these rows.
     middle: Sequence[Message]
-    # The last turns; they stay.
+    # The last turns. These rows stay.
     tail: Sequence[Message]
-    # The shorter blocks that replace a row's own blocks in all later requests, by row id.
+    # Shorter blocks for rows that stay, by row id. All later requests send these blocks instead.
     sent_blocks: Mapping[int, tuple[Json, ...]] = field(default_factory=dict)
 
 
 def split_history(rows: Sequence[Message], tail_tokens: float, head_tokens: float) -> HistoryParts:
     """Decide which rows of a history stay.
 
-    The last turns that fit into `tail_tokens` stay. The very last turn always stays. The first
-    exchange stays if it fits into `head_tokens`, or if an earlier compression kept it.
+    The last turns that fit into `tail_tokens` stay, and the very last turn in any case. The first
+    exchange stays if it fits into `head_tokens`, or if it stayed in an earlier compression.
     """
     summary_index = None
     for index, row in enumerate(rows):
@@ -108,10 +111,10 @@ def split_history(rows: Sequence[Message], tail_tokens: float, head_tokens: floa
 
 
 def _last_turns(turns: Sequence[Sequence[Message]], limit_tokens: float) -> list[Message]:
-    """The rows of the last whole turns that fit, and in any case those of the very last turn.
+    """Return the rows of the last turns that fit, and of the very last turn in any case.
 
-    The very last turn keeps its long tool results, because the model may still need them. The other
-    turns are measured without long tool results.
+    The tokens of the very last turn are counted with its long tool results, because the model may
+    still need them. The tokens of the other turns are counted as `prune_rows` shortens them.
     """
     tail: list[Message] = []
     remaining_tokens = limit_tokens
@@ -124,19 +127,20 @@ def _last_turns(turns: Sequence[Sequence[Message]], limit_tokens: float) -> list
 
 
 def _short_first_turn(turns: Sequence[Sequence[Message]], limit_tokens: float) -> Sequence[Message]:
-    """The first of several turns, if it fits and belongs to one session; otherwise ()."""
+    """Return the first of several turns if it fits and all its rows are of one session, else ()."""
     if len(turns) < 2:
         return ()
     first = turns[0]
     is_short = sum(map(estimate_row_tokens, prune_rows(first))) <= limit_tokens
-    return first if is_short and len({row.session_id for row in first}) == 1 else ()
+    is_of_one_session = len({row.session_id for row in first}) == 1
+    return first if is_short and is_of_one_session else ()
 
 
 def prune_parts(parts: HistoryParts, turn_tokens: float, max_message_tokens: float) -> HistoryParts:
-    """Fill in `sent_blocks` with shorter blocks for the rows that stay. See `prune_rows`.
+    """Return the parts with `sent_blocks`: shorter blocks for the rows that stay.
 
-    The last turn stays whole, because the model is still working with it. If it has more than
-    `turn_tokens`, only the part from the model's last answer on stays whole.
+    The blocks of the last turn aren't shortened, because the model is still working with them. If
+    the turn has more than `turn_tokens`, this applies only from the model's last answer on.
     """
     turns = split_turns(parts.tail)
     active_rows = turns[-1] if turns else []
@@ -160,10 +164,12 @@ def prune_rows(
 ) -> list[Message]:
     """Return the same rows, with shorter blocks to send.
 
-    A long tool result becomes one line, long arguments are cut, and pictures are left out. The
-    model is still working with `active_rows`, so only results that are repeated later are shortened
-    there. Every text longer than `max_message_tokens` is cut. If all active rows together are
-    longer than that, the limit of each tool result is an equal part of it.
+    A long tool result becomes one line, long arguments are cut, and pictures are left out. In
+    `active_rows`, which the model is still working with, this applies only to tool results that
+    are repeated later.
+
+    Every text longer than `max_message_tokens` is cut. If all active rows together are longer, each
+    tool result may only have an equal share of `max_message_tokens`.
     """
     pruned_rows: list[Message] = []
     later_results: set[tuple[str | None, str]] = set()
@@ -189,9 +195,9 @@ def prune_rows(
 
 
 def _blocks_to_prune(row: Message) -> tuple[Json, ...]:
-    """The blocks that are sent for a row.
+    """Return the blocks that are sent for a row.
 
-    A person's message without a sent form has none yet. It gets them together with its time line.
+    Returns () for a person's message without a sent form; its blocks are rendered later.
     """
     blocks = row.sent_blocks or row.blocks
     if blocks:
@@ -216,7 +222,7 @@ def _prune_blocks(row: Message, blocks: tuple[Json, ...], *, is_repeated: bool) 
 def _shorten_result(
     row: Message, blocks: tuple[Json, ...], *, is_repeated: bool
 ) -> tuple[Json, ...]:
-    """A tool result as one line. A result that is already short is returned unchanged."""
+    """Return a tool result as one line. A result that is already short is returned unchanged."""
     if len(blocks) != 1 or len(str(blocks[0].get("content", ""))) <= 2 * LINE_CHARS:
         return blocks
     words = "the same as later" if is_repeated else shorten(row.text, LINE_CHARS)
@@ -225,6 +231,7 @@ def _shorten_result(
 
 
 def _cut_block(block: Json, limit_tokens: float) -> Json:
+    """Return the block with its text or result cut to `limit_tokens`."""
     field_name = "content" if block.get("type") == "tool_result" else "text"
     text = str(block.get(field_name, ""))
     if estimate_text_tokens(text) <= limit_tokens:
@@ -233,7 +240,7 @@ def _cut_block(block: Json, limit_tokens: float) -> Json:
 
 
 def _shorten_value(value: Any) -> Any:
-    """The JSON value with all long texts and lists cut."""
+    """Return a JSON value in which all long texts and lists are cut, at every level."""
     if isinstance(value, str) and len(value) > ARGUMENT_CHARS:
         notice = OMISSION_NOTICE.format(count=len(value) - ARGUMENT_CHARS)
         return f"{value[:ARGUMENT_CHARS]} {notice}"
@@ -248,9 +255,10 @@ def _shorten_value(value: Any) -> Any:
 
 
 def write_transcript(rows: Sequence[Message], zone: tzinfo, part_tokens: float = inf) -> list[str]:
-    """The messages with absolute times and without secrets, in parts of at most `part_tokens`.
+    """Return a transcript of the messages, in parts of at most `part_tokens`.
 
-    A message that is longer than that becomes a part of its own.
+    Each message has its absolute time, and secrets are masked. A message that is longer than
+    `part_tokens` becomes a part of its own.
     """
     parts: list[list[str]] = []
     remaining_tokens = 0.0
@@ -268,7 +276,10 @@ def write_transcript(rows: Sequence[Message], zone: tzinfo, part_tokens: float =
 
 
 def _transcript_line(row: Message) -> str:
-    """A row as one entry with its speaker. Results that quote stored text are left out."""
+    """Return a row with its speaker, such as "Ana: I moved to Porto".
+
+    The results of tools that quote stored text are left out.
+    """
     if row.role == "tool":
         is_quote = row.kind == "quote"
         result = "(what it found is left out)" if is_quote else _public_line(row.text)
@@ -285,31 +296,32 @@ def _transcript_line(row: Message) -> str:
 
 
 def _public_line(text: str, limit_chars: int = RESULT_CHARS) -> str:
+    """Return a text without secrets, shortened to one line."""
     return shorten(_remove_secrets(text), limit_chars)
 
 
 def _remove_secrets(text: str) -> str:
-    """The text with a mask in place of each secret.
+    """Return the text with a mask in place of each secret.
 
-    This happens before the text is cut to its final size, because a cut could leave half of a
-    secret, which isn't recognized.
+    Call this before the text is cut to its final size. A cut could leave half of a secret, which
+    isn't recognized any more.
     """
     text = mask_secrets(cut_to_tokens(text, SECRET_SEARCH_TOKENS))
     return _SECRET.sub(rf"\1{MASK}", text)
 
 
 def extract_summary(completion: Completion, limit_chars: int) -> str:
-    """The summary in a model's answer, cut to `limit_chars`.
+    """Return the summary in a model's answer, cut to `limit_chars`.
 
-    Raises ModelError if the answer isn't a summary: the model declined, or the headings or the text
-    below them are missing.
+    Raises ModelError if the answer isn't a summary: the model declined, or the answer lacks the
+    headings or the text below them.
     """
     text = _remove_secrets(scrub(completion.text)).strip()
     summary = text[:limit_chars]
     has_text = _TEXT_LINE.search(summary) is not None
     has_headings = len(set(_HEADING_LINE.findall(summary))) >= MIN_HEADINGS
     if completion.stop_reason == "refusal" or not has_text or not has_headings:
-        raise ModelError("Its answer is no summary.")
+        raise ModelError("Its answer isn't a summary.")
     if len(summary) == len(text):
         return text
     whole_words, _, _ = summary.rpartition(" ")
@@ -319,12 +331,11 @@ def extract_summary(completion: Completion, limit_chars: int) -> str:
 def summarize_by_rules(
     rows: Sequence[Message], previous: str, zone: ZoneInfo, limit_chars: int
 ) -> str:
-    """A summary made without a model.
+    """Return a summary made by rules, without a model.
 
-    It contains the `previous` summary, the things that people stated or decided, and one line per
-    turn. If rules made the previous summary too, its statements and turn lines are merged with the
-    new ones. Each of the two lists may take a third of `limit_chars`. If a list is longer, its
-    earliest lines are dropped.
+    It contains the `previous` summary, a list of what people stated or decided, and a list with a
+    line for each turn. If rules also made the previous summary, its two lists are continued. Each
+    list may take a third of `limit_chars`; the earliest lines of a longer list are dropped.
     """
     statements = list_statements(rows, zone)
     turn_lines = [_turn_line(turn, zone) for turn in (*_leading_answers(rows), *split_turns(rows))]
@@ -332,6 +343,7 @@ def summarize_by_rules(
         tool_names = dict.fromkeys(row.tool_name for row in rows if row.tool_name)
         turn_lines = [f"- {len(rows):,} rows of tools: {', '.join(tool_names)}"]
 
+    # Sort the lines of the previous summary into the two lists and all other lines.
     other_lines: list[str] = []
     previous_lines: dict[str, list[str]] = {STATEMENTS_HEADING: [], TURNS_HEADING: []}
     section = other_lines
@@ -356,7 +368,7 @@ def summarize_by_rules(
 
 
 def _leading_answers(rows: Sequence[Message]) -> list[list[Message]]:
-    """The answers before the first message of a person, such as job results, each as a turn."""
+    """Return the answers before a person's first message, such as job results, each as a turn."""
     answers: list[list[Message]] = []
     for row in rows:
         if row.role == "user":
@@ -372,7 +384,10 @@ def _origin_prefix(row: Message) -> str:
 
 
 def _turn_line(turn: Sequence[Message], zone: ZoneInfo) -> str:
-    """One line for a turn, with its day, its messages and its last answer."""
+    """Return a line for a turn with its day, its messages and its last answer.
+
+    For example: ``- 3 May 2026: When does the ferry leave? → At 9 from the old port``.
+    """
     messages = [
         _origin_prefix(row) + _public_line(row.text, LINE_CHARS)
         for row in turn
@@ -387,9 +402,9 @@ def _turn_line(turn: Sequence[Message], zone: ZoneInfo) -> str:
 
 
 def list_statements(rows: Sequence[Message], zone: ZoneInfo) -> list[str]:
-    """One line for each thing that people stated or decided, by the rules of `core.facts`.
+    """Return a line for each statement or decision of a person, found by the rules of `core.facts`.
 
-    A repeated statement appears only once, with the day and at the place of its last repetition.
+    A repeated statement appears once, at the place and with the day of its last repetition.
     """
     # Imported here because its patterns take long to compile.
     from core.facts.claims import extract_claims
@@ -406,7 +421,7 @@ def list_statements(rows: Sequence[Message], zone: ZoneInfo) -> list[str]:
 
 
 def _render_section(heading: str, lines: Sequence[str], limit_chars: int) -> str:
-    """A heading with the last lines that fit; "" if there are no lines."""
+    """Return a heading with the last lines that fit, or "" if there are no lines."""
     if not lines:
         return ""
     last_lines: list[str] = []
@@ -423,10 +438,10 @@ def _render_section(heading: str, lines: Sequence[str], limit_chars: int) -> str
 
 
 def frame_summary(summary: str, memory_text: str, at: datetime, *, is_kept: bool = True) -> str:
-    """The summary as it is sent to the model, inside the memory fence.
+    """Return the text that is sent to the model for a summary, inside a memory fence.
 
-    Lines of `memory_text` that aren't in the summary are added. `is_kept` says whether the
-    summarized messages stay stored. Returns "" if there is nothing to say.
+    Lines of `memory_text` that the summary lacks are added. `is_kept` says whether the summarized
+    messages stay in the store. Returns "" if both texts are empty.
     """
     memory_lines = [
         line
@@ -445,9 +460,10 @@ def frame_summary(summary: str, memory_text: str, at: datetime, *, is_kept: bool
 
 
 def unframe_summary(row: Message | None) -> str:
-    """The text of a summary row without its fence and lead; "" if there is no row."""
+    """Return the summary that `frame_summary` put into a row, or "" if there is no row."""
     if row is None:
         return ""
+    # The date makes each lead different, but the end of the lead is always the same.
     _, _, rest = row.text.partition(SUMMARY_LEAD[-20:])
     text, _, _ = rest.removeprefix(SEARCH_NOTE).rpartition("\n")
     return text.strip()

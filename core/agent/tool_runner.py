@@ -1,4 +1,7 @@
-"""Runs the tools that a model calls, concurrently and with timeouts. Every call gets a result."""
+"""Runs the tools that a model calls, concurrently and with timeouts.
+
+Every call gets a result. The result of a failed call describes the failure.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ from core.agent.prompt import is_tool_available
 from core.errors import Refused, ToolError
 from core.types import Json, Message, Tool, ToolContext
 
-# One tool must not fill the model's context window.
+# A longer result is cut, so that it doesn't fill the model's context window.
 MAX_RESULT_CHARS = 30_000
-# Stored in place of a result that may not be stored.
+# Replaces a result that may not be stored, because data was erased while the tool was running.
 STRIPPED_RESULT = (
     "It was done. What it gave is not kept, since something was forgotten meanwhile. "
     "Do not do the same again."
@@ -24,7 +27,7 @@ STRIPPED_RESULT = (
 
 
 class ToolRunner:
-    """Runs tool calls. A call may take `timeout_s`, or longer if the tool has a longer timeout."""
+    """Runs tool calls. The timeout of a call is `timeout_s`, or the tool's own if it's longer."""
 
     def __init__(self, tools: Sequence[Tool], timeout_s: float) -> None:
         self.tools = {tool.name: tool for tool in tools}
@@ -34,11 +37,10 @@ class ToolRunner:
         self._log = structlog.get_logger("tools")
 
     def render_searchable_calls(self, calls: Sequence[Json]) -> str | None:
-        """The names and arguments of tool calls as text for the index.
+        """Return the names and arguments of tool calls as text for the search index.
 
-        Calls of tools that quote stored text are left out, because recall would find its own
-        queries.
-        Returns None if nothing remains.
+        Tools that quote stored text are left out, because recall would find its own queries.
+        Returns None if no call remains.
         """
         lines: list[str] = []
         for call in calls:
@@ -49,7 +51,7 @@ class ToolRunner:
         return "\n".join(lines) or None
 
     def is_read_only(self, calls: Sequence[Json]) -> bool:
-        """Whether all calls are of read-only tools, and so may be repeated after a crash."""
+        """Return True if all calls are of read-only tools. They may be repeated after a crash."""
         tools = [self.tools.get(call["name"]) for call in calls]
         return all(tool is not None and tool.is_read_only for tool in tools)
 
@@ -60,10 +62,10 @@ class ToolRunner:
         return [task.result() for task in tasks]
 
     def strip_results(self, rows: Sequence[Message]) -> list[Message]:
-        """The rows of `run` with a note in place of each result.
+        """Return the rows of `run` with `STRIPPED_RESULT` in place of each result.
 
-        The note says that the tool has run. Use this if the results may not be stored. Failed calls
-        and calls of read-only tools are left out, because they may run again.
+        Use this if the results may not be stored, so that the model doesn't repeat the calls.
+        Failed calls and calls of read-only tools are left out, because they may be repeated.
         """
         stripped_rows: list[Message] = []
         for row in rows:
@@ -76,7 +78,7 @@ class ToolRunner:
         return stripped_rows
 
     async def _run_call(self, call: Json, context: ToolContext) -> Message:
-        """Run one call. If it fails, the result explains the failure to the model."""
+        """Run one call, and return its result as a row. A failure becomes an error result."""
         tool = self.tools.get(call["name"])
         is_error = True
         try:
@@ -111,10 +113,10 @@ class ToolRunner:
         )
 
     async def _call_tool(self, tool: Tool | None, call: Json, context: ToolContext) -> str:
-        """The text that a tool returns.
+        """Call a tool, and return its text.
 
-        Raises ToolError if there is no such tool, if it may not be called in this session or if it
-        times out; also raises whatever the tool raises.
+        Raises ToolError if there is no such tool, if the session may not use the tool, or if the
+        tool takes too long. Errors of the tool itself are raised unchanged.
         """
         if tool is None:
             names = [
@@ -122,10 +124,11 @@ class ToolRunner:
                 for name, other in self.tools.items()
                 if is_tool_available(other, context.session)
             ]
-            raise ToolError(f"There is no tool {call['name']}; there are {', '.join(names)}.")
+            raise ToolError(f"There is no tool {call['name']}. The tools are {', '.join(names)}.")
         if not context.session.is_remembered and tool.is_external:
             raise ToolError(
-                f"{tool.name} asks a service outside, which is not done here. Go on without it."
+                f"{tool.name} calls an external service, which this conversation may not do. "
+                "Continue without it."
             )
         if context.session.is_incognito and not tool.is_read_only:
             raise ToolError(

@@ -1,8 +1,8 @@
-"""One turn: store the question, ask the model, run its tools, and store the answer.
+"""Runs a turn: stores the question, asks the model, runs its tools, and stores the answer.
 
-Every step is stored before the next one begins, so a turn that crashed continues without repeating
-anything. Nothing here talks to a platform: a growing answer goes through `RunningTurn.show`, and
-the finished answer is in the turn's outbox item.
+Every step is stored before the next step begins, so a turn continues after a crash without
+repeating anything. This module doesn't call a platform. It passes a growing answer to
+`RunningTurn.show` and stores the finished answer in the turn's outbox item.
 """
 
 from __future__ import annotations
@@ -59,27 +59,27 @@ _STOP_REASON_MARKS = {
 
 
 class TurnProgress(Enum):
-    """Whether a running turn can still restart without a trace."""
+    """Tells whether a running turn can still restart unnoticed, together with new messages."""
 
     UNTOUCHED = "untouched"  # nothing was shown, and the model hasn't answered
     STARTED = "started"  # something was shown, or the model has answered at least once
-    INTERRUPTED = "interrupted"  # the turn will restart, so this attempt may store nothing more
+    INTERRUPTED = "interrupted"  # the turn will restart; this attempt may not store anything else
 
 
 @dataclass(kw_only=True)
 class RunningTurn:
-    """A turn that is being answered, with its history and the answer so far."""
+    """A turn that is being answered, with the history and the answer so far."""
 
     turn: Turn
     session: Session
     # The history of the session, oldest first. It grows with every stored row.
     rows: list[Message]
-    # Called with the whole answer so far whenever it grows.
+    # Called with the whole answer so far whenever the answer grows.
     show: TextCallback = lambda _: None
     progress: TurnProgress = TurnProgress.UNTOUCHED
     # The texts of the finished model calls.
     finished_texts: list[str] = field(default_factory=list)
-    # The text of the present model call, without memory fences.
+    # The text of the present model call so far, without memory fences.
     current_text: str = ""
     # How many model calls have been answered.
     answered_calls: int = 0
@@ -105,9 +105,9 @@ class RunningTurn:
         self.is_call_open = False
 
     def on_text(self, text: str) -> None:
-        """Record the text of the present call so far, and show the answer so far.
+        """Record the whole text of the present call so far, and show the answer so far.
 
-        If `text` doesn't extend the previous text, the call was started over.
+        If `text` doesn't begin with the previous text, the model client has repeated the request.
         """
         if not text.startswith(self._received_text):
             self._reset_text()
@@ -118,23 +118,23 @@ class RunningTurn:
         self.show(self.render_answer(self.current_text.strip()))
 
     def on_wait(self, sentence: str) -> None:
-        """Show `sentence`, which says why the model is asked again.
+        """Show `sentence`, which says why the request will be repeated.
 
-        If the turn is cancelled after this, no estimated usage is added for this call.
+        If the turn is cancelled before the next request, no usage is estimated for this one.
         """
         self._mark_started()
         self.is_call_open = False
         self.show(self.render_answer(f"_{sentence}_"))
 
     def interrupt(self) -> bool:
-        """Mark the turn as interrupted so that it can restart. Returns False if it's too late."""
+        """Mark the turn as interrupted so that it can restart. Return False if it's too late."""
         if self.progress is TurnProgress.STARTED:
             return False
         self.progress = TurnProgress.INTERRUPTED
         return True
 
     def render_answer(self, last_text: str) -> str:
-        """The answer as the person sees it: badge, heading, finished texts and `last_text`."""
+        """Return the answer as the person sees it: badge, heading, finished and last text."""
         badge = INCOGNITO_BADGE if self.session.is_incognito else ""
         heading = self.turn.entries[0].inbound.heading
         paragraphs = (badge, heading, *self.finished_texts, last_text)
@@ -158,15 +158,15 @@ class AnsweredTurn:
     session: Session
     rows: Sequence[Message]
     answer: Answer
-    # The conversation was just compressed automatically. The person is told so once.
+    # The conversation was just compressed automatically. The person gets a note, once.
     has_compressed: bool = False
-    # Compression no longer makes the conversation short enough. The person is told so once.
+    # Compression no longer makes the conversation short enough. The person gets a note, once.
     is_too_long: bool = False
 
 
 @dataclass
 class Agent:
-    """Answers turns with `model` and its tools, within the limits of `options`."""
+    """Answers turns with a model and tools."""
 
     model: MeteredModel
     conversations: Conversations
@@ -178,15 +178,15 @@ class Agent:
 
     def __post_init__(self) -> None:
         self.sessions = self.compressor.sessions
-        # By the key of the turn's outbox item.
+        # The turns that are being answered, by the key of the turn's outbox item.
         self._running: dict[str, RunningTurn] = {}
 
     async def answer(self, turn: Turn, show: TextCallback) -> AnsweredTurn:
         """Answer a turn, and store the question and the answer.
 
-        On return, the entries of `turn` are closed and its outbox item contains the answer. The
-        caller delivers it. Raises ModelError if the model doesn't answer, StoreError if the store
-        fails, and StaleReadError if data was erased meanwhile or after `interrupt`.
+        On return, the inbox entries of `turn` are closed, and its outbox item contains the answer
+        for the caller to deliver. Raises ModelError if the model doesn't answer, StoreError if the
+        store fails, and StaleReadError if data was erased meanwhile or the turn was interrupted.
         """
         session, rows = await self.sessions.open(turn)
         session, rows = await self._compress_if_needed(session, rows, turn, turn.text)
@@ -205,12 +205,12 @@ class Agent:
         return await self._converse(RunningTurn(turn=turn, session=session, rows=rows, show=show))
 
     async def stop(self, turn: Turn, stored_answer: Answer | None = None) -> AnsweredTurn:
-        """End a turn that the person cancelled, and store the text so far with `STOPPED_MARK`.
+        """End a turn that the person stopped, and store its text so far with `STOPPED_MARK`.
 
-        If the whole answer is already stored, pass it as `stored_answer`. It isn't changed.
+        If the whole answer is already stored, pass it as `stored_answer`; then nothing is stored.
         """
-        # The running turn is removed first. If `stop` is repeated after an erasure, it must not
-        # store text from before the erasure.
+        # The running turn is removed first. If an erasure makes the caller repeat `stop`, the text
+        # from before the erasure is no longer there to be stored.
         cancelled_turn = self._running.pop(turn.outbox_item.key, None)
         session, rows = await self.sessions.open(turn)
         if stored_answer is not None:
@@ -228,11 +228,11 @@ class Agent:
         return await self._finish(running, self._plain_row(session, text))
 
     def interrupt(self, turn: Turn) -> bool:
-        """Give up the running turn so that it can restart together with new messages.
+        """Interrupt a turn so that it can restart together with new messages.
 
-        Returns False if part of the answer was shown, a tool has run, or the model has answered.
-        Otherwise it returns True, nothing more of the turn is stored, and `answer` raises
-        StaleReadError unless it is cancelled first.
+        Returns False, and lets the turn continue, if part of its answer was shown or the model has
+        answered. Otherwise returns True. Nothing else of the turn is then stored, and `answer`
+        raises StaleReadError unless the caller cancels it first.
         """
         running = self._running.get(turn.outbox_item.key)
         return running is None or running.interrupt()
@@ -247,9 +247,9 @@ class Agent:
         *,
         is_silent: bool = False,
     ) -> None:
-        """Store a command, worded as `text`, with its answer and buttons, and close its entries.
+        """Store a command and its answer with buttons, and close the command's inbox entries.
 
-        A silent command's answer isn't delivered.
+        `text` is the wording that is stored. The answer of a silent command isn't delivered.
         """
         question = replace(_question_row(session, turn.entries[-1].inbound), text=text)
         reply = self._plain_row(session, answer.stored_text or answer.text)
@@ -261,12 +261,12 @@ class Agent:
         session, _ = await self.sessions.open(turn)
         rows = await self._question_rows(session, turn)
         context = turn.build_tool_context(session, self.clock.now())
-        # The rows are stored in the form in which the model would get them later.
+        # The sent form is stored, too, because later requests include these messages.
         rendered_rows = self.prompt.render_sent_form_without_memory(rows, context)
         await self._store_and_close(turn, rendered_rows, None)
 
     async def store_notice(self, turn: Turn, answer: Answer | None) -> None:
-        """Store messages that can't be answered, with the notice the person gets instead."""
+        """Store messages that can't be answered, and the notice that the person gets instead."""
         session = await self.sessions.ensure_session(turn)
         rows = await self._question_rows(session, turn)
         if answer is not None:
@@ -276,9 +276,10 @@ class Agent:
     async def _compress_if_needed(
         self, session: Session, rows: list[Message], turn: Turn, incoming_text: str = ""
     ) -> tuple[Session, list[Message]]:
-        """Compress the session if the next request would be too long; return session and history.
+        """Compress a session if its next request would be too long.
 
-        The compressor is called only if the request may be near a limit.
+        Returns the session that continues the conversation and the history of that session. The
+        compressor is called only if the request may be near a limit.
         """
         tokens = estimate_request_tokens(session, rows) + len(incoming_text)
         if tokens <= self.compressor.windows.safe_request_tokens and len(rows) <= MAX_MESSAGES:
@@ -286,7 +287,7 @@ class Agent:
         return await self.compressor.compress_if_needed(session, rows, turn, incoming_text)
 
     async def _converse(self, running: RunningTurn) -> AnsweredTurn:
-        """Ask the model and run its tools until it answers or uses up its rounds."""
+        """Ask the model and run its tools until it answers, for at most `max_rounds` requests."""
         key = running.turn.outbox_item.key
         earlier_attempt = self._running.get(key)
         if earlier_attempt is not None and earlier_attempt.is_call_open:
@@ -318,10 +319,10 @@ class Agent:
             raise
 
     async def _run_tools(self, running: RunningTurn, row: Message, calls: Sequence[Json]) -> None:
-        """Run the tool calls of `row`, and store their results.
+        """Run the tool calls of `row`, and store the row and the results.
 
-        The row is stored before the tools run. If all tools are read-only, the row is stored
-        together with their results instead.
+        The row is stored before the tools run, so that a crash doesn't make them run twice. If all
+        tools are read-only, the row and the results are stored together.
         """
         if row.text:
             running.finished_texts = [*running.finished_texts, row.text]
@@ -335,15 +336,15 @@ class Agent:
         try:
             await self._store(running, results)
         except StaleReadError:
-            # A note that the tools have run is stored anyway, so that the repeated turn doesn't run
-            # them again.
+            # The results may contain erased data. Notes that the tools have run are stored instead,
+            # so that the repeated turn doesn't run the tools again.
             await self.conversations.append(self.tool_runner.strip_results(results))
             raise
 
     async def _store_question(self, running: RunningTurn) -> None:
-        """Store the person's messages in their sent form, and add them to the history.
+        """Store the messages of the turn in their sent form, and add them to the history.
 
-        Earlier messages that have no sent form get one in the same transaction.
+        Earlier messages without a sent form get their sent form in the same transaction.
         """
         session, rows = running.session, running.rows
         context = running.turn.build_tool_context(session, self.clock.now(), rows)
@@ -372,10 +373,10 @@ class Agent:
     async def _question_rows(
         self, session: Session, turn: Turn, rows: Sequence[Message] = ()
     ) -> list[Message]:
-        """The messages that the turn answers, as rows.
+        """Return the messages of the turn as rows.
 
-        A message that is already among `rows`, after a crash or a restart of the turn, is returned
-        as that row.
+        If a message is already stored among `rows`, because of a crash or a restart of the turn,
+        the stored row is returned.
         """
         stored_rows = {
             row.external_id: row
@@ -394,11 +395,10 @@ class Agent:
     def _render_missing_sent_forms(
         self, rows: Sequence[Message], context: ToolContext
     ) -> tuple[list[Message], dict[int, Message]]:
-        """Give a sent form to each of a person's chat messages that has none.
+        """Render the sent form of each chat message that has none.
 
-        A sent form is missing if the message was edited after it was sent, or if it belongs to a
-        parent session whose memory may not be seen here. Returns all rows, and the changed rows by
-        id.
+        The sent form is missing if the message was edited later, or if it belongs to a parent
+        session whose memory may not be seen here. Returns all rows, and the changed rows by id.
         """
         rows = list(rows)
         missing = [
@@ -420,8 +420,8 @@ class Agent:
     ) -> None:
         """Add the stored messages of the turn to its history.
 
-        A message may have been stored in a session that has ended since. It is copied into the
-        present session, unless the history contains it or it was already copied before a crash.
+        A message may already be stored in an earlier session, which has ended since. It's copied
+        into the present session, unless the history has it or a copy of it from before a crash.
         """
         session_id = running.session.id
         running.rows += [row for row in stored_rows if row.session_id == session_id]
@@ -445,7 +445,7 @@ class Agent:
         running.rows += await self.conversations.append(copies, epoch=context.epoch)
 
     async def _ask(self, running: RunningTurn) -> Completion:
-        """Ask the model once for the present history."""
+        """Ask the model once, with the present history."""
         request = build_request(
             running.session,
             running.rows,
@@ -462,9 +462,9 @@ class Agent:
         return completion
 
     def _estimate_open_call(self, running: RunningTurn, *, turns: int) -> ModelCall:
-        """The cancelled model call of a turn, with estimated usage.
+        """Return the model call that was running when a turn was cancelled, with estimated usage.
 
-        A cancelled call is charged too, but the server never reports its usage.
+        The provider charges a cancelled call, but doesn't report its usage.
         """
         session = running.session
         usages = (
@@ -489,7 +489,7 @@ class Agent:
         )
 
     async def _finish(self, running: RunningTurn, row: Message) -> AnsweredTurn:
-        """Store the last row of a turn together with the answer that is delivered."""
+        """Store the last row of a turn together with the answer to deliver; return the turn."""
         answer = Answer(text=running.render_answer(row.text))
         session, windows = running.session, self.compressor.windows
         has_compressed = _is_first_after_compression(session, running.rows)
@@ -512,12 +512,12 @@ class Agent:
     ) -> None:
         """Store rows and log the model calls that made them.
 
-        The calls are removed from `running` before the write. A write goes on even if its caller is
-        cancelled, so a call that stayed there could be logged twice. Raises StaleReadError after
-        `interrupt`.
+        The calls are removed from `running` before the write. A write continues even if its caller
+        is cancelled, so the calls could otherwise be logged twice. Raises StaleReadError if the
+        turn was interrupted.
         """
         if running.progress is TurnProgress.INTERRUPTED:
-            raise StaleReadError("More was said before anything was answered.")
+            raise StaleReadError("New messages arrived before anything was answered.")
         calls = running.unlogged_calls
         running.unlogged_calls = []
         try:
@@ -539,7 +539,10 @@ class Agent:
         actions: Sequence[ButtonAction] = (),
         calls: Sequence[ModelCall] = (),
     ) -> list[Message]:
-        """Store the last rows, close the entries and fill the outbox item in one transaction."""
+        """Store the last rows, close the inbox entries and fill the outbox item, all at once.
+
+        Returns the stored rows.
+        """
         outbox_item = None
         if answer is not None:
             outbox_item = replace(turn.outbox_item, answer=answer, next_at=None)
@@ -559,7 +562,7 @@ class Agent:
 
 
 def _question_row(session: Session, inbound: Inbound, quote: Quote | None = None) -> Message:
-    """A person's message as a row of the session, without a sent form."""
+    """Return an incoming message as a row of the session, without a sent form."""
     return Message(
         role="user",
         text=with_attachments(inbound.text, inbound.attachments),
@@ -573,7 +576,7 @@ def _question_row(session: Session, inbound: Inbound, quote: Quote | None = None
 
 
 def _is_first_after_compression(session: Session, rows: Sequence[Message]) -> bool:
-    """Whether an automatic compression opened the session and its first turn isn't answered yet.
+    """Return True if this is the first turn after an automatic compression.
 
     A summary with a `tool_name` comes from a compression that the person asked for.
     """
@@ -592,7 +595,7 @@ def _is_first_after_compression(session: Session, rows: Sequence[Message]) -> bo
 def build_assistant_row(
     completion: Completion, session: Session, tool_runner: ToolRunner, at: datetime
 ) -> Message:
-    """A completion of the model as a row of the session."""
+    """Return the row that stores a completion in the session."""
     calls = extract_tool_calls(completion)
     tool_names = dict.fromkeys(str(call["name"]) for call in calls)
     return Message(
@@ -612,11 +615,11 @@ def extract_tool_calls(completion: Completion) -> list[Json]:
 
 
 def build_last_row(row: Message, completion: Completion) -> Message:
-    """The row of a turn's last completion, with a mark if it was cut off or declined."""
+    """Return the row of a turn's last completion, with a mark if the answer is incomplete."""
     mark = _STOP_REASON_MARKS.get(completion.stop_reason, "")
     text = "\n\n".join(part for part in (row.text, mark) if part)
     if extract_tool_calls(completion) or not text:
-        # A call that was cut off can't run, and an empty answer can't be sent back.
+        # A call that was cut off can't run, and the API rejects empty answers in later requests.
         row = replace(row, blocks=None)
     # An offline answer quotes recall or is a fixed text. It isn't indexed, because recall would
     # find its own results.
@@ -625,9 +628,9 @@ def build_last_row(row: Message, completion: Completion) -> Message:
 
 
 def _scrub_blocks(blocks: Sequence[Json]) -> tuple[Json, ...]:
-    """The blocks without the memory fences that the model repeated.
+    """Return the blocks without memory fences that the model copied from its context.
 
-    The blocks are sent back to the model in later requests.
+    Later requests send the blocks back to the model.
     """
     scrubber = Scrubber()
     clean: list[dict[str, Any]] = [dict(block) for block in blocks]

@@ -12,29 +12,34 @@ from collections.abc import Sequence
 from core.markup.markdown import StyledText, TextEntity, split_addresses
 
 _MARKS = {"bold": "**", "italic": "*", "strikethrough": "~~"}
-# Everything that Discord reads as a mark. Discord's patterns treat only ASCII letters as letters.
+# Everything that Discord reads as a mark: *, ~, `, |, an underscore at the edge of a word, a
+# backslash, < and the position after @ in @everyone. For Discord, only ASCII letters are letters.
 _MARK = re.compile(
     r"[*~`|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|\\(?![A-Za-z0-9\s])|<(?=\S)|(?<=@)(?=everyone|here)"
 )
+# The start of a line that Discord would read as a list item, heading or quote: "1.", "#", ">", "-".
 _LINE_MARK = re.compile(r"(?<=\n)([^\S\n]*)(?:([0-9]+)(?=[.)])|(?=[#>+-]))")
 _ZERO_WIDTH_SPACE = "\u200b"
 _MAX_HEADING_LEVEL = 3
 
 
 def to_discord(styled: StyledText) -> str:
-    """The text to send. Discord doesn't read any part of the text itself as a mark."""
+    """Return a styled text in Discord's Markdown. All marks in the text itself are escaped."""
     return _write_range(styled.text, 0, len(styled.text), styled.entities)
 
 
 def _write_range(
     text: str, start: int, end: int, entities: Sequence[TextEntity], *, is_heading: bool = False
 ) -> str:
-    """The text from `start` to `end` with its `entities`. In a heading, bold needs no marks."""
+    """Return the text from `start` to `end` with the marks of its `entities`.
+
+    In a heading, bold text gets no marks, because Discord shows the whole heading in bold.
+    """
     pieces: list[str] = []
     index = 0
     while index < len(entities):
         entity = entities[index]
-        # The entities inside of this one follow it.
+        # The entities inside of this entity follow it in the list.
         next_index = bisect_left(entities, entity.end, index + 1, key=lambda other: other.offset)
         inner = entities[index + 1 : next_index]
         pieces.append(_write_plain(text, start, entity.offset))
@@ -49,7 +54,7 @@ def _write_range(
 
 
 def _write_entity(text: str, entity: TextEntity, inner: Sequence[TextEntity]) -> str:
-    """One entity with its marks and with the entities inside of it."""
+    """Return the text of one entity with its marks. `inner` are the entities inside of it."""
     raw = text[entity.offset : entity.end]
     match entity.kind:
         case "code":
@@ -74,18 +79,25 @@ def _write_entity(text: str, entity: TextEntity, inner: Sequence[TextEntity]) ->
 
 
 def _put_marks_around(content: str, mark: str) -> str:
-    """Discord ignores marks with white space inside of them, so the white space stays outside."""
+    """Put marks around the text: `` two words `` -> `` **two words** ``.
+
+    White space at the ends stays outside, because Discord ignores marks next to it.
+    """
     words = content.strip()
-    return content.replace(words, f"{mark}{words}{mark}") if words else content
+    if not words:
+        return content
+    return content.replace(words, f"{mark}{words}{mark}")
 
 
 def _write_code_block(text: str, language: str) -> str:
+    """Return a fenced code block. Fences inside of the text are broken with zero-width spaces."""
     is_language = language.replace("+", "").replace("-", "").replace("#", "").isalnum()
     text = text.replace("```", f"`{_ZERO_WIDTH_SPACE}`{_ZERO_WIDTH_SPACE}`")
     return f"```{language if is_language else ''}\n{text}\n```"
 
 
 def _write_code_span(text: str) -> str:
+    """Return code in a line. A text with backticks gets two backticks on each side."""
     if "`" not in text:
         return f"`{text}`"
     padding = "" if text.strip("`") == text else " "
@@ -93,9 +105,9 @@ def _write_code_span(text: str) -> str:
 
 
 def _write_link(label: str, url: str) -> str:
-    """A masked link if Discord would show it, otherwise the label and the address.
+    """Return ``[label](<url>)`` if Discord shows that as a link, otherwise ``label (url)``.
 
-    Discord shows a masked link for a web address, unless the label is an address itself.
+    Discord shows such a link for web addresses only, and not if the label looks like an address.
     """
     if url.lower().startswith(("http://", "https://")) and "://" not in label:
         return f"[{label}](<{url}>)".replace("\n", " ")
@@ -103,9 +115,9 @@ def _write_link(label: str, url: str) -> str:
 
 
 def _write_plain(text: str, start: int, end: int) -> str:
-    """Text without entities, with all marks escaped except in web addresses.
+    """Return the text from `start` to `end`, which has no entities, with its marks escaped.
 
-    No line of it becomes a heading, list, quote or small print.
+    Web addresses stay unchanged. No line becomes a heading, list item, quote or small print.
     """
     pieces = [
         piece if is_url else _escape_marks(piece)
@@ -113,16 +125,18 @@ def _write_plain(text: str, start: int, end: int) -> str:
     ]
     escaped_text = "".join(pieces)
     if start > 0 and text[start - 1] not in "\n ":
+        # The text continues a line, so its beginning isn't the start of a line.
         return _LINE_MARK.sub(r"\1\2\\", escaped_text)
     return _LINE_MARK.sub(r"\1\2\\", f"\n{escaped_text}")[1:]
 
 
 def _escape_marks(text: str) -> str:
-    """Escape the marks in a text. A square bracket is one only if a link could end after it."""
+    """Escape the marks in a text. A "[" is escaped only if "](" follows, as in a link."""
     before, bracket, after = text.rpartition("](")
     before = _MARK.sub(_escape_match, before).replace("[", "\\[")
     return before + _MARK.sub(_escape_match, bracket + after)
 
 
 def _escape_match(match: re.Match[str]) -> str:
+    """Put a backslash before a mark. An empty match, as after the @ in @here, becomes a space."""
     return f"\\{match[0]}" if match[0] else _ZERO_WIDTH_SPACE

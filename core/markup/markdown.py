@@ -1,8 +1,8 @@
-"""Renders Markdown as text with entities, from which the messages of all platforms are made.
+"""Renders Markdown as text with entities, and cuts the result into messages.
 
-It also renders Markdown as plain text, escapes text for Markdown, and cuts rendered text into
-messages. It follows the rules of Telegram's Bot API: nothing nests inside code, and quotes don't
-nest.
+Each platform adapter makes its messages from this text. The entities follow the rules of Telegram's
+Bot API: nothing nests inside code, and quotes don't nest. The module also renders Markdown as plain
+text and escapes text for Markdown.
 """
 
 from __future__ import annotations
@@ -37,57 +37,62 @@ T = TypeVar("T")
 _STYLES: dict[str, EntityKind] = {"strong": "bold", "em": "italic", "s": "strikethrough"}
 _SCHEMES = ("http://", "https://", "tg://", "mailto:", "tel:")
 _RULE = "———"
-# The parser leaves out text that is nested deeper.
+# The parser drops text that is nested deeper than this. So a text that is nested deeper than
+# `_MAX_DEPTH` isn't rendered; it's shown as it was written.
 _MAX_PARSED_DEPTH = 30
-# A text that is nested deeper is shown as it was written.
 _MAX_DEPTH = 24
-# Longer addresses are ordinary text.
+# A longer address is shown as ordinary text.
 URL_CHARS = 2000
-# Full stop, exclamation and question mark of East Asian scripts. No space follows them.
+# Punctuation of East Asian scripts, which no space follows: full stops, exclamation and question
+# marks; commas and colons; closing and opening brackets.
 CJK_STOPS = "\u3002\uff01\uff1f"
 CJK_PAUSES = "\u3001\uff0c\uff1b\uff1a"
 CJK_CLOSERS = "\u300d\u300f\uff09\u3011\u300b"
 _CJK_OPENERS = "\uff08\u300c\u300e\u3010\u300a"
+# A web address in a text, up to a space, a quotation mark, a bracket or a mark such as ** or ~~.
 _URL = re.compile(
     r"(?<![^\W_])(?<!\\)https?://"
     rf"(?:(?!\*\*|~~)[^\s<>\"'`\[\]|\\{{}}^{CJK_STOPS}{CJK_PAUSES}{CJK_CLOSERS}{_CJK_OPENERS}])"
     f"{{1,{URL_CHARS}}}",
     re.IGNORECASE,
 )
+# These characters at the end of an address belong to the sentence around it.
 _URL_TRAIL = ".,;:!?*~"
 _MAX_COLUMN_WIDTH = 40
-# A text of this length is rendered and cut within some milliseconds, whatever it contains.
+# A text up to this length is rendered and cut within a few milliseconds, whatever it contains.
 _LOOP_CHARS = 1000
-# The search for the end of a grapheme looks this far beyond a cut.
+# A grapheme, such as an emoji with modifiers, has at most about this many characters.
 _GRAPHEME_CHARS = 64
 _ESCAPED_CHARACTER = re.compile(r"[\\`*_\[\]<>~|&#]")
 _INDENT = re.compile(r"\n[^\S\n]+")
+# The start of a line that Markdown would read as a list item, rule or table: "1.", "+", "-", "=".
 _LINE_MARK = re.compile(r"(?<=\n)(?:([0-9]+)(?=[.)])|(?=[+\-=:]))")
 _SENTENCE_END = re.compile(rf"[.!?…](?=\s)|[{CJK_STOPS}](?![{CJK_CLOSERS}])")
+# The position before white space, or after East Asian punctuation.
 _WORD_END = re.compile(
     rf"(?=\s)|(?<=[{CJK_STOPS}{CJK_PAUSES}])(?![{CJK_STOPS}{CJK_PAUSES}{CJK_CLOSERS}])"
 )
 
 
 class _Boundary(Enum):
-    """Where a text may be cut; the best kind first."""
+    """The places where a text may be cut. The best kind comes first."""
 
     PARAGRAPH = "paragraph"
     LINE = "line"
     SENTENCE = "sentence"
 
 
-# A cut at such a boundary must use at least this share of the message. A cut between words may use
-# any share.
+# A cut at such a boundary must fill at least this share of a message. Otherwise the text is cut
+# between words, which may leave a message shorter.
 _MIN_SHARES = {_Boundary.PARAGRAPH: 0.5, _Boundary.LINE: 0.6, _Boundary.SENTENCE: 0.6}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextEntity:
-    """A piece of text, measured in characters, and its style."""
+    """The style of a piece of text. Offset and length are in characters."""
 
-    # The type of a Telegram MessageEntity. Two more are for Discord: a heading, which is bold as
-    # well, and the marker of a list item.
+    # The type of a Telegram MessageEntity, or "heading" or "list_marker", which only Discord needs.
+    # A heading also has an entity "bold".
     kind: EntityKind
     offset: int
     length: int
@@ -107,15 +112,15 @@ class TextEntity:
 class StyledText:
     """A text with its entities.
 
-    The entities are in order of their offsets, and an outer entity comes before its inner ones.
-    Entities may nest, but don't overlap in any other way.
+    The entities are sorted by offset, and an outer entity comes before its inner ones. Two entities
+    overlap only if one contains the other.
     """
 
     text: str
     entities: tuple[TextEntity, ...] = ()
 
     def cut_out(self, start: int, end: int) -> StyledText:
-        """The text between two positions, with the parts of the entities that are in it."""
+        """Return the text between two positions, with its entities or the parts inside of it."""
         before_end = bisect_left(self.entities, end, key=lambda entity: entity.offset)
         entities = [entity for entity in self.entities[:before_end] if entity.end > start]
         if start > 0 or any(entity.end > end for entity in entities):
@@ -124,13 +129,13 @@ class StyledText:
 
 
 def _clip_entity(entity: TextEntity, start: int, end: int) -> TextEntity:
-    """The part of an entity between two positions, with its offset counted from `start`."""
+    """Return the part of an entity between two positions, with its offset counted from `start`."""
     first, last = max(entity.offset, start), min(entity.end, end)
     return replace(entity, offset=first - start, length=last - first)
 
 
 async def run_off_loop(work: Callable[[str], T], text: str) -> T:
-    """``work(text)``, in a thread if the text is so long that it would block the event loop."""
+    """Return ``work(text)``. A long text is handled in a thread, so it doesn't block the loop."""
     if len(text) <= _LOOP_CHARS:
         return work(text)
     return await asyncio.to_thread(work, text)
@@ -158,11 +163,12 @@ def to_plain(markdown: str) -> str:
 
 
 def escape(text: str) -> str:
-    """Markdown that renders as exactly this text.
+    """Return Markdown that renders as exactly this text.
 
-    It is for names, titles and quotations inside of a composed message.
+    Use it for names, titles and quotations inside of a message in Markdown.
     """
     pieces: list[str] = []
+    # The added line break makes the patterns for the start of a line match the first line, too.
     for piece, is_url in split_addresses("\n" + make_well_formed(text)):
         if is_url:
             pieces.append(piece)
@@ -173,12 +179,12 @@ def escape(text: str) -> str:
 
 
 def utf16_length(text: str) -> int:
-    """The length of a text in UTF-16 units, as Telegram counts it."""
+    """Return the length of a text in UTF-16 units, as Telegram counts it."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def make_well_formed(text: str) -> str:
-    """The text with single-character line breaks and valid characters.
+    """Return the text with "\\n" as its only line break, and with valid characters only.
 
     NUL and lone surrogates are replaced, because no platform accepts them.
     """
@@ -189,12 +195,12 @@ def make_well_formed(text: str) -> str:
 
 
 def _render_blocks(markdown: str, *, is_plain: bool) -> _Writer:
-    """Parse Markdown as people write it in chats, and write its blocks.
+    """Parse Markdown as people write it in chats, and return a writer with the rendered blocks.
 
-    The syntax is CommonMark with tables and strikethrough. Raw HTML and reference definitions are
-    text, and a line break is a line break. A ``*`` inside a word (``2*3*4``) is a star, and a bare
-    web address stays as it is. A text that is nested too deeply is shown as it was written. The
-    time is about linear.
+    The syntax is CommonMark with tables and strikethrough, with these differences: Raw HTML and
+    reference definitions are text. A line break in the source is a line break in the result. A
+    ``*`` inside a word (``2*3*4``) is a star. A bare web address stays as it is. A text that is
+    nested too deeply is shown as it was written. The time is about linear.
     """
     from markdown_it.tree import SyntaxTreeNode
 
@@ -214,21 +220,21 @@ def _render_blocks(markdown: str, *, is_plain: bool) -> _Writer:
 
 
 class _Writer:
-    """Collects text and entities from the syntax tree."""
+    """Writes the nodes of a syntax tree as chunks of text, with entities unless `is_plain`."""
 
     def __init__(self, lines: Sequence[str], *, is_plain: bool) -> None:
-        """`lines` is the source; a plain writer makes no entities."""
+        """Create a writer without any text. `lines` are the lines of the source."""
         self.lines = lines
         self.is_plain = is_plain
         self.chunks: list[str] = []
         self.entities: list[TextEntity] = []
-        # How many characters were written.
+        # The number of characters written so far.
         self.offset = 0
-        # What every line of the current block begins with.
+        # Written at the start of each line of the current block: spaces in a list, "> " in a quote.
         self.prefix = ""
-        # The kinds of entities that are open.
+        # The kinds of the entities around the current node.
         self.active_kinds: set[str] = set()
-        # Start and end of each piece of code, which takes no other style.
+        # Start and end of each piece of code. Other styles leave code out.
         self.code_spans: list[tuple[int, int]] = []
 
     def write(self, text: str) -> None:
@@ -236,13 +242,14 @@ class _Writer:
         self.offset += len(text)
 
     def write_blocks(self, nodes: Sequence[SyntaxTreeNode]) -> None:
+        """Write blocks with the line breaks between them."""
         for index, node in enumerate(nodes):
             if index > 0:
                 self.write(self._gap_before(node) + self.prefix)
             self._write_block(node)
 
     def _gap_before(self, node: SyntaxTreeNode) -> str:
-        """The line breaks before a block. There is a blank line if the source has one."""
+        """Return the line breaks before a block: two if the source has a blank line there."""
         if node.map is None:
             return "\n\n"
         first_line = node.map[0]
@@ -276,7 +283,7 @@ class _Writer:
                 self.write_inlines(node.children)
 
     def _write_list(self, node: SyntaxTreeNode) -> None:
-        """Write a list. The lines of an item are indented by the width of its marker."""
+        """Write a list. Further lines of an item are indented by the width of its marker."""
         outer_prefix = self.prefix
         first_number = int(node.attrs.get("start", 1))
         for index, item in enumerate(node.children):
@@ -290,7 +297,10 @@ class _Writer:
             self.prefix = outer_prefix
 
     def _write_quote(self, node: SyntaxTreeNode) -> None:
-        """Write a quote as an entity. Quotes in quotes and in plain text get a ``>`` per line."""
+        """Write a quote as an entity.
+
+        In plain text and inside of another quote, each line gets a ``>`` instead.
+        """
         if self.is_plain or "blockquote" in self.active_kinds:
             outer_prefix = self.prefix
             self.write("> ")
@@ -307,12 +317,13 @@ class _Writer:
     def _write_code(self, text: str, language: str | None) -> None:
         """Write a code block.
 
-        As an entity, it begins at the left edge, because spaces before its lines would become part
-        of the code.
+        A block with an entity isn't indented, because the indentation would become part of the
+        code.
         """
         if self.is_plain:
             self.write(text.replace("\n", "\n" + self.prefix))
             return
+        # `write_blocks` has already written the prefix of the first line.
         if self.prefix and self.chunks and self.chunks[-1].endswith("\n" + self.prefix):
             self.chunks[-1] = self.chunks[-1].removesuffix(self.prefix)
             self.offset -= len(self.prefix)
@@ -345,9 +356,9 @@ class _Writer:
                     self.write(node.content.replace("\n", " "))
 
     def _write_link(self, node: SyntaxTreeNode) -> None:
-        """Write a link or image.
+        """Write a link or image as an entity with its address.
 
-        If no platform can open the address, it becomes part of the text, so that it isn't lost.
+        If no platform can open the address, it's written after the label: ``label (address)``.
         """
         url = str(node.attrs.get("href") or node.attrs.get("src") or "")
         is_link = url.lower().startswith(_SCHEMES) and not self.is_plain
@@ -372,7 +383,7 @@ class _Writer:
             self.write(f" ({url.removeprefix('mailto:').removeprefix('tel:')})")
 
     def _write_styled(self, kind: EntityKind, node: SyntaxTreeNode) -> None:
-        """Write the children in a style. The style leaves out pieces of code."""
+        """Write the children of a node, and add entities of this kind around all but code."""
         if kind in self.active_kinds:
             self.write_inlines(node.children)
             return
@@ -389,7 +400,7 @@ class _Writer:
     def _add_entity(
         self, kind: EntityKind, start: int, end: int | None = None, **fields: Any
     ) -> None:
-        """Add an entity from `start` to `end`, or to the end of the text, unless it is empty."""
+        """Add an entity from `start` to `end`, or to the end of the text. Skip an empty one."""
         if end is None:
             end = self.offset
         if end > start:
@@ -397,9 +408,9 @@ class _Writer:
 
 
 def _table_lines(table: SyntaxTreeNode) -> list[str]:
-    """The lines of a table with aligned columns and a rule under the first row.
+    """Return the lines of a table with aligned columns and a rule under the first row.
 
-    The parser gives all rows the same number of cells.
+    The parser has made sure that all rows have the same number of cells.
     """
     rows: list[Sequence[SyntaxTreeNode]] = []
     for part in table.children:
@@ -415,14 +426,14 @@ def _table_lines(table: SyntaxTreeNode) -> list[str]:
 
 
 def _inline_text(cell: SyntaxTreeNode) -> str:
-    """The visible text of a cell with its addresses, on one line."""
+    """Return the text of a table cell on one line, with the addresses of its links."""
     writer = _Writer((), is_plain=True)
     writer.write_inlines(cell.children)
     return "".join(writer.chunks).replace("\n", " ").strip()
 
 
 def width(text: str) -> int:
-    """The columns that a text takes in a monospaced font."""
+    """Return how many columns a text takes in a monospaced font; 2 for each wide character."""
     if text.isascii():
         return len(text)
     columns = 0
@@ -434,6 +445,7 @@ def width(text: str) -> int:
 
 
 def _pad_cell(cell: str, columns: int, alignment: str) -> str:
+    """Return the cell with spaces, so that it takes this many columns."""
     padding = max(0, columns - width(cell))
     left_padding = {"right": padding, "center": padding // 2}.get(alignment, 0)
     return " " * left_padding + cell + " " * (padding - left_padding)
@@ -441,8 +453,8 @@ def _pad_cell(cell: str, columns: int, alignment: str) -> str:
 
 @cache
 def _parser() -> MarkdownIt:
-    """The parser, with rules of our own for addresses, brackets and emphasis."""
-    # Imported when something is rendered, which most commands of the command line never do.
+    """Return the Markdown parser, with our own rules for addresses, brackets and emphasis."""
+    # Imported here because it loads slowly, and most shell commands render nothing.
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": _MAX_PARSED_DEPTH})
@@ -455,9 +467,10 @@ def _parser() -> MarkdownIt:
 
 
 def _parse_address(state: StateInline, silent: bool) -> bool:
-    """A parser rule: a bare web address is text, even if it contains marks.
+    """Parser rule: read the rest of a bare web address as text, even if it contains marks.
 
-    The parser stops at the colon, so the scheme was already read as text.
+    The parser stops at the colon, so it has already read "http" or "https" as text. Returns True if
+    there is an address. If `silent`, nothing is written.
     """
     has_https = state.src[max(state.pos - 5, 0) : state.pos].lower() == "https"
     begin = state.pos - (5 if has_https else 4)
@@ -477,13 +490,14 @@ def _parse_address(state: StateInline, silent: bool) -> bool:
 
 
 def _parse_bracket(state: StateInline, silent: bool) -> bool:
-    """A parser rule: a bracket is text if no link or image can end after it.
+    """Parser rule: read "[" or "![" as text if no "](" follows anywhere.
 
-    The parser would search for the end of a link at each bracket, which takes long.
+    Otherwise, the parser would search for the end of a link at each bracket, which takes long.
+    Returns True if the bracket is text.
     """
     mark = "![" if state.src.startswith("![", state.pos) else "["
-    # In spite of its name, `html_terminator_last` finds the last position of any string. It caches
-    # the position.
+    # In spite of its name, `html_terminator_last` returns the last position of any string, and
+    # caches it.
     if not state.src.startswith(mark, state.pos) or state.html_terminator_last("](") > state.pos:
         return False
     if not silent:
@@ -493,11 +507,11 @@ def _parse_bracket(state: StateInline, silent: bool) -> bool:
 
 
 def _parse_emphasis(state: StateInline, silent: bool) -> bool:
-    """A parser rule: the delimiter runs of CommonMark, with three differences.
+    """Parser rule: read a run of ``*`` or ``_`` as CommonMark does, with three differences.
 
-    A run inside a word opens nothing if it is one star or touches a digit, since that is
-    arithmetic. East Asian text needs no spaces around a run (as in markdown-cjk-friendly). And
-    ``__name__.x`` and ``__name__()`` are names.
+    - A single star inside a word opens no style, nor does a run next to a digit: ``2*3*4``.
+    - Next to East Asian characters, a run needs no spaces around it (as in markdown-cjk-friendly).
+    - ``__name__.x`` and ``__name__()`` are names, not bold text.
     """
     from markdown_it.rules_inline.emphasis import tokenize
 
@@ -520,7 +534,11 @@ def _parse_emphasis(state: StateInline, silent: bool) -> bool:
 def _star_flanking(
     before: str, after: str, length: int, can_open: bool, can_close: bool
 ) -> tuple[bool, bool]:
-    """Whether a run of stars between two characters may open, and may close, a style."""
+    """Return whether a run of stars may open a style, and whether it may close one.
+
+    The run is between the characters `before` and `after`. `can_open` and `can_close` are the
+    result by the rules of CommonMark.
+    """
     if is_cjk(before) or is_cjk(after):
         return not after.isspace(), not before.isspace()
     if before.isalnum() and after.isalnum():
@@ -530,15 +548,16 @@ def _star_flanking(
 
 
 def is_cjk(character: str) -> bool:
-    """Whether a character belongs to an East Asian script or its punctuation."""
+    """Return True if a character belongs to an East Asian script or its punctuation."""
     is_wide = character >= "\u1100" and unicodedata.east_asian_width(character) in "WF"
     return is_wide and unicodedata.category(character) not in ("So", "Sk")
 
 
 def _trim_url(url: str) -> str:
-    """An address without punctuation and brackets that belong to the sentence around it.
+    """Return an address without the punctuation and brackets of the sentence around it.
 
-    Empty if only the scheme remains.
+    For example, "https://a.example/b)." -> "https://a.example/b". Returns "" if only the scheme
+    remains.
     """
     surplus_brackets = url.count(")") - url.count("(")
     while True:
@@ -552,10 +571,11 @@ def _trim_url(url: str) -> str:
 
 
 def split_addresses(text: str) -> Iterator[tuple[str, bool]]:
-    """Split a text at its bare web addresses into pieces, and say of each if it is an address."""
+    """Split a text into pieces, and yield each piece and whether it is a bare web address."""
     position = 0
     for match in _URL.finditer(text):
-        if url := _trim_url(match[0]):
+        url = _trim_url(match[0])
+        if url:
             yield text[position : match.start()], False
             yield url, True
             position = match.start() + len(url)
@@ -563,17 +583,17 @@ def split_addresses(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def split(styled: StyledText, limit: int, measure: Callable[[StyledText], int]) -> list[StyledText]:
-    """Cut a text into parts with ``measure(part) <= limit``; no parts for blank text.
+    """Cut a text into parts with ``measure(part) <= limit``. A blank text has no parts.
 
-    `measure` gives the length of a part as the platform counts it. Only white space between parts
-    is lost.
+    `measure` returns the length of a part as the platform counts it. Only white space between the
+    parts is lost.
     """
     styled = _strip_end(styled)
     parts: list[StyledText] = []
     position = 0
     while position < len(styled.text):
         begin = _skip_blank_lines(styled, position)
-        # Text beyond this doesn't influence the cut.
+        # The text after this doesn't influence where the first part ends.
         lookahead = styled.cut_out(begin, begin + 2 * limit + _GRAPHEME_CHARS)
         part, length = _first_part(lookahead, limit, measure)
         parts.append(part)
@@ -585,12 +605,13 @@ def split(styled: StyledText, limit: int, measure: Callable[[StyledText], int]) 
 def _first_part(
     rest: StyledText, limit: int, measure: Callable[[StyledText], int]
 ) -> tuple[StyledText, int]:
-    """The first part of `rest`, and how many characters of `rest` it takes.
+    """Return the first part of `rest`, and how many characters of `rest` the part covers.
 
     While an answer grows, its first parts stay the same, so they come from the cache.
     """
-    # No platform counts a text as much shorter than it is.
+    # The text is at most twice as long as its measure, so a longer text needn't be measured.
     while len(rest.text) > 2 * limit or measure(rest) > limit:
+        # Find the longest beginning that fits, by bisection.
         sizes = range(min(len(rest.text), 2 * limit) + 1)
         end = bisect_right(
             sizes, limit, key=lambda size: measure(_strip_end(rest.cut_out(0, size)))
@@ -599,25 +620,23 @@ def _first_part(
         if end > 0 or all(entity.offset > 0 for entity in rest.entities):
             end = _find_boundary(rest, max(end, 1))
             return _strip_end(rest.cut_out(0, end)), end
-        # An address is longer than the message. The words without it are better than nothing.
+        # Nothing fits, because a link at the beginning has an address longer than a message. The
+        # text without the link is better than nothing.
         entities = tuple(entity for entity in rest.entities if entity.offset > 0)
         rest = replace(rest, entities=entities)
     return rest, len(rest.text)
 
 
 def _find_boundary(styled: StyledText, end: int) -> int:
-    """The best position for a cut at or before `end`.
+    """Return the best position for a cut at or before `end`.
 
-    Paragraphs come first, then lines, sentences, words and graphemes.
+    The end of a paragraph is best, then of a line, a sentence, a word, and a grapheme.
     """
     text = styled.text
     for boundary, min_share in _MIN_SHARES.items():
-        least = int(end * min_share)
-        positions = (
-            position for position in _list_boundaries(styled, boundary, end) if position > least
-        )
-        position = max(positions, default=0)
-        if position > 0 and text[:position].strip():
+        min_position = int(end * min_share)
+        position = max(_list_boundaries(styled, boundary, end), default=0)
+        if position > min_position and text[:position].strip():
             return position
     word_ends = [
         match.start() for match in _WORD_END.finditer(text, 0, end + 1) if 0 < match.start() <= end
@@ -631,17 +650,18 @@ def _find_boundary(styled: StyledText, end: int) -> int:
 
 
 def grapheme_ends(text: str) -> list[int]:
-    """The positions after each user-perceived character (Unicode Annex 29)."""
-    # Imported here because it loads slowly, and only a word longer than a message needs it.
+    """Return the position after each grapheme, the user-perceived character of Unicode Annex 29."""
+    # Imported here because it loads slowly, and it's needed only for a word longer than a message.
     import regex  # type: ignore[import-untyped]
 
     return [match.end() for match in regex.finditer(r"\X", text)]
 
 
 def _list_boundaries(styled: StyledText, boundary: _Boundary, end: int) -> Iterator[int]:
-    """The positions up to `end` at which a paragraph, line or sentence ends.
+    """Yield the positions up to `end` at which a paragraph, line or sentence ends.
 
-    Code has only lines, and a heading stays together with the text below it.
+    Blank lines in code aren't ends of paragraphs. The end of a heading isn't a boundary, so that
+    the heading stays together with the text below it.
     """
     if boundary is _Boundary.SENTENCE:
         for match in _SENTENCE_END.finditer(styled.text, 0, end + 1):
@@ -661,7 +681,7 @@ def _list_boundaries(styled: StyledText, boundary: _Boundary, end: int) -> Itera
 
 
 def _skip_blank_lines(styled: StyledText, start: int) -> int:
-    """The position after blank lines. In code, the indentation of the next line stays."""
+    """Return the position after white space at `start`. Indentation in code isn't skipped."""
     text = styled.text
     begin = len(text) - len(text[start:].lstrip())
     is_code = any(

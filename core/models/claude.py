@@ -1,9 +1,9 @@
 """The client of the Messages API, and the only module that imports the Anthropic SDK.
 
-A call streams its answer, and is repeated after failures that can pass. Every failure becomes a
-ModelError with a sentence for the person. Any server with a Messages API can be used. The blocks of
-an answer are always returned in a form that a strict server accepts as input. Nothing here knows
-about sessions, tools or people.
+The client streams answers, and repeats a request after a temporary failure. Every failure becomes a
+ModelError with a sentence for the person. It works with any server that has a Messages API. The
+blocks of an answer are returned in a form that even a strict server accepts in later requests. The
+module doesn't depend on sessions, tools or people.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ CONNECT_TIMEOUT_S = 10.0
 WINDOW_TIMEOUT_S = 5.0
 # The longest pause between two attempts, unless the server asks for a longer one.
 MAX_PAUSE_S = 30.0
-# The shortest pause after the first attempt, even if the server asks for a shorter one. It doubles
-# with each attempt.
+# The shortest pause after the first attempt, even if the server asks for a shorter pause. The
+# shortest pause doubles with each attempt.
 MIN_PAUSE_S = 0.5
-# The share of the timeout for the first attempt, so that most of it is left if the attempt hangs.
+# The first attempt may take this share of the timeout. If it hangs, time for another one is left.
 FIRST_ATTEMPT_SHARE = 1 / 3
-# Local servers need no key, but without one the SDK would search the disk for credentials.
+# Sent to local servers, which need no key. Without any key, the SDK searches the disk for one.
 _NO_KEY = "no-key"
-# Connections stay open for a minute, which saves a handshake per turn in a conversation.
+# Connections stay open for a minute, so that the next turn of a conversation needs no handshake.
 _CONNECTION_LIMITS = httpx2.Limits(max_connections=100, keepalive_expiry=60.0)
 _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# At most this much of the server's explanation of an error is shown.
+# At most this many characters of the server's explanation of an error are shown.
 MAX_EXPLANATION_CHARS = 300
 _RETRYABLE_STATUSES = (408, 409, 429)
 _FAILURES = language_data("failures", "core.models")
 _TOO_LONG = re.compile(_FAILURES["too_long"])
-# The kind of failure in `data/failures.toml` by exception. The first match counts, and anything
-# else is a lost connection.
+# The kinds of failures in `data/failures.toml`, with their exceptions. The first kind that matches
+# is used. Any other exception means a lost connection.
 _EXCEPTION_KINDS: Sequence[tuple[str, tuple[type[Exception], ...]]] = (
     (
         "unreached",
@@ -73,22 +73,23 @@ _DELTA_FIELDS = {
 
 @dataclass(eq=False)
 class Claude:
-    """A Model behind a server with the Messages API."""
+    """A `Model` that calls a server with the Messages API."""
 
     # None for a server that needs no key.
     api_key: InitVar[str | None]
+    # None for the official server.
     base_url: InitVar[str | None]
     clock: Clock
-    # How often a call is attempted.
+    # The most attempts of a call.
     tries: int = 5
-    # No new attempt starts later than this after the first one. It is also the longest silence of
-    # the server in an attempt. In the first attempt, a third of it is.
+    # No attempt starts later than this after the first attempt. An attempt fails if the server
+    # sends nothing for this time; the first attempt fails after `FIRST_ATTEMPT_SHARE` of it.
     timeout_s: float = 120.0
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     def __post_init__(self, api_key: str | None, base_url: str | None) -> None:
-        """Set up the SDK's client. It never retries, because `complete` does."""
-        # People copy URLs with the version, which the SDK adds itself.
+        """Set up the SDK's client. The client doesn't retry, because `complete` does."""
+        # The SDK adds the version itself, but people often copy URLs that end with "/v1".
         self.url = (base_url or OFFICIAL_URL).rstrip("/").removesuffix("/v1")
         host = urlsplit(self.url).hostname or ""
         self._is_official = host == "api.anthropic.com"
@@ -104,7 +105,7 @@ class Claude:
             max_retries=0,
             timeout=_sdk_timeout(self.timeout_s),
             open_telemetry=False,
-            # A proxy from the environment can't reach a server on this machine.
+            # For a server on this machine, proxies from the environment are ignored.
             http_client=anthropic.DefaultAioHttpClient(
                 limits=_CONNECTION_LIMITS, trust_env=host not in _LOOPBACK_HOSTS
             ),
@@ -116,10 +117,10 @@ class Claude:
     async def complete(
         self, request: Request, on_text: TextCallback, on_wait: TextCallback
     ) -> Completion:
-        """Ask the model, with further attempts after failures that can pass.
+        """Ask the model, and repeat the request after a temporary failure.
 
-        After an answer that breaks off, there is only one more attempt. Raises ModelError if the
-        last attempt fails.
+        If an answer breaks off, the request is repeated only once. Raises ModelError if the last
+        attempt fails.
         """
         ends_at = self.clock.now() + timedelta(seconds=self.timeout_s)
         max_attempts = 1 if request.is_single_attempt else self.tries
@@ -157,7 +158,7 @@ class Claude:
             await self.sleep(pause_s)
 
     async def probe(self, model: str) -> str:
-        """Ask the model for one token, and return a sentence that says that it answers.
+        """Ask the model for one token, and return a sentence such as "X answers at https://…".
 
         An answer proves that the key, the credit and the model's name are right. Raises ModelError
         if the model doesn't answer.
@@ -168,7 +169,7 @@ class Claude:
         return f"{model} answers at {self.url}."
 
     async def fetch_window_tokens(self, model: str) -> int | None:
-        """How many tokens a model reads according to the server; None if it doesn't say."""
+        """Ask the server for the size of a model's window. Return None if it isn't reported."""
         try:
             info = await self._client.models.retrieve(model, timeout=WINDOW_TIMEOUT_S)
             return info.max_input_tokens
@@ -178,9 +179,9 @@ class Claude:
     async def _attempt(
         self, request: Request, answer: StreamedAnswer, on_text: TextCallback, silence_s: float
     ) -> Completion:
-        """Send a request. If the server rejects cache marks, send it once more without them.
+        """Send a request. If the server rejects cache marks, repeat the request without them.
 
-        From then on no request to this server has cache marks.
+        If that succeeds, all later requests are sent without cache marks.
         """
         if not self._accepts_cache_marks:
             return await self._stream(strip_cache_marks(request), answer, on_text, silence_s)
@@ -196,7 +197,7 @@ class Claude:
         completion = await self._stream(plain_request, answer, on_text, silence_s)
         if self._accepts_cache_marks:
             self._accepts_cache_marks = False
-            self._log.warning("the model's server takes no cache marks", url=self.url)
+            self._log.warning("the model's server rejects cache marks", url=self.url)
         return completion
 
     async def _stream(
@@ -206,11 +207,12 @@ class Claude:
         try:
             async with await self._open_stream(request, silence_s) as events:
                 async for event in events:
-                    if text := answer.add_event(event):
+                    text = answer.add_event(event)
+                    if text:
                         on_text(text)
             return answer.build_completion(request.model)
         except anthropic.APIStatusError as error:
-            # The response body must not reach a log: it may repeat the request.
+            # The response body may repeat the request, so the log must not get it ("from None").
             raise self._refusal(error, request.model) from None
         except (anthropic.AnthropicError, httpx2.HTTPError, ValueError) as error:
             raise ModelFailure(_exception_kind(error)) from error
@@ -218,7 +220,8 @@ class Claude:
     async def _open_stream(self, request: Request, silence_s: float) -> anthropic.AsyncStream[Any]:
         """Send a request, and return the events of its answer as plain JSON.
 
-        The SDK's own method for messages takes four times as long for a long conversation.
+        This bypasses the SDK's `messages.create`, which takes four times as long for a long
+        conversation.
         """
         if not (self._key.isascii() and self._key.isprintable()):
             raise ModelFailure("illegal_key")
@@ -233,11 +236,11 @@ class Claude:
             body["messages"] = request.messages
         if request.tools:
             body["tools"] = request.tools
-        # Gives the same bytes as json.dumps in a fifth of the time.
+        # This takes a fifth of the time of json.dumps.
         try:
             content = to_json(body)
         except PydanticSerializationError:
-            # A text has half a surrogate pair.
+            # A text contains half of a surrogate pair.
             content = to_json(make_json_safe(body))
         return await self._client.post(
             "/v1/messages",
@@ -249,10 +252,10 @@ class Claude:
         )
 
     def _refusal(self, error: anthropic.APIStatusError, model: str) -> ModelFailure:
-        """The failure for an error response. Its message never contains the key.
+        """Return the failure for an error that the server reported, without the key in its message.
 
-        The error may also come as an event in a stream that began with status 200. Its type then
-        decides the status.
+        An error may also be an event in a stream that began with status 200. The status of the
+        failure then follows from the type of the error.
         """
         status = error.status_code
         if status < 400:
@@ -266,7 +269,7 @@ class Claude:
             status=status,
             is_retryable=is_retryable,
             model=model,
-            words=explanation or "it does not say why",
+            words=explanation or "it doesn't say why",
             number=status,
         )
         if error.status_code >= 400:
@@ -282,7 +285,7 @@ def _sdk_timeout(silence_s: float) -> anthropic.Timeout:
 
 
 def _exception_kind(error: Exception) -> str:
-    """The kind of failure for an exception of the SDK, by its cause if there is one."""
+    """Return the kind of failure for an exception of the SDK or of the HTTP client."""
     cause: BaseException = error
     if isinstance(error, anthropic.APIConnectionError):
         cause = error.__cause__ or error
@@ -293,7 +296,10 @@ def _exception_kind(error: Exception) -> str:
 
 
 def _explanation(error: anthropic.APIStatusError) -> str:
-    """The server's explanation of an error; empty for an HTML page."""
+    """Return the server's explanation of an error, or "" if there is none or it is HTML.
+
+    Servers nest it in different ways: ``{"error": {"message": "…"}}``, ``{"detail": "…"}``.
+    """
     value: Any = error.body
     while isinstance(value, Mapping):
         for name in ("error", "message", "detail"):
@@ -308,7 +314,7 @@ def _explanation(error: anthropic.APIStatusError) -> str:
 
 
 def _pause_after(attempts: int, requested_s: float | None) -> float:
-    """How long to wait after this many attempts. `requested_s` is what the server asked for."""
+    """Return the pause after this many attempts. The server may have requested a pause."""
     backoff_s: float = 2.0 ** (attempts - 1)
     if requested_s is not None:
         return max(requested_s, MIN_PAUSE_S * backoff_s)
@@ -316,7 +322,10 @@ def _pause_after(attempts: int, requested_s: float | None) -> float:
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """The pause that the server asks for, from ``retry-after-ms`` or ``retry-after``."""
+    """Return the pause that a response header requests, or None.
+
+    The headers are ``retry-after-ms`` and ``retry-after``.
+    """
     milliseconds = headers.get("retry-after-ms")
     try:
         if milliseconds:
@@ -348,12 +357,12 @@ class StreamedAnswer:
         except (ValueError, LookupError, AttributeError, TypeError) as error:
             raise ModelFailure("unreadable") from error
         if "\ud800" <= text[-1:] <= "\udbff":
-            # The other half of this surrogate pair comes with the next event.
+            # The next event has the other half of this surrogate pair.
             text = text[:-1]
         return str(make_json_safe(text)) if text.strip() else ""
 
     def _apply_event(self, event: Json) -> bool:
-        """Apply an event to the answer. Returns whether it may have added text."""
+        """Apply an event to the answer. Return True if the event may have added text."""
         may_add_text = False
         match event["type"]:
             case "message_start":
@@ -368,7 +377,7 @@ class StreamedAnswer:
             case "message_delta":
                 stop_reason = event["delta"].get("stop_reason")
                 self._message["stop_reason"] = stop_reason or self._message.get("stop_reason")
-                # Counts are totals. A count that is missing stays as it was.
+                # Each count is a total. A count that is missing here keeps its earlier value.
                 usage = event.get("usage") or {}
                 self._usage |= {name: count for name, count in usage.items() if count is not None}
             case "message_stop":
@@ -376,13 +385,14 @@ class StreamedAnswer:
         return may_add_text
 
     def _apply_delta(self, block: dict[str, Any], delta: Json) -> bool:
+        """Extend a field of a block. Return True if the delta adds text."""
         field = _DELTA_FIELDS.get(delta["type"])
         if field is not None:
             block[field] = (block.get(field) or "") + delta[field]
         return field == "text"
 
     def build_completion(self, model: str) -> Completion:
-        """The whole answer. `model` is used if the answer doesn't name its model.
+        """Return the whole answer. If the answer doesn't name its model, `model` is used.
 
         Raises ModelError if the answer is incomplete.
         """
@@ -413,16 +423,16 @@ class StreamedAnswer:
 
 
 def _token_count(usage: Any, name: str) -> int:
-    """A count from the usage report; 0 if it is missing, as with many local servers."""
+    """Return a count from the usage report, or 0 if it's missing, as with many local servers."""
     value = usage.get(name) if isinstance(usage, Mapping) else None
     return value if isinstance(value, int) else 0
 
 
 def build_input_blocks(blocks: Sequence[Json]) -> tuple[Json, ...]:
-    """The blocks of an answer in a form that can be sent back.
+    """Return the blocks of an answer in a form that later requests may contain.
 
-    Fields that only answers may have, empty texts, unsigned thinking and white space at the end
-    are removed. Raises ModelError for an unknown type of block.
+    The following are removed: fields that only answers may have, empty texts, unsigned thinking,
+    and white space at the end. Raises ModelError for an unknown type of block.
     """
     input_blocks: list[dict[str, Any]] = []
     for block in blocks:
@@ -435,14 +445,14 @@ def build_input_blocks(blocks: Sequence[Json]) -> tuple[Json, ...]:
 
 
 def join_text(blocks: Sequence[Json]) -> str:
-    """The text of the blocks. Other blocks between two texts become a paragraph break."""
+    """Return the text of the blocks, with a paragraph break where other blocks are in between."""
     groups = groupby(blocks, lambda block: block["type"] == "text")
     texts = ["".join(block["text"] for block in group) for is_text, group in groups if is_text]
     return "\n\n".join(text for text in texts if text)
 
 
 def strip_cache_marks(request: Request) -> Request:
-    """The request without cache marks, which only system and message blocks have."""
+    """Return the request without the cache marks of its system and message blocks."""
 
     def strip(blocks: Iterable[Json]) -> list[Json]:
         return [
@@ -455,9 +465,9 @@ def strip_cache_marks(request: Request) -> Request:
 
 
 def make_json_safe(value: Any) -> Any:
-    """A JSON value that every parser accepts.
+    """Return a JSON value that every parser accepts.
 
-    Halves of surrogate pairs are joined or replaced, and numbers that aren't finite become null.
+    Halves of surrogate pairs are joined or replaced. Infinite numbers and NaN become null.
     """
     if isinstance(value, str):
         if value.isascii() or not _SURROGATE.search(value):
@@ -473,7 +483,7 @@ def make_json_safe(value: Any) -> Any:
 
 
 def _build_input_block(block: Json) -> dict[str, Any] | None:
-    """One block as it can be sent back; None if it is empty or unsigned."""
+    """Return one block in a form that later requests may contain; None to leave it out."""
     block_type = str(block.get("type"))
     match block_type:
         case "text":
@@ -494,12 +504,14 @@ def _build_input_block(block: Json) -> dict[str, Any] | None:
 
 
 def _build_tool_call(block: Json) -> dict[str, Any]:
-    """A tool call in a form that can be sent back. If the answer was cut off, arguments may be too.
+    """Return a tool call in a form that later requests may contain.
 
-    Raises ModelError if the call can't be read.
+    If the answer was cut off, its arguments may be incomplete. Raises ModelError if the call can't
+    be read.
     """
     arguments = block.get("input")
-    if partial_json := block.get("partial_json"):
+    partial_json = block.get("partial_json")
+    if partial_json:
         arguments = from_json(partial_json, allow_partial=True)
     call = {
         "type": "tool_use",
@@ -513,10 +525,10 @@ def _build_tool_call(block: Json) -> dict[str, Any]:
 
 
 class ModelFailure(ModelError):
-    """A failed call, of a kind in `data/failures.toml`.
+    """A failed call of the model, with a `kind` in `data/failures.toml`.
 
-    `details` fill the placeholders of its text. `clause` is the reason without a full stop, so that
-    ``; trying again in 4 s`` can follow it.
+    `details` are the values for the placeholders in the texts. `clause` is the reason without a
+    full stop, so that ``; trying again in 4 s`` can follow.
     """
 
     def __init__(
@@ -527,7 +539,7 @@ class ModelFailure(ModelError):
         is_retryable: bool | None = None,
         **details: object,
     ) -> None:
-        """Compose the message. If `is_retryable` is None, the kind decides it."""
+        """Compose the message. If `is_retryable` is None, the value for the kind is used."""
         texts = _FAILURES["kind"][kind]
         self.clause: str = texts["clause"].format(**details)
         if is_retryable is None:
@@ -538,16 +550,16 @@ class ModelFailure(ModelError):
             status=status,
         )
         if "words" in details:
-            # A log gets no words of the server, which may repeat what people said.
+            # The server's words may repeat what people said, so the log doesn't get them.
             self.log_message = str(self).replace(str(details["words"]), "…")
 
 
 def _classify_refusal(
     status: int, explanation: str, model: str, error_code: str
 ) -> tuple[str, int]:
-    """The kind of an error response, and the status that fits it best.
+    """Return the kind of an error response, and its corrected status.
 
-    The status is corrected because servers report missing credit and too long requests with 400.
+    Servers report missing credit and too long requests with 400, instead of 402 and 413.
     """
     if error_code.endswith("_spend_limit_reached"):
         return "spend_limit", status

@@ -1,4 +1,4 @@
-"""Models that wrap others: one logs every call, the other falls back to a second model."""
+"""Models that wrap other models: `MeteredModel` logs usage, `FallbackModel` bridges outages."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ async def ask_model(
     max_tokens: int,
     billing: BillingScope,
 ) -> Completion:
-    """Ask the model `name` one question, outside of any conversation.
+    """Send a single request outside of any conversation, and return the answer.
 
-    The `instruction` is the system prompt, and `texts` are the blocks of the user's message. Raises
-    ModelError if the model doesn't answer.
+    `name` is the name of the model, `instruction` the system prompt, and `texts` are the blocks of
+    the user's message. Raises ModelError if the model doesn't answer.
     """
     request = Request(
         system=({"type": "text", "text": instruction},),
@@ -42,10 +42,10 @@ async def ask_model(
 
 
 class MeteredModel:
-    """A Model that logs the usage of each call.
+    """A `Model` that checks daily limits and logs the usage of each call.
 
-    `life` is how long the server keeps a cached prefix. A turn checks its daily limits before it
-    begins; all other calls are checked here.
+    A turn checks its limits once, before it begins, so it uses `complete_unlogged`. All other calls
+    use `complete`. `life` is how long the server keeps a cached prefix.
     """
 
     def __init__(
@@ -77,10 +77,9 @@ class MeteredModel:
     async def complete_unlogged(
         self, request: Request, on_text: TextCallback, on_wait: TextCallback
     ) -> tuple[Completion, ModelCall | None]:
-        """Ask the model, and return the completion and the call, which the caller must log.
+        """Ask the model; return the completion, and the call for the caller to log.
 
-        The call is None if no tokens were counted. An offline model and some servers don't count
-        any.
+        The call is None if no tokens were counted, as with an offline model and some servers.
         """
         cached_from = self._clock.now() - self._cache_lifetime
         completion = await self._model.complete(request, on_text, on_wait)
@@ -96,7 +95,7 @@ class MeteredModel:
         )
 
     async def log_call(self, call: ModelCall) -> None:
-        """Log a call. If the store fails, only a warning is logged, so the answer isn't lost."""
+        """Store a call in the usage log. If that fails, log a warning, so the answer isn't lost."""
         try:
             await self._usage_log.log(call)
         except StoreError as error:
@@ -107,10 +106,10 @@ class MeteredModel:
 RETRY_PAUSE = timedelta(seconds=5)
 # After this many failed turns in a row, the model counts as unreachable for all turns.
 MAX_FAILED_TURNS = 2
-# The model works, but the conversation is too long and must be compressed.
+# The status of a request that is too long. The model itself works.
 TOO_LONG_STATUS = 413
-# The model refuses everyone until someone repairs the key, credit or name. Every other refusal
-# concerns one request.
+# With these statuses, the server refuses all requests until the owner corrects the key, the credit
+# or the model's name. Any other refusal concerns only one request.
 REFUSED_STATUSES = (401, 402, 403, 404)
 
 
@@ -118,24 +117,25 @@ REFUSED_STATUSES = (401, 402, 403, 404)
 class _Failure:
     """Why the first model failed in a turn."""
 
-    # The message for the turn itself. It may quote the person.
+    # Shown in the turn that failed. The sentence may repeat what the person wrote.
     sentence: str
-    # The message for all other turns.
+    # Shown in all other turns.
     log_message: str
 
 
 class FallbackModel:
-    """A Model that asks `first`, and `second` for the rest of a turn in which `first` failed.
+    """A `Model` that asks the model `first`, and uses the model `second` while `first` fails.
 
-    This is a circuit breaker. After `MAX_FAILED_TURNS` failed turns in a row, `second` is asked at
-    once. From then on, one call at a time asks `first` once, to find out whether it works again.
+    If `first` fails, `second` answers the rest of that turn. After `MAX_FAILED_TURNS` failed turns
+    in a row, all turns use `second`, without waiting for `first`. Every `RETRY_PAUSE`, one call
+    tries `first` again. When `first` answers, it's used for all turns again.
     """
 
     def __init__(self, first: Model, second: Model, clock: Clock) -> None:
         self._first = first
         self._second = second
         self._clock = clock
-        # The last failures after the latest answer of `first`, by the key of the turn.
+        # The failures of `first` since its last answer, by the key of the turn, latest last.
         self._failures: dict[str, _Failure] = {}
         self._retry_at = clock.now()
         self._is_trial_running = False
@@ -144,10 +144,10 @@ class FallbackModel:
     async def complete(
         self, request: Request, on_text: TextCallback, on_wait: TextCallback
     ) -> Completion:
-        """Ask the first model, or the second one if the first fails.
+        """Ask the first model, or the second model if the first model fails.
 
-        An answer of the second model begins with a sentence about the failure of the first one.
-        Raises ModelError if the conversation is too long, or if the second model fails too.
+        An answer of the second model begins with a sentence about the failure of the first model.
+        Raises ModelError if the conversation is too long, or if the second model fails, too.
         """
         sentence = self._known_failure(request.turn_key)
         if sentence is None:
@@ -166,7 +166,11 @@ class FallbackModel:
         return len(self._failures) >= MAX_FAILED_TURNS
 
     def _known_failure(self, turn_key: str) -> str | None:
-        """The failure because of which the first model isn't asked; None if it should be asked."""
+        """Return why this turn doesn't ask the first model, or None if it should ask.
+
+        The reason is that the first model has already failed in this turn, or that it counts as
+        unreachable and it isn't time for another trial.
+        """
         own_failure = self._failures.get(turn_key)
         if own_failure is not None:
             return own_failure.sentence
@@ -180,9 +184,9 @@ class FallbackModel:
     async def _ask_first(
         self, request: Request, on_text: TextCallback, on_wait: TextCallback
     ) -> Completion:
-        """Ask the first model, without retries if it counts as unreachable.
+        """Ask the first model. If it counts as unreachable, this is a trial without retries.
 
-        Raises ModelError if it doesn't answer.
+        Raises ModelError if the model doesn't answer.
         """
         is_trial = self._is_out_of_reach
         self._is_trial_running = is_trial
@@ -196,7 +200,7 @@ class FallbackModel:
         return completion
 
     def _record_failure(self, turn_key: str, error: ModelError) -> None:
-        """Record a failure, unless it concerns only this request."""
+        """Record a failure of the first model, unless the failure concerns only this request."""
         if not error.is_retryable and error.status not in REFUSED_STATUSES:
             return
         self._retry_at = self._clock.now() + RETRY_PAUSE
@@ -207,7 +211,7 @@ class FallbackModel:
     async def _ask_second(
         self, request: Request, sentence: str, on_text: TextCallback, on_wait: TextCallback
     ) -> Completion:
-        """Ask the second model, and put the sentence above its text."""
+        """Ask the second model, and put the sentence above the text of its answer."""
         prefix = f"_{sentence}_\n\n"
         completion = await self._second.complete(
             request, lambda text: on_text(prefix + text), on_wait

@@ -1,7 +1,7 @@
-"""Reminders and scheduled questions, for the chat command, the command line and the model's tool.
+"""Sets, lists and changes jobs: reminders and scheduled questions.
 
-Every refusal is a sentence for the person. Another person's job is answered exactly like one that
-doesn't exist.
+The commands /remind and /cron, the shell and the model's tool `reminder` use this module. Every
+refusal is a sentence for the person. A job that a person may not see is reported as missing.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from core.types import Account, Address, BillingScope, ErasureEpoch, Scope, Tool
 if TYPE_CHECKING:
     from core.facts.evidence import EvidenceSearch
 
-# The longest text of a job.
+# A job's text has at most this many characters.
 TEXT_CHARS = 2000
-# Lists and refusals show this much of a text.
+# Lists and refusals show this many characters of a text.
 _PREVIEW_CHARS = 160
 
 Action = Literal["pause", "resume", "run", "remove"]
@@ -52,14 +52,14 @@ _DONE: Mapping[Action, str] = {
     "remove": "Removed",
 }
 _ASK_FOR_REMINDER_TEXT = (
-    "What should I remind you of? Write it behind the time, like 'tomorrow at 9 call Ana'."
+    "What should I remind you of? Write it after the time, like 'tomorrow at 9 call Ana'."
 )
 _ASK_FOR_QUESTION_TEXT = (
-    "What should I be asked then? Write it behind the time, "
+    "Which question should I answer then? Write it after the time, "
     "like 'daily at 8 | what is on my list?'."
 )
 QuestionInterval = Callable[[Account | None], Awaitable[float | None]]
-"""Returns the least seconds between two scheduled questions of an account; None if it has none."""
+"""Returns the shortest interval of an account's scheduled questions; None if it may set none."""
 
 
 @dataclass
@@ -68,12 +68,12 @@ class Appointments:
 
     jobs: Jobs
     clock: Clock
-    # The time zone of times that name none.
+    # The time zone for times without one.
     zone: str
     # Called after every change.
     on_change: Callable[[], None]
     question_interval_s: QuestionInterval
-    # Knows how many jobs may be set per day.
+    # Checks how many jobs an account has set today. None means no limit.
     usage_log: UsageLog | None = None
 
     def __post_init__(self) -> None:
@@ -83,27 +83,25 @@ class Appointments:
     async def interpret(
         self, when: str, text: str | None = None, *, is_prompt: bool = False
     ) -> ParsedSchedule:
-        """Parse a time without storing anything. Raises Refused if it isn't understood.
+        """Parse the time and the text of a new job, and return them. Nothing is stored.
 
-        If `text` is None, `when` also contains the text of the job. `is_prompt` marks a scheduled
-        question.
+        If `text` is None, `when` also contains the text: "tomorrow at 9 call Ana". `is_prompt`
+        marks a scheduled question. Raises Refused if the time or the text is missing or invalid.
         """
-        # Some languages take long to parse, so this happens in a thread, one line at a time.
+        # Parsing can take long, so it runs in a thread, one line at a time.
         async with self._parse_lock:
             reading = await asyncio.to_thread(parse_schedule, when, self.clock.now(), self.zone)
         if text is None:
             text = reading.text
         elif reading.text:
             time = shorten(when, _PREVIEW_CHARS)
-            raise Refused(
-                f"I understand only a part of the time '{time}': what is '{reading.text}'?"
-            )
+            raise Refused(f"I understand only part of the time '{time}', but not '{reading.text}'.")
         text = text.encode("utf-8", "replace").decode("utf-8").replace("\0", "").strip()
         if not text:
             raise Refused(_ASK_FOR_QUESTION_TEXT if is_prompt else _ASK_FOR_REMINDER_TEXT)
         if len(text) > TEXT_CHARS:
             raise Refused(
-                f"That is {len(text):,} characters long; a reminder holds {TEXT_CHARS:,}."
+                f"A reminder can have {TEXT_CHARS:,} characters; this one has {len(text):,}."
             )
         return replace(reading, text=text, is_prompt=is_prompt)
 
@@ -119,9 +117,10 @@ class Appointments:
     ) -> str:
         """Set a job that is delivered to `target`, and return a receipt.
 
-        A receipt reads ``Reminder 7 is set: Saturday 21 November 2026 at 09:00 (Europe/Lisbon):
-        “call Ana”.`` If a job with this `origin` already exists, its receipt is returned instead.
-        Raises Refused if the time is past or the account may not set the job.
+        A receipt reads ``Reminder 7 is set for Saturday 21 November 2026 at 09:00 (Europe/Lisbon):
+        “call Ana”.`` If a job with this `origin` exists already, for example because the command
+        runs again after a crash, that job's receipt is returned. Raises Refused if the time is past
+        or the account may not set the job.
         """
         async with self._add_lock:
             job = None
@@ -144,15 +143,15 @@ class Appointments:
                 job = await self.jobs.add(job, epoch)
                 self.on_change()
         noun = "Scheduled question" if job.is_prompt else "Reminder"
-        return f"{noun} {job.id} is set: {self.describe_time(job)}: “{job.text}”."
+        return f"{noun} {job.id} is set for {self.describe_time(job)}: “{job.text}”."
 
     async def approve(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> str:
-        """Set a job that the model proposed and a person approved. Returns the receipt.
+        """Set a job that the model proposed and a person approved, and return the receipt.
 
-        Raises Refused if it can't be set any more.
+        Raises Refused if the job can't be set any more.
         """
         if note.address is None:
-            raise Refused("Where this was to be said is not known any more.")
+            raise Refused("I no longer know in which chat to deliver this. Please set it again.")
         reading = await self.interpret(
             note.operations[0].content, is_prompt=note.target == QUESTION
         )
@@ -168,17 +167,17 @@ class Appointments:
     async def change(
         self, action: Action, job_id: int, scopes: frozenset[Scope], by: Account | None = None
     ) -> str:
-        """Change a job, and return a sentence that says how.
+        """Change a job, and return a sentence about the change.
 
-        "pause" stops it until "resume", which continues with its next time. "run" makes it due
-        now, in addition to its schedule. `by` is the account that asks; None is the owner, who may
-        change every job. Raises Refused if there is no such job in these scopes, or if it belongs
-        to another member of a group.
+        "pause" stops the job until "resume", which continues with the next time of its schedule.
+        "run" makes the job due now, in addition to its schedule. `by` is the account that gives the
+        command, or None for the owner, who may change every job. Raises Refused if these scopes
+        have no such job, or if the job belongs to another member of a group.
         """
         job = await self._find(job_id, scopes)
         if by is not None and job.scope.is_group and job.account != by:
             raise Refused(
-                "In a room only who made a reminder, or my owner with `/cron`, changes it."
+                "In a group, only my owner and the person who set a reminder can change it."
             )
         now = self.clock.now()
         is_paused = job.paused_at is not None
@@ -204,12 +203,12 @@ class Appointments:
     def describe_time(self, planned: Job | ParsedSchedule, *, is_full: bool = True) -> str:
         """Describe a schedule in words: ``every Monday at 08:30 (Europe/Lisbon)``.
 
-        With `is_full`, the zone and the next date are always included.
+        With `is_full`, the description always has the time zone and the next date.
         """
         return describe(planned.schedule, self.zone, self.clock.now(), is_full=is_full)
 
     def format_exact_line(self, reading: ParsedSchedule) -> str:
-        """Return an unambiguous line that means the same: ``2026-11-21 17:00 | call Ana``."""
+        """Return an unambiguous line for the same job: ``2026-11-21 17:00 | call Ana``."""
         return f"{to_parseable_text(reading.schedule, self.zone)} | {reading.text}"
 
     def describe_job(self, job: Job) -> str:
@@ -227,7 +226,7 @@ class Appointments:
     async def _check_new(
         self, reading: ParsedSchedule, scope: Scope, account: Account | None, now: datetime
     ) -> datetime:
-        """Return the first time of a new job. Raises Refused if the job may not be set."""
+        """Return when a new job is due first. Raises Refused if the job may not be set."""
         if reading.is_prompt:
             await self._check_question_interval(reading.schedule, account, now)
         if self.usage_log is not None and account is not None:
@@ -237,20 +236,20 @@ class Appointments:
             )
         next_at = next_due(reading.schedule, now)
         if next_at is None:
-            raise Refused(f"{describe(reading.schedule, self.zone, now)} is past.")
+            raise Refused(f"{describe(reading.schedule, self.zone, now)} is in the past.")
         return next_at
 
     async def _check_question_interval(
         self, schedule: Schedule, account: Account | None, now: datetime
     ) -> None:
-        """Raise Refused if the account may schedule no questions, or none this frequently."""
+        """Raise Refused if the account may not schedule questions, or not so frequently."""
         min_interval_s = await self.question_interval_s(account)
         if min_interval_s is None:
             raise Refused(
-                "Only people whom my owner has let in may schedule questions. "
-                "Reminders are for everybody."
+                "Only people whom my owner has approved can schedule questions. "
+                "You can set reminders."
             )
-        # If a schedule has two times in one hour, they are neighbours among its first three times.
+        # If a schedule has two times within an hour, they are neighbours among its first three.
         due_times: list[datetime] = []
         next_at = next_due(schedule, now)
         while next_at is not None and len(due_times) < 3:
@@ -259,16 +258,19 @@ class Appointments:
         for earlier, later in pairwise(due_times):
             if (later - earlier).total_seconds() < min_interval_s:
                 raise Refused(
-                    "A scheduled question comes again after "
-                    f"{format_duration(min_interval_s)} at the soonest."
+                    f"Scheduled questions must be at least {format_duration(min_interval_s)} apart."
                 )
 
     async def _run_now(self, job: Job, *, is_owner: bool) -> None:
-        """Make a job due now. Raises Refused for a paused job, and for questions of others."""
+        """Make a job due now.
+
+        Raises Refused if the job is paused, or if it's a scheduled question and the command isn't
+        the owner's.
+        """
         if job.is_prompt and not is_owner:
             raise Refused(
-                "A scheduled question runs at its times only; "
-                "what you want to know now, just ask me."
+                "Only my owner can run a scheduled question early. "
+                "You can just ask me the question."
             )
         if job.paused_at is not None:
             raise Refused(f"Reminder {job.id} is paused. Resume it first.")
@@ -291,9 +293,9 @@ class _Arguments(ToolArguments):
 
 
 Ask = Callable[[ParsedSchedule, ToolContext, str | None], Awaitable[str]]
-"""Stores a parsed schedule until the person says yes, and returns the question for the person.
+"""Stores a question that asks the person to confirm a new job, and returns its text.
 
-The last argument is the origin of the job that is set after a yes.
+The last argument is the origin of the job that is set if the person says "yes".
 """
 
 
@@ -304,14 +306,14 @@ def reminder_tool(
     review: Review,
     ask: Ask,
 ) -> Tool:
-    """Build the model's tool for jobs."""
+    """Build the tool `reminder`, with which the model sets, lists and changes jobs."""
     tool = _ReminderTool(appointments, conversations, evidence, review, ask)
     return build_tool("reminder", _Arguments, tool.run, "core.scheduling")
 
 
 @dataclass(frozen=True, slots=True)
 class _ReminderTool:
-    """Carries out the model's calls of the tool `reminder`."""
+    """Runs the model's calls of the tool `reminder`."""
 
     appointments: Appointments
     conversations: Conversations
@@ -320,7 +322,7 @@ class _ReminderTool:
     ask: Ask
 
     async def run(self, arguments: _Arguments, context: ToolContext) -> str:
-        """Carry out a call and return its result for the model."""
+        """Run a call, and return its result for the model."""
         if arguments.action == "add":
             return await self._add(arguments, context)
         if arguments.action == "list":
@@ -329,8 +331,8 @@ class _ReminderTool:
             return "\n".join(lines) or "There are no reminders here."
         if arguments.job_id is None:
             raise ToolError(
-                f"{arguments.action} needs job_id, the number of the reminder; "
-                "action 'list' shows them."
+                f"{arguments.action} needs job_id, the number of the reminder. "
+                "The action 'list' shows the numbers."
             )
         return await self.appointments.change(
             arguments.action, arguments.job_id, context.scopes, context.account
@@ -339,23 +341,25 @@ class _ReminderTool:
     async def _add(self, arguments: _Arguments, context: ToolContext) -> str:
         """Set a job, or ask the person first.
 
-        The job is set at once if the person typed its text. Otherwise the person is asked, or the
-        job is put aside for a yes if the model has also read foreign text. The person is also asked
-        if a whole line, as `core.agent.offline` passes it, has another possible meaning.
+        A job whose text the person typed is set at once. Otherwise, the person is asked to confirm
+        the job. If the model has also read text of others, which may have suggested the job, the
+        job is stored as pending instead. The person is also asked about an ambiguous time if
+        `when` is a whole line, as `core.agent.offline` passes it.
         """
         if context.session.address.platform == "cron":
             raise ToolError(
-                "A scheduled session cannot make reminders or schedules. "
+                "A scheduled session can't set reminders or scheduled questions. "
                 "Say in your answer what to set."
             )
         reading, is_whole_line = await _interpret_arguments(self.appointments, arguments)
         rows = await self.conversations.load_history(context.session, context.scopes)
-        doubt = await self.evidence.explain_missing([reading.text], context)
-        if doubt and any(is_foreign(row, context.sender, ("reminder",)) for row in rows):
-            return await self._put_aside(reading, arguments, context, doubt)
+        # None if the person typed the text of the job; otherwise a clause that explains the doubt.
+        reason = await self.evidence.explain_missing([reading.text], context)
+        if reason and any(is_foreign(row, context.sender, ("reminder",)) for row in rows):
+            return await self._put_aside(reading, arguments, context, reason)
 
         origin = _request_origin(arguments, context)
-        if doubt or (is_whole_line and not reading.is_certain):
+        if reason or (is_whole_line and not reading.is_certain):
             return await self.ask(reading, context, origin)
         receipt = await self.appointments.add(
             reading,
@@ -367,12 +371,15 @@ class _ReminderTool:
         )
         if reading.is_certain:
             return receipt
-        return f"{receipt} (The words allow another reading: ask whether that time is meant.)"
+        return f"{receipt} (The time is ambiguous. Ask the person whether this time is right.)"
 
     async def _put_aside(
-        self, reading: ParsedSchedule, arguments: _Arguments, context: ToolContext, doubt: str
+        self, reading: ParsedSchedule, arguments: _Arguments, context: ToolContext, reason: str
     ) -> str:
-        """Let the job wait for a yes. `doubt` says why, as a clause."""
+        """Store a job as pending until the person approves it; return the result for the model.
+
+        `reason` is a clause that says why the job isn't set at once.
+        """
         author = Author(
             account=_account_of(context),
             message_id=context.message_id,
@@ -382,23 +389,24 @@ class _ReminderTool:
         line = self.appointments.format_exact_line(reading)
         operation = Operation(action="add", content=line)
         target = QUESTION if arguments.is_prompt else REMINDER
-        return await self.review.put_aside(context.scope, target, [operation], author, doubt)
+        return await self.review.put_aside(context.scope, target, [operation], author, reason)
 
 
 def _account_of(context: ToolContext) -> Account | None:
+    """Return the account of the person, or None if the sender is anonymous."""
     return None if context.sender.is_anonymous else context.account
 
 
 async def _interpret_arguments(
     appointments: Appointments, arguments: _Arguments
 ) -> tuple[ParsedSchedule, bool]:
-    """Return the parsed arguments, and whether `when` contains both the time and the text.
+    """Parse the arguments of a call; also return True if `when` has both the time and the text.
 
     Raises ToolError if there is no time, and Refused if the time isn't understood.
     """
     if not arguments.when.strip():
         raise ToolError(
-            "add needs when, the time of the reminder. Ask the person if you do not know it."
+            "add needs when, the time of the reminder. Ask the person if you don't know it."
         )
     if arguments.text.strip():
         reading = await appointments.interpret(
@@ -409,9 +417,9 @@ async def _interpret_arguments(
 
 
 def _request_origin(arguments: _Arguments, context: ToolContext) -> str | None:
-    """Return a key that is the same for the same request in one turn.
+    """Return a key that is the same for equal requests in one turn; None without a message.
 
-    A turn that is repeated after a crash therefore sets no second job.
+    If a turn is repeated after a crash, the key prevents that the job is set twice.
     """
     if context.message_id is None:
         return None

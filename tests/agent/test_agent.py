@@ -116,7 +116,7 @@ async def test_an_unknown_tool_a_bad_argument_and_a_refusal_go_back_to_the_model
         await harness.say("do it")
         results = model.requests[1].messages[-1]["content"]
         assert [block["is_error"] for block in results] == [True, True, True]
-        assert "There is no tool fly; there are memory" in results[0]["content"]
+        assert "There is no tool fly. The tools are memory" in results[0]["content"]
         assert "target" in results[1]["content"]
         assert "nothing to note" in results[2]["content"]
 

@@ -224,7 +224,7 @@ async def test_before_it_the_model_may_keep_something_and_nobody_sees_it(home: P
 async def test_compress_does_it_at_once_and_says_so_once(home: Path) -> None:
     helper = helping(GOOD)
     async with open_gateway(home, quiet(), titles=helper) as harness:
-        assert "nothing to condense yet" in (await harness.say("/compress")).text
+        assert "still too short to summarize" in (await harness.say("/compress")).text
         await grown(harness, 5)
         assert (await harness.say("/compress the ferry")).text == texts.COMPRESSED
         assert "above all to keep what is about: the ferry" in asked(made(helper)[-1])

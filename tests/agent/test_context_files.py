@@ -143,7 +143,7 @@ async def test_imports_go_five_deep_and_not_out_of_the_folder(
     assert "Level 5" in text
     assert "Level 6" not in text
     assert {name: reason for name, reason in (await reasons(files, project)).items() if reason} == {
-        "6.md": "it is imported more than 5 deep",
+        "6.md": "it is imported more than 5 levels deep",
         "secret.md": "it is outside of its folder",
         "away.md": "it is not there",
     }
@@ -178,7 +178,7 @@ async def test_an_import_through_a_link_or_of_what_is_no_text_is_not_read(
         "CLAUDE.md": "",
         "secret.md": "it is outside of its folder",
         "docs": "it cannot be read (Is a directory)",
-        "boat.png": "it is no text",
+        "boat.png": "it isn't text",
         "big.md": "it is over 1,000,000 bytes long",
         "none.md": "it is not there",
     }
@@ -200,9 +200,7 @@ async def test_a_rule_stands_there_or_is_offered(project: Path, files: ContextFi
     assert f"\n- {listed}, for *.py, *.pyi" in text
     assert "No mocks" not in text
     assert "Only by hand" not in text
-    assert (await reasons(files, project))[
-        "bare.mdc"
-    ] == "it says neither when it applies nor what it describes"
+    assert (await reasons(files, project))["bare.mdc"] == "it has neither a description nor globs"
 
 
 async def test_only_plain_files_of_the_folder_are_read(project: Path, files: ContextFiles) -> None:
@@ -216,7 +214,7 @@ async def test_only_plain_files_of_the_folder_are_read(project: Path, files: Con
     assert await reasons(files, project) == {
         "AGENTS.md": "it is outside of its folder",
         "CLAUDE.md": "it is over 1,000,000 bytes long",
-        ".cursorrules": "it is no text",
+        ".cursorrules": "it isn't text",
         "CODEX.md": "it is no file",
         "copilot-instructions.md": "it is empty",
     }
@@ -399,11 +397,11 @@ async def test_a_pattern_fits_a_file_by_the_end_of_its_path(
         ("globs: *.ts,*.tsx", "offered", ", for *.ts, *.tsx"),
         ("globs: [\"*.ts\", '*.tsx']", "offered", ", for *.ts, *.tsx"),
         ("globs:\n  - *.ts\n  - {a,b}/*.ts", "offered", ", for *.ts, {a,b}/*.ts"),
-        ("", "not read", "it says neither when it applies nor what it describes"),
+        ("", "not read", "it has neither a description nor globs"),
         (
             "description:\nglobs:\nalwaysApply: false",
             "not read",
-            "it says neither when it applies nor what it",
+            "it has neither a description nor globs",
         ),
         ("globs: *.ts\n: [", "not read", "one.mdc, line 3: "),
         ("description: &a [*a, *a]", "not read", "one.mdc, line 2: an alias (*) is not read here"),

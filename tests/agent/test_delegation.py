@@ -122,12 +122,12 @@ async def test_it_can_neither_note_nor_plan_nor_delegate(home: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "wrong"),
     [
-        ({"task": " "}, "say what is to be done"),
+        ({"task": " "}, "describe what to do"),
         (
             {"task": "look", "tools": ["memory"]},
-            f"'memory' cannot be used there; it has {', '.join(READING)}",
+            f"a task can't use 'memory', only {', '.join(READING)}",
         ),
-        ({"task": "look", "tools": ["delegate"]}, "'delegate' cannot be used"),
+        ({"task": "look", "tools": ["delegate"]}, "a task can't use 'delegate'"),
         ({}, "task: Field required"),
     ],
 )
@@ -194,7 +194,7 @@ async def test_three_are_at_work_at_once_and_a_fourth_is_told_so(home: Path) -> 
             await turn
         told = results(model.requests[1])
         assert sum("Done." in result for result in told) == 3
-        assert sum("3 tasks are being worked on already" in result for result in told) == 1
+        assert sum("3 tasks are already running" in result for result in told) == 1
         await harness.say("again")
         assert "Done." in results(model.requests[3])[0]
 

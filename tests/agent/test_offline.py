@@ -412,7 +412,7 @@ async def test_through_the_house(home: Path) -> None:
         owner = frozenset((Scope.account("telegram", "42"),))
         assert await harness.services.notebook.entries(owner, "memory") == ["The code is 4711"]
         certain = await harness.say("Remind me tomorrow at 9 to call Bob")
-        assert certain.text.startswith("Reminder 1 is set:")
+        assert certain.text.startswith("Reminder 1 is set for ")
         assert certain.text.endswith("“call Bob”.")
         uncertain = await harness.say("Remind me tomorrow at 5 to call Bob")
         assert re.match(r"Do you mean \w+ \d+ \w+ \d{4} at 17:00", uncertain.text)

@@ -357,7 +357,7 @@ def test_the_order_to_the_helper_asks_for_all_that_a_summary_has() -> None:
     ],
 )
 def test_what_is_no_summary_is_refused(answer: str) -> None:
-    with pytest.raises(ModelError, match="no summary"):
+    with pytest.raises(ModelError, match="isn't a summary"):
         extract_summary(says(answer), 3_000)
 
 
@@ -370,5 +370,5 @@ def test_200_pages_in_one_line_are_cut_and_their_beginning_stays() -> None:
 
 
 def test_a_refusal_is_no_summary() -> None:
-    with pytest.raises(ModelError, match="no summary"):
+    with pytest.raises(ModelError, match="isn't a summary"):
         extract_summary(says("## Goal\n- Sail.\n## Open\n- Porto.", stop_reason="refusal"), 3_000)

@@ -182,4 +182,4 @@ async def test_its_tools_are_none_of_a_session_that_is_scheduled(home: Path) -> 
         assert describe_tools(toolbox.tools.values(), scheduled.session) == ()
         call = {"name": "odd", "id": "1", "input": {}}
         assert [row.text for row in await toolbox.run([call], mine)] == ["well"]
-        assert "asks a service outside" in (await toolbox.run([call], scheduled))[0].text
+        assert "calls an external service" in (await toolbox.run([call], scheduled))[0].text

@@ -426,7 +426,7 @@ async def test_a_tool_of_a_service_is_not_called_incognito(home: Path) -> None:
         hidden = replace(context, session=replace(context.session, is_incognito=True))
         call = {"name": "echo", "id": "1", "input": {"word": "tea"}}
         (row,) = await ToolRunner([tool], 5).run([call], hidden)
-        assert "asks a service outside, which is not done here" in row.text
+        assert "calls an external service, which this conversation may not do" in row.text
         with pytest.raises(ToolError, match="echo failed: listener failed: KeyError"):
             await tool.run({}, context)
 

@@ -66,7 +66,7 @@ async def _added(appointments: Appointments, said: str | ParsedSchedule, **value
     reading = await appointments.interpret(said) if isinstance(said, str) else said
     whose = {"target": CHAT, "scope": ANA, "account": None, "origin": None, **values}
     receipt = await appointments.add(reading, **whose)
-    noun, number = receipt.partition(" is set: ")[0].rsplit(" ", 1)
+    noun, number = receipt.partition(" is set for ")[0].rsplit(" ", 1)
     assert noun == ("Scheduled question" if reading.is_prompt else "Reminder")
     return await _listed(appointments, int(number))
 
@@ -131,7 +131,7 @@ async def test_when_and_text_apart(appointments: Appointments) -> None:
     )
     with pytest.raises(Refused, match="what is 'call Bob'"):
         await appointments.interpret("tomorrow at 9 call Bob", "x")
-    with pytest.raises(Refused, match="What should I be asked then"):
+    with pytest.raises(Refused, match="Which question should I answer then"):
         await appointments.interpret("every monday at 8:30", is_prompt=True)
 
 
@@ -152,7 +152,7 @@ async def test_a_doubt_can_be_asked_back(appointments: Appointments, changes: _C
         ("tomorrow at 9", "What should I remind you of"),
         ("tomorrow at 9 | \0", "What should I remind you of"),
         ("2020-01-01 10:00 call", "is past"),
-        ("tomorrow at 9 " + "x" * 2001, "2,001 characters long; a reminder holds 2,000"),
+        ("tomorrow at 9 " + "x" * 2001, "A reminder can have 2,000 characters; this one has 2,001"),
     ],
 )
 async def test_refused(
@@ -217,9 +217,9 @@ async def test_questions_of_others_are_an_hour_apart(
     if is_kept:
         await _added(appointments, reading, account=member)
     else:
-        with pytest.raises(Refused, match="comes again after 1 hour at the soonest"):
+        with pytest.raises(Refused, match="must be at least 1 hour apart"):
             await _added(appointments, reading, account=member)
-    with pytest.raises(Refused, match="Only people whom my owner has let in"):
+    with pytest.raises(Refused, match="Only people whom my owner has approved"):
         await _added(appointments, reading, account=guest)
     await _added(appointments, replace(reading, is_prompt=False), account=guest)
     await _added(appointments, reading, account=None)

@@ -90,7 +90,8 @@ async def test_set_list_pause_resume_remove(
         {"action": "add", "when": "tomorrow at 09:00", "text": "call Bob"}, context
     )
     assert (
-        said == "Reminder 1 is set: Saturday 21 November 2026 at 09:00 (Europe/Lisbon): “call Bob”."
+        said
+        == "Reminder 1 is set for Saturday 21 November 2026 at 09:00 (Europe/Lisbon): “call Bob”."
     )
     (job,) = await appointments.jobs.list_visible(context.scopes)
     assert (job.target, job.scope, job.account) == (
@@ -121,9 +122,9 @@ async def test_a_prompt(tool: Tool, appointments: Appointments, context: ToolCon
 async def test_a_doubt_is_said(tool: Tool, context: ToolContext) -> None:
     said = await tool.run({"action": "add", "when": "at 5", "text": "call Bob"}, context)
     assert said.startswith(
-        "Reminder 1 is set: Friday 20 November 2026 at 17:00 (Europe/Lisbon): “call Bob”."
+        "Reminder 1 is set for Friday 20 November 2026 at 17:00 (Europe/Lisbon): “call Bob”."
     )
-    assert "another reading" in said
+    assert "The time is ambiguous" in said
 
 
 async def test_a_whole_line(tool: Tool, appointments: Appointments, context: ToolContext) -> None:
@@ -132,7 +133,8 @@ async def test_a_whole_line(tool: Tool, appointments: Appointments, context: Too
         {"action": "add", "when": "to call Bob tomorrow at 9", "text": ""}, context
     )
     assert (
-        said == "Reminder 1 is set: Saturday 21 November 2026 at 09:00 (Europe/Lisbon): “call Bob”."
+        said
+        == "Reminder 1 is set for Saturday 21 November 2026 at 09:00 (Europe/Lisbon): “call Bob”."
     )
     said = await tool.run({"action": "add", "when": "to call Bob at 5", "text": ""}, context)
     assert said == "Do you mean 2026-11-20 17:00 | call Bob?"
@@ -157,7 +159,10 @@ async def test_a_turn_done_again_makes_no_second_one(
         ({"action": "explode"}, "action: Input should be"),
         ({"action": "list", "colour": "red"}, "colour: Extra inputs"),
         ({"action": "add", "text": "call"}, "needs when"),
-        ({"action": "add", "when": "tomorrow at 9", "text": "x" * 2001}, "a reminder holds 2,000"),
+        (
+            {"action": "add", "when": "tomorrow at 9", "text": "x" * 2001},
+            "A reminder can have 2,000",
+        ),
         ({"action": "add", "when": "someday", "text": "call"}, "cannot see when"),
         ({"action": "add", "when": "yesterday at 9", "text": "call"}, "is past"),
         ({"action": "add", "when": "every 10 seconds", "text": "call"}, "Once a minute"),
@@ -193,7 +198,7 @@ async def test_a_scheduled_session_makes_none_but_may_end_its_own(
     inside = replace(
         context, session=replace(context.session, address=Address(platform="cron", chat_id="1"))
     )
-    with pytest.raises((Refused, ToolError), match="cannot make reminders"):
+    with pytest.raises((Refused, ToolError), match="can't set reminders"):
         await tool.run({"action": "add", "when": "in 5 minutes", "text": "again"}, inside)
     assert "Removed" in await tool.run({"action": "remove", "job_id": 1}, inside)
 
@@ -237,6 +242,6 @@ async def test_what_may_be_somebody_elses_waits_for_a_yes(
     assert len(await appointments.jobs.list_visible(context.scopes)) == 2
     receipt = await appointments.approve(pending)
     assert receipt == (
-        "Scheduled question 3 is set: Saturday 21 November 2026 at 09:00 (Europe/Lisbon): “pay the plumber 300 EUR”."
+        "Scheduled question 3 is set for Saturday 21 November 2026 at 09:00 (Europe/Lisbon): “pay the plumber 300 EUR”."
     )
     assert await appointments.approve(pending) == receipt, "approved twice it is one"

@@ -93,7 +93,7 @@ def test_the_last_words_need_no_quotes_and_options_stand_anywhere(mneme: Mneme) 
     assert json.loads(mneme("memory", "--json")) == {"memory": [], "user": ["Ana likes mate"]}
     assert "Removed" in mneme("memory", "remove", "likes", "mate")
     planned = mneme("remind", "tomorrow", "at", "9", "call", "Ana")
-    assert planned.startswith("Reminder 1 is set: ")
+    assert planned.startswith("Reminder 1 is set for ")
     assert planned.endswith(": “call Ana” (in the terminal)\n")
     (job,) = json.loads(mneme("cron", "--json"))
     assert (job["text"], job["target"]) == ("call Ana", "terminal:local")
@@ -251,14 +251,16 @@ def test_a_file_in_the_way_is_one_sentence(mneme: Mneme) -> None:
 
 
 def test_a_chat_s_words_are_the_shell_s_words(mneme: Mneme) -> None:
-    assert mneme("remind", "2026-12-01", "10:00", "call", "Ana").startswith("Reminder 1 is set: ")
+    assert mneme("remind", "2026-12-01", "10:00", "call", "Ana").startswith(
+        "Reminder 1 is set for "
+    )
     doubt = mneme("remind", "tomorrow at 5 feed the cat", is_good=False)
     assert "17:00" in doubt, "who is not there to answer reads what was understood"
     assert "1 active" in mneme("status")
     assert "17:00" in mneme("remind", "tomorrow at 5 feed the cat", "--yes")
     mneme("cron", "remove", "2")
     asks = mneme("cron", "add", "every monday at 8:30 what is open?")
-    assert asks.startswith("Scheduled question 3 is set: ")
+    assert asks.startswith("Scheduled question 3 is set for ")
     assert "asks me: what is open?" in mneme("cron")
     mneme("cron", "remove", "3")
     mneme("memory", "add", "likes", "tea")

@@ -29,14 +29,14 @@ async def test_in_a_room_a_plan_is_its_makers_and_the_owners(home: Path) -> None
         await in_room(harness, "/remind tomorrow at 9 call Ana", "42")
         await in_room(harness, "/remind tomorrow at 10 feed the cat", "7")
         for action in ("pause", "resume", "remove"):
-            assert "only who made" in (await in_room(harness, f"/cron {action} 1", "7")).text
-        assert "only who made" in (await in_room(harness, "/cron remove 2", "8")).text
+            assert "only my owner and the person" in (await in_room(harness, f"/cron {action} 1", "7")).text
+        assert "only my owner and the person" in (await in_room(harness, "/cron remove 2", "8")).text
         assert "call Ana" in (await in_room(harness, "/cron", "7")).text
         assert (
             "add, pause, resume, run and remove" in (await in_room(harness, "/cron frob", "7")).text
         )
         assert (
-            "What should I be asked then?"
+            "Which question should I answer then?"
             in (await in_room(harness, "/cron add daily at 8", "7")).text
         )
         assert (await in_room(harness, "/cron pause 2", "7")).text.startswith("Paused")
@@ -52,7 +52,7 @@ async def test_a_forwarded_request_is_planned_after_a_yes(home: Path) -> None:
         pending = (await harness.say("/memory pending")).text
         assert "a reminder, for telegram:42; no one here has typed" in pending
         assert "pay Bob" in pending
-        assert "Reminder 1 is set: " in (await harness.say("/memory approve 1")).text
+        assert "Reminder 1 is set for " in (await harness.say("/memory approve 1")).text
         assert "pay Bob" in (await harness.say("/cron")).text
 
 
@@ -81,17 +81,20 @@ async def test_who_may_schedule_questions_and_how_often(home: Path) -> None:
     )
     async with open_gateway(home, OfflineModel("UTC"), options=options) as harness:
         assert "is set" in (await harness.say(often, "42")).text
-        assert "after 1 hour at the soonest" in (await harness.say(often, "7")).text
+        assert "at least 1 hour apart" in (await harness.say(often, "7")).text
         assert "is set" in (await harness.say(daily, "7")).text
         assert "is set" in (await in_room(harness, daily, "7")).text, "let in by himself"
-        assert "Only people whom my owner has let in" in (await in_room(harness, daily, "8")).text
+        assert "Only people whom my owner has approved" in (await in_room(harness, daily, "8")).text
         assert "is set" in (await in_room(harness, "/remind daily at 8 tea", "8")).text
-        assert "runs at its times only" in (await harness.say("/cron run 2", "7")).text
+        assert (
+            "Only my owner can run a scheduled question"
+            in (await harness.say("/cron run 2", "7")).text
+        )
         assert "Due now" in (await harness.say("/cron run 1", "42")).text
     async with open_gateway(
         home, OfflineModel("UTC"), options=f"{options}[limits]\nroom_questions = true\n"
     ) as harness:
-        assert "after 1 hour at the soonest" in (await in_room(harness, often, "8")).text
+        assert "at least 1 hour apart" in (await in_room(harness, often, "8")).text
         assert "is set" in (await in_room(harness, daily, "8")).text
 
 
@@ -110,7 +113,7 @@ async def test_a_job_makes_no_job_however_it_is_worded(home: Path, is_prompt: bo
             "remind me in 5 minutes of tea",
         ):
             await harness.say(text, address=scheduled, command=None)
-        assert "cannot make reminders" in str(model.requests[1].messages)
+        assert "can't set reminders" in str(model.requests[1].messages)
         assert len(await harness.services.jobs.list_active()) == 1
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         await harness.say("remind me in 5 minutes of tea", address=scheduled, command=None)
