@@ -29,8 +29,13 @@ async def test_in_a_room_a_plan_is_its_makers_and_the_owners(home: Path) -> None
         await in_room(harness, "/remind tomorrow at 9 call Ana", "42")
         await in_room(harness, "/remind tomorrow at 10 feed the cat", "7")
         for action in ("pause", "resume", "remove"):
-            assert "only my owner and the person" in (await in_room(harness, f"/cron {action} 1", "7")).text
-        assert "only my owner and the person" in (await in_room(harness, "/cron remove 2", "8")).text
+            assert (
+                "only my owner and the person"
+                in (await in_room(harness, f"/cron {action} 1", "7")).text
+            )
+        assert (
+            "only my owner and the person" in (await in_room(harness, "/cron remove 2", "8")).text
+        )
         assert "call Ana" in (await in_room(harness, "/cron", "7")).text
         assert (
             "add, pause, resume, run and remove" in (await in_room(harness, "/cron frob", "7")).text
