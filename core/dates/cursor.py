@@ -1,4 +1,4 @@
-"""A cursor over the words of a line. It reads English numbers, dates, spans and clock times.
+"""A cursor over the words of a line that reads English numbers, dates, spans and clock times.
 
 The words and patterns are in `data/words.toml`.
 """
@@ -93,7 +93,7 @@ class WordCursor:
     """The words of a line, and the position of the next word to read.
 
     The methods `take`, `match`, `look_up` and `read_…` move the cursor past the words that they
-    read. If the next words don't fit, they return None and the cursor doesn't move.
+    read. If the next words don't fit, these methods return None and don't move the cursor.
     """
 
     def __init__(self, line: Sequence[str], is_strict: bool = False) -> None:
@@ -137,7 +137,7 @@ class WordCursor:
         return match
 
     def look_up(self, table: str) -> Any:
-        """Read words that are a key of a table in `data/words.toml`, and return their value."""
+        """Read a key of a table in `data/words.toml`, and return its value."""
         key = self.take(*word_tables()[table])
         return None if key is None else word_tables()[table][key]
 
@@ -154,7 +154,7 @@ class WordCursor:
     def read_weekdays(self) -> tuple[int, ...]:
         """Read a list of weekdays: ``monday and wednesday``, ``mon, wed, fri``, ``mon-fri``.
 
-        Returns their numbers (0 for Monday), ascending, or () if the next word isn't a weekday.
+        Returns the numbers of the weekdays (0 for Monday), or () if the next word isn't a weekday.
         """
         weekdays = word_tables()["weekdays"]
         days: set[int] = set()
@@ -210,9 +210,9 @@ class WordCursor:
         return self._check_day(Day(year, month, number, is_dotted, is_ambiguous), start)
 
     def _check_day(self, day: Day, start: int) -> Day | None:
-        """Return a day if it is valid. If not, move the cursor back to `start` and return None.
+        """Return a valid day. For an invalid day, move the cursor to `start` and return None.
 
-        29 February is valid without a year.
+        Without a year, 29 February is valid.
         """
         year = _LEAP_YEAR if day.year is None else day.year
         if date_if_valid(year, day.month, day.day) is not None:
@@ -262,7 +262,8 @@ class WordCursor:
     def read_clock(self, is_announced: bool) -> ClockTime | None:
         """Read a clock time: ``17:30``, ``5pm``, ``9 a.m.``, ``noon``, ``half past five``.
 
-        With `is_announced`, "at" comes before it, so a number such as ``9`` is a clock time, too.
+        With `is_announced`, the word before was "at", so a number such as ``9`` is a clock time,
+        too.
         """
         start = self.position
         match = self.match("clock")
@@ -305,7 +306,8 @@ def _parse_spoken_clock(match: re.Match[str]) -> ClockTime | None:
 def _parse_numbered_clock(match: re.Match[str], is_announced: bool) -> ClockTime | None:
     """Return the clock time of ``17:30``, ``5pm`` or ``9``, or None if it is invalid.
 
-    The result is bare if the hour may mean the afternoon: "9" is, "09", "9:30am" and "17" aren't.
+    The result is bare if the hour may be before or after noon: "9" is bare, but "09" and "17"
+    aren't.
     """
     hour = int(parse_number(match["hour"]))
     minute = int(match["minute"] or 0)

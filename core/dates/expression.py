@@ -1,9 +1,9 @@
 """Turns the parts of a time, such as a weekday and an hour, into a schedule.
 
-Missing parts are guessed. Without a date, the next such day is meant. Without an hour, nine in the
-morning is meant. An hour that has passed this morning means the afternoon. A guess that may be
-wrong makes the expression uncertain. The functions don't read the system clock: the present time is
-a parameter.
+Missing parts are guessed: a weekday means the next such day, a day without an hour means nine in
+the morning, and an hour that has passed this morning means the afternoon. A guess that may be wrong
+makes the expression uncertain. The functions don't read the system clock: the present time is a
+parameter.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ClockTime(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class TimeExpression:
-    """The parts of a time. The rules of `core.dates.grammar` set them word by word."""
+    """The parts of a time, which the rules of `core.dates.grammar` set word by word."""
 
     # A moment with an offset from UTC. It needs no other part.
     moment: datetime | None = None
@@ -169,7 +169,10 @@ class TimeExpression:
     def _candidate_moments(
         self, day: date, clock: ClockTime, here: datetime
     ) -> list[tuple[datetime, bool]]:
-        """Return the moments that a clock time may mean on a day. True marks a certain moment."""
+        """Return the moments that a clock time may mean on a day, best first.
+
+        Each moment comes with True if it is certainly meant, or with False if it is a guess.
+        """
         moment = wall_moment(day, clock.hour, clock.minute, here)
         if not clock.is_bare:
             return [(moment, True)]
@@ -189,8 +192,8 @@ class TimeExpression:
     def _clock(self) -> ClockTime:
         """Return the first clock time, adjusted to the part of the day.
 
-        E.g. "9 in the evening" is 21:00. Without a clock time, the part of the day has an hour of
-        its own; see `PART_OF_DAY_HOURS`.
+        For example, "9 in the evening" is 21:00. Without a clock time, the result is the usual hour
+        of the part of the day (`PART_OF_DAY_HOURS`).
         """
         if not self.clocks:
             return ClockTime(PART_OF_DAY_HOURS[self.part or "morning"])
@@ -220,8 +223,8 @@ class TimeExpression:
     def _repeated_schedule(self, here: datetime, zone: str) -> Schedule:
         """Return a cron schedule if cron can express the repetition, otherwise an interval.
 
-        E.g. "every monday" is a cron line, and "every 3 days" is an interval. Raises Refused if
-        neither can express the repetition.
+        For example, "every monday" is a cron line, and "every 3 days" is an interval. Raises
+        Refused if neither can express the repetition.
         """
         span = self.span or Span()
         clock = self._likely_clock()
@@ -269,7 +272,7 @@ class TimeExpression:
         return _first_start(here, *clock, days_ahead, 7)
 
     def _cron_times(self, hour: int, minute: int) -> str:
-        """Return the minute and hour fields of a cron line, e.g. ``30 9,21``.
+        """Return the minute and hour fields of a cron line, such as ``30 9,21``.
 
         Raises Refused if the clock times have different minutes.
         """
@@ -286,8 +289,8 @@ class TimeExpression:
     def _cron_dates(self, months: int, here: datetime) -> str:
         """Return the day, month and weekday fields of a cron line.
 
-        `months` is the interval in months. E.g. ``* * 1#1`` is the first Monday of every month.
-        Raises Refused if the interval doesn't divide a year, because cron can't express it.
+        `months` is the interval in months. For example, ``* * 1#1`` is the first Monday of every
+        month. Raises Refused if the interval doesn't divide a year, because cron can't express it.
         """
         if 12 % months:
             raise Refused(
@@ -304,10 +307,11 @@ class TimeExpression:
         return f"{self._cron_month_days(here)} {month_field} *"
 
     def _cron_month_days(self, here: datetime) -> str:
-        """Return the day-of-month field of a cron line, e.g. ``1,15`` or ``L``.
+        """Return the day-of-month field of a cron line, such as ``1,15`` or ``L`` for the last day.
 
-        Without a day, today's is used. In every month, the 31st means the last day (``L``). The
-        expression becomes uncertain if no day is set, or if some months don't have the day.
+        If no day is set, the day of today's date is used. If no month is set, the 31st means the
+        last day of each month. The expression becomes uncertain if no day is set, or if some months
+        don't have the day.
         """
         is_everywhere = self.month or max(self.month_days, default=0) <= LAST_MONTH_DAY_EVERYWHERE
         if not self.month_days or not is_everywhere:
@@ -339,7 +343,7 @@ def _first_start(
 ) -> datetime:
     """Return the moment (UTC) of a clock time in `days_ahead` days.
 
-    If it has passed, the result is `step_days` days later.
+    If that moment isn't in the future, the result is `step_days` days later.
     """
     day = here.date() + days_ahead * _DAY
     start = wall_moment(day, hour, minute, here)

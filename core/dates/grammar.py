@@ -56,7 +56,7 @@ def read_time(line: Sequence[str], today: date, is_strict: bool = False) -> Pars
 def _apply_first_rule(
     rules: Sequence[Rule], cursor: WordCursor, expression: TimeExpression, today: date
 ) -> TimeExpression | None:
-    """Return the expression as extended by the first rule that fits, or None if no rule fits."""
+    """Return the expression with the changes of the first rule that fits, or None if none fits."""
     start = cursor.position
     for rule in rules:
         attempt = replace(expression)
@@ -241,7 +241,7 @@ def _read_date(cursor: WordCursor, expression: TimeExpression) -> bool:
 
 
 def _read_day_of_month(cursor: WordCursor, expression: TimeExpression, has_on: bool) -> bool:
-    """Read a day of the month: ``the 3rd``, ``on 3rd``. Without "on", it is uncertain."""
+    """Read a day of the month: ``the 3rd``, ``on 3rd``. A day without "on" is uncertain."""
     has_the = cursor.take("the") is not None
     if not has_on and not has_the:
         return False

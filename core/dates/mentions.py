@@ -155,9 +155,8 @@ def find_periods(text: str, today: date) -> tuple[tuple[int, int], ...]:
 def parse_named_period(text: str, today: date) -> tuple[date, date] | None:
     """Return the first and last day of the period that a text names.
 
-    For a recurring period, this is the latest occurrence that has begun. Returns None if the text
-    isn't exactly one period. Raises OverflowError or ValueError for days outside the years 1 to
-    9999.
+    A recurring period means its latest occurrence that has begun. Returns None if the text isn't
+    exactly one period. Raises OverflowError or ValueError for days outside the years 1 to 9999.
     """
     name = [token for token in tokenize(text, is_period_name=True) if token.kind != Kind.SINCE]
     tokens = [Token(Kind.IN), *name]
@@ -288,8 +287,8 @@ def _read_form(match: re.Match[str], tokens: Sequence[Token], today: date) -> li
 def _join_range(start: Period, end: Period) -> list[Period]:
     """Join the two ends of a range, such as "March" and "May 2024", into one period.
 
-    If only one of the ends has a year, the other gets the same year. If the second end is earlier
-    than the first, they aren't a range, and both are returned.
+    If only one of the ends has a year, the other end gets the same year. If the second end is
+    earlier than the first, the ends aren't a range, and both are returned.
     """
     if start.every_months != end.every_months:
         year = end.first.year if start.every_months else start.first.year
@@ -357,7 +356,7 @@ def _unit_of(tokens: Sequence[Token]) -> Unit:
 
 
 class _MonthOfYear(NamedTuple):
-    """The month and year of a form. Without a month it's January, without a year `ANY_YEAR`."""
+    """The month and year of a form. Missing ones are January and `ANY_YEAR`."""
 
     year: int
     month: int
@@ -402,8 +401,8 @@ def _read_day(tokens: Sequence[Token], today: date) -> list[Period]:
 def _read_date(parts: tuple[int, ...]) -> list[Period]:
     """Return the period of a date in digits: (2024, 5) is a month, (2024, 5, 1) is a day.
 
-    If the date is invalid, the day and month are swapped, so (2024, 13, 5) is 13 May. Returns no
-    periods if that is invalid, too.
+    If the date is invalid, the day and month are swapped, so (2024, 13, 5) is 13 May. Returns an
+    empty list if the swapped date is invalid, too.
     """
     if len(parts) == 2:
         year, month = parts
@@ -499,7 +498,7 @@ def _read_relative(tokens: Sequence[Token], today: date) -> list[Period]:
 
 
 def _direction(tokens: Sequence[Token]) -> int:
-    """Return 1 for "next", 0 for "this", and -1 for "last", "ago" or no such word."""
+    """Return 1 if the tokens contain "next", 0 for "this", and -1 otherwise ("last", "ago")."""
     if _find(tokens, Kind.NEXT):
         return 1
     return 0 if _find(tokens, Kind.THIS) else -1
@@ -551,8 +550,8 @@ def _relative_name(period: Period, direction: int, today: date) -> Period:
 def _narrow(period: Period, tokens: Sequence[Token]) -> Period:
     """Narrow a period to the weekday, month or season that is named with it.
 
-    E.g. a week is narrowed to its Friday ("last week on Friday"), and a year to its May or summer.
-    Without such a token, the period is returned unchanged.
+    For example, a week is narrowed to its Friday ("last week on Friday"), and a year to its May or
+    summer. Without such a token, the period is returned unchanged.
     """
     # `length` is one day less than the number of days.
     length = period.last - period.first

@@ -1,9 +1,9 @@
 """Splits a typed line into a schedule and a text: "tomorrow at 9 call Ana" gives "call Ana".
 
 The time may be at the front, at the end or divided between both: "tomorrow call Ana at 9". A bar
-may separate it from the text: "call Ana | tomorrow at 9". It may also be a cron line. `grammar`
-reads English. For other languages, dateparser reads a time at the front or the end of a line, and
-the result is never certain.
+may separate the time from the text: "call Ana | tomorrow at 9". The time may also be a cron line.
+`grammar` reads English. For other languages, dateparser reads a time at the front or the end of a
+line, and the result is never certain.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NUMERIC_CRON_FIELD = re.compile(r"[0-9*/,#L-]{1,60}")
 _JOINTS = ("to", "that", "about", "of", "for")
 """Words that may follow "remind me" and the time, and don't belong to the text.
 
-E.g. "remind me tomorrow to call Ana" gives the text "call Ana".
+For example, "remind me tomorrow to call Ana" gives the text "call Ana".
 """
 _HOUR = re.compile(r"\d{1,2}(?:[:.h]\d{2}|h)?", re.IGNORECASE)
 """A number that may be an hour: ``9``, ``18:30``, ``18h``, ``9.15``."""
@@ -52,8 +52,8 @@ _HOUR = re.compile(r"\d{1,2}(?:[:.h]\d{2}|h)?", re.IGNORECASE)
 def parse_schedule(text: str, now: datetime, zone: str) -> ParsedSchedule:
     """Split a line into a schedule and a text. A bar may separate the two: ``when | text``.
 
-    `now` is aware, and `zone` is an IANA name. Raises Refused if the line contains no time, if the
-    time is in the past, or if it never comes, such as 30 February.
+    `now` is aware, and `zone` is an IANA name. Raises Refused if the line contains no time, a time
+    in the past, or a date that doesn't exist, such as 30 February.
     """
     info = load_zone(zone)
     valid_text = text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
@@ -98,8 +98,8 @@ def _parse_line(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | No
     """Read a line as cron or English, or else in other languages.
 
     Returns None if the line names no time. If English leaves a number in the text, such as the day
-    in "ужин 3 мая в 18:00", other languages are tried as well. Their result is returned if it uses
-    more of the line, which leaves a shorter text.
+    in "ужин 3 мая в 18:00", other languages are tried as well. A foreign result is returned if it
+    leaves a shorter text, because more words of the line were then read as a time.
     """
     result = _parse_rules(line, now, zone)
     if result is not None:
@@ -120,7 +120,7 @@ def _parse_line(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | No
 def _parse_rules(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
     """Read a line that begins with the five fields of cron, or that names a time in English.
 
-    Returns None if the line is neither. Raises Refused if the cron fields are invalid.
+    Returns None for other lines. Raises Refused if the cron fields are invalid.
     """
     fields = line.split(maxsplit=5)
     is_cron = (
@@ -205,7 +205,7 @@ def _remove_words(line: str, indexes: set[int]) -> str:
 
 
 def _remove_joint(text: str, joints: Sequence[str]) -> str:
-    """Return a text without its first word if that is one of `joints`: "to call Ana"."""
+    """Return a text without its first word if that word is in `joints`, as in "to call Ana"."""
     first, _, rest = text.partition(" ")
     if rest and first.lower() in joints:
         return rest.strip()
@@ -223,7 +223,7 @@ def _read_front(words: Sequence[str], begin: int, today: date) -> _Reading | Non
     expression, end = time.expression, begin + time.word_count
     front = set(range(begin, end))
     if end < len(words) and normalize_word(words[end]) in word_tables()["limits"]:
-        # E.g. "every day until friday …": a schedule can't express the limit.
+        # As in "every day until friday …": a schedule can't express the limit.
         expression.is_certain = False
     is_whole = expression.has_clock and expression.has_day
     is_from_now = expression.span and not expression.is_repeated
@@ -369,9 +369,9 @@ def _parse_foreign(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule |
 
 
 def _script_of(line: str) -> Mapping[str, Any] | None:
-    """Return the settings of the line's script from `data/words.toml`, or None if it isn't listed.
+    """Return the settings of a line's script from `data/words.toml`, or None for other scripts.
 
-    A line has the first listed script that any of its first `EDGE_CHARS` characters belongs to.
+    The script is the first one in the file that matches any of the first `EDGE_CHARS` characters.
     """
     script: Mapping[str, Any]
     for script in word_tables()["script"]:
@@ -383,8 +383,8 @@ def _script_of(line: str) -> Mapping[str, Any] | None:
 def _edge_pieces(line: str, is_unspaced: bool) -> Iterator[tuple[str, str]]:
     """Yield the pieces of a line that may be a time, each with the rest of the line.
 
-    First come the pieces at the front of the line, and then those at its end. Longer pieces come
-    before shorter ones.
+    Pieces at the front of the line come before pieces at its end. Within each group, longer pieces
+    come first.
     """
     words = list(re.finditer(r"\S+", line[:EDGE_CHARS]))[:MAX_FOREIGN_WORDS]
     ends = [word.end() for word in reversed(words)]
@@ -400,7 +400,7 @@ def _edge_pieces(line: str, is_unspaced: bool) -> Iterator[tuple[str, str]]:
 
 
 def _read_foreign(piece: str, script: Mapping[str, Any], here: datetime) -> datetime | None:
-    """Return the wall time that a piece of a line means, or None if it isn't entirely a time.
+    """Return the wall time that a piece of a line means, or None if the piece isn't just a time.
 
     A day without an hour means the morning.
     """

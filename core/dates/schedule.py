@@ -1,4 +1,4 @@
-"""Schedules: computes when they are due, also across clock changes, and describes them in words.
+"""Computes when schedules are due, also across clock changes, and describes schedules in words.
 
 The functions don't read the system clock: the present time is a parameter.
 """
@@ -30,7 +30,7 @@ _ANY_DAY = datetime(2026, 1, 1)  # noqa: DTZ001
 class Schedule:
     """When a job is due: according to `cron`, every `every_s` seconds, or once at the time `at`.
 
-    Exactly one of these three fields is set.
+    Exactly one of the fields `cron`, `every_s` and `at` is set.
     """
 
     # An IANA name, such as "Europe/Lisbon".
@@ -79,8 +79,8 @@ def resolve_wall_time(naive: datetime, zone: tzinfo | None) -> datetime:
     """Convert a wall time to UTC.
 
     If a clock change repeats the wall time, the first occurrence counts. If a clock change skips
-    it, the offset from before the change applies: a skipped 2:30 becomes 3:30 (RFC 5545, section
-    3.3.5).
+    the wall time, the offset from before the change applies, so 2:30 becomes 3:30 (RFC 5545,
+    section 3.3.5).
     """
     return naive.replace(tzinfo=zone, fold=0).astimezone(UTC)
 
@@ -88,7 +88,7 @@ def resolve_wall_time(naive: datetime, zone: tzinfo | None) -> datetime:
 def add_months(day: date, months: int) -> date:
     """Return the same day `months` months later, or the last day of a shorter month.
 
-    E.g. one month after 31 January is 28 or 29 February.
+    For example, one month after 31 January is 28 or 29 February.
     """
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
@@ -124,10 +124,10 @@ def parse_cron(fields: Sequence[str], zone: ZoneInfo) -> Schedule:
 def next_due(schedule: Schedule, after: datetime) -> datetime | None:
     """Return the first due time later than `after` (aware), in UTC, or None if there is none.
 
-    Clock changes: a wall time that is skipped is due after the change, and a wall time that occurs
-    twice is due once. A cron line with a star in the minute or hour field is due at every such
-    minute, as in Debian's cron. An interval of whole days is always due at the same wall time.
-    Other intervals have a fixed number of seconds.
+    If a clock change skips a wall time, the schedule is due after the change. If a clock change
+    repeats a wall time, the schedule is due once. But a cron line with a star in the minute or hour
+    field is due at every matching minute, as in Debian's cron. An interval of whole days is always
+    due at the same wall time. Other intervals have a fixed number of seconds.
     """
     zone = load_zone(schedule.zone)
     try:
@@ -196,11 +196,11 @@ def latest_due(schedule: Schedule, first: datetime, now: datetime) -> datetime:
 
 
 def describe(schedule: Schedule, zone: str, now: datetime, *, is_full: bool = False) -> str:
-    """Describe a schedule in words, e.g. ``every Monday at 08:30 (Europe/Lisbon)``.
+    """Describe a schedule in words, such as ``every Monday at 08:30 (Europe/Lisbon)``.
 
-    A single moment is shown in the wall time of `zone`, and a repeated schedule in its own time
-    zone. With `is_full`, the description always has the time zone, and that of a repeated schedule
-    has the next date.
+    A single moment is shown in the time zone `zone`, and a repeated schedule in its own time zone.
+    With `is_full`, the description of a single moment includes the time zone, and the description
+    of a cron line includes the next date.
     """
     if schedule.at is not None:
         local = schedule.at.astimezone(load_zone(zone))
@@ -239,8 +239,8 @@ def to_parseable_text(schedule: Schedule, zone: str) -> str:
 def _describe_interval(seconds: int, local: datetime) -> str:
     """Describe an interval in the largest unit that divides it: ``every 36 hours``.
 
-    `local` is a due time. Whole days are followed by its clock time, and whole weeks also by its
-    weekday: ``every 2 weeks on Monday at 09:00``.
+    `local` is a due time of the interval. Intervals of whole days are followed by its clock time,
+    and intervals of whole weeks also by its weekday: ``every 2 weeks on Monday at 09:00``.
     """
     size, name = next(unit for unit in _UNITS if seconds % unit[0] == 0)
     words = f"every {name}" if seconds == size else f"every {seconds // size} {name}s"
@@ -279,7 +279,7 @@ def format_duration(seconds: float) -> str:
 def describe_lateness(due_at: datetime, now: datetime, zone: str) -> str:
     """Describe how late a job is: ``due 09:00, 2 hours late``.
 
-    If the due time isn't today, its date is included.
+    If the job was due on another day, the date is included.
     """
     info = load_zone(zone)
     local = due_at.astimezone(info)

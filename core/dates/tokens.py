@@ -2,8 +2,8 @@
 
 A token is what a word or number means in a date: ``in early May`` becomes IN, PART and MONTH.
 `data/mentions.toml` lists the words for each kind of token. Some names of months are also other
-words or names (``may``, ``mars``, ``April``). They count as months only if the tokens next to them
-suggest a date.
+words or names (``may``, ``mars``, ``April``). Such a word counts as a month only if the tokens next
+to it suggest a date.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _MAX_ENDING_LETTERS = 4
 class Kind(StrEnum):
     """The kind of a token.
 
-    Each kind is a single character, so that a regular expression can match a sequence of kinds. In
-    the source code of such an expression, kinds are written by name; see `compile_grammar`.
+    Each kind is a single character, so that a regular expression can match a sequence of kinds. See
+    `compile_grammar` for how these expressions are written.
     """
 
     IN = "L"  # in, during
@@ -103,7 +103,7 @@ def compile_grammar(grammar: str) -> re.Pattern[str]:
     """Compile a regular expression over kinds of tokens, to be matched against `kinds_of`.
 
     The names of kinds in lower case stand for their characters: ``month comma? year`` becomes
-    ``M,?Y``. All else has the syntax of `re`. White space and comments after ``#`` are ignored.
+    ``M,?Y``. The rest has the syntax of `re`. White space and comments after ``#`` are ignored.
     """
     without_comments = re.sub(r"#.*", "", grammar)
     # A name after "?P<" is the name of a group, not a kind.

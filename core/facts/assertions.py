@@ -52,25 +52,29 @@ class Statement:
         self.text = AnalyzedText(self.content)
         names = list(names)
         generic_words = {"", *evidence_words("generic")}
+
+        # A message must contain all names. Names with digits count as numbers instead.
         candidates = [*names, *_names_after_first_word(self.content)]
         proper_names = [name for name in candidates if not FIGURE.search(name)]
+        self.names = tuple(
+            dict.fromkeys(name for name in proper_names if entity_key(name) not in generic_words)
+        )
+
+        # A message must contain all numbers. Months count as numbers, so "May" is found in "3.5.".
         months = [
             word for word in words_of(plain_with_offsets(self.content)[0]) if month_number(word)
         ]
         figures = FIGURE.findall(fold(" ".join([self.content, *names])))
         figures += [str(month_number(month)) for month in months]
+        self.figures = tuple(dict.fromkeys(figures))
+
+        # A message must contain most of the other words.
         name_terms = {term for name in (*proper_names, *months) for term in word_terms(name)}
         words = [
             term
             for term in word_terms(self.content)
             if term not in name_terms and term not in generic_words and not term.isdecimal()
         ]
-        # A message must contain all names and all numbers. Months count as numbers.
-        self.names = tuple(
-            dict.fromkeys(name for name in proper_names if entity_key(name) not in generic_words)
-        )
-        self.figures = tuple(dict.fromkeys(figures))
-        # A message must contain most of the other words.
         self.words = tuple(dict.fromkeys(words))
 
     def parts_in(self, text: AnalyzedText) -> set[str]:
@@ -104,8 +108,8 @@ class _Clause:
 def is_asserted(statement: Statement, text: str) -> bool:
     """Whether a text asserts a statement.
 
-    Only the clauses that share the most words with the statement are examined. One of them must
-    assert it.
+    Only the clauses that share the most words with the statement are examined. At least one of
+    these clauses must assert the statement.
     """
     clauses: list[_Clause] = []
     for sentence in split_sentences(text):
@@ -143,8 +147,9 @@ def _split_clauses(sentence: str, statement: Statement) -> list[_Clause]:
 def _clause_asserts(clause: str, statement: Statement) -> bool:
     """Whether a clause asserts a statement.
 
-    The clause must not be a condition ("if I move"). Unless the statement agrees, it must not be
-    negated, unreal ("I would live"), hearsay or about the past. It must be about the same person.
+    A condition ("if I move") asserts nothing. The clause and the statement must agree in whether
+    they are negated, and must be about the same person. An unreal clause ("I would live"), hearsay,
+    or a clause about the past asserts only statements of the same kind.
     """
     if evidence_pattern("condition").match(clause):
         return False
@@ -166,8 +171,8 @@ def _clause_asserts(clause: str, statement: Statement) -> bool:
 def _agree_in_denial(clause: str, content: str) -> bool:
     """Whether two texts are both negated, or both not negated.
 
-    Texts that are too hard to compare count as agreeing: a text with two negations, or a word like
-    "avoid" in only one of them.
+    The result is also True if the meaning is hard to compare, because one text has two negations or
+    only one of the texts has a word like "avoid".
     """
     denials, avoidances = _find_denials(clause)
     content_denials, content_avoidances = _find_denials(content)
@@ -188,7 +193,7 @@ def _find_denials(text: str) -> tuple[int, set[str]]:
 def _is_about_speaker(clause: str, statement: Statement) -> bool:
     """Whether a clause is about its speaker, or about a person whom the statement names, too.
 
-    "My sister moved to Porto" isn't about the speaker. It supports only statements about a sister.
+    "My sister moved to Porto" supports only statements about a sister, and not about the speaker.
     """
     if _is_order(clause) or evidence_pattern("about_assistant").match(clause):
         return False
@@ -219,8 +224,8 @@ def _is_order(clause: str) -> bool:
 def resolve_subject(about: str, content: str, message: Message) -> str | None:
     """Return whom a statement from a message is about, as the subject of an attribute.
 
-    The result is ``me`` for the sender, the key of a name, or a relation such as ``my sister``. It
-    is None if the subject is unclear. `about` is the subject that the model reported.
+    The result is ``me`` for the sender, the key of a name, a relation such as ``my sister``, or
+    None if the subject is unclear. `about` is the subject that the model reported.
     """
     key = entity_key(about)
     if about.casefold() in _SPEAKER_NAMES or not key:
@@ -237,8 +242,8 @@ def resolve_subject(about: str, content: str, message: Message) -> str | None:
 def resolve_owner(content: str) -> str | None:
     """Return whom a statement about "the user" is really about.
 
-    The result is ``me``, or a relation such as ``my sister`` for "the user's sister …". It is None
-    if the statement is about another person.
+    The result is ``me``, a relation such as ``my sister`` for "the user's sister …", or None if the
+    statement is about another person.
     """
     rest = evidence_pattern("user").sub(" ", content, count=1)
     relation = _OWN_RELATION.match(rest)

@@ -1,8 +1,8 @@
-"""Extracts by rules what people state about themselves, and turns it into facts.
+"""Extracts facts that people state about themselves, by rules.
 
-The rules are strict: a missed statement can be repeated, but a wrong one would be believed. Only
-plain statements about the present count, and not questions, conditions, wishes, denials, hearsay,
-quotations or code. The patterns are in `data/patterns.toml`.
+The rules are strict, because people can repeat a missed statement but would hardly notice a wrong
+fact. Only plain statements about the present count. Questions, conditions, wishes, denials,
+hearsay, quotations and code are ignored. The patterns are in `data/patterns.toml`.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ class Claim:
     def apply_to(self, fact: Fact) -> Fact:
         """Return a copy of a fact with the attribute, value and time of this claim.
 
-        If the claim has no attribute, the fact is returned unchanged. If it has no time, the fact's
-        time is unchanged.
+        If the claim has no attribute, the fact is returned unchanged. If the claim has no time, the
+        fact's time is unchanged.
         """
         if self.attribute is None:
             return fact
@@ -223,8 +223,8 @@ def _split_clauses(text: str, is_request: bool) -> Iterator[_Clause]:
 def _split_sentences(text: str, is_request: bool) -> Iterator[_Clause]:
     """Yield the sentences of a message that may state something.
 
-    The text after "translate this:" may have been written by someone else, so reading stops there,
-    unless the person asks to remember the whole message (`is_request`).
+    The text after "translate this:" may have been written by someone else, so it is ignored, unless
+    the person asks to remember the whole message (`is_request`).
     """
     if len(text) > MAX_MESSAGE_CHARS:
         return
@@ -289,9 +289,9 @@ def _split_statements(sentence: str, name: str | None = None) -> Iterator[str]:
 
 
 def _read_clause(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
-    """Yield the claims of a clause.
+    """Yield the claims of a clause: a named relation, and the claim of the first matching pattern.
 
-    These are a named relation ("my sister Ana") and the claim of the first pattern that matches.
+    The named relation is, for example, the "my sister Ana" of "my sister Ana lives in Porto".
     """
     if _is_uncertain(clause):
         return
@@ -364,9 +364,9 @@ def _relation_claim(content: str, relation: str, name: str) -> Claim:
 
 
 def _subject_key(who: str) -> str:
-    """Return the subject of an attribute: ``me``, the key of a name, or e.g. ``my sister``.
+    """Return the subject of an attribute: ``me``, the key of a name, or a relation.
 
-    E.g. "my sister Ana" becomes ``ana``.
+    For example, "Ana" and "my sister Ana" become ``ana``, and "my sister" stays ``my sister``.
     """
     words = who.split()
     if not words or who in ("my", "My"):
@@ -421,7 +421,7 @@ def _has_unspaced_shape(shape: Shape, value: str, is_lowercase: bool) -> bool:
 def _is_place(value: str, *, is_lowercase: bool) -> bool:
     """Whether a value looks like the name of a place.
 
-    Its words must be capitalized, except in a clause without capital letters.
+    The words of a place must be capitalized, except in a clause without capital letters.
     """
     words = value.split()
     has_capital = value[:1].isupper() or (value[:4] == "the " and value[4:5].isupper())
@@ -458,7 +458,7 @@ def comparable_value(attribute: str | None, value: str) -> str:
 
 
 def _parse_birthday(value: str) -> str | None:
-    """Return a date as ``3.5`` or, with a year, ``3.5.1990``. Returns None if it isn't a date."""
+    """Return the date in `value` as ``3.5`` or ``3.5.1990``, or None if it isn't a date."""
     eastern = _EASTERN_DAY.fullmatch(value)
     if eastern is not None:
         month = MONTHS[int(eastern["month"]) - 1]
@@ -478,7 +478,7 @@ def _parse_birthday(value: str) -> str | None:
 
 
 def parse_since(when: str | None, now: datetime, zone: ZoneInfo) -> tuple[datetime | None, Grain]:
-    """Return the start of a period, and its precision. The start is None if `when` isn't a period.
+    """Return the start of a period, or None if `when` isn't a period, and the period's precision.
 
     `when` is a date (``2026-05-03``, ``2026-05``, ``2026``) or words such as ``desde maio``.
     """

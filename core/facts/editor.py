@@ -51,7 +51,8 @@ class FactEditor:
     ) -> Fact | None:
         """Replace the text of a fact.
 
-        If the new text is a single statement, its attribute and value replace the old ones, too.
+        If the new text is a single statement, the fact gets the attribute and value of the
+        statement, too.
         Returns None if the fact no longer exists. Raises Refused with advice if the text is empty,
         too long or suspicious.
         """
@@ -84,7 +85,10 @@ class FactEditor:
     async def _approve_change(
         self, note: PendingNote, operation: Operation, epoch: ErasureEpoch | None
     ) -> str:
-        """Replace or remove a fact. Raises Refused if its text has changed since the proposal."""
+        """Replace or remove a fact. Returns a sentence about the result.
+
+        Raises Refused if the text of the fact has changed since the change was proposed.
+        """
         by = Author(account=note.account, message_id=note.message_id, epoch=epoch)
         fact_id = int(operation.path.removeprefix("f"))
         scopes = frozenset((note.scope,))

@@ -1,7 +1,7 @@
 """Checks whether a person has said what a model wants to store, and in which message.
 
-Only typed messages count, never a summary. They must contain all names and numbers of the statement
-and most of its other words, or synonyms of them.
+Only typed messages count, never a summary. The person must have said all names and numbers of the
+statement and most of its other words, or synonyms of these words.
 """
 
 from __future__ import annotations
@@ -53,7 +53,11 @@ MISSING_CHARS = 80
 
 
 class _Comparison:
-    """A message compared with a statement."""
+    """A message compared with a statement.
+
+    `question` is what the assistant asked right before the message, and `speaker` is the name of
+    the message's sender.
+    """
 
     def __init__(
         self,
@@ -134,7 +138,7 @@ class Evidence:
     def describe_missing(self, content: str, names: Sequence[str] = ()) -> str:
         """Return a clause about the names and numbers that no message contains.
 
-        It is shown to the person who approves the fact: ``no one here has typed “Porto”``.
+        The person who approves the fact reads, for example, ``no one here has typed “Porto”``.
         """
         statement = Statement(content, names)
         parts: set[str] = set()
@@ -269,8 +273,8 @@ def _find_missing_words(
 def _is_derived(figure: str, statement: Statement, message: Message, own: AnalyzedText) -> bool:
     """Whether a number can be derived from the date of the message.
 
-    It may be a part of a date that was said as "yesterday" or "two years ago", or the year of a
-    date that was said without a year.
+    Such a number is a part of a date that was said as "yesterday" or "two years ago", or the year
+    of a date that was said without a year.
     """
     number = int(figure)
     year = message.created_at.year

@@ -1,8 +1,8 @@
 """Extracts facts from the messages of people, with a model or by rules. Each message is read once.
 
 Each fact that the model reports is looked up in the typed messages. A fact that no message supports
-is dropped, or needs approval if the model quotes words of a message for it. If the model's answer
-is incomplete, the model is asked a second time. The rules read the messages that are still missing.
+is dropped or, if the model quotes a message, needs approval. If the model's answer is incomplete,
+the model is asked a second time, and the rules read the messages that are still missing.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ class FactReader:
     async def read_session(self, session: Session) -> bool:
         """Extract and store the facts of all unread messages of a session.
 
-        Returns False if the model can't be reached. The messages then remain unread.
+        Returns False if the model can't be reached, so that the messages remain unread.
         """
         if not session.is_remembered:
             return True
@@ -239,8 +239,8 @@ class FactReader:
     ) -> list[tuple[Fact, str]]:
         """Return the facts to store, each with the text of its message.
 
-        Suspicious claims are dropped. For claims that need approval, the person is asked. In groups
-        they are dropped instead, because the owner would be asked about other people's statements.
+        Suspicious claims are dropped. Claims that need approval are stored for review. In groups,
+        such claims are dropped, because the owner would have to judge other people's statements.
         """
         platform = session.address.platform
         facts = []
@@ -366,8 +366,8 @@ class FactReader:
     ) -> list[Candidate]:
         """Return the reported facts that people typed, as candidates.
 
-        A report that its message doesn't support is dropped. But if the report quotes the message
-        correctly, it becomes a candidate that needs approval.
+        If the message doesn't support the report, but contains the report's quote, the candidate
+        needs approval. Other reports without support are dropped.
         """
         evidence = Evidence(messages)
         candidates = []

@@ -30,7 +30,7 @@ Phasors: TypeAlias = npt.NDArray[np.complex64]
 
 @lru_cache(maxsize=4096)
 def make_symbol(name: str) -> Phasors:
-    """Return the vector for a name. Its phases are a hash of the name, so they never change."""
+    """Return the vector for a name. Its phases are a hash, so a name always has the same vector."""
     text = name.encode("utf-8", "replace")
     hashes = [
         hashlib.sha256(text + block.to_bytes(4, "big")).digest() for block in range(_HASH_BLOCKS)
@@ -58,7 +58,7 @@ def bundle(parts: Iterable[Phasors]) -> Phasors | None:
 def similarity(one: Phasors, other: Phasors) -> float:
     """Return the mean cosine of the phase differences.
 
-    It is 1 for equal vectors and about 0 for unrelated ones.
+    The result is 1 for equal vectors and about 0 for unrelated vectors.
     """
     return float(np.mean((one * np.conj(other)).real))
 

@@ -84,9 +84,9 @@ def _any_of(words: Iterable[str]) -> str:
 
 
 def _translations(table: WordTable) -> Mapping[str, Mapping[str, str]]:
-    """Return a table by language. It maps each English word to its translations.
+    """Return a table with the translations of English words, by language.
 
-    E.g. in German, "wife" is mapped to "frau ehefrau".
+    For example, the German table maps "wife" to "frau ehefrau".
     """
     if table == "relations":
         relations: Mapping[str, Mapping[str, str]] = language_data("attributes")["kin_abroad"]

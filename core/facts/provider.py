@@ -74,8 +74,8 @@ class Question:
     def with_alias(self, alias: Alias) -> Question:
         """Return a copy of the question that searches for the name behind an alias.
 
-        E.g. if Ana is the person's sister, the question "what does my sister like" also searches
-        for "Ana".
+        For example, if Ana is the person's sister, the question "what does my sister like" also
+        searches for "Ana".
         """
         question = copy(self)
         question.terms = alias.substitute_terms(self.terms)
@@ -85,8 +85,8 @@ class Question:
     def wants(self, fact: Fact) -> bool:
         """Whether a fact is useful for the question.
 
-        A current fact always is. A former fact is useful if the question is about the past or
-        contains a word of the fact's value.
+        Current facts are always useful. A former fact is useful if the question is about the past
+        or contains a word of the fact's value.
         """
         if fact.is_open or self.is_about_past:
             return True
@@ -168,8 +168,8 @@ class FactRanking:
     def score_fit(self, fact: Fact, text: float, names: float, question: Question) -> float:
         """Return how well a fact fits the question: the weighted sum of all signals but `hrr`.
 
-        `text` is the BM25 score, and `names` the number of common names. Both are divided by the
-        best candidate's value.
+        `text` is the BM25 score as a share of the best candidate's score. `names` is the number of
+        common names as a share of the best candidate's number.
         """
         question_terms = set(question.terms)
         fact_terms = set(terms_of(fact.content))
@@ -187,7 +187,7 @@ class FactRanking:
     def freshness(self, fact: Fact, now: datetime) -> float:
         """Return a factor from 0 to 1 that lowers the score of old facts and of former facts.
 
-        The age of a fact counts from the last time it was stated. Pinned facts don't age.
+        The age of a fact is the time since it was last stated. Pinned facts don't age.
         """
         freshness = 1.0
         half_life_days = None if fact.is_pinned else self.half_life_days.get(fact.kind)
@@ -201,8 +201,8 @@ class FactRanking:
 def _drop_contradicted(candidates: Candidates) -> Candidates:
     """Drop current facts that the same person has contradicted later in another private scope.
 
-    Of the facts with the same attribute, those with the value of the latest one remain. Facts in
-    groups are never dropped.
+    Of the facts with the same attribute, only facts with the latest value remain. Facts in groups
+    are never dropped.
     """
     latest: dict[str, Fact] = {}
     for candidate in candidates:
@@ -262,9 +262,9 @@ class FactSearch:
         return f"{speaker}{content} ({'; '.join(times)})"
 
     def describe_span(self, fact: Fact) -> tuple[str, ...]:
-        """Describe when a fact became true and when it ended, if this is known.
+        """Describe when a fact became true and when it ended, as far as both are known.
 
-        E.g. ``since May 2026`` and ``until May 2027, no longer so``.
+        For example, the result is (``since May 2026``, ``until May 2027, no longer so``).
         """
         parts = []
         if fact.valid_from is not None:
@@ -414,7 +414,7 @@ class FactsProvider(MemoryProvider):
     async def _record_feedback(
         self, arguments: _Arguments, context: ToolContext
     ) -> dict[str, object]:
-        """Raise or lower the trust in a fact. Returns its id and its new trust."""
+        """Raise or lower the trust in a fact. Returns the id of the fact and the new trust."""
         if arguments.is_right is None:
             raise ToolError("is_right: must be true or false.")
         by = Author(account=context.account, message_id=context.message_id)
@@ -426,7 +426,10 @@ class FactsProvider(MemoryProvider):
         return {"fact_id": fact.id, "trust": round(fact.trust, 2)}
 
     async def _load_own_fact(self, fact_id: int, context: ToolContext) -> Fact:
-        """Load a fact that the person may judge and change. Raises ToolError if they may not."""
+        """Load a fact that the person may judge and change.
+
+        Raises ToolError if the fact doesn't exist or if the person may not change it.
+        """
         fact = await self.facts.find(fact_id, context.scopes)
         if fact is None:
             raise ToolError(f"fact_id: there is no fact {fact_id}.")
@@ -482,9 +485,10 @@ class FactsProvider(MemoryProvider):
     async def _ask_for_approval(
         self, fact: Fact, report: ReportedFact | None, reason: str, context: ToolContext
     ) -> str:
-        """Store a change until the person approves it. Returns a sentence that says so.
+        """Store a change for approval. Returns a sentence that tells the model so.
 
-        With a report, the change replaces the text of the fact. Without one, it removes the fact.
+        With a report, the change replaces the text of the fact. Without a report, the change
+        removes the fact.
         """
         path = f"f{fact.id}"
         change = Operation(action="remove", old_text=fact.content, path=path)
@@ -497,9 +501,10 @@ class FactsProvider(MemoryProvider):
     async def _update(
         self, fact: Fact, report: ReportedFact, support: Support, context: ToolContext
     ) -> str:
-        """Replace a fact by the reported one, which a message supports.
+        """Replace the text and details of a fact by those of a report that a message supports.
 
-        Returns a sentence. Raises ToolError if the message was changed or deleted meanwhile.
+        Returns a sentence about the change. Raises ToolError if the message was changed or deleted
+        meanwhile.
         """
         message = support.message
         claim = report.to_claim(message, self.fact_search.zone, is_dated=support.is_dated)
@@ -524,7 +529,11 @@ class FactsProvider(MemoryProvider):
         return f"Fact {fact.id} now says: “{new_fact.content}”."
 
     async def _store(self, report: ReportedFact, context: ToolContext) -> str:
-        """Store a fact if a message supports it, or else request approval. Returns a sentence."""
+        """Store a fact if a message supports it, or else request approval.
+
+        Returns a sentence about the result. Raises ToolError if the message was changed or deleted
+        meanwhile.
+        """
         if not context.session.is_remembered:
             raise ToolError(_SCHEDULED)
         support, reason = await self._find_support(report, context)
@@ -545,9 +554,9 @@ class FactsProvider(MemoryProvider):
     async def _find_support(
         self, report: ReportedFact, context: ToolContext
     ) -> tuple[Support | None, str]:
-        """Return the message that supports a report, and "".
+        """Return the message that supports a report, with an empty reason.
 
-        If the report needs approval, return None and the reason as a clause.
+        If the report needs approval, return None with the reason as a clause.
         """
         evidence = await self.evidence.load_evidence(context)
         suspicion = find_suspicion(report.content)
@@ -578,9 +587,9 @@ def _author(context: ToolContext) -> Author:
 
 
 def _line_key(fact: Fact) -> str:
-    """Return a key for the line of a fact, so that a conversation gets each line only once.
+    """Return a key for the line of a fact, so that each line is added to a conversation only once.
 
-    When a person rewords a fact, its key changes, so that the model sees the new line.
+    When a person rewords a fact, the key changes, so that the model sees the new line.
     """
     if fact.origin != "person":
         return f"f{fact.id}"

@@ -92,7 +92,8 @@ class AnalyzedText:
     def mentions(self, term: str) -> bool:
         """Whether the text contains a word, or another word for the same attribute.
 
-        E.g. a text with "moved" mentions "live", because both belong to the attribute "home".
+        For example, a text with "moved" mentions "live", because both words belong to the attribute
+        "home".
         """
         return self.has_word(term) or not self.attributes.isdisjoint(_attributes_of([term]))
 
@@ -128,8 +129,8 @@ def extract_own_words(text: str) -> str:
 def numbers_in(plain: str) -> frozenset[int]:
     """Return all numbers in a text without accents: digits, number words, months, Han numbers.
 
-    A word that is a number only in one language counts in all languages. An hour after noon also
-    counts as an hour of the twelve-hour clock: "15:00" contains 15 and 3.
+    A word that is a number in one language counts in texts of all languages. An hour after noon
+    also counts as an hour of the twelve-hour clock: "15:00" contains 15 and 3.
     """
     numbers = {int(figure) for figure in re.findall(r"\d{1,40}", plain)}
     for word in _WORD.findall(plain):
@@ -167,7 +168,8 @@ def are_forms_of_name(one: str, other: str) -> bool:
 def have_same_stem(one: str, other: str, min_stem: int = 3, max_ending: int = 3) -> bool:
     """Whether two words differ only in their last letters.
 
-    They must share at least `min_stem` + 1 letters, and differ in at most `max_ending` letters.
+    The words must share at least `min_stem` + 1 letters at the beginning, and may differ in at most
+    `max_ending` letters at the end.
     """
     stem_length = max(min_stem + 1, len(one) - max_ending, len(other) - max_ending)
     return one[:stem_length] == other[:stem_length]

@@ -159,13 +159,13 @@ class ExpandedRecall:
         )
 
     def invalidate(self) -> None:
-        """Clear the cache of lists. It must be called after an erasure."""
+        """Clear the cached lists of earlier queries. Must be called after an erasure."""
         self._remembered.clear()
 
     async def _ask_for_lists(self, query: SearchQuery) -> _ModelLists:
-        """Return the lists that expanding and reranking the query add.
+        """Return the lists that expanding and reranking add to the query.
 
-        There are none if the query requests neither or has no words. The model may answer
+        The result is empty if the query requests neither or has no words. The model may answer
         differently each time, so later pages use the cached lists of the first page.
         """
         has_words = bool(query.text.strip()) and query.around is None
@@ -258,7 +258,7 @@ class ExpandedRecall:
         ]
 
     async def _ask_for_searches(self, question: str, billing: BillingScope) -> list[str]:
-        """Ask the model for searches. Returns at most `MAX_SEARCHES` that differ from the question.
+        """Ask the model for up to `MAX_SEARCHES` searches that differ from the question.
 
         Raises ModelError if the model fails, or ValidationError if it doesn't return a list of
         short texts.

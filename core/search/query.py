@@ -150,8 +150,9 @@ def _unspaced_terms(runs: Iterable[str], symbols: Iterable[str]) -> dict[str, tu
 def plan_inflected(text: str) -> SearchPlan:
     """Return a plan like `plan_typed`, in which plain words also match their inflected forms.
 
-    A highlight then contains all forms of a word, separated by bars: ``ferry|ferries``. A text with
-    operators, symbols or scripts without spaces is planned by `plan_typed` alone.
+    A highlight of such a plan contains all forms of a word, separated by bars: ``ferry|ferries``.
+    For a text with operators, symbols or scripts without spaces, the plan of `plan_typed` is
+    returned.
     """
     plan = plan_typed(text)
     query = clean_query(text)
@@ -178,8 +179,8 @@ def strip_operators(text: str) -> str:
 def is_question(text: str) -> bool:
     """Whether a text is a question or sentence, and not a list of keywords.
 
-    A question has at least three words, or four characters in a script without spaces. It ends with
-    a question mark, or it consists of plain words that aren't all numbers. A text with operators is
+    A question has at least three words, or four characters in a script without spaces. It must end
+    with a question mark or consist of plain words that aren't all numbers. A text with operators is
     never a question.
     """
     query = clean_query(text)
@@ -251,8 +252,8 @@ def _word_token(source: str, is_excluded: bool) -> _Token:
 def _clause(token: _Token) -> Clause | None:
     """Return the clause for a word or phrase, or None if it has no letter, digit or symbol.
 
-    Text with spaces is searched as it is. Text in a script without spaces is searched by pairs of
-    characters, and symbols such as emoji by special terms (see `symbol_token`).
+    Words separated by spaces are searched as typed, scripts without spaces by pairs of characters,
+    and symbols such as emoji by special terms (see `symbol_token`).
     """
     phrases: list[Phrase] = []
     highlights: list[str] = []
@@ -276,8 +277,8 @@ def _clause(token: _Token) -> Clause | None:
 def _word_phrase(part: str, token: _Token, *, is_last: bool) -> tuple[Phrase, str]:
     """Return the phrase for words with spaces, and the text to highlight.
 
-    A word with a sign ("C++") also matches without the sign ("C"). If such a word is excluded, only
-    the word with the sign is excluded.
+    A word with a sign ("C++") also matches without the sign ("C"). But the exclusion "-C++" doesn't
+    exclude "C".
     """
     head = _first_words(part)
     words = words_of(head)

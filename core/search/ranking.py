@@ -49,8 +49,8 @@ class RankedMatches(NamedTuple):
 def rank_matches(index: TextIndex, query: SearchQuery, names: Sequence[str] = ()) -> RankedMatches:
     """Rank the messages that contain any word of the query.
 
-    `names` are aliases of people and things that the query names. Only the parts of the candidates
-    that the requested page needs are read.
+    `names` are aliases of people and things that the query names. Candidates are read in parts, and
+    only as many parts as the requested page needs.
     """
     terms = weigh_terms(index, query.text, names)
     choices = choose_chunks(terms, query, index.chunk_count)
@@ -222,7 +222,7 @@ def build_passages(lineages: Mapping[int, Sequence[CandidateMessage]]) -> Passag
 def _split_passages(terms: Sequence[str]) -> list[Sequence[str]]:
     """Split the terms of a message into passages of about the same length.
 
-    E.g. 100 terms give two passages of 50 terms. A short message is a single passage.
+    For example, 100 terms give two passages of 50 terms. A short message is a single passage.
     """
     count = max(1, round(len(terms) / PASSAGE_TERMS))
     cuts = [len(terms) * number // count for number in range(count + 1)]
@@ -232,7 +232,7 @@ def _split_passages(terms: Sequence[str]) -> list[Sequence[str]]:
 def _group_starts(groups: Iterable[Sized]) -> IntArray:
     """Return the index of each group's first item in the concatenation of all groups.
 
-    E.g. groups of 2, 3 and 1 items give [0, 2, 5].
+    For example, groups of 2, 3 and 1 items give [0, 2, 5].
     """
     ends = np.cumsum(list(map(len, groups)))
     return np.concatenate(([0], ends[:-1]))
@@ -288,13 +288,27 @@ def rank(
         scores *= boost
         stretch_scores = stretch_scores * np.maximum.reduceat(boost, passages.stretch_starts)
 
-    # These effects change only the order of messages, and not the scores of lineages.
+    message_scores = _score_messages(scores, passages, moments, speakers)
+    return _order(lineages, passages, scores, message_scores, stretch_scores)
+
+
+def _score_messages(
+    scores: FloatArray,
+    passages: PassageTable,
+    moments: frozenset[str],
+    speakers: Collection[tuple[str, ...]],
+) -> FloatArray:
+    """Return the scores of passages for the order of messages.
+
+    In addition to `scores`, which also count for lineages, these scores have a penalty for
+    questions, and bonuses for passages that name a time or have a speaker whom the query names.
+    """
     message_scores = np.where(passages.is_question, scores * (1 - QUESTION_PENALTY), scores)
     if moments:
         names_moment = [not moments.isdisjoint(terms) for terms in passages.terms]
         message_scores[names_moment] *= 1 + MOMENT_BONUS
     message_scores[[name in speakers for name in passages.name_terms]] *= 1 + SPEAKER_BONUS
-    return _order(lineages, passages, scores, message_scores, stretch_scores)
+    return message_scores
 
 
 def _weigh_speaker_names(
@@ -312,7 +326,8 @@ def _find_related(
 ) -> dict[str, list[str]]:
     """Return the words of the texts that are related to query terms, each with these terms.
 
-    E.g. "adoption" is related to "adopted". Words that are query terms themselves are left out.
+    For example, "adoption" is related to "adopted". Words that are query terms themselves are left
+    out.
     """
     terms_by_prefix: dict[str, list[str]] = {}
     for term in query_terms:
@@ -433,8 +448,8 @@ def _add_neighbours(
     total_counts = np.zeros_like(counts)
     total_lengths = np.zeros_like(passages.length)
     for offset, weight in NEIGHBOUR_WEIGHTS:
-        # The rows of `target` are `offset` passages after those of `source`. E.g. with 5 passages
-        # and offset 1, rows 0 to 3 are added to rows 1 to 4.
+        # The rows of `target` are `offset` passages after those of `source`. With 5 passages and
+        # offset 1, rows 0 to 3 are added to rows 1 to 4.
         source = slice(max(0, -offset), len(counts) - max(0, offset))
         target = slice(max(0, offset), len(counts) - max(0, -offset))
         is_same_session = passages.session[source] == passages.session[target]
@@ -460,7 +475,7 @@ def _bm25(counts: FloatArray, relative_lengths: FloatArray, weights: FloatArray)
 
 
 def _coverage(counts: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the weight of the query terms in each passage, as a share of all terms' weight."""
+    """Return the share of the query's total weight that the terms in each passage have."""
     covered_weight: FloatArray = (weights * np.minimum(counts, 1.0)).sum(axis=1)
     return covered_weight / (weights.sum() or 1.0)
 
@@ -496,10 +511,10 @@ def _period_boost(
     days: IntArray,
     periods: Sequence[tuple[int, int]],
 ) -> FloatArray:
-    """Return a factor from 1 to 2 for each passage: 2 in a period of the query, lower further away.
+    """Return a factor for each passage: 2 in a period of the query, and down to 1 far away from it.
 
-    The factor is 1 for passages without a word of the query, apart from words of dates, because the
-    counts already include the terms of days.
+    A passage gets a factor above 1 only if it contains a word of the query other than a date. The
+    counts include the dates of messages, so dates alone would match every passage of the period.
     """
     is_word = [not is_date_term(term) for term in idf]
     has_words = (counts[:, is_word] > 0).any(axis=1)
@@ -525,9 +540,9 @@ def _score_stretches(
 ) -> FloatArray:
     """Return the BM25 score of each stretch as one document.
 
-    The terms of each day of a stretch are added to its counts once, `DAY_TERM_COUNT` times. Lengths
-    are relative to the median, because a few very long stretches would raise the mean so much that
-    the length would hardly count.
+    Each day of a stretch adds its terms `DAY_TERM_COUNT` times, however many passages are from that
+    day. Lengths are relative to the median, because a few very long stretches would raise the mean
+    so much that the length would hardly count.
     """
     lengths = passages.length + list(map(len, passages.name_terms))
     stretch_counts = np.add.reduceat(counts, passages.stretch_starts)

@@ -3,7 +3,7 @@
 A search parses the query (`core/search/query.py`), loads candidates from the text indexes
 (`core/store/sqlite/text_index.py`), ranks them (`core/search/ranking.py`) and builds the results
 (`core/search/results.py`), all in a single database transaction. If an index is damaged, the search
-repairs the index first. The search then takes longer but still returns results.
+repairs the index first, so it takes longer but still returns results.
 """
 
 from __future__ import annotations
@@ -191,7 +191,10 @@ class Recall:
         )
 
     async def _search_words(self, query: SearchQuery, lists: Sequence[RankedList]) -> SearchResults:
-        """Search the indexes. If they are stale, damaged or behind, repair them and try again."""
+        """Search the indexes, and return the results.
+
+        If the indexes are stale, damaged or behind, they are repaired, and the search is repeated.
+        """
         lists = [*lists, *await self._retrieve(query)]
         with contextlib.suppress(StoreError):
             answer = await self._search_indexes(query, lists, needs_fresh_index=True)
@@ -442,7 +445,8 @@ class _IndexSearch:
 def _needs_latest_messages(query: SearchQuery) -> bool:
     """Whether a query without words asks for messages rather than for sessions.
 
-    That is the case if it filters by speaker or role, or by a session and another filter.
+    Filters by speaker or role ask for messages. A filter by session does so only together with a
+    filter by platform, title or time.
     """
     filters = query.filters
     if filters.is_askers_own or filters.sender or filters.roles != DEFAULT_ROLES:
@@ -464,8 +468,8 @@ def _list_latest(connection: Connection, query: SearchQuery) -> SearchResults:
 def _take_enough(candidates: Iterator[MessageMatch], query: SearchQuery) -> list[MessageMatch]:
     """Read as many matches as the results need, and return them.
 
-    They must suffice for the flat list of messages, the requested page, and one lineage more, which
-    shows that there is a next page.
+    The matches must suffice for the flat list of messages and the requested page. One more lineage
+    is read to find out whether there is a next page.
     """
     min_matches = max(MIN_MATCHES, min(query.limits.messages, MAX_MESSAGES))
     min_lineages = page_slice(query).stop + 1
@@ -518,7 +522,7 @@ class HistoryProvider(MemoryProvider):
         return lines
 
     def _render_line(self, result: FoundSession, message: ShownMessage) -> str:
-        """Return a message as a line. If the sender didn't type the text, its origin is added."""
+        """Return a message as a line, with its origin if the sender didn't type the text."""
         who = "you" if message.role == "assistant" else message.sender or "the person"
         if message.role == "user" and message.origin != "typed":
             who = f"{who} ({message.origin.replace('_', ' ')})"

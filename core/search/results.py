@@ -60,7 +60,7 @@ _MAX_WORD_CHARS = 60
 
 
 def page_slice(query: SearchQuery, max_sessions: int = MAX_SESSIONS) -> slice:
-    """Return the slice of the sessions on the requested page. It is empty after `MAX_PAGES`."""
+    """Return the slice of the sessions on the requested page, or an empty one after `MAX_PAGES`."""
     size = max(1, min(query.limits.sessions, max_sessions))
     start = size * max(0, min(query.limits.page - 1, MAX_PAGES))
     if query.limits.page > MAX_PAGES:
@@ -154,8 +154,8 @@ def _group_by_lineage(
 def _spread_lineages(groups: Sequence[Sequence[MessageMatch]]) -> list[list[MessageMatch]]:
     """Return a group for each message: the best of each lineage, then the second best, and so on.
 
-    A conversation that never ends is a single lineage with all messages. So several messages of a
-    lineage are returned if their scores are high enough.
+    Several messages of a lineage are returned if their scores are high enough, because a
+    conversation that never ends is a single lineage with all messages.
     """
     if not groups:
         return []
@@ -190,7 +190,8 @@ def _build_hit(row: MatchRow, score: float, highlighter: Highlighter) -> Hit:
 def load_without_search(excerpts: SessionExcerpts, query: SearchQuery) -> SearchResults:
     """Return the results of a query without words.
 
-    These are the messages around `query.around`, the ends of one session, or the latest sessions.
+    The results are the messages around `query.around`, the first and last messages of one session,
+    or the latest sessions.
     """
     if query.around is not None:
         session = excerpts.find_session(query.around, is_of_message=True)
@@ -376,8 +377,8 @@ NEAR_BLANK_CHARS = 20
 def make_snippet(text: str, highlighter: Highlighter, width_chars: int = SNIPPET_CHARS) -> str:
     """Return about `width_chars` characters of a text on one line, with the matches marked.
 
-    The snippet is the part with the most different matches. If nothing matches, it is the beginning
-    of the text.
+    The snippet is the part with the most different matches or, if nothing matches, the beginning of
+    the text.
     """
     spans = highlighter.find_spans(text)
     start, end = find_excerpt(text, spans, width_chars)
@@ -437,9 +438,9 @@ def describe_attempts(
 ) -> str:
     """Return a note about what a search without results tried.
 
-    The search looked for any of the `words`. With `is_typed`, it first looked for the text as
-    typed. With `is_limited`, the query has filters, and with `is_wider`, there are results without
-    these filters.
+    The search looked for any of the `words`. With `is_typed`, the search first looked for the text
+    as typed. With `is_limited`, the query has filters. With `is_wider`, there are results without
+    the filters.
     """
     word_list = ", ".join(_shorten_word(word.rstrip("*")) for word in words[:_MAX_LISTED_WORDS])
     if len(words) > _MAX_LISTED_WORDS:

@@ -1,8 +1,8 @@
 """Chooses the terms that a query is searched and ranked by, and the weight of each term.
 
-In addition to the query's own words, these are other spellings ("ice cream" for "icecream"),
-aliases of people and things that the query names, English names of months, and corrections of words
-that no message contains.
+The terms are the query's own words, other spellings ("ice cream" for "icecream"), aliases of people
+and things that the query names, English names of months, and corrections of words that no message
+contains.
 """
 
 from __future__ import annotations
@@ -132,10 +132,10 @@ def weigh_terms(index: TextIndex, text: str, names: Sequence[str]) -> TermWeight
 
 
 def choose_chunks(terms: TermWeights, query: SearchQuery, chunk_count: int) -> list[ChunkChoice]:
-    """Return two choices of chunks: by the words of the query, and by its dates.
+    """Return two choices of chunks: the first by the words of the query, the second by its dates.
 
-    The chunks of the second choice rank below those of the first. In the first choice, dates only
-    improve the rank of chunks, because people misremember dates.
+    All chunks of the first choice rank above the chunks of the second choice. In the first choice,
+    dates only improve the rank of chunks, because people misremember dates.
     """
     frequencies = terms.frequencies
     day_terms = [term for term in frequencies if query.periods and is_date_term(term)]
@@ -155,11 +155,11 @@ def choose_chunk_terms(
     A chunk is selected if it contains a leading term. Lending terms improve the rank of selected
     chunks.
 
-    Ranking all selected chunks takes most of the time of a search. So only the rarest terms are
+    Ranking all selected chunks takes most of the time of a search, so only the rarest terms are
     leading, until they occur in `RANKED_CHUNKS` chunks in total. In a small database, all terms are
     leading. The next rarest terms are lending, up to `MAX_LENDING_CHUNKS` and `COMMON_SHARE`. The
-    idea is "MaxScore": H. Turtle, J. Flood, "Query evaluation: strategies and optimizations"
-    (1995). Unlike MaxScore, this may miss a chunk that contains only common terms.
+    method is a variant of MaxScore (H. Turtle, J. Flood, "Query evaluation: strategies and
+    optimizations", 1995). Unlike MaxScore, this variant may miss a chunk with only common terms.
     """
     leading: list[str] = []
     lending: list[str] = []
@@ -194,8 +194,8 @@ def _find_unknown_words(
 def _covers(variant: Variant, term: str) -> bool:
     """Whether the words of a variant form the term, or its only word contains the term.
 
-    E.g. "ice" and "cream" form "icecream". A final "e" of the term may be missing in the variant,
-    because stemming removes it.
+    For example, "ice" and "cream" form "icecream". A final "e" of the term may be missing in the
+    variant, because stemming removes it.
     """
     if term == "".join(variant):
         return True

@@ -54,8 +54,8 @@ class _Arguments(ToolArguments):
 def session_search(recall: HistorySearch, zone: str = "UTC") -> Tool:
     """Return the tool `session_search`, which returns the same JSON as ``recall --json``.
 
-    Its argument `budget_chars` limits the length of the messages in the JSON. `zone` is the IANA
-    name of the time zone for dates in the arguments.
+    The argument `budget_chars` of the tool limits the length of the messages in the JSON. `zone` is
+    the IANA name of the time zone for dates in the arguments.
     """
     time_zone = ZoneInfo(zone)
 
@@ -133,9 +133,9 @@ def _build_query(arguments: _Arguments, context: ToolContext, zone: ZoneInfo) ->
 
 
 def _session_limit(arguments: _Arguments) -> int:
-    """Return the number of sessions to list: the argument `limit`.
+    """Return the argument `limit`, or `BROWSE_SESSIONS` for a list of recent sessions.
 
-    If the model hasn't set it, a list of recent sessions has `BROWSE_SESSIONS`.
+    If the model has set `limit`, it applies to lists of recent sessions, too.
     """
     is_browsing = (
         not arguments.query.strip()

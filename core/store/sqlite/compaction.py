@@ -1,6 +1,6 @@
 """Removes erased words from the bytes of the database files.
 
-A word that was deleted from a text index stays in older segments until they are merged. Segments
+A word that was deleted from a text index stays in older segments until these are merged. Segments
 are merged in small steps, so that other writers wait only briefly. SQLite overwrites freed pages
 (`PRAGMA secure_delete = ON`). Finally, the write-ahead log is truncated, unless another reader
 still needs its contents.
@@ -38,9 +38,9 @@ def request_compaction(connection: Connection) -> None:
 
 
 def request_checkpoint(connection: Connection) -> None:
-    """Record that data was deleted that isn't in a text index, so that the log must be truncated.
+    """Record that the log must be truncated, because data that isn't in a text index was deleted.
 
-    A stage that is already recorded stays, because truncating the log is the last stage anyway.
+    If a stage is already recorded, nothing changes, because every run ends with this stage.
     """
     if get_meta(connection, STAGE_KEY) is None:
         set_meta(connection, STAGE_KEY, TRUNCATE_LOG)
@@ -78,9 +78,9 @@ def _load_stage(connection: Connection) -> str | None:
 
 
 def _compact_indexes(connection: Connection) -> None:
-    """In the first stage, mark all segments. In the second stage, merge marked segments.
+    """Mark the segments of all indexes or, in the next stage, merge marked segments.
 
-    Merging stops after `STEP_S`. When nothing is left to merge, the next stage is recorded.
+    Merging stops after `STEP_S`. When all marked segments are merged, the next stage is recorded.
     """
     tables = (*INDEX_TABLES, FACT_INDEX_TABLE)
     if get_meta(connection, STAGE_KEY) != MERGE_SEGMENTS:

@@ -82,7 +82,7 @@ _LINEAGE = f"""
 
 
 def _select_bookend(direction: str) -> str:
-    """Return the body of a SELECT of a lineage's first messages; of its last ones for "DESC".
+    """Return the body of a SELECT of a lineage's first messages, or of its last ones for "DESC".
 
     The statement must define `parts`, the sessions of the lineage. To get N messages, SQLite reads
     only the first N sessions, because a long conversation has hundreds of sessions.
@@ -170,8 +170,8 @@ def _recent_sessions_sql(condition: str, filters: str, later_filters: str) -> st
     """Return a statement that selects the latest session of each lineage in the scope ``:scope``.
 
     A session is listed if it has a shown message that meets `condition`, unless a later session of
-    its lineage is listed. `filters` and `later_filters` are the same conditions: one is worded for
-    the tables of the listed session, the other for those of a later session.
+    its lineage is listed. `filters` and `later_filters` are the same conditions on two tables:
+    `sessions` and `later`, the later sessions of the lineage.
 
     The statement reads a single scope because an index already sorts the sessions of each scope.
     """
@@ -248,7 +248,7 @@ class SessionExcerpts:
         return matches, sessions
 
     def find_session(self, id_: int, *, is_of_message: bool = False) -> Session | None:
-        """Return the session with an id, or None if it doesn't exist or the query may not see it.
+        """Return the session with an id, or None if the query sees no such session.
 
         With `is_of_message`, `id_` is the id of a message in the session.
         """
@@ -265,7 +265,7 @@ class SessionExcerpts:
         matches: tuple[Hit, ...] = (),
         score: float = 0.0,
     ) -> FoundSession:
-        """Return the messages around the message `anchor`, and those at both ends of the lineage.
+        """Return the messages around the message `anchor`, and the messages at the lineage's ends.
 
         A search for a turn loads only the messages around the anchor. Counting the messages of a
         long session would take as long as the search itself.
@@ -375,7 +375,7 @@ def _messages_by_part(
 ) -> tuple[list[ShownMessage], ...]:
     """Sort the rows of `_SURROUNDINGS` into five lists of messages, one for each part.
 
-    In a short session, most messages belong to several parts. Each is decoded once.
+    In a short session, most messages belong to several parts, but each message is decoded once.
     """
     parts: tuple[list[ShownMessage], ...] = ([], [], [], [], [])
     messages: dict[int, ShownMessage] = {}
@@ -400,7 +400,7 @@ def _messages_by_part(
 
 
 def describe_quote(encoded: str | None) -> str | None:
-    """Return the author and the beginning of a quoted message, e.g. ``Ana: See you at 5``.
+    """Return the author and the beginning of a quoted message, as in ``Ana: See you at 5``.
 
     Returns None if there is no quote, or if the quote is empty.
     """

@@ -63,7 +63,7 @@ def store_fact_names(
 
 
 def repair_fact_index(connection: Connection) -> bool:
-    """Rebuild the index if it is damaged or incomplete. Returns whether it was rebuilt."""
+    """Rebuild a damaged or incomplete index. Returns whether the index was rebuilt."""
     is_damaged = bool(find_fact_index_damage(connection))
     if is_damaged:
         rebuild_fact_index(connection)
@@ -89,7 +89,7 @@ def find_fact_index_damage(connection: Connection) -> list[str]:
 
 
 def rebuild_fact_index(connection: Connection) -> None:
-    """Rebuild the index in one step. This is quick because people have few facts."""
+    """Rebuild the index in a single step, because people have few facts."""
     reset_index(connection, FACT_INDEX_TABLE)
     connection.execute(CREATE_FACTS_CONTENT)
     connection.execute("DELETE FROM facts_fts_content")

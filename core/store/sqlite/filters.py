@@ -45,8 +45,8 @@ def session_filters(
 ) -> SqlCondition:
     """Return the filters on whole sessions as a condition that begins with AND.
 
-    It is empty if the query has no such filter. `sessions` and `addresses` are the names of these
-    tables in the statement.
+    The condition is empty if the query has no such filter. `sessions` and `addresses` are the names
+    of these tables in the statement.
     """
     conditions = _session_conditions(query, sessions, addresses)
     after, before = query.filters.after, query.filters.before

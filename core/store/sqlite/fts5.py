@@ -23,8 +23,8 @@ See "FTS5 Data Structures" in the documentation.
 def merge_table(connection: Connection, table: str, pages: int) -> bool:
     """Merge about `pages` pages of an index's segments. Returns whether there was work to do.
 
-    A negative number first marks all segments, so that they are merged into one. When FTS5 merges
-    anything, it changes at least two rows (see "The 'merge' Command").
+    A negative number of pages first marks all segments, so that they are merged into one. FTS5
+    changes at least two rows when there is something to merge (see "The 'merge' Command").
     """
     changes_before = connection.execute("SELECT total_changes()").fetchone()[0]
     connection.execute(
@@ -51,7 +51,7 @@ def reset_index(connection: Connection, table: str) -> None:
 
 
 def _restore_options(connection: Connection, table: str) -> None:
-    """Run the statements of the schema that set options of this index, e.g. its rank function."""
+    """Set the options of an index, such as its rank function, to those of the schema."""
     for line in (CREATE_INDEXES + SET_HASH_SIZE).splitlines():
         if line.startswith(f"INSERT INTO {table} ({table}, rank) VALUES"):
             connection.execute(line)

@@ -35,10 +35,10 @@ _COLUMN_OF_MNEME = ("sessions", "scope_id")
 
 @contextlib.contextmanager
 def open_hermes(path: Path, title: str) -> Iterator[Connection]:
-    """Open the database of Hermes for reading. Errors call the file `title`.
+    """Open the database of Hermes for reading. `title` is the name of the file in error messages.
 
-    Raises HistoryError if the file is damaged or isn't a database of Hermes. Damage that the `with`
-    block finds while reading raises HistoryError too.
+    Raises HistoryError if the file isn't a database of Hermes, or if it turns out to be damaged,
+    also later in the `with` block.
     """
     try:
         with contextlib.closing(sqlite3.connect(_read_only_uri(path), uri=True)) as connection:
@@ -56,8 +56,8 @@ def open_hermes(path: Path, title: str) -> Iterator[Connection]:
 def _read_only_uri(path: Path) -> str:
     """Return a URI that opens a database read-only.
 
-    If the database has no log with unmerged changes, the URI says "immutable". SQLite then needs no
-    lock and creates no files. With a log, "immutable" would make SQLite ignore those changes.
+    If the database has no log with unmerged changes, the URI says "immutable", so that SQLite needs
+    no lock and creates no files. With a log, "immutable" would make SQLite ignore its changes.
     """
     logs = [path.with_name(path.name + suffix) for suffix in ("-wal", "-journal")]
     has_log = any(log.exists() and log.stat().st_size for log in logs)

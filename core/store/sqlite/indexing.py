@@ -2,8 +2,8 @@
 
 A chunk is a run of 8 to 16 messages of a session that is indexed as one document. A question finds
 a chunk even if its words are spread over several messages. Chunks are created some time after their
-messages are stored. Until then, search reads the messages directly (those after
-`CHUNKED_UNTIL_KEY`). When a message changes, a trigger removes its chunk from the index, and
+messages are stored. Search reads the messages without a chunk (those after `CHUNKED_UNTIL_KEY`)
+directly. When a message changes, a trigger removes its chunk from the index, and
 `index_pending` indexes the chunk again. Each term of a chunk is prefixed with the id of its scope,
 so that a search reads only entries of its own scopes.
 
@@ -84,7 +84,7 @@ VALUES (:session, :scope, :place, :first, :last, :messages) RETURNING id
 def index_pending(connection: Connection, count: int = STEP_MESSAGES) -> int:
     """Index up to `count` new messages and up to `STEP_CHUNKS` changed chunks.
 
-    Returns the number of these messages and chunks. It is 0 if the index is up to date.
+    Returns the number of these messages and chunks, which is 0 if the index is up to date.
     """
     changed_chunks = connection.execute(
         "SELECT id FROM chunks WHERE is_indexed = 0 LIMIT :limit", {"limit": STEP_CHUNKS}
@@ -139,9 +139,9 @@ def _append_to_chunks(
 ) -> list[int]:
     """Divide new messages of a session into chunks. Returns the ids of the chunks to index.
 
-    If the last chunk of the session isn't full, it is deleted and its messages are divided again
-    together with the new ones. So the chunks are the same whether messages are added one at a time
-    or all at once.
+    If the last chunk of the session isn't full, its messages are divided again together with the
+    new ones. The chunks are therefore the same whether messages are added one at a time or all at
+    once.
     """
     last = connection.execute(_LAST_CHUNK, {"session": session_id}).fetchone()
     place = 0
@@ -180,8 +180,8 @@ def _delete_chunk(connection: Connection, chunk_id: int) -> None:
 def rechunk_sessions(connection: Connection, first_ids: Mapping[int, int]) -> Iterator[None]:
     """Divide sessions into chunks again after the `with` block has made hidden messages visible.
 
-    `first_ids` maps the id of each session to the id of its first such message. The chunks that end
-    at this message or later are deleted and created again.
+    `first_ids` maps the id of each session to the first message that becomes visible. The chunks
+    that end at this message or later are deleted and created again.
     """
     if is_stale(connection):
         yield
@@ -216,7 +216,7 @@ def flag_for_rebuild(connection: Connection) -> None:
 def rebuild_step(connection: Connection, count: int = REBUILD_MESSAGES) -> int:
     """Start a rebuild if none is running, then index its next `count` messages.
 
-    Returns the number of messages. When it is 0, the rebuild is finished.
+    Returns the number of indexed messages, which is 0 when the rebuild is finished.
     """
     if get_meta(connection, REBUILD_CURSOR_KEY) is None:
         _begin_rebuild(connection)
@@ -237,7 +237,7 @@ def rebuild_step(connection: Connection, count: int = REBUILD_MESSAGES) -> int:
 
 
 def _begin_rebuild(connection: Connection) -> None:
-    """Empty the indexes over messages and chunks, and rebuild the one over facts."""
+    """Empty the indexes over messages and chunks, and rebuild the index over facts."""
     set_meta(connection, STALE_KEY, "1")
     set_meta(connection, REBUILD_CURSOR_KEY, "0")
     for table in INDEX_TABLES:
@@ -305,7 +305,7 @@ def find_index_damage(connection: Connection) -> list[str]:
 
 
 def flag_if_damaged(connection: Connection) -> bool:
-    """Flag the indexes for a rebuild if any is damaged. Returns whether one is damaged."""
+    """Flag the indexes for a rebuild if any index is damaged. Returns whether one is damaged."""
     is_damaged = bool(find_index_damage(connection))
     if is_damaged:
         flag_for_rebuild(connection)
@@ -324,9 +324,9 @@ async def write_indexed_text(
 ) -> T:
     """Run `work`, which changes indexed text, in a write transaction, even if an index is damaged.
 
-    On an error from a damaged index, the index over facts is checked first. If it is damaged, it is
-    rebuilt and `work` runs again. Otherwise, the other indexes are emptied and flagged for a
-    rebuild, and `work` runs again. Raises all other errors of `Database.write`.
+    If `work` fails because of a damaged index, the damage is repaired and `work` runs again. A
+    damaged index over facts is rebuilt at once. Otherwise, the other indexes are emptied and
+    flagged for a rebuild. Raises all other errors of `Database.write`.
     """
     try:
         return await database.write(work, epoch, is_short=is_short)

@@ -6,8 +6,8 @@ migration: add a new migration at the end of `MIGRATIONS`.
 
 The text indexes have external content: FTS5 reads the text from views, so text is stored only once.
 Each row of an index contains an extra word for its scope. While `state_meta` has the key
-`index_stale`, the triggers don't update the indexes. So messages can be stored even if an index is
-damaged.
+`index_stale`, the triggers don't update the indexes, so that messages can be stored even if an
+index is damaged.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ def overlaps(column: str, parameter: str) -> str:
 
 
 def is_within(column: str, parameter: str) -> str:
-    """Return the SQL condition that the list in `parameter` has all items of that in `column`."""
+    """Return the SQL condition that all items of the list in `column` are in `parameter`."""
     return f"NOT EXISTS (SELECT 1 FROM json_each({column}) WHERE NOT {in_list('value', parameter)})"
 
 
 def sent_text_sql(*, of_memory: bool) -> str:
     """Return the SQL expression for the text of a message as it was sent to the model.
 
-    With `of_memory`, this is the text of the blocks that memory added (see
-    `core.types.is_memory_block`), otherwise the text of all other blocks.
+    With `of_memory`, only the blocks that memory added are included (see
+    `core.types.is_memory_block`). Otherwise, only the other blocks are included.
     """
     is_memory = f"substr(value ->> 'text', 1, {len(MEMORY_TAG)}) = '{MEMORY_TAG}'"
     condition = is_memory if of_memory else f"NOT ({is_memory})"
@@ -75,8 +75,8 @@ or from the assistant."""
 class ChunkTerms:
     """The SQL aggregate `chunk_terms(scope id, text, name, time)`.
 
-    It turns the messages of a chunk into the terms to index. Each term is prefixed with the id of
-    its scope (see `scoped_term`).
+    The aggregate converts the messages of a chunk to the terms to index. Each term is prefixed with
+    the id of its scope (see `scoped_term`).
     """
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class ChunkTerms:
 
 
 def scoped_term(scope_id: int, term: str) -> str:
-    """Return a term as the indexes over chunks and facts store it, e.g. ``7xcoffee``."""
+    """Return a term with the id of its scope, as it is indexed: ``7xcoffee`` for scope 7."""
     return f"{scope_id}x{term}"
 
 

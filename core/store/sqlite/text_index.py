@@ -86,7 +86,7 @@ COMMON_FACT_COUNT = 2_000
 
 
 def fts_expression(plan: SearchPlan) -> str:
-    """Return a plan as an FTS5 expression, e.g. ``(("ferry" AND "ana") NOT (("bus")))``."""
+    """Return a plan as an FTS5 expression, such as ``(("ferry" AND "ana") NOT (("bus")))``."""
     alternatives = []
     for clauses in plan.alternatives:
         wanted_clauses = [clause for clause in clauses if not clause.is_excluded]
@@ -107,7 +107,7 @@ def _all_phrases(clauses: Iterable[Clause]) -> str:
 
 
 def _phrase_expression(phrase: Phrase) -> str:
-    """Return the FTS5 expression for any of a phrase's texts, e.g. ``("colour"* OR "color"*)``.
+    """Return the FTS5 expression for any text of a phrase, such as ``("colour"* OR "color"*)``.
 
     Texts are quoted, so that FTS5 never parses them as operators.
     """
@@ -274,8 +274,8 @@ class TextIndex:
     ) -> Iterator[tuple[list[MessageMatch], bytes]]:
         """Yield the messages that have a vector of a model, and the bytes of their vectors.
 
-        Each batch has up to `VECTORS_AT_ONCE` messages with score 0, and their vectors as one byte
-        string. Vectors that don't have `size_bytes` are skipped.
+        Each batch consists of up to `VECTORS_AT_ONCE` messages with score 0, and their concatenated
+        vectors. Messages whose vector doesn't have `size_bytes` are skipped.
         """
         cursor = self._connection.execute(
             f"""
@@ -363,7 +363,7 @@ class TextIndex:
     def unchunked_term_counts(self) -> Counter[str]:
         """The number of occurrences of each term in messages that aren't part of a chunk yet.
 
-        The terms include those of senders' names and of days.
+        The terms of senders' names and of days are counted, too.
         """
         counts: Counter[str] = Counter()
         for _, message in self._tail:
@@ -379,10 +379,11 @@ class TextIndex:
     ) -> dict[int, list[CandidateMessage]]:
         """Return the messages of the best chunks, by the root id of their lineage.
 
-        All chunks of the first choice rank above those of the second. The chunks are divided into
-        parts, and all chunks of a lineage are in the same part. So loading a later part for another
-        page of results doesn't change the earlier pages. Part 0 also has the messages that aren't
-        part of a chunk yet. Lineages without a message that passes the filters are left out.
+        All chunks of the first choice rank above the chunks of the second choice. The chunks are
+        divided into parts, and all chunks of a lineage are in the same part, so that loading a
+        later part for another page of results doesn't change the earlier pages. Part 0 also has the
+        messages that aren't part of a chunk yet. Lineages without a message that passes the filters
+        are left out.
         """
         messages = list(map(_read_candidate, self._select_chunks(self._chunk_ids(choices, part))))
         if part == 0:
@@ -434,9 +435,9 @@ class TextIndex:
         return chain(best, chunks)
 
     def _boosted_score(self, chunk: RankedChunk) -> float:
-        """Return the score of a chunk, times `PERIOD_BOOST` if it is from a period of the query.
+        """Return the score of a chunk, times `PERIOD_BOOST` if the query names its time.
 
-        A chunk may begin one day before or after the period.
+        A chunk that begins one day before or after a period of the query is boosted, too.
         """
         begins, latest_ends = self._period_bounds
         day = _EPOCH_ORDINAL + int(chunk.started_at // _DAY_S)
@@ -451,7 +452,7 @@ class TextIndex:
     def _period_bounds(self) -> tuple[list[int], list[int]]:
         """The first days of the query's periods, ascending, and a running maximum of the last days.
 
-        E.g. the periods (1, 9), (2, 4), (10, 12) give [1, 2, 10] and [9, 9, 12].
+        For example, the periods (1, 9), (2, 4), (10, 12) give [1, 2, 10] and [9, 9, 12].
         """
         periods = sorted(self._query.periods)
         begins = [begin for begin, _ in periods]
@@ -462,7 +463,7 @@ class TextIndex:
     ) -> Iterator[RankedChunk]:
         """Yield the chunks that match an FTS5 expression, best first.
 
-        `match_count` is an upper limit of the number of matches. If there are more than `limit`,
+        `match_count` is an upper limit of the number of matches. If more than `limit` chunks match,
         the newest `limit` chunks are ranked and yielded before all older ones, because ranking
         takes most of the time of a search.
         """
@@ -516,7 +517,7 @@ class TextIndex:
             messages.created_at, ({self._filters}), {self._is_own.sql}"""
 
     def _select_chunks(self, chunk_ids: Sequence[int]) -> Iterable[Any]:
-        """Return a row for each shown message of the chunks, with `_candidate_columns`.
+        """Return the `_candidate_columns` of each shown message in the chunks.
 
         Messages that don't pass the filters of the query are included.
         """
@@ -535,7 +536,7 @@ class TextIndex:
 
     @cached_property
     def _tail(self) -> list[tuple[int, CandidateMessage]]:
-        """The newest messages that aren't part of a chunk yet, each with its lineage's root id."""
+        """The newest messages without a chunk, each with the root id of its lineage."""
         until = last_chunked_id(self._connection)
         rows = self._connection.execute(
             f"""
