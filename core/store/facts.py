@@ -110,6 +110,7 @@ JOIN entities ON entities.id = fact_entities.entity_id
 WHERE NOT {in_list("entities.name", "names")}
 GROUP BY entities.name ORDER BY facts DESC, entities.name LIMIT :limit
 """
+# Open facts of attributes that have several values, e.g. two different homes.
 _SELECT_CONFLICTS = f"""
 {SELECT_VISIBLE} AND closed_at IS NULL AND attribute IN (
     SELECT attribute FROM facts
@@ -134,6 +135,8 @@ messages.session_id = {session} AND messages.id IN (
     AND messages.created_at >= :since
 """
 """The SQL condition that a typed message hasn't been read for facts, or was edited afterwards."""
+# Sessions with at least :due_messages unread messages, and sessions with any unread message that
+# have ended or are idle. The condition on `scope_id` makes SQLite use an index.
 _SELECT_DUE_SESSIONS = f"""
 {SELECT_SESSIONS} JOIN (
     SELECT sessions.id AS session_id, (
@@ -357,12 +360,12 @@ class Facts:
         scopes: Scopes,
         content: str,
         by: Author = _UNKNOWN_AUTHOR,
-        add_reading: FactEdit = lambda fact: fact,
+        apply_rules: FactEdit = lambda fact: fact,
         source_text: str = "",
     ) -> Fact | None:
         """Replace the content of a fact with a person's words.
 
-        `add_reading` adds the fields that rules extract from the new words. Returns the new fact,
+        `apply_rules` adds the fields that rules extract from the new words. Returns the new fact,
         or None if the fact isn't visible in these scopes or the text of the author's message is no
         longer `source_text`. Raises Refused if the words are empty or another fact has the same
         words.
@@ -385,7 +388,7 @@ class Facts:
                 last_at=self._clock.now(),
                 message_id=by.message_id,
             )
-            return add_reading(new_fact)
+            return apply_rules(new_fact)
 
         return await self._edit(
             fact_id, scopes, reword, action="correct", by=by, source_text=source_text

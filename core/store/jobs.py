@@ -211,7 +211,7 @@ class Jobs:
             kind = f"{count} reminders"
         else:
             kind = f"{self._max_prompts} scheduled questions"
-        return Refused(f"You have {kind}, which is the most I keep. Remove one first.")
+        return Refused(f"You have {kind}, which is the maximum. Remove one first.")
 
     async def find_by_origin(self, origin: str, scope: Scope) -> Job | None:
         """Return the job that was created by the command with this key, or None."""

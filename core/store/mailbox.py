@@ -71,6 +71,7 @@ _SELECT_KNOWN = " UNION ALL ".join(
 _SET_LINK_BASE = """
 UPDATE addresses SET link_base = :link_base WHERE id = :address AND link_base IS NOT :link_base
 """
+# Stores the ids of the events of closed entries, unless the event is stored as a message.
 _REMEMBER_IDS = f"""
 INSERT INTO answered (address_id, external_id, at)
 SELECT address_id, external_id, :now FROM inbox
@@ -402,6 +403,7 @@ UPDATE outbox SET dead_at = NULL, done_at = :now, payload = NULL, next_at = NULL
 WHERE {_IS_UNDELIVERED} AND {in_list("id", "ids")}
 """
 """Keeps the key for a while, so that the same item isn't made again."""
+# Inserts an item, or replaces the content of the open item that has the same key.
 _INSERT_OR_REPLACE = f"""
 INSERT INTO outbox
     (key, lane, kind, payload, posted, message_id, reply_to, attempts, next_at, created_at)

@@ -49,6 +49,7 @@ The id range works because "A" follows "@" in ASCII. Deliveries may be at severa
 the job's group may have changed its id or been detached.
 """
 
+# Does nothing if the address already has a message with the same external id.
 _INSERT_MESSAGE = """
 INSERT INTO messages (session_id, address_id, role, kind, text, blocks, sent, tools, tool_name,
     external_id, sender_id, sender_name, sender_is_nobody, origin, quoted, created_at, usage)

@@ -221,6 +221,7 @@ _SELECT_OPEN_WITH_PROMPT = f"""
 SELECT id FROM sessions WHERE {_IS_OF_SCOPE} AND ended_at IS NULL AND system_prompt <> ''
 """
 _DELETE_PROMPTS = f"UPDATE sessions SET system_prompt = '' WHERE {_IS_OF_SCOPE}"
+# The columns that changes and pending changes have in common.
 _COMMON_COLUMNS = (
     "scope_id",
     "target",
@@ -363,6 +364,7 @@ class Notes:
 
     async def list_entries(self, scope: Scope, target: str) -> list[str]:
         """List the entries that a note file should contain, by applying its changes in order."""
+        # The keys of a dict keep the order of insertion.
         entries: dict[str, None] = {}
         statement = f"{_SELECT_VISIBLE} AND notes.target = :target ORDER BY notes.id"
         for change in await self._fetch_changes(statement, frozenset((scope,)), target=target):

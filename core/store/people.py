@@ -161,6 +161,7 @@ _USE_PAIRING = """
 UPDATE pairings SET used_at = :now
 WHERE code = :code AND used_at IS NULL AND expires_at > :now RETURNING *
 """
+# Does nothing if the account has a valid code, or if too many requests are pending.
 _INSERT_PAIRING = """
 INSERT INTO pairings (code, platform, user_id, name, created_at, expires_at, inbound)
 SELECT :code, :platform, :user_id, :name, :now, :expires_at, :inbound

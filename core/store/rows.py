@@ -168,10 +168,12 @@ def dump_json(value: object) -> str:
 
     Keys keep their order, because model providers find a cached prefix by comparing bytes.
     """
-    return clean(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_jsonable))
+    return clean(
+        json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_convert_for_json)
+    )
 
 
-def _jsonable(value: object) -> Any:
+def _convert_for_json(value: object) -> Any:
     """Convert a value that `json` can't encode.
 
     A mapping becomes a dict, bytes become base64, and a time becomes an ISO string in UTC. Raises

@@ -84,6 +84,7 @@ because later messages at the parent's own address must not appear in the middle
 prefix. After a compression, the order is: first exchange, summary, messages from `opens_at` on.
 """
 
+# A session inherits the lineage (`root_id`) of its parent, unless it is a branch or delegated.
 _INSERT_SESSION = """
 INSERT INTO sessions (address_id, scope_id, external_id, parent_id, root_id, opens_at, head_from,
     head_until, closes_at, title, model, system_prompt, sight, started_at, last_at, ended_at,

@@ -199,6 +199,7 @@ ORDER BY 1, 2, 4, 5
 A message is listed under the session in which its turn began. If a compression interrupted the
 turn, that is the session before the compression.
 """
+# The messages of a session and of the rest of its last turn, except deliveries of jobs.
 _SELECT_MESSAGES = f"""
 {WITH_TURN_PARTS}
 SELECT {MESSAGE_COLUMNS} FROM parts

@@ -26,6 +26,7 @@ MAX_SEARCHED_MESSAGES = 2_000
 _SELECT_LAST_TO_SEARCH = """
 SELECT MAX(id) FROM (SELECT id FROM messages WHERE id > :after_id ORDER BY id LIMIT :max_searched)
 """
+# The messages in a range of ids that have no vector of the current model and size.
 _SELECT_WITHOUT_VECTOR = f"""
 SELECT messages.id, messages.text, messages.sender_name FROM messages
 JOIN sessions ON sessions.id = messages.session_id

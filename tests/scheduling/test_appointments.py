@@ -184,7 +184,7 @@ async def test_an_account_has_so_many(appointments: Appointments) -> None:
         await _added(appointments, f"in {minutes} minutes tea", origin=f"o{minutes}")
         for minutes in (10, 20, 30)
     ]
-    with pytest.raises(Refused, match="You have 3 reminders, which is the most"):
+    with pytest.raises(Refused, match="You have 3 reminders, which is the maximum"):
         await _added(appointments, "in 40 minutes tea")
     assert await _added(appointments, "in 20 minutes tea", origin="o20") == jobs[1]
     place = Address(platform="telegram", chat_id="43")

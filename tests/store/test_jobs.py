@@ -193,7 +193,7 @@ async def test_the_hundred_and_first_of_one_is_refused_and_not_the_first_of_anot
     for number in range(100):
         await jobs.add(job(account=ana, is_prompt=number < 20, **everywhere[number % 2]))
     for place in everywhere:
-        with pytest.raises(Refused, match="You have 100 reminders, which is the most I keep"):
+        with pytest.raises(Refused, match="You have 100 reminders, which is the maximum"):
             await jobs.add(job(account=ana, **place))
     for is_prompt in (True, False):
         await jobs.add(job(account=bob, is_prompt=is_prompt, **everywhere[1]))

@@ -68,7 +68,7 @@ async def test_what_an_account_may_have_counts_everywhere(home: Path) -> None:
         assert "is set" in (await in_room(harness, "/remind tomorrow at 9 tea", "7")).text
         for say in (harness.say, partial(in_room, harness)):
             assert (
-                "You have 2 reminders, which is the most"
+                "You have 2 reminders, which is the maximum"
                 in (await say("/remind tomorrow at 10 tea", "7")).text
             )
         assert (

@@ -255,14 +255,14 @@ async def test_a_code_is_good_once_and_for_one_account(home: Path) -> None:
 async def test_a_yes_counts_only_from_the_two_and_in_their_order(home: Path) -> None:
     async with open_gateway(home, options="") as harness:
         await harness.say(f"/link {await code_of(harness)}", **on_discord())
-        assert "Nothing is waiting for that" in (await harness.say("/link yes 1", "7")).text, (
+        assert "There is no link to confirm" in (await harness.say("/link yes 1", "7")).text, (
             "the other goes first"
         )
         assert (
-            "Nothing is waiting for that"
+            "There is no link to confirm"
             in (await harness.say("/link yes 1", **on_discord("78", "Eight"))).text
         )
-        assert "Nothing is waiting for that" in (await harness.say("/link yes 99", "7")).text
+        assert "There is no link to confirm" in (await harness.say("/link yes 99", "7")).text
         assert (
             len(await harness.services.people.load_visible_scopes(Scope.account("telegram", "7")))
             == 1
