@@ -383,8 +383,10 @@ def _find_session(connection: Connection, scope: Scope, name: str) -> Session | 
     """
     store_name, _, number = name.rpartition("-")
     own_id = None
-    is_own = store_name and store_name == rows.get_meta(connection, _STORE_NAME_KEY)
-    if is_own and number.isdecimal():
+    was_exported_here = bool(store_name) and store_name == rows.get_meta(
+        connection, _STORE_NAME_KEY
+    )
+    if was_exported_here and number.isdecimal():
         own_id = rows.int64_or_zero(int(number[:20]))  # 20 digits exceed any id
     values = {"scope": scope, "name": name, "own_id": own_id}
     row = connection.execute(_SELECT_BY_NAME, values).fetchone()

@@ -297,6 +297,7 @@ class Facts:
         facts = await self._select_facts(
             _SELECT_BY_ATTRIBUTES, scopes, -1, attributes=encode_list(attributes)
         )
+        # The facts are ordered by time, so the latest fact replaces the others in the dict.
         return {fact.attribute: fact for fact in facts if fact.attribute}
 
     async def list_related_names(

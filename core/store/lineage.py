@@ -301,9 +301,9 @@ def redo(connection: Connection, request: UndoRequest) -> list[Message]:
     If these messages are the older answer to a question, the newer answer is hidden. The list is
     empty if no messages are hidden.
     """
-    redone = _list_messages(connection, _SELECT_REDONE, request.parameters)
-    if redone:
-        return redone
+    shown_before = _list_messages(connection, _SELECT_REDONE, request.parameters)
+    if shown_before:
+        return shown_before  # the same request was already handled
     hidden_messages = _list_messages(connection, _SELECT_LAST_UNDONE, request.parameters)
     if not hidden_messages:
         return []

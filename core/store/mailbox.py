@@ -346,7 +346,7 @@ class OutboxCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadItem:
-    """An item with content that couldn't be delivered, and isn't tried again."""
+    """An item that couldn't be delivered and isn't retried. The item still has its content."""
 
     item: OutboxItem
     dead_at: datetime
@@ -392,7 +392,8 @@ UPDATE outbox SET dead_at = NULL, attempts = 0, next_at = :now
 WHERE {_HAS_PREFIX} AND dead_at IS NOT NULL AND payload IS NOT NULL
 """
 _IS_UNDELIVERED = "dead_at IS NOT NULL AND payload IS NOT NULL AND kind <> 'memory'"
-"""The condition for a `DeadItem`. Dead items for memory services have commands of their own."""
+"""The SQL condition for a `DeadItem`. Items for memory services are left out, because people handle
+them with other commands."""
 _SELECT_DEAD = f"SELECT * FROM outbox WHERE {_IS_UNDELIVERED} ORDER BY id"
 _REVIVE_DEAD = f"""
 UPDATE outbox SET dead_at = NULL, attempts = 0, next_at = :now
@@ -402,7 +403,8 @@ _DROP_DEAD = f"""
 UPDATE outbox SET dead_at = NULL, done_at = :now, payload = NULL, next_at = NULL
 WHERE {_IS_UNDELIVERED} AND {in_list("id", "ids")}
 """
-"""Keeps the key for a while, so that the same item isn't made again."""
+"""Marks dead items as done and deletes their content. The keys are kept for `RETENTION`, so that
+these items aren't created again."""
 # Inserts an item, or replaces the content of the open item that has the same key.
 _INSERT_OR_REPLACE = f"""
 INSERT INTO outbox
@@ -547,8 +549,9 @@ class Outbox:
     async def record_failure(
         self, key: str, error: str, next_at: datetime | None = None, *, is_refusal: bool = True
     ) -> None:
-        """Record why an attempt failed, and when the next one is due. Only refusals are counted.
+        """Record why an attempt failed, and when the next attempt is due.
 
+        A failure counts as an attempt only if the platform has refused the message (`is_refusal`).
         If `next_at` is None, the item becomes dead. Dead items are kept for the owner to see.
         """
         values = {"error": error, "next_at": next_at, "is_refusal": is_refusal}
@@ -578,7 +581,10 @@ class Outbox:
         return await self.database.execute(_RETRY_DEAD, values)
 
     async def list_dead(self) -> list[DeadItem]:
-        """List what couldn't be delivered, oldest first, except items for memory services."""
+        """List the items that couldn't be delivered, oldest first.
+
+        Items for memory services are left out.
+        """
         return [
             DeadItem(
                 item=_read_item(row),
@@ -589,12 +595,12 @@ class Outbox:
         ]
 
     async def revive(self, ids: Sequence[int]) -> int:
-        """Make these dead items due again, and return how many there were."""
+        """Make dead items due again, and return their number."""
         values = {"ids": encode_list(ids), "now": self.clock.now()}
         return await self.database.execute(_REVIVE_DEAD, values)
 
     async def drop(self, ids: Sequence[int]) -> int:
-        """Delete the content of these dead items, and return how many there were."""
+        """Mark dead items as done, delete their content, and return their number."""
         values = {"ids": encode_list(ids), "now": self.clock.now()}
         return await self.database.execute(_DROP_DEAD, values)
 

@@ -435,7 +435,7 @@ class Notes:
     async def update_skill(
         self, scope: Scope, name: str, epoch: ErasureEpoch | None = None, **change: datetime | bool
     ) -> None:
-        """Count a use of a skill (`used_at`), or turn the skill on or off (`is_disabled`)."""
+        """Record a use of a skill (`used_at`), or turn the skill on or off (`is_disabled`)."""
         values = {"name": name, "used_at": None, "is_disabled": None, **change}
 
         def write(connection: Connection) -> None:

@@ -546,6 +546,7 @@ def _set_owner_accounts(connection: Connection, accounts: Sequence[Account]) -> 
             )
         elif owner_by != "cli":
             move_account(connection, account, add_person(connection), None)
+    # A revoked account is also in `owner_by_account`, so it isn't added while it is still listed.
     for account in owner_accounts:
         if account not in owner_by_account:
             ensure_account(connection, account, None)
