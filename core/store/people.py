@@ -643,7 +643,8 @@ class EpochGuard:
     ) -> View:
         """Wait until no erasure is running in the scopes that `scope` sees, and return the view.
 
-        Raises StoreError if an erasure takes longer than `VIEW_TIMEOUT_S`.
+        If something was erased since the last call, all caches are cleared. Raises StoreError if
+        an erasure takes longer than `VIEW_TIMEOUT_S`.
         """
 
         def load(connection: Connection) -> View | None:

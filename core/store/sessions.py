@@ -330,7 +330,10 @@ class Conversations:
     def _append_incognito(
         self, new_messages: Sequence[Message], sent_blocks: Mapping[int, tuple[Json, ...]]
     ) -> list[Message]:
-        """Set the sent form of incognito messages, by message id, and append new messages."""
+        """Set the sent form of incognito messages, append new messages, and return the new ones.
+
+        `sent_blocks` contains the new sent forms by message id.
+        """
         for conversation in self._incognito.conversations.values():
             for position, message in enumerate(conversation.messages):
                 if message.id in sent_blocks:
