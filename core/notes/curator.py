@@ -1,11 +1,11 @@
 """Keeps the notes short and consistent.
 
 After a turn, if the notes are nearly full or a note was contradicted, the curator drafts changes:
-it merges notes that say the same thing, and drops notes that a later note or fact contradicts.
+merge notes that say the same thing, and remove notes that a later note or fact contradicts.
 
-The helper model writes the merged notes. Without it, notes that repeat each other are merged by a
-rule. In both cases, rules check that a merged note neither loses nor adds anything. Nothing changes
-before a person says yes, and pinned notes never change.
+The helper model writes the merged notes. Without a helper model, a rule merges notes that repeat
+each other. In both cases, rules check that a merged note neither loses nor adds anything. A draft
+is applied only after a person says yes. Pinned notes never change.
 """
 
 from __future__ import annotations
@@ -48,12 +48,14 @@ MIN_SHARED_TERMS = 0.5
 CONTRADICTION = "two notes contradict each other"
 OUTDATED = "a fact has overtaken a note"
 _FIRST_PERSON_VERBS = {"is": "am", "has": "have"}
+# The blanks after a sentence, or a new line. The full stop after a digit, as in "the 3. May", ends
+# no sentence.
 _SENTENCE_END = re.compile(r"(?<=[.!?;。！？])(?<!\d\.)\s+|\n+")
 _log = structlog.get_logger("curator")
 
 
 class _Group(BaseModel):
-    """Notes that should be merged, or that contradict each other."""
+    """An item in the helper model's answer: notes to merge, or notes that contradict each other."""
 
     # The numbers of the notes, starting with 1.
     notes: Annotated[list[int], Field(min_length=2, max_length=20)]
@@ -78,7 +80,7 @@ class _Draft:
 
     @property
     def reason(self) -> str:
-        """All reasons and all losses, for the person who decides."""
+        """All reasons and the notes that will be lost, for the person who decides."""
         loss = "nothing is lost"
         if self.lost_entries:
             entries = " ".join(f"“{entry}”" for entry in self.lost_entries)
@@ -86,14 +88,18 @@ class _Draft:
         return f"{', '.join(dict.fromkeys(self.reasons))}; {loss}"
 
     def drop(self, entry: str, reason: str, replacement: str = "") -> None:
-        """Remove a note, or replace it."""
+        """Draft that a note is removed, or replaced if there is a `replacement`."""
         self.lost_entries.append(entry)
         self.reasons.append(reason)
         action: Literal["replace", "remove"] = "replace" if replacement else "remove"
         self.operations.append(Operation(action=action, content=replacement, old_text=entry))
 
     def merge(self, entries: Sequence[str], text: str) -> None:
-        """Merge notes into one with this text, which may be the text of one of them."""
+        """Draft that several notes become one note with this text.
+
+        If one of them has this text already, it stays and the others are removed. Otherwise the
+        last one gets the text.
+        """
         kept_entry = text if text in entries else entries[-1]
         for entry in entries:
             if entry != kept_entry:
@@ -104,19 +110,23 @@ class _Draft:
 
 @dataclass
 class Curator:
-    """Drafts changes of the notes, with the helper model `model` if there is one."""
+    """Drafts changes of the notes."""
 
     notebook: Notebook
     notes: Notes
     facts: Facts
     clock: Clock
     zone: ZoneInfo
+    # The helper model and its name.
     model: Model | None = None
-    # The name of the helper model.
     name: str = ""
 
     async def review_notes(self, context: ToolContext) -> None:
-        """Draft changes for the first file that needs any, unless a draft is still pending."""
+        """Draft changes for the first file that needs any, and let the draft wait for a yes.
+
+        Nothing happens if no note has changed since the last review, during a pause, or while an
+        earlier draft waits.
+        """
         now = self.clock.now()
         mark = await self.notes.find_unreviewed_mark(context.scopes, now)
         if mark is None:
@@ -151,9 +161,10 @@ class Curator:
     async def _draft_corrections(
         self, versions: Sequence[NoteVersion], context: ToolContext
     ) -> _Draft:
-        """Drop notes that a later note or a later fact contradicts. Pinned notes stay.
+        """Return a draft that removes notes which a later note or a later fact contradicts.
 
-        `versions` are sorted, latest last.
+        A note that a fact contradicts is replaced with the fact, unless another note says the fact
+        already. Pinned notes stay. `versions` are sorted, latest last.
         """
         draft = _Draft()
         now = self.clock.now()
@@ -184,7 +195,8 @@ class Curator:
     def _find_claim(self, entry: str, now: datetime) -> tuple[str, str] | None:
         """Return the attribute and the value that a note states, such as a home and "Porto".
 
-        The note is read as it is, and as the person would say it.
+        The note is read as written first, and then as a sentence in the first person. Returns None
+        if the note states no attribute.
         """
         for text in (entry, _to_first_person(entry)):
             for claim in extract_claims(text, now, self.zone):
@@ -195,13 +207,14 @@ class Curator:
     async def _draft_merges(
         self, draft: _Draft, entries: Sequence[str], context: ToolContext
     ) -> None:
-        """Add to the draft: drop contradicted notes and merge notes that say the same thing.
+        """Add merges and removals to the draft, as the helper model or a rule groups the notes.
 
-        All of `entries` may be changed. They are sorted, latest last.
+        In a group of contradicting notes, only the last one stays. A group of notes that say the
+        same becomes one note. `entries` may all be changed, and are sorted, latest last.
         """
         remaining = [entry for entry in entries if entry not in draft.changed_entries]
         groups = await self._load_groups(remaining, context)
-        # Contradictions come first, so that no note is merged into one that is dropped.
+        # "contradiction" sorts before "same": a note that is removed must not be merged first.
         for group in sorted(groups, key=lambda group: group.why):
             indexes = sorted(
                 {number - 1 for number in group.notes if 1 <= number <= len(remaining)}
@@ -218,15 +231,22 @@ class Curator:
                 draft.merge(members, text)
 
     async def _load_groups(self, entries: Sequence[str], context: ToolContext) -> Sequence[_Group]:
-        """Return the helper model's groups. If its answer can't be read, return groups found by a
-        rule."""
+        """Return the groups of notes that the helper model finds.
+
+        If the answer of the model can't be read or there is no model, a rule groups notes that
+        repeat each other.
+        """
         groups, is_whole = parse_items(await self._ask_helper(entries, context), _Group)
         if not groups and not is_whole:
             groups = await asyncio.to_thread(_group_repetitions, entries)
         return groups[:MAX_GROUPS]
 
     async def _ask_helper(self, entries: Sequence[str], context: ToolContext) -> str:
-        """Ask the helper model to group the notes. Returns its answer, or an empty string."""
+        """Ask the helper model to group the notes, and return its answer as text.
+
+        Returns an empty string if there is no model, the model fails, or there are fewer than two
+        notes.
+        """
         if self.model is None or len(entries) < 2:
             return ""
         lines = [
@@ -252,57 +272,64 @@ class Curator:
 
 
 def find_lost_sentences(before: Iterable[str], after: Sequence[str]) -> list[str]:
-    """Return the sentences of the notes `before` that the notes `after` don't say.
+    """Return the sentences of the notes `before` that the notes `after` no longer say.
 
-    The notes say a sentence if one of them has all its words, apart from inflection, and they don't
-    negate or reverse it.
+    A sentence isn't lost if one note in `after` has all its words, apart from inflection, and the
+    notes neither negate nor reverse the sentence.
     """
     at = datetime.fromtimestamp(0, UTC)
     messages = [Message(role="user", text=entry, session_id=0, created_at=at) for entry in after]
     evidence = Evidence(messages)
-    terms_after = [_terms(entry) for entry in after]
-    missing = []
+    terms_after = [_extract_terms(entry) for entry in after]
+    lost_sentences = []
     for entry in before:
         for sentence in _SENTENCE_END.split(entry):
             if not sentence.strip():
                 continue
-            terms = _terms(sentence)
-            has_words = any(terms <= other for other in terms_after)
+            terms = _extract_terms(sentence)
+            has_words = any(terms <= note_terms for note_terms in terms_after)
             if not has_words or not evidence.is_supported(sentence):
-                missing.append(sentence)
-    return missing
+                lost_sentences.append(sentence)
+    return lost_sentences
 
 
 def _is_faithful_merge(entries: Sequence[str], text: str) -> bool:
-    """Return whether a text says exactly what the notes say, in fewer characters, and is safe."""
+    """Return whether a text can replace the notes.
+
+    It must say exactly what the notes say in fewer characters, and must not look suspicious.
+    """
     is_shorter = 0 < len(text) < len("".join(entries))
     if not is_shorter or "§" in text or find_suspicion(text) is not None:
         return False
     if find_lost_sentences(entries, [text]):
         return False
-    known_terms = frozenset().union(*map(_terms, entries))
-    return _terms(text) <= known_terms
+    known_terms = frozenset().union(*map(_extract_terms, entries))
+    return _extract_terms(text) <= known_terms
 
 
 def _group_repetitions(entries: Sequence[str]) -> list[_Group]:
-    """Return pairs of notes in which the longer note contains all words of the shorter one, in the
-    same order and without gaps."""
+    """Return a group for each pair of notes in which the longer one contains the shorter one.
+
+    The words of the shorter note must follow each other in the longer note, apart from inflection.
+    """
     groups = []
     for (number, entry), (other_number, other) in combinations(enumerate(entries, 1), 2):
         short, long = sorted((entry, other), key=lambda text: len(word_terms(text)))
+        # The blanks around the terms prevent a match within a word.
         if f" {' '.join(word_terms(short))} " in f" {' '.join(word_terms(long))} ":
             groups.append(_Group(notes=[number, other_number], text=long))
     return groups
 
 
 def _share_terms(entry: str, other: str) -> bool:
-    terms, other_terms = _terms(entry), _terms(other)
+    """Return whether two notes share at least `MIN_SHARED_TERMS` of the shorter one's terms."""
+    terms, other_terms = _extract_terms(entry), _extract_terms(other)
     shorter = min(len(terms), len(other_terms))
     return len(terms & other_terms) >= MIN_SHARED_TERMS * shorter
 
 
-def _terms(text: str) -> frozenset[str]:
-    """Return the terms of a note, without words for the person, such as "the user"."""
+def _extract_terms(text: str) -> frozenset[str]:
+    """Return the terms of a note except words for the person, such as "the user"."""
     return frozenset(word_terms(evidence_pattern("user").sub(" ", text)))
 
 
@@ -313,7 +340,11 @@ def _differ(value: str, other: str) -> bool:
 
 
 def _to_first_person(entry: str) -> str:
-    """Turn "The user lives in Porto" into "I live in Porto", which the rules for facts can read."""
+    """Turn "The user lives in Porto" into "I live in Porto", so that `extract_claims` can read it.
+
+    "The user's name is Ana" becomes "my name is Ana". A note without such a subject is treated as
+    if it began with its verb: "Lives in Porto".
+    """
     rest = entry
     if subject := evidence_pattern("user").match(entry):
         rest = entry[subject.end() :].strip()

@@ -21,8 +21,8 @@ EntriesByScope = dict[Scope, list[str]]
 class NoteEdit:
     """Changes the notes of one target in memory, and records the changes.
 
-    `template` has the author, the time and the scope of new notes. Each method raises Refused, and
-    says what to do, if a change isn't possible.
+    `template` contains the author, the time and the scope of new notes. If a change isn't possible,
+    each method raises Refused with a sentence that says what to do.
     """
 
     def __init__(self, entries: EntriesByScope, template: NoteChange) -> None:
@@ -32,7 +32,10 @@ class NoteEdit:
         self._size_before = measure(merge_entries(entries))
 
     def apply(self, operation: Operation) -> None:
-        """Add, replace or remove a note. The old note is first sought in the template's scope."""
+        """Add, replace or remove a note.
+
+        The old note is searched in the template's scope first, then in all scopes.
+        """
         scope = self._template.scope
         before = None
         if operation.action != "add":
@@ -44,9 +47,9 @@ class NoteEdit:
         self._swap(operation.action, before, after, scope)
 
     def consolidate(self, operations: Sequence[Operation]) -> None:
-        """Apply a draft of the curator, which quotes whole notes.
+        """Apply a draft of the curator, in which `old_text` is always a whole note.
 
-        Raises Refused if one of these notes was changed since the draft was made.
+        Raises Refused if one of these notes no longer exists.
         """
         for operation in operations:
             if operation.old_text not in merge_entries(self.entries):
@@ -57,6 +60,10 @@ class NoteEdit:
             self._swap("consolidate", operation.old_text, after, self._template.scope)
 
     def undo(self, change: NoteChange) -> None:
+        """Put back the note that a change replaced or removed, or remove the note that it added.
+
+        Raises Refused if the note that the change wrote no longer exists.
+        """
         if change.after is not None and change.after not in merge_entries(self.entries):
             problem = f"“{change.after}” is not noted any more"
             raise Refused(f"{problem}, so change {change.id} cannot be undone.")
@@ -70,30 +77,31 @@ class NoteEdit:
         scope: Scope,
         undoes: int | None = None,
     ) -> None:
-        """Replace the note `before` with `after`.
+        """Replace the note `before` with `after`, and record the change.
 
-        Without `before`, `after` is added to `scope`. Without `after`, `before` is removed. A note
-        that several scopes contain is shown once, so it changes in all of them.
+        If `before` is None, `after` is added to `scope`. If `after` is None, `before` is removed. A
+        note that several scopes contain is shown only once, so it changes in all of them.
         """
         if before is None and after in merge_entries(self.entries):
             raise Refused(f"That is noted already: “{after}”.")
-        scopes = [scope]
+        changed_scopes = [scope]
         if before is not None:
-            scopes = [place for place, entries in self.entries.items() if before in entries]
+            changed_scopes = [each for each, entries in self.entries.items() if before in entries]
         change = replace(self._template, action=action, before=before, after=after, undoes=undoes)
-        for place in scopes:
-            new_entries: list[str | None] = [*self.entries[place]]
+        for changed_scope in changed_scopes:
+            new_entries: list[str | None] = [*self.entries[changed_scope]]
             if before is None:
                 new_entries.append(after)
             else:
                 new_entries = [after if entry == before else entry for entry in new_entries]
-            self.entries[place] = list(
+            # A file contains each note once.
+            self.entries[changed_scope] = list(
                 dict.fromkeys(entry for entry in new_entries if entry is not None)
             )
-            self.changes.append(replace(change, scope=place))
+            self.changes.append(replace(change, scope=changed_scope))
 
     def check_size(self, limit_chars: int, file_name: str) -> None:
-        """Raise Refused if the notes are too long after the edit, unless it made them shorter."""
+        """Raise Refused if the notes are over the limit, unless the edit made them shorter."""
         visible = merge_entries(self.entries)
         size = measure(visible)
         if size <= limit_chars or size < self._size_before:
@@ -127,20 +135,21 @@ def merge_entries(entries: Mapping[Scope, Sequence[str]]) -> list[str]:
 
 
 def measure(entries: Sequence[str]) -> int:
-    """Return how many characters the notes take in a file."""
+    """Return the length of the notes in a file, in characters with the separators."""
     return len(SEPARATOR.join(entries))
 
 
 def list_sizes(entries: Sequence[str]) -> str:
+    """Return a list of the notes in which each item starts with the note's length."""
     return "\n".join(f"- {len(entry)} characters: {entry}" for entry in entries)
 
 
 def find_entry(text: str, *lists: Sequence[str]) -> str:
     """Return the note that is identified by a part of its text.
 
-    A note that is exactly `text` wins. Otherwise the first list with any match counts, and exactly
-    one of its notes must contain `text`. Case is ignored only if nothing matches with it. Raises
-    Refused, with the candidates, if there is no match or more than one.
+    A note that is exactly `text` wins. Otherwise the first of `lists` with any match counts, and
+    exactly one of its notes must contain `text`. Case is ignored only if nothing matches exactly.
+    Raises Refused with the candidates if there is no match or more than one.
     """
     text = text.strip()
     if not text:
@@ -159,7 +168,10 @@ def find_entry(text: str, *lists: Sequence[str]) -> str:
 
 
 def _find_matches(text: str, lists: Iterable[Sequence[str]]) -> list[str]:
-    """Return the matches in the first list that has any, ignoring case only if needed."""
+    """Return the notes that contain `text`, from the first list with any such note.
+
+    Case is ignored only in a list without an exact match.
+    """
     lowercase = text.casefold()
     for entries in lists:
         matches = [entry for entry in entries if text in entry]
@@ -184,4 +196,5 @@ def _check_content(content: str) -> str:
 
 
 def normalize_newlines(text: str) -> str:
+    """Turn the line ends of Windows and of old Macs into newlines."""
     return re.sub(r"\r\n?", "\n", text)

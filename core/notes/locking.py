@@ -1,4 +1,4 @@
-"""A lock for a folder that several processes use, and work that a cancellation can't interrupt."""
+"""A lock for a folder that several processes use, and a way to shield work from cancellation."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ T = TypeVar("T")
 
 @dataclass
 class FolderLock:
-    """A lock for a folder, shared by all tasks and processes."""
+    """A lock for a folder that excludes all other tasks and processes."""
 
     folder: Path
-    # The word for the content of the folder in error messages.
+    # What the folder contains, for error messages: "notes" or "skills".
     things: str
     _task_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @asynccontextmanager
     async def hold(self) -> AsyncIterator[None]:
         """Hold the lock. Raises Refused if it can't be acquired in time."""
-        # Tasks of this process wait for this lock first. Waiting for the file lock blocks a thread,
-        # and the task that holds the lock needs a thread to continue.
+        # Tasks of this process wait here and not for the file lock. Waiting for the file lock
+        # blocks a thread. If all threads were blocked, the task that holds the lock would have none
+        # to continue with.
         async with self._task_lock:
             lock = FileLock(self.folder / ".lock", timeout=LOCK_TIMEOUT_S, thread_local=False)
             try:
@@ -52,9 +53,9 @@ class FolderLock:
 
 
 async def run_to_completion(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, even if the caller is cancelled.
+    """Run a coroutine to its end and return its result, even if the caller is cancelled.
 
-    Without this, a cancellation could leave a replaced file without a log entry.
+    Otherwise a cancellation could come between the replacement of a file and its log entry.
     """
     task = asyncio.create_task(work, name="note")
     try:

@@ -3,11 +3,11 @@
 MEMORY.md and USER.md are short enough to be part of every system prompt that may see the scope.
 INSTRUCTIONS.md is part of the prompts of its own scope only.
 
-* A write is on disk when it returns, and is logged with the previous text. It finishes even if its
-  caller is cancelled.
-* Files are read each time and replaced atomically.
+* When a method that writes returns, the file is on disk, and the change is logged with the previous
+  text. A write finishes even if its caller is cancelled.
+* Files are read each time they're needed, and replaced atomically.
 * Edits by hand are accepted and logged.
-* A file that can't be read as notes is never written.
+* A file that can't be read as notes is never overwritten.
 
 The callers decide who may see which scope.
 """
@@ -39,7 +39,7 @@ from core.notes.edits import (
 )
 from core.notes.locking import FolderLock, run_to_completion
 from core.ports import Clock
-from core.review.pending import Review, clean_typed_text, reason_to_wait
+from core.review.pending import Review, clean_typed_text, explain_suspicion
 from core.store.notes import (
     INSTRUCTIONS,
     Author,
@@ -57,9 +57,9 @@ ALL_FILES = {**FILES, INSTRUCTIONS: "INSTRUCTIONS.md"}
 INSTRUCTIONS_CHARS = 4_000
 # A longer file isn't read as notes.
 LIMIT_BYTES = 200_000
-# How many paths of files are cached, because each turn needs them.
+# Each turn needs the paths of the files, so this many are cached.
 MAX_CACHED_PATHS = 1_000
-# Above this share of the limit, answers ask the reader to shorten the notes.
+# Above this share of the limit, reports ask the model or the person to shorten the notes.
 NEARLY_FULL = 0.8
 
 TYPED = Author(origin="typed")
@@ -80,8 +80,10 @@ class NoteFile(NamedTuple):
 
 
 class NoteFiles:
-    """The note files below a folder. All methods except `lock` and `stat_fingerprint` block, so
-    they are called in a thread."""
+    """Reads and writes the note files below a folder.
+
+    All methods except `lock` and `stat_fingerprint` block. Call them in a thread.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._path = lru_cache(MAX_CACHED_PATHS)(
@@ -103,14 +105,14 @@ class NoteFiles:
             ) from error
 
     def sweep(self, scope: Scope, target: str) -> None:
-        """Delete temporary files of a process that was killed. Call this under the lock."""
+        """Delete the temporary files that a killed process left. Call this under the lock."""
         for leftover in find_leftovers(self._path(scope, target)):
             leftover.unlink(missing_ok=True)
 
     def stat_fingerprint(self, scope: Scope, target: str) -> tuple[int, ...] | None:
         """Return a value that changes whenever the file does, or None if there is no file.
 
-        This is called without a thread, because it is as quick as starting one.
+        Call this without a thread: it takes no longer than starting one.
         """
         try:
             status = self._path(scope, target).stat()
@@ -119,7 +121,10 @@ class NoteFiles:
         return status.st_mtime_ns, status.st_size, status.st_ino
 
     def read(self, scope: Scope, target: str) -> NoteFile:
-        """Read a file, each note once. A missing file has no notes and no problem."""
+        """Return the notes of a file, each once, or the problem that makes the file unreadable.
+
+        A missing file has no notes and no problem.
+        """
         path = self._path(scope, target)
         try:
             content = path.read_bytes()
@@ -169,19 +174,19 @@ class Notebook:
         self._limits = {INSTRUCTIONS: INSTRUCTIONS_CHARS, **limits}
         self.review = review or Review(notes, clock)
         self._on_change = on_change
-        # The fingerprint of each file, by scope and target, when its edits by hand were last
+        # The fingerprint that each file, by scope and target, had when edits by hand were last
         # logged.
-        self._logged: dict[tuple[Scope, str], tuple[int, ...] | None] = {}
+        self._logged_fingerprints: dict[tuple[Scope, str], tuple[int, ...] | None] = {}
 
     async def entries(self, scopes: Scopes, target: str) -> list[str]:
-        """Return the notes, each once, by scope and in the order of the files."""
+        """Return the notes of all scopes, each once, in the order of the scopes and files."""
         return await asyncio.to_thread(lambda: merge_entries(self._read(scopes, target)))
 
     def is_nearly_full(self, target: str, entries: Sequence[str]) -> bool:
         return measure(entries) > NEARLY_FULL * self._limits[target]
 
     def heading(self, target: str, entries: Sequence[str]) -> str:
-        """``37 % full, 814/2,200 characters``."""
+        """Return how full a file with these notes is: ``37 % full, 814/2,200 characters``."""
         size = measure(entries)
         limit = self._limits[target]
         return f"{round(100 * size / limit)} % full, {size:,}/{limit:,} characters"
@@ -209,9 +214,9 @@ class Notebook:
     ) -> str:
         """Apply all operations in order, or none of them.
 
-        Only the size after the last operation is limited. Operations that the author didn't type
-        wait for a yes. Returns a report of the changes and of the size of the file. Raises Refused,
-        which says what to do, if an operation isn't possible.
+        Only the size after the last operation is limited. Operations wait for a yes unless
+        `author.origin` is "typed". Returns a report: the changes and the size of the file, or that
+        the operations wait. Raises Refused, which says what to do, if an operation isn't possible.
         """
         if author.origin != "typed":
             return await self._put_aside(scope, target, operations, author)
@@ -232,12 +237,15 @@ class Notebook:
     async def _put_aside(
         self, scope: Scope, target: str, operations: Sequence[Operation], author: Author
     ) -> str:
-        """Let operations wait for a yes. Raises Refused if one is too long."""
+        """Store operations that wait for a yes, and return a sentence for the model.
+
+        Raises Refused if the content of one is too long.
+        """
         limit = self._limits[target]
         longest = max((len(operation.content) for operation in operations), default=0)
         if longest > limit:
             raise Refused(f"That is too long: {longest:,} characters, over its limit of {limit:,}.")
-        reason = reason_to_wait(operations) or author.reason
+        reason = explain_suspicion(operations) or author.reason
         return await self.review.put_aside(scope, target, operations, author, reason)
 
     async def approve(
@@ -245,23 +253,26 @@ class Notebook:
     ) -> str:
         """Apply operations that waited for a yes, on behalf of their author.
 
-        Raises Refused if they no longer fit.
+        Returns a report of the changes and of the size of the file. Raises Refused if an operation
+        isn't possible any more.
         """
         author = Author(**note.source_values, origin="typed", is_insisting=True, epoch=epoch)
-        if not note.is_draft:
-            return await self.apply(note.scope, scopes, note.target, note.operations, author)
-        return await self._write(
-            note.scope,
-            scopes | {note.scope},
-            note.target,
-            lambda edit: edit.consolidate(note.operations),
-            author,
-        )
+        if note.is_draft:
+            # The curator made the draft. It names each old note by its whole text.
+            return await self._write(
+                note.scope,
+                scopes | {note.scope},
+                note.target,
+                lambda edit: edit.consolidate(note.operations),
+                author,
+            )
+        return await self.apply(note.scope, scopes, note.target, note.operations, author)
 
     async def describe_applied(self, author: Author, scopes: Scopes) -> str | None:
-        """Describe the changes that the author's message has already made, before a crash or retry.
+        """Describe the changes that the author's message already made.
 
-        Returns None if it has made none.
+        A message is handled again after a crash or for a retry. Returns None if the message made no
+        changes before.
         """
         changes = await self._notes.list_changes_by(scopes, author)
         if not changes:
@@ -277,25 +288,28 @@ class Notebook:
     ) -> str:
         """Undo a change and all changes that were made together with it.
 
-        Raises Refused if a note that the change wrote no longer exists.
+        Returns a report of the changes and of the size of the file. Raises Refused if a note that
+        the change wrote no longer exists.
         """
         if change.target == INSTRUCTIONS:
+            # INSTRUCTIONS.md is edited in its own scope only.
             scope = change.scope
         scopes = scopes | {change.scope}
         group = await self._notes.list_group(scopes, change)
-        # A note in several files is shown once, so its change is undone once.
-        changes = list({(each.before, each.after): each for each in group}.values())
+        # The same note may have been changed in several files. `NoteEdit.undo` changes all of them
+        # at once, so one of these changes is enough.
+        unique_changes = {(member.before, member.after): member for member in group}
 
         def undo_all(edit: NoteEdit) -> None:
-            for each in reversed(changes):
-                edit.undo(each)
+            for member in reversed(unique_changes.values()):
+                edit.undo(member)
 
         report = await self._write(scope, scopes, change.target, undo_all, author)
-        numbers = ", ".join(str(each.id) for each in changes)
+        numbers = ", ".join(str(member.id) for member in unique_changes.values())
         return f"Undone: change {numbers}. {report}"
 
     async def versions(self, scopes: Scopes, target: str) -> list[NoteVersion]:
-        """Return the current notes with the change that made each, latest last."""
+        """Return the current notes, each with the change that wrote it, latest last."""
         await self.log_hand_edits(scopes)
         by_entry = await self._notes.load_versions(scopes, target)
         entries = await self.entries(scopes, target)
@@ -309,9 +323,9 @@ class Notebook:
         return any(operation.old_text not in changeable for operation in draft.operations)
 
     async def pin(self, scopes: Scopes, text: str, *, is_pinned: bool) -> str:
-        """Pin or unpin the note that contains `text`, and return it.
+        """Pin or unpin the note that contains `text`, and return the note.
 
-        The curator never changes a pinned note. Raises Refused if there isn't exactly one note.
+        The curator never changes a pinned note. Raises Refused unless exactly one note matches.
         """
         target, entry, _ = await self.find_note(scopes, text)
         await self._notes.pin(scopes, target, entry, is_pinned=is_pinned)
@@ -323,10 +337,10 @@ class Notebook:
         return await self._notes.list_changes(scopes, limit, offset)
 
     async def find_change(self, scopes: Scopes, number: int | None = None) -> NoteChange:
-        """Return the change with this number, or without a number the last that can be undone.
+        """Return the change with this number. Without a number, return the latest undoable change.
 
-        A change whose note was changed again can't be undone. Raises Refused if there is no such
-        change.
+        A change can't be undone if its note was changed again later. Raises Refused if there is no
+        such change.
         """
         await self.log_hand_edits(scopes)
         if number is not None:
@@ -347,10 +361,10 @@ class Notebook:
     async def find_note(
         self, scopes: Scopes, text: str, targets: Iterable[str] = FILES
     ) -> tuple[str, str, NoteChange | None]:
-        """Return the target and the text of the note that contains `text`, and the change that made
-        it, if that is known.
+        """Find the note that contains `text`.
 
-        Raises Refused, with the candidates, if there isn't exactly one such note.
+        Returns its target, its whole text, and the change that wrote the note, or None if the
+        change is unknown. Raises Refused with the candidates unless exactly one note matches.
         """
         await self.log_hand_edits(scopes)
         by_target = {target: await self.entries(scopes, target) for target in targets}
@@ -364,7 +378,7 @@ class Notebook:
         return await self._notes.list_changes_since(scopes, session.id, session.started_at)
 
     async def log_hand_edits(self, scopes: Scopes) -> None:
-        """Log edits by hand since the last call, unless the files can't be locked."""
+        """Log the edits by hand since the last call. If the files can't be locked, log nothing."""
 
         async def log_all() -> None:
             async with self._files.lock():
@@ -373,13 +387,14 @@ class Notebook:
 
         if self._has_changed_files(scopes):
             with contextlib.suppress(Refused):
-                await self._finish(log_all())
+                await self._run_write(log_all())
 
     def _has_changed_files(self, scopes: Scopes) -> bool:
         for scope in scopes:
             for target in ALL_FILES:
                 fingerprint = self._files.stat_fingerprint(scope, target)
-                if self._logged.get((scope, target), ()) != fingerprint:
+                # The default () differs from every fingerprint, also from None.
+                if self._logged_fingerprints.get((scope, target), ()) != fingerprint:
                     return True
         return False
 
@@ -396,16 +411,18 @@ class Notebook:
         change_notes: Callable[[NoteEdit], None],
         author: Author,
     ) -> str:
-        """Change notes, write the files and log the changes.
+        """Change notes with `change_notes`, write the files and log the changes.
 
-        Returns a report on the changes and on the size of the file.
+        Returns a report of the changes and of the size of the file. Raises Refused if a change
+        isn't possible, and StaleReadError if words of the author's message were erased meanwhile.
         """
         scopes = frozenset((scope,)) if target == INSTRUCTIONS else scopes | {scope}
-        # All changes have the time of the template, which makes them one change for `undo`.
+        # All changes get the time of the template. By this time, `undo` finds the changes of a
+        # draft that belong together.
         template = self._build_change(scope, target, author)
 
         def write_files() -> Sequence[NoteChange]:
-            """Change the notes in memory, check them, and write the files that changed."""
+            """Change the notes in memory, check their size, and write the files that changed."""
             edit = NoteEdit(self._read(scopes, target), template)
             change_notes(edit)
             edit.check_size(self._limits[target], ALL_FILES[target])
@@ -425,18 +442,19 @@ class Notebook:
                 await self._notes.log_changes(*changes)
                 return changes
 
-        changes = await self._finish(write())
+        changes = await self._run_write(write())
         sentences = dict.fromkeys(_describe(change) for change in changes)
         return " ".join([*sentences, await self._describe_usage(scopes, target)])
 
     async def _log_hand_edits_of(self, scopes: Scopes, target: str) -> None:
-        """Log edits by hand of one target, as changes without an author. Call this under the lock.
+        """Log the edits by hand of one target as changes without an author.
 
-        A file that can't be read is skipped. A suspicious note causes a warning, but it stays.
+        Call this under the lock. A file that can't be read is skipped. A suspicious note stays, and
+        the person gets a warning.
         """
         for scope in sorted(scopes):
             fingerprint = await asyncio.to_thread(self._files.stat_fingerprint, scope, target)
-            if self._logged.get((scope, target), ()) == fingerprint:
+            if self._logged_fingerprints.get((scope, target), ()) == fingerprint:
                 continue
             await asyncio.to_thread(self._files.sweep, scope, target)
             entries, problem = await asyncio.to_thread(self._files.read, scope, target)
@@ -452,15 +470,15 @@ class Notebook:
             for entry in new_entries:
                 if warn is not None and (reason := find_suspicion(entry)):
                     await warn(scope, target, reason, entry)
-            self._logged[scope, target] = fingerprint
+            self._logged_fingerprints[scope, target] = fingerprint
 
     def _build_hand_edits(
         self, scope: Scope, target: str, old_entries: Sequence[str], new_entries: Sequence[str]
     ) -> list[NoteChange]:
-        """Return the changes for notes that were removed and added by hand.
+        """Return the changes to log for notes that were removed and added by hand.
 
-        If as many notes were added as removed, they were probably reworded. So each removed note is
-        paired with the added note at the same place.
+        If as many notes were added as removed, the person probably reworded them. So the first
+        removed note is paired with the first added note, and so on.
         """
         template = self._build_change(scope, target, Author())
         if len(old_entries) == len(new_entries):
@@ -473,7 +491,7 @@ class Notebook:
         return [*removals, *additions]
 
     def _build_change(self, scope: Scope, target: str, author: Author) -> NoteChange:
-        """Return a change with its author and the current time, as a template for the log."""
+        """Return a template for changes, with the author and the current time."""
         return NoteChange(
             **author.source_values,
             scope=scope,
@@ -483,14 +501,18 @@ class Notebook:
             is_insisted=author.is_insisting,
         )
 
-    async def _finish(self, write: Coroutine[Any, Any, T]) -> T:
+    async def _run_write(self, write: Coroutine[Any, Any, T]) -> T:
+        """Run a write to its end, call `on_change`, and return the result of the write."""
         result = await run_to_completion(write)
         if self._on_change is not None:
             await self._on_change()
         return result
 
     async def _describe_usage(self, scopes: Scopes, target: str) -> str:
-        """Return how full a file is, and the problems with files, for the model and for people."""
+        """Return how full a file is, and which files can't be read.
+
+        If the file is nearly full, the text also lists its notes with their sizes.
+        """
         entries = await self.entries(scopes, target)
         usage = f"{ALL_FILES[target]} is {self.heading(target, entries)}."
         if self.is_nearly_full(target, entries):
@@ -499,6 +521,7 @@ class Notebook:
         return "\n".join([usage, *await self.list_problems(scopes)])
 
     def _read(self, scopes: Scopes, target: str) -> EntriesByScope:
+        """Read the notes of one target in all scopes. Blocks; call this in a thread."""
         return {scope: self._files.read(scope, target).entries for scope in sorted(scopes)}
 
 

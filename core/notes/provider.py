@@ -1,7 +1,7 @@
 """The built-in memory of curated notes: their blocks in the system prompt, and the tool `memory`.
 
-The system prompt of a session never changes. If others change notes during a session, the model is
-told once, with the next message. Invisible characters in notes are left out of the prompt.
+The system prompt of a session never changes. If a note is changed elsewhere during a session, the
+next message to the model reports the change, once. Notes are shown without invisible characters.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -20,15 +20,15 @@ from core.errors import Refused, ToolError
 from core.facts.evidence import EvidenceSearch
 from core.guard.guard import ToolArguments, build_tool, clean_text, find_suspicion
 from core.memory.provider import MemoryProvider
+from core.notes.approval import NoteApproval
 from core.notes.curator import Curator
 from core.notes.notebook import FILES, Notebook
-from core.review.pending import quote_operations, reason_to_wait
-from core.store.notes import Author, NoteChange, Operation
+from core.store.notes import NoteChange, Operation
 from core.text.normalize import language_data, shorten
 from core.types import Message, Scope, Session, Tool, ToolContext
 
 _TITLES = {"memory": "MEMORY (your notes)", "user": "USER (who you are talking to)"}
-# Longer notes are cut in the news. The prompt of the next session has the whole note.
+# A report of a change cuts longer notes. The prompt of the next session has the whole note.
 LINE_CHARS = 500
 
 
@@ -56,18 +56,19 @@ class NotesProvider(MemoryProvider):
     curator: Curator | None = None
 
     def __post_init__(self) -> None:
+        self._approval = NoteApproval(self.notebook, self.evidence)
         # The context of the turn that is running in each scope.
         self._running: dict[Scope, ToolContext] = {}
         # The contexts of finished turns, for the curator.
         self._finished: dict[Scope, ToolContext] = {}
 
     async def initialize(self, folder: Path) -> None:
-        # Loading the patterns takes a second, so this call loads them before anyone waits.
+        """Load the patterns for suspicious texts, which takes a second, before a turn starts."""
         await asyncio.to_thread(find_suspicion, language_data("prompts", "core.notes")["memory"])
 
     async def system_prompt_block(self, context: ToolContext) -> str:
-        """Return the notes with how full each file is, and then the problems with files."""
-        # If another program holds the lock, edits by hand are shown now and logged later.
+        """Return the notes of each file, how full the file is, and which files can't be read."""
+        # If another program has locked the files, edits by hand are shown now and logged later.
         with contextlib.suppress(Refused):
             await self.notebook.log_hand_edits(context.scopes)
         await self.notebook.review.announce_pending(context.scopes)
@@ -81,7 +82,7 @@ class NotesProvider(MemoryProvider):
         return "\n\n".join(blocks)
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        """Return the changes by others that the prompt of the session doesn't show."""
+        """Return a line for each change made elsewhere that the prompt doesn't show already."""
         if context.session.is_remembered:
             self._running[context.scope] = context
         lines = []
@@ -90,8 +91,8 @@ class NotesProvider(MemoryProvider):
             if change.target not in FILES:
                 continue
             removed_entries.add(change.before)
-            # The prompt may be newer than the start of the session, and already show the note. But
-            # a note that was removed after that and added again counts as news.
+            # The prompt may be newer than the start of the session, and already show the note. A
+            # note that was removed and then added again is reported anyway.
             is_shown = (
                 change.after is not None
                 and change.after not in removed_entries
@@ -102,6 +103,7 @@ class NotesProvider(MemoryProvider):
         return lines
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
+        """Mark the running turn as finished, so that `catch_up` reviews the notes after it."""
         if (context := self._running.pop(session.scope, None)) is not None:
             self._finished[session.scope] = context
 
@@ -115,13 +117,17 @@ class NotesProvider(MemoryProvider):
         return (build_tool("memory", _Arguments, self._run_tool, "core.notes", is_quote=True),)
 
     async def _run_tool(self, arguments: _Arguments, context: ToolContext) -> str:
-        """List the notes or change them, as the model asks."""
+        """List or change the notes of one file, and return a report for the model.
+
+        A change that needs a yes is put aside. Raises ToolError if the arguments are contradictory
+        or notes may not be changed here.
+        """
         if bool(arguments.operations) == (arguments.action is not None):
             raise ToolError("Say what to do: either an action, or several operations.")
         if arguments.action == "list":
             return await self._list_entries(arguments.target, context)
         if arguments.action is not None:
-            operations = [
+            operations: Sequence[Operation] = [
                 Operation(
                     action=arguments.action,
                     content=arguments.content,
@@ -132,92 +138,35 @@ class NotesProvider(MemoryProvider):
             operations = [Operation(**edit.model_dump()) for edit in arguments.operations]
         if not context.session.is_remembered:
             raise ToolError("Nothing is noted in this conversation; look things up only.")
-        if context.scope.is_group and context.scopes == {context.scope}:
-            return await self._apply_in_group(arguments.target, operations, context)
-        return await self._apply(arguments.target, operations, context)
+        operations, author = await self._approval.decide(arguments.target, operations, context)
+        return await self.notebook.apply(
+            context.scope, context.scopes, arguments.target, operations, author
+        )
 
     async def _list_entries(self, target: str, context: ToolContext) -> str:
         entries = await self.notebook.entries(context.scopes, target)
         lines = [self.notebook.heading(target, entries), *(f"- {entry}" for entry in entries)]
         return "\n".join([*lines, *await self.notebook.list_problems(context.scopes)])
 
-    async def _apply_in_group(
-        self, target: str, operations: Sequence[Operation], context: ToolContext
-    ) -> str:
-        """Apply operations of a group member.
-
-        Members may change only notes that they added. New text waits for the owner's yes, and is
-        noted as a quotation with the name of the member.
-        """
-        for operation in operations:
-            if operation.action == "add":
-                continue
-            _, _, change = await self.notebook.find_note(
-                context.scopes, operation.old_text, [target]
-            )
-            if change is None or change.account != context.account:
-                raise ToolError(
-                    "In a room only who had something noted, or the owner with /memory, changes it."
-                )
-        if not any(operation.content for operation in operations):
-            return await self._apply(target, operations, context)
-        quotations = quote_operations(context.sender.name, context.account, operations)
-        author = replace(
-            _author_of(context),
-            origin="member",
-            reason="in a group, the owner decides about its notes",
-        )
-        return await self.notebook.apply(context.scope, context.scopes, target, quotations, author)
-
-    async def _apply(
-        self, target: str, operations: Sequence[Operation], context: ToolContext
-    ) -> str:
-        """Apply operations if the person typed their content. Otherwise they wait for a yes."""
-        reason = reason_to_wait(operations)
-        if not reason:
-            reason = await self._explain_untyped(target, operations, context)
-        author = _author_of(context)
-        if reason is None:
-            author = replace(author, origin="typed")
-        else:
-            author = replace(author, reason=reason)
-        return await self.notebook.apply(context.scope, context.scopes, target, operations, author)
-
-    async def _explain_untyped(
-        self, target: str, operations: Sequence[Operation], context: ToolContext
-    ) -> str | None:
-        """Return why the new content isn't what the person typed, as a clause, or None if it is.
-
-        The words of notes that are replaced count as typed.
-        """
-        old_texts = [text for operation in operations if (text := operation.old_text.strip())]
-        entries = await self.notebook.entries(context.scopes, target)
-        replaced_entries = [entry for entry in entries if any(text in entry for text in old_texts)]
-        contents = [operation.content for operation in operations if operation.content.strip()]
-        return await self.evidence.explain_missing(
-            contents, context, accepted_notes=replaced_entries
-        )
-
-
-def _author_of(context: ToolContext) -> Author:
-    return Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
-
 
 def _format_entry(entry: str) -> str:
     """Return a note as an item of a list.
 
-    Its later lines are indented, so that none of them looks like a heading of ours.
+    The second and later lines are indented, so that a line such as "## USER" doesn't look like a
+    heading of the prompt.
     """
     return "- " + clean_text(entry).replace("\n", "\n  ")
 
 
 def _has_entry(prompt: str, entry: str) -> bool:
-    """Return whether a prompt shows this whole note, and not a longer one that starts with it."""
+    """Return whether a prompt shows this whole note, not only a longer one that starts with it."""
+    # An indented line after the match would be the next line of a longer note.
     pattern = rf"^{re.escape(_format_entry(entry))}$(?!\n  )"
     return re.search(pattern, prompt, re.MULTILINE) is not None
 
 
 def _describe_news(change: NoteChange) -> str:
+    """Return a sentence for the model: what a file says now, and no longer says."""
     file = FILES[change.target]
     if change.after is None:
         return f"{file} no longer says: {_quote(change.before)}."

@@ -122,7 +122,7 @@ def clean_typed_text(content: str, limit_chars: int, *, has_anyway: bool) -> tup
     return text, f"I left out of it what nobody can see or only I may write: {removed_part}."
 
 
-def reason_to_wait(operations: Sequence[Operation]) -> str | None:
+def explain_suspicion(operations: Sequence[Operation]) -> str | None:
     """Return the reason why the contents need a yes, whoever wrote them, as a clause, or None."""
     for operation in operations:
         suspicion = guard.find_suspicion(operation.content)

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from core.errors import ToolError
 from core.guard.guard import ToolArguments, build_tool, clean_text
-from core.review.pending import find_foreign_source, reason_to_wait
+from core.review.pending import explain_suspicion, find_foreign_source
 from core.skills.format import DESCRIPTION_CHARS, SKILL_FILE, Skill
 from core.skills.library import NO_SHELL, Skills
 from core.store.notes import Author, Operation
@@ -138,7 +138,7 @@ class SkillTools:
             return replace(
                 author, origin="member", reason="in a group, the owner decides about its skills"
             )
-        reason = reason_to_wait([operation])
+        reason = explain_suspicion([operation])
         if not reason:
             rows = await self.conversations.load_history(context.session, context.scopes)
             reason = find_foreign_source(rows, context.sender, _OWN_TOOLS)

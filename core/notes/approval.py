@@ -1,0 +1,90 @@
+"""Decides which changes of notes need a yes before they're made.
+
+A change that the model asks for is made at once if the person typed its content in this
+conversation. It waits for a yes in these cases:
+
+* Its content looks suspicious, such as a password (`find_suspicion` in `core/guard/guard.py`).
+* The person didn't type its content. `core/facts/evidence.py` compares the content with their
+  messages.
+* A group member wants something noted or reworded. The owner decides about the notes of a group.
+
+Changes with /memory don't pass here, since a person typed them. `core/review/pending.py` stores and
+announces the changes that wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from core.errors import ToolError
+from core.facts.evidence import EvidenceSearch
+from core.notes.notebook import Notebook
+from core.review.pending import explain_suspicion, quote_operations
+from core.store.notes import Author, Operation
+from core.types import ToolContext
+
+
+@dataclass
+class NoteApproval:
+    """Decides for each call of the tool `memory` whether its operations need a yes."""
+
+    notebook: Notebook
+    evidence: EvidenceSearch
+
+    async def decide(
+        self, target: str, operations: Sequence[Operation], context: ToolContext
+    ) -> tuple[Sequence[Operation], Author]:
+        """Return the operations and their author for `Notebook.apply`.
+
+        The author's origin is "typed" if the operations may be applied at once. Otherwise they wait
+        for a yes, and `author.reason` says why. The content of a group member becomes a quotation
+        with their name. Raises ToolError if a group member may not change one of the notes.
+        """
+        author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
+        # The owner's own groups see more than their own scope. The owner may do there what they
+        # may do in a private chat.
+        is_others_group = context.scope.is_group and context.scopes == {context.scope}
+        if is_others_group:
+            await self._check_member_rights(target, operations, context)
+            if any(operation.content for operation in operations):
+                quotations = quote_operations(context.sender.name, context.account, operations)
+                reason = "in a group, the owner decides about its notes"
+                return quotations, replace(author, origin="member", reason=reason)
+
+        reason = explain_suspicion(operations)
+        if reason is None:
+            reason = await self._explain_untyped(target, operations, context)
+        if reason is None:
+            return operations, replace(author, origin="typed")
+        return operations, replace(author, reason=reason)
+
+    async def _check_member_rights(
+        self, target: str, operations: Sequence[Operation], context: ToolContext
+    ) -> None:
+        """Raise ToolError if a group member would change a note that someone else added."""
+        for operation in operations:
+            if operation.action == "add":
+                continue
+            _, _, origin = await self.notebook.find_note(
+                context.scopes, operation.old_text, [target]
+            )
+            if origin is None or origin.account != context.account:
+                raise ToolError(
+                    "In a room only who had something noted, or the owner with /memory, changes it."
+                )
+
+    async def _explain_untyped(
+        self, target: str, operations: Sequence[Operation], context: ToolContext
+    ) -> str | None:
+        """Return a clause that says which content the person didn't type, or None.
+
+        The words of a note that is replaced count as typed, because the note was accepted before.
+        """
+        old_texts = [text for operation in operations if (text := operation.old_text.strip())]
+        entries = await self.notebook.entries(context.scopes, target)
+        replaced_entries = [entry for entry in entries if any(text in entry for text in old_texts)]
+        contents = [operation.content for operation in operations if operation.content.strip()]
+        return await self.evidence.explain_missing(
+            contents, context, accepted_notes=replaced_entries
+        )
