@@ -1,6 +1,7 @@
-"""Runs Python code that the owner has put into the home: one file, or a folder with `__init__.py`.
+"""Runs plugins, and describes the errors of foreign code.
 
-A file that other users of the machine can write is refused. Compiled files next to the source are
+A plugin is Python code in the home: one file, or a folder with `__init__.py`. If other users of the
+machine can write to a file of it, the plugin is rejected. Compiled files next to the source are
 ignored, so the code that runs is the source that was checked.
 """
 
@@ -8,22 +9,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import CodeType, ModuleType
 
 from config.files import describe_unsafe_permissions
-from core.errors import ConfigError
+from config.masking import mask_secrets
+from core.errors import ConfigError, MnemeError
+from core.text.normalize import to_single_line
 
 PREFIX = "mneme_plugin_"
 
 
 def run_file(name: str, path: Path) -> ModuleType:
-    """Run a file, even if it has run before, and return its module.
+    """Run a file, even if it ran before, and return its module.
 
-    Raises ConfigError if other users can write the file or anything in its package. Errors of the
-    code itself are passed on.
+    Raises ConfigError if other users can write to the file or to anything in its package. Errors
+    that the code raises are passed on.
     """
     is_package = path.name == "__init__.py"
     for checked_path in (path, *(_walk(path.parent) if is_package else ())):
@@ -48,6 +52,23 @@ def run_file(name: str, path: Path) -> ModuleType:
     return module
 
 
+@contextmanager
+def translate_foreign_errors(what: str) -> Iterator[None]:
+    """Turn errors of foreign code into a ConfigError about `what`. Pass our own errors on."""
+    try:
+        yield
+    except MnemeError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise ConfigError(f"{what} cannot be used: {describe_error(error, 300)}") from error
+
+
+def describe_error(error: BaseException, limit_chars: int) -> str:
+    """Return the type and the message of an error on one line, with secrets masked."""
+    message = to_single_line(mask_secrets(str(error)))[:limit_chars]
+    return f"{type(error).__name__} {message}".strip()
+
+
 def _unload(module_name: str) -> None:
     """Remove a module and its submodules from `sys.modules`."""
     for name in list(sys.modules):
@@ -69,7 +90,7 @@ class _Finder:
     def find_spec(
         name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of a submodule, loaded from its source; None for all other modules."""
+        """Return the spec of a submodule of a plugin, or None for any other module."""
         if not name.startswith(PREFIX):
             return None
         for folder in path or ():
@@ -80,18 +101,21 @@ class _Finder:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Everything in a folder and in linked folders, except hidden files and compiled Python."""
-    real_paths: set[Path] = set()
-    waiting = [folder]
-    while waiting:
-        current = waiting.pop()
+    """Yield all files and folders below a folder, except hidden ones and compiled Python.
+
+    Links to folders are followed, and each folder is entered only once.
+    """
+    visited: set[Path] = set()
+    pending = [folder]
+    while pending:
+        current = pending.pop()
         real_path = current.resolve()
-        if real_path in real_paths:
+        if real_path in visited:
             continue
-        real_paths.add(real_path)
+        visited.add(real_path)
         for child in sorted(current.iterdir()):
             if child.name.startswith(".") or child.name == "__pycache__":
                 continue
             yield child
             if child.is_dir():
-                waiting.append(child)
+                pending.append(child)

@@ -1,7 +1,7 @@
-"""JSON over HTTP for memory services. Only this module imports httpx for them.
+"""JSON over HTTP for memory services, which don't import httpx themselves.
 
 A service is one file in `core/memory/services/`: a `RemoteService` (`core/memory/service.py`) that
-makes its calls through one `JsonService`. `JsonService` takes care of the following:
+makes its calls through a `JsonService`. `JsonService` guarantees the following:
 
 * The URL must not contain a key. Redirects are followed on the same host only. Loopback addresses
   are reached without a proxy.
@@ -12,10 +12,10 @@ makes its calls through one `JsonService`. `JsonService` takes care of the follo
   repeatable unless `is_repeatable` says otherwise.
 * Errors contain no text of the service or the person, and no key. A 4xx status becomes `Refused`,
   which is final. A rejected key becomes a permanent `DeliveryError`. Other errors become a
-  `DeliveryError` that can be retried. After a Retry-After header, calls fail until that time.
+  `DeliveryError` that can be retried. If the service sends a Retry-After header, calls fail until
+  that time.
 
-Answers are untrusted. Read them with `objects`, `text_of` and `number_of`. `objects` raises
-DeliveryError if the answer has another shape.
+Answers are untrusted, so read them with `objects`, `text_of` and `number_of`.
 """
 
 from __future__ import annotations
@@ -69,18 +69,19 @@ class _Connection:
     """The state that a service shares with its copies from `with_headers`."""
 
     client: httpx.AsyncClient | None = None
-    # Calls fail until this time, on the clock of `monotonic`.
+    # Calls fail until this time of `time.monotonic`.
     rests_until: float = 0.0
 
 
 class JsonService:
-    """A service at `url` that speaks JSON. `headers` may contain a key.
-
-    Raises ConfigError if the URL is invalid or contains a key.
-    """
+    """A client for a service that speaks JSON."""
 
     def __init__(self, name: str, url: str, headers: Mapping[str, str] | None = None) -> None:
-        """Check the URL. The connection is opened by the first call."""
+        """Check the URL. The first call opens the connection.
+
+        `name` is the name of the service in errors. `headers` are sent with every call and may
+        contain a key. Raises ConfigError if the URL is invalid or contains a key.
+        """
         self.name = name
         try:
             self.url = httpx.URL(url.strip().rstrip("/"))
@@ -101,7 +102,7 @@ class JsonService:
         self._connection = _Connection()
 
     def with_headers(self, headers: Mapping[str, str]) -> JsonService:
-        """Return a copy of the service with additional headers. It uses the same connection."""
+        """Return a copy with additional headers. The copy uses the same connection."""
         service = copy(self)
         service._headers = {**self._headers, **headers}
         return service
@@ -126,9 +127,9 @@ class JsonService:
     ) -> Any:
         """Call the service and return the decoded answer, or None if the answer is empty.
 
-        `call_timeout` is `WRITE` by default. If `missing` is given, a 404 returns it instead of
-        raising. Raises Refused if the service rejects the call, and DeliveryError for all other
-        errors.
+        `body` is sent as JSON. `call_timeout` is `WRITE` by default. If the service answers with
+        404 and `missing` is given, `missing` is returned. Raises Refused if the service rejects the
+        call, and DeliveryError for all other errors.
         """
         limit = call_timeout or WRITE
         if (rest_s := self._connection.rests_until - monotonic()) > 0:
@@ -140,7 +141,7 @@ class JsonService:
         headers, content = self._headers, None
         if body is not None:
             headers = {**headers, "Content-Type": "application/json"}
-            content = self._encode(body)
+            content = self._encode_body(body)
 
         def build_request() -> httpx.Request:
             """Build a new request for each try."""
@@ -160,11 +161,12 @@ class JsonService:
                 except (httpx.NetworkError, httpx.RemoteProtocolError):
                     if not is_repeatable:
                         raise
+                # The connection broke, so the call is tried a second time.
                 return await self._send(build_request(), missing)
         except (TimeoutError, httpx.TimeoutException) as error:
             raise DeliveryError(f"{self.name} gave no answer within {limit.total_s:g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            # The message of httpx may contain the address with its ids, so it isn't repeated.
+            # The message of httpx is left out, because it may contain the URL with ids in it.
             problem = f"{self.name} cannot be reached ({type(error).__name__})"
             if isinstance(error, httpx.ConnectError):
                 problem += ": does it run, and is its url right?"
@@ -178,23 +180,27 @@ class JsonService:
 
     @property
     def _client(self) -> httpx.AsyncClient:
-        """The HTTP client. It belongs to one event loop, so the first call creates it."""
+        """The HTTP client, which the first call creates in the event loop where it's used."""
         if self._connection.client is None:
-            # Loading the certificates takes 20 ms, and a loopback address without TLS needs none.
+            # Loading certificates takes 20 ms. An address without TLS on this machine needs none.
             is_plain = self.is_loopback and self.url.scheme == "http"
             self._connection.client = httpx.AsyncClient(
                 base_url=self.url, trust_env=not self.is_loopback, verify=not is_plain
             )
         return self._connection.client
 
-    def _encode(self, body: object) -> bytes:
+    def _encode_body(self, body: object) -> bytes:
+        """Return the body as JSON. Raises Refused if it's longer than `REQUEST_BYTES`."""
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         if len(content) > REQUEST_BYTES:
             raise Refused(f"what {self.name} is to be sent is over {REQUEST_BYTES:,} bytes long")
         return content
 
     async def _send(self, request: httpx.Request, missing: Any) -> Any:
-        """Send a request, follow redirects on the same host, and return the decoded answer."""
+        """Send a request, follow redirects on the same host, and return the decoded answer.
+
+        Raises DeliveryError if the service redirects to another host or too often.
+        """
         for _ in range(MAX_REDIRECTS + 1):
             response = await self._client.send(request, stream=True)
             try:
@@ -210,15 +216,16 @@ class JsonService:
         raise DeliveryError(f"{self.name} sends its callers around in a circle")
 
     async def _read_answer(self, response: httpx.Response, missing: Any) -> Any:
+        """Return the decoded body of a response, or `missing` for a 404 if that is given."""
         is_missing = response.status_code == 404 and missing is not _RAISE
         if not is_missing:
             self._check_status(response)
         # The body is read even if it isn't needed, so that the connection can be used again.
         content = await self._read_body(response)
-        return missing if is_missing else self._decode(response, content)
+        return missing if is_missing else self._decode_body(response, content)
 
     def _check_status(self, response: httpx.Response) -> None:
-        """Raise Refused or DeliveryError unless the call succeeded."""
+        """Raise Refused or DeliveryError unless the status says that the call succeeded."""
         status = response.status_code
         if response.is_success:
             return
@@ -236,6 +243,7 @@ class JsonService:
         )
 
     async def _read_body(self, response: httpx.Response) -> bytes:
+        """Read the body. Raises DeliveryError if it's longer than `ANSWER_BYTES`."""
         content = bytearray()
         async for chunk in response.aiter_raw():
             content += chunk
@@ -243,8 +251,8 @@ class JsonService:
                 raise DeliveryError(f"{self.name} answers with over {ANSWER_BYTES:,} bytes")
         return bytes(content)
 
-    def _decode(self, response: httpx.Response, content: bytes) -> Any:
-        """Parse the body of an answer. Raises DeliveryError if it isn't JSON."""
+    def _decode_body(self, response: httpx.Response, content: bytes) -> Any:
+        """Parse the body of an answer. Raises DeliveryError if the body isn't JSON."""
         if not content.strip():
             return None
         try:
@@ -262,9 +270,10 @@ def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
 
 
 def _parse_retry_after(value: str) -> float:
-    """Return the seconds to wait by a Retry-After header, which contains seconds or a date.
+    """Return how many seconds to wait, given the value of a Retry-After header.
 
-    Returns 0 if the value is neither. The result is at most `MAX_RETRY_AFTER_S`.
+    The value is a number of seconds or a date. Returns 0 for any other value, and at most
+    `MAX_RETRY_AFTER_S`.
     """
     try:
         wait_s = float(value)
@@ -279,9 +288,9 @@ def _parse_retry_after(value: str) -> float:
 
 
 def segment(name: str) -> str:
-    """Return an id, which may be untrusted, encoded as one segment of a path.
+    """Encode an id from a service as one segment of a path.
 
-    Raises DeliveryError if the text can't be an id.
+    Raises DeliveryError if the text doesn't look like an id, such as "..".
     """
     if _SEGMENT.fullmatch(name) is None or not name.strip("."):
         raise DeliveryError("a service gave something an id that cannot be one")
@@ -289,9 +298,10 @@ def segment(name: str) -> str:
 
 
 def objects(answer: Any, *path: str) -> list[Json]:
-    """Return the list of objects in an answer, at the end of a path of field names.
+    """Return the list of objects that a path of field names leads to in an answer.
 
-    Raises DeliveryError if there is no such list.
+    For example, ``objects(answer, "data", "items")`` returns ``answer["data"]["items"]``. Raises
+    DeliveryError if there is no such list.
     """
     for name in path:
         answer = answer.get(name) if isinstance(answer, dict) else None
@@ -301,7 +311,7 @@ def objects(answer: Any, *path: str) -> list[Json]:
 
 
 def text_of(thing: Any, *names: str) -> str:
-    """Return the first non-empty text in these fields, or an empty string."""
+    """Return the text of the first of these fields that has one, or an empty string."""
     if isinstance(thing, dict):
         for name in names:
             value = thing.get(name)
@@ -311,6 +321,6 @@ def text_of(thing: Any, *names: str) -> str:
 
 
 def number_of(thing: Json, name: str) -> float:
-    """Return the number in this field, or 0."""
+    """Return the number in this field, or 0 if the field contains no number."""
     value = thing.get(name)
     return float(value) if isinstance(value, int | float) else 0.0

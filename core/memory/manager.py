@@ -1,17 +1,16 @@
-"""All memory providers behind one interface.
+"""Calls all memory providers and joins their answers.
 
-The manager asks the providers concurrently and joins their answers. A provider that fails or takes
-too long is skipped. Lines that come too late for a turn are kept for the next one.
+The manager calls the providers concurrently. A provider that fails or takes too long is skipped. If
+its search finishes later, the next turn gets the lines.
 
-Built-in providers come first. External ones (services and plugins) get everything they store
-through the outbox. Their answers are shortened, and left out if they look malicious.
+Built-in providers come first. External providers (services and plugins) receive everything that
+they store through the outbox. Their answers are shortened, and left out if they look malicious.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -23,8 +22,8 @@ from weakref import WeakSet
 
 import structlog
 
-from config.masking import mask_secrets
 from core.errors import ConfigError, DeliveryError, MnemeError, Refused, StoreError, ToolError
+from core.guard.foreign_code import describe_error
 from core.guard.guard import clean_service_lines, clean_service_text, find_tool_fault
 from core.memory.provider import MemoryProvider, await_result
 from core.ports import Clock
@@ -37,23 +36,35 @@ from core.types import Json, Message, Scope, Session, Tool, ToolContext
 T = TypeVar("T")
 log = structlog.get_logger("memory")
 
-# The timeout of calls that no turn waits for: deliveries from the outbox, tools, the start.
+# down: the provider is out of order. keeps: the provider didn't erase what it was asked to erase.
+MemoryNotice = Literal["down", "keeps"]
+
+# The timeout of deliveries from the outbox, of tools and of calls at the start.
 DELIVERY_TIMEOUT_S = 30.0
 CLOSE_TIMEOUT_S = 1.0
+# The timeout of background work of built-in providers, which may have to catch up on days.
+BACKGROUND_TIMEOUT_S = 600.0
+# The timeout of a search. If the search ends after its turn, the next turn gets its lines.
+SEARCH_TIMEOUT_S = 20.0
+# Built-in prompt blocks get this many times the timeout of a turn. Waiting is better than a whole
+# session without notes.
+BUILT_IN_BLOCK_TIMEOUTS = 5
 # This many failures in a row open the circuit breaker.
 FAILURES_TO_OPEN = 3
+# How long an open circuit breaker blocks calls, at first and at most.
 MIN_REST = timedelta(seconds=30)
 MAX_REST = timedelta(hours=1)
 REASON_CHARS = 120
+TOOL_NAME_CHARS = 64
 
 
 class CircuitBreaker:
     """Stops calls to a provider that keeps failing.
 
-    The breaker opens after `FAILURES_TO_OPEN` failures in a row, and `on_open` gets the reason.
-    Calls are then blocked for a rest of `MIN_REST`. When the rest is over, a call may try again. If
-    that call fails, the next rest is twice as long, up to `MAX_REST`. The result of a call that
-    ends during a rest doesn't count, because the call began before the rest.
+    After `FAILURES_TO_OPEN` failures in a row, the breaker opens, calls `on_open` with the reason,
+    and blocks calls for `MIN_REST`. When this rest is over, calls may try again. If the next one
+    fails too, the next rest is twice as long, up to `MAX_REST`. A call that ends during a rest
+    began before the rest, so its result doesn't count.
     """
 
     def __init__(self, clock: Clock, on_open: Callable[[str], None]) -> None:
@@ -66,7 +77,7 @@ class CircuitBreaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether the provider is out of order. Stays true after a rest, until a call succeeds."""
+        """Whether the provider is out of order. Remains True after a rest until a call succeeds."""
         return self._failures >= FAILURES_TO_OPEN
 
     @property
@@ -98,6 +109,7 @@ class CircuitBreaker:
         if self.rest_s:
             return
         self._failures += 1
+        # Before the breaker opens, the rest has no effect (`rest_s`).
         doublings = min(self._failures - FAILURES_TO_OPEN, 10)
         self._rests_until = self._clock.now() + min(MIN_REST * 2**doublings, MAX_REST)
         if self._failures == FAILURES_TO_OPEN:
@@ -105,10 +117,11 @@ class CircuitBreaker:
 
 
 class GuardedProvider:
-    """Calls the hooks of `provider`.
+    """Calls the hooks of a provider with a timeout and a circuit breaker.
 
-    External providers have a `folder` for their files and run in a thread of their own. `on_open`
-    gets the name and the reason when the circuit breaker opens.
+    Only external providers have a `folder` for their files. Their hooks run in a thread of their
+    own. When the circuit breaker opens, `on_open` is called with the provider's name and the
+    reason.
     """
 
     def __init__(
@@ -118,7 +131,7 @@ class GuardedProvider:
         clock: Clock,
         on_open: Callable[[str, str], None],
     ) -> None:
-        """Prepare the breaker and the thread. The provider itself starts with its first call."""
+        """Prepare the breaker and the thread. The first call initializes the provider."""
         self.provider = provider
         self.name = provider.name
         self.is_external = folder is not None
@@ -131,10 +144,10 @@ class GuardedProvider:
         self._is_ready = False
 
     async def ask(self, timeout_s: float, hook: str, *arguments: object) -> Any:
-        """Call a hook and return its answer, or None if it fails or isn't implemented.
+        """Call a hook and return its answer, or None if the hook fails or isn't implemented.
 
         Answers of external providers are cleaned for the model. While the breaker is open, only
-        searches are called, to find out whether the provider works again.
+        search hooks are called (after each rest), to find out whether the provider works again.
         """
         if not implements(self.provider, hook):
             return None
@@ -150,7 +163,7 @@ class GuardedProvider:
         return clean_service_text(self.name, answer)
 
     async def load_description(self) -> None:
-        """Ask the provider what it's connected to."""
+        """Set `description` to one line of what the provider's hook `probe` returns."""
         if text := await self.ask(DELIVERY_TIMEOUT_S, "probe"):
             self.description = to_single_line(text)[:REASON_CHARS]
 
@@ -162,7 +175,7 @@ class GuardedProvider:
             await self._thread.close()
 
     async def try_call(self, timeout_s: float, hook: str, *arguments: object) -> Any:
-        """Call a hook and return its answer, or None if it fails."""
+        """Call a hook and return its answer. If the hook fails, log a warning and return None."""
         try:
             return await self.call(timeout_s, hook, *arguments)
         except MnemeError as error:
@@ -174,11 +187,11 @@ class GuardedProvider:
             )
 
     async def call(self, timeout_s: float, hook: str, *arguments: object) -> Any:
-        """Call a hook and return its answer.
+        """Call a hook and return its answer. The first call initializes the provider.
 
         Refused, ToolError and StoreError are raised unchanged and don't count as failures. Every
-        other error becomes a DeliveryError. While the breaker rests, DeliveryError is raised at
-        once, except for `tools` and `shutdown`.
+        other error becomes a DeliveryError. During a rest of the breaker, all hooks except `tools`
+        and `shutdown` raise DeliveryError at once.
         """
         if hook not in ("tools", "shutdown") and (rest_s := self.breaker.rest_s):
             raise DeliveryError(
@@ -200,14 +213,14 @@ class GuardedProvider:
             if timeout.expired():
                 reason = f"no answer within {timeout_s:g} s"
             else:
-                reason = _describe_error(error, REASON_CHARS)
+                reason = describe_error(error, REASON_CHARS)
             self.breaker.fail(reason)
             raise DeliveryError(f"{self.name} failed", words=reason) from error
         self.breaker.succeed()
         return answer
 
     async def call_tool(self, name: str, arguments: Json, context: ToolContext) -> str:
-        """Run a tool of the provider. Raises ToolError for the model if that fails."""
+        """Run a tool of the provider and return its text. Raises ToolError if the tool fails."""
         try:
             answer = await self.call(DELIVERY_TIMEOUT_S, "call_tool", name, arguments, context)
         except (Refused, DeliveryError) as error:
@@ -217,7 +230,10 @@ class GuardedProvider:
         return answer
 
     async def _initialize_once(self) -> None:
-        """Initialize the provider before its first hook. After a failure, the next call retries."""
+        """Initialize the provider unless an earlier call did so.
+
+        Raises ConfigError if the provider isn't available. The next call then tries again.
+        """
         async with self._start_lock:
             if self._is_ready:
                 return
@@ -229,6 +245,7 @@ class GuardedProvider:
             self._is_ready = True
 
     async def _run(self, hook: Callable[..., Awaitable[T]], *arguments: object) -> T:
+        """Call a hook, in the thread of the provider if it has one, and return the answer."""
         call = partial(hook, *arguments)
         if self._thread is None:
             return await call()
@@ -236,7 +253,7 @@ class GuardedProvider:
 
 
 class ProviderThread:
-    """A thread with an event loop for one provider, so that its blocking code delays nothing else.
+    """A thread with its own event loop for one provider, whose code may block.
 
     The first call starts the thread.
     """
@@ -246,14 +263,14 @@ class ProviderThread:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def run(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Call a function in the thread, async or not, and return its result.
+        """Call an async or plain function in the thread and return its result.
 
-        Cancelling this also cancels the function. Raises DeliveryError if the function raises
-        SystemExit or another exception that isn't an `Exception`.
+        Cancelling this coroutine also cancels the function. Raises DeliveryError if the function
+        raises an exception such as SystemExit, which isn't a subclass of `Exception`.
         """
 
-        async def work() -> T:
-            """Await the call, and turn exceptions that would end the loop into ours."""
+        async def run_call() -> T:
+            """Await the call, and replace exceptions that would end the loop of the thread."""
             try:
                 return await await_result(call())
             except Exception:
@@ -261,8 +278,8 @@ class ProviderThread:
             except BaseException as error:
                 if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
                     raise
-                # Such an exception would end the loop of this thread, or look like a cancellation
-                # of the turn.
+                # SystemExit would end the loop of this thread. A CancelledError that the provider
+                # raises itself would look like a cancellation of the turn.
                 raise DeliveryError(f"{self._name} raised {type(error).__name__}") from error
 
         if self._loop is None:
@@ -271,7 +288,7 @@ class ProviderThread:
                 target=_run_loop, args=(self._loop,), name=f"memory {self._name}", daemon=True
             )
             self._thread.start()
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), self._loop))
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(run_call(), self._loop))
 
     async def close(self) -> None:
         """Cancel running calls and end the thread.
@@ -285,6 +302,7 @@ class ProviderThread:
 
 
 def _is_being_cancelled() -> bool:
+    """Return whether someone requested the cancellation of the current task."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -306,44 +324,10 @@ def implements(provider: MemoryProvider, hook: str) -> bool:
     return getattr(type(provider), hook) is not getattr(MemoryProvider, hook)
 
 
-@contextmanager
-def translate_foreign_errors(what: str) -> Iterator[None]:
-    """Turn errors of foreign code into a ConfigError about `what`. Our errors pass unchanged."""
-    try:
-        yield
-    except MnemeError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise ConfigError(f"{what} cannot be used: {_describe_error(error, 300)}") from error
-
-
-def _describe_error(error: BaseException, limit_chars: int) -> str:
-    message = to_single_line(mask_secrets(str(error)))[:limit_chars]
-    return f"{type(error).__name__} {message}".strip()
-
-
-# down: the provider is out of order. keeps: the provider didn't erase what it was asked to erase.
-MemoryNotice = Literal["down", "keeps"]
-log = structlog.get_logger("memory")
-
-# The timeout of background work of built-in providers, which may have to catch up on days.
-BACKGROUND_TIMEOUT_S = 600.0
-# The timeout of a search. If the search ends after its turn, the next turn gets its lines.
-SEARCH_TIMEOUT_S = 20.0
-# Built-in prompt blocks get this many times the timeout of a turn. Waiting is better than a whole
-# session without notes.
-BUILT_IN_BLOCK_TIMEOUTS = 5
-TOOL_NAME_CHARS = 64
-
-
 class MemoryManager:
-    """The providers `builtins` and `externals`.
+    """Calls the built-in and the external providers.
 
-    `timeout_s` limits each call that a turn waits for. `queue` holds the work of the external
-    providers, whose files are in folders of `home`. `notify` tells the owner about a provider, by
-    its name and a reason.
-
-    Methods that are named like a hook call this hook of every provider to which it applies.
+    A method with the name of a hook calls this hook of each provider that implements it.
     """
 
     def __init__(
@@ -356,7 +340,12 @@ class MemoryManager:
         home: Path = Path(),
         notify: Callable[[MemoryNotice, str, str], Awaitable[None]] | None = None,
     ) -> None:
-        """Wrap each provider in a `GuardedProvider`. Nothing is called before `start`."""
+        """Wrap each provider in a `GuardedProvider`. No provider is called before `start`.
+
+        `timeout_s` limits each call that a turn waits for. `queue` stores the work of the external
+        providers, whose files are in folders of `home`. `notify` sends the owner a notice, given
+        its kind, the name of the provider and a reason.
+        """
         self._timeout_s = timeout_s
         self._queue = queue if externals else None
         self._notify_owner = notify
@@ -379,7 +368,7 @@ class MemoryManager:
 
     @property
     def states(self) -> Mapping[str, str]:
-        """Whether each provider works, and its description of itself."""
+        """For each provider by name: whether it works, and how it describes itself."""
         states = {}
         for provider in self._providers:
             about = f" ({provider.description})" if provider.description else ""
@@ -388,7 +377,7 @@ class MemoryManager:
 
     @property
     def outages(self) -> Mapping[str, str]:
-        """The states of external providers that are out of order."""
+        """The states of the external providers that are out of order, by name."""
         return {
             name: provider.breaker.state
             for name, provider in self.externals.items()
@@ -396,7 +385,7 @@ class MemoryManager:
         }
 
     async def start(self) -> None:
-        """Initialize the providers, and queue what an earlier process didn't queue for them."""
+        """Initialize the providers, and queue the work that an earlier process didn't queue."""
         await self._try_queue(lambda queue: queue.catch_up())
         await asyncio.gather(
             *(provider.try_call(DELIVERY_TIMEOUT_S, "is_available") for provider in self._providers)
@@ -405,12 +394,15 @@ class MemoryManager:
             self._spawn(provider.load_description())
 
     async def tend(self) -> bool:
-        """Let built-in providers do their background work. Returns False, since none is left."""
+        """Let built-in providers do all pending background work. Always returns False."""
         await self._ask_all(self._builtins, BACKGROUND_TIMEOUT_S, "catch_up")
         return False
 
     async def system_prompt_block(self, context: ToolContext) -> str:
-        """Join the blocks of all providers. Blocks of external ones get a heading."""
+        """Return the prompt blocks of all providers as one text.
+
+        The block of an external provider gets the provider's name as its heading.
+        """
         blocks = await asyncio.gather(
             *(
                 self._load_prompt_block(provider, context)
@@ -431,10 +423,11 @@ class MemoryManager:
     async def prefetch(
         self, text: str, context: ToolContext, typed: str | None = None
     ) -> Sequence[str]:
-        """Return the lines of all providers about `text`, and lines found since the last turn.
+        """Return the lines that all providers found about `text` or since the last turn.
 
-        If `typed`, the typed part of `text`, is given, external providers get only that part. A
-        search that takes too long continues, and the next turn gets its lines.
+        External providers get only `typed`, the typed part of `text`, if it's given. A search that
+        takes too long continues in the background, and the next turn gets its lines. For small
+        talk, no search is made.
         """
         providers = self._providers_for(context)
         if is_smalltalk(text):
@@ -453,11 +446,11 @@ class MemoryManager:
     def _pop_prefetched(
         self, providers: Sequence[GuardedProvider], context: ToolContext
     ) -> Sequence[str]:
-        """Take the lines that the searches of the providers have found so far.
+        """Remove and return the lines that the searches of the providers have found so far.
 
-        The budget of a turn cuts off the end of the list. So lines of providers that don't search
-        come first. After them come the best line of each other provider, then the second best
-        lines, and so on.
+        A turn with too many lines drops the last ones. So the lines of providers that don't search
+        come first. Then come the best line of each other provider, the second best of each, and so
+        on.
         """
         unranked_lists: list[list[str]] = []
         ranked_lists: list[list[str]] = []
@@ -481,7 +474,7 @@ class MemoryManager:
                 self._start_search(provider, "queue_prefetch", text, context)
 
     async def on_turn_end(self, session: Session, rows: Sequence[Message]) -> None:
-        """Sync the last turn. `rows` are from the session and the sessions that it continues."""
+        """Sync the last turn of `rows`, which are the messages of the session and its parents."""
         if not session.is_remembered:
             return
         turns = split_turns(rows)
@@ -495,14 +488,14 @@ class MemoryManager:
             )
 
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
-        """Sync the rest of the session, then tell the built-in providers that it ended."""
+        """Sync the remaining turns of a session, and call the hook of the built-in providers."""
         if not session.is_remembered:
             return
-        own = [row for row in messages if row.session_id == session.id]
+        own_rows = [row for row in messages if row.session_id == session.id]
         await self._try_queue(lambda queue: queue.queue_turns(session.id))
-        # In the background, so that a new session doesn't have to wait.
+        # The hooks run in the background, so that a new session doesn't have to wait for them.
         self._spawn(
-            self._ask_all(self._builtins, BACKGROUND_TIMEOUT_S, "on_session_end", session, own)
+            self._ask_all(self._builtins, BACKGROUND_TIMEOUT_S, "on_session_end", session, own_rows)
         )
 
     async def on_session_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
@@ -512,6 +505,7 @@ class MemoryManager:
         await self._try_queue(lambda queue: queue.queue_delegation(session.id))
 
     async def on_pre_compress(self, session: Session, messages: Sequence[Message]) -> str:
+        """Return the texts that the providers want to keep from these messages, as one text."""
         if not session.is_remembered:
             return ""
         answers = await self._ask_all(
@@ -520,18 +514,18 @@ class MemoryManager:
         return "\n\n".join(answers)
 
     async def on_memory_write(self) -> None:
-        """Queue changes of notes, including changes by other processes."""
+        """Queue new changes of notes, including changes that other processes made."""
         await self._try_queue(lambda queue: queue.queue_notes())
 
     async def resync_messages(self, *message_ids: int) -> None:
-        """Let services replace messages that were edited, deleted, undone or restored."""
+        """Queue updates of messages that were edited, deleted, undone or restored."""
         await self._try_queue(lambda queue: queue.queue_amended(*message_ids))
 
     async def tools(self, reserved: Collection[str] = ()) -> Sequence[Tool]:
-        """Return the tools of all providers.
+        """Return the tools of all providers that have any.
 
         An external tool is left out with a warning if its name is in `reserved` or already used, or
-        if the tool is malformed, because a model server would reject a request with such a tool.
+        if the tool is malformed. A model server would reject every request with such a tool.
         """
         tools: list[Tool] = []
         for provider in self._providers:
@@ -546,9 +540,10 @@ class MemoryManager:
                     f"The memory {provider.name} has no tools: they cannot be asked for: {error}."
                 )
                 continue
-            for tool in (
-                provider_tools if isinstance(provider_tools, (list, tuple)) else [provider_tools]
-            ):
+            # A plugin may return something else than a list. `find_tool_fault` then reports it.
+            if not isinstance(provider_tools, (list, tuple)):
+                provider_tools = [provider_tools]
+            for tool in provider_tools:
                 if not provider.is_external:
                     tools.append(tool)
                 elif fault := find_tool_fault(tool, {*reserved, *(each.name for each in tools)}):
@@ -570,9 +565,8 @@ class MemoryManager:
     async def deliver(self, task: SyncTask) -> None:
         """Call the hook of a task from the outbox.
 
-        Raises DeliveryError if that fails. The error is permanent if the provider is gone, refuses,
-        or can't erase.
-        Raises StoreError if the rows of the task can't be read.
+        Raises DeliveryError if the call fails. The error is permanent if the provider was removed,
+        refuses the call, or can't erase. Raises StoreError if the rows of the task can't be read.
         """
         provider = self.externals.get(task.provider)
         if provider is None or self._queue is None:
@@ -582,8 +576,8 @@ class MemoryManager:
                 raise DeliveryError(
                     f"{provider.name} has no way to erase what it was told", is_permanent=True
                 )
-            # A dot in `turn` marks a turn that is sent again. Without `on_forget` a provider can't
-            # replace its copy of a turn.
+            # A dot in `turn` marks a turn that is sent again, such as after an edit. A provider
+            # without `on_forget` can't replace its first copy, so such a turn is skipped.
             if task.hook == "sync_turn" and "." in task.turn:
                 return
         arguments = await self._queue.load_arguments(task)
@@ -600,13 +594,13 @@ class MemoryManager:
             ) from error
 
     async def report_abandoned_task(self, key: str) -> None:
-        """Tell the owner if a task that won't be tried again was meant to erase something."""
+        """Notify the owner if the task with this key, which won't be retried, was an erasure."""
         task = SyncTask.parse(key)
         if task is not None and task.hook == "on_forget":
             await self._notify("keeps", task.provider)
 
     def invalidate(self) -> None:
-        """Drop the lines that were found for later turns, and cancel running searches."""
+        """Drop the lines found for later turns, and cancel running searches."""
         for search in self._searches:
             search.cancel()
         self._prefetched = {}
@@ -621,9 +615,10 @@ class MemoryManager:
             await provider.close(self._timeout_s)
 
     def _providers_for(self, context: ToolContext) -> list[GuardedProvider]:
-        """Return the providers to ask before a turn.
+        """Return the providers that are asked about a turn.
 
-        External providers are left out in incognito sessions, and if their mode is "tools".
+        Incognito sessions ask only the built-in ones. External providers with the mode "tools" are
+        never asked.
         """
         if context.session.is_incognito:
             return self._builtins
@@ -633,7 +628,7 @@ class MemoryManager:
     def _start_search(
         self, provider: GuardedProvider, hook: str, text: str, context: ToolContext
     ) -> asyncio.Task[None]:
-        """Call a searching hook in the background, and keep its lines for `_pop_prefetched`."""
+        """Start a task that calls a search hook and stores its lines for `_pop_prefetched`."""
 
         async def search() -> None:
             if lines := await provider.ask(SEARCH_TIMEOUT_S, hook, text, context):
@@ -645,6 +640,7 @@ class MemoryManager:
         return task
 
     def _spawn(self, work: Coroutine[Any, Any, T], name: str | None = None) -> asyncio.Task[T]:
+        """Start a background task, which `shutdown` cancels."""
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -662,8 +658,10 @@ class MemoryManager:
             log.error("the owner was not told", error=str(error))
 
     async def _try_queue(self, work: Callable[[SyncQueue], Awaitable[object]]) -> None:
-        """Queue work for external providers. If that fails, a later `catch_up` of the queue
-        repeats it."""
+        """Queue work for external providers.
+
+        An error is logged. The next `catch_up` of the queue then repeats the work.
+        """
         if self._queue is None:
             return
         try:
@@ -675,8 +673,10 @@ class MemoryManager:
     async def _ask_all(
         providers: Sequence[GuardedProvider], timeout_s: float, hook: str, *arguments: object
     ) -> list[Any]:
-        """Call a hook of all providers concurrently and return the non-empty answers in their
-        order."""
+        """Call a hook of all providers concurrently.
+
+        Returns the non-empty answers in the order of the providers.
+        """
         answers = await asyncio.gather(
             *(provider.ask(timeout_s, hook, *arguments) for provider in providers)
         )
@@ -689,7 +689,7 @@ def sync_hooks_of(provider: MemoryProvider) -> frozenset[Hook]:
 
 
 def _label_tool(tool: object) -> str:
-    """Return the name of a tool that may be malformed, for a warning."""
+    """Return the name of a tool for a warning, or "without a name" if the tool is malformed."""
     if isinstance(tool, Tool) and isinstance(tool.name, str):
         return to_single_line(tool.name)[:TOOL_NAME_CHARS]
     return "without a name"

@@ -1,10 +1,10 @@
 """Finds memory providers by name and creates them from their options.
 
-A service of the package is the file core/memory/services/NAME.py. A plugin is the file
+A service is the file core/memory/services/NAME.py of this package. A plugin is the file
 plugins/NAME.py in the home, or the folder plugins/NAME/.
 
-A plugin runs with all rights of Mneme. A plugin that is broken, or that other users can write to,
-raises ConfigError and never crashes Mneme.
+A plugin runs with all rights of Mneme. If a plugin is broken, or other users can write to its
+files, loading it raises ConfigError.
 """
 
 import importlib
@@ -17,15 +17,14 @@ from typing import Any
 
 from config.files import OptionForm
 from core.errors import ConfigError
-from core.guard.foreign_code import run_file
-from core.memory.manager import translate_foreign_errors
+from core.guard.foreign_code import run_file, translate_foreign_errors
 from core.memory.provider import MemoryProvider
 
 SERVICES_FOLDER = Path(__file__).with_name("services")
 BUILT_IN = ("notes", "history", "facts")
 RESERVED_NAMES = (*BUILT_IN, "memory")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
-# Modules that plugins of earlier versions import, and the modules that hold their classes now.
+# Modules that plugins of earlier versions import, and the modules that define their classes today.
 _OLD_MODULES = {
     "core.memory.forgotten": "core.memory.provider",
     "core.memory.secret": "core.memory.provider",
@@ -35,13 +34,13 @@ _OLD_MODULES = {
 
 
 class Plugins:
-    """The providers in `home`/plugins and the services of the package."""
+    """Loads the plugins in `home`/plugins and the services of this package."""
 
     def __init__(self, home: Path) -> None:
         self._folder = home / "plugins"
 
     def names(self) -> list[str]:
-        """The names of all providers, sorted. No code of a plugin is run."""
+        """Return the names of all plugins and services, sorted, without running any plugin."""
         names = {path.stem for path in self._folder.glob("*.py")}
         names |= {path.parent.name for path in self._folder.glob("*/__init__.py")}
         names |= {path.stem for path in SERVICES_FOLDER.glob("*.py")}
@@ -50,7 +49,7 @@ class Plugins:
         )
 
     def load_form(self, name: str) -> OptionForm:
-        """Return the options that a provider takes. Raises ConfigError if it can't be loaded."""
+        """Return the options of a provider. Raises ConfigError if the provider can't be loaded."""
         _, form = self._load(name)
         return form
 
@@ -59,7 +58,7 @@ class Plugins:
     ) -> MemoryProvider:
         """Create a provider from its settings table and the environment variables.
 
-        Raises ConfigError if it can't be loaded or its settings are invalid.
+        Raises ConfigError if the provider can't be loaded or its settings are invalid.
         """
         provider_class, form = self._load(name)
         with translate_foreign_errors(f"The memory {name}"):
@@ -79,9 +78,9 @@ class Plugins:
         return provider
 
     def _load(self, name: str) -> tuple[type[MemoryProvider], OptionForm]:
-        """Run the file of this name and return its provider class and that class's options.
+        """Run the file of a provider, and return the provider's class and options.
 
-        Raises ConfigError if there is no such file, its code fails, or it doesn't define exactly
+        Raises ConfigError if the file doesn't exist, its code fails, or it doesn't define exactly
         one provider.
         """
         path = self._find_file(name)
@@ -96,7 +95,10 @@ class Plugins:
             return provider_class, OptionForm(provider_class.options)
 
     def _find_file(self, name: str) -> Path:
-        """Return the file of a provider. A plugin hides a service of the same name."""
+        """Return the file of a provider. A plugin takes precedence over a service.
+
+        Raises ConfigError if there is no such file or the name is reserved.
+        """
         if name in RESERVED_NAMES:
             raise ConfigError(
                 f"The memory {name} is built in: it is always on and has no table of its own."
@@ -116,6 +118,7 @@ class Plugins:
 
 
 def _import_file(name: str, path: Path) -> ModuleType:
+    """Import a service, or run a plugin, and return its module."""
     if path.parent == SERVICES_FOLDER:
         return importlib.import_module(f"core.memory.services.{name}")
     for old, new in _OLD_MODULES.items():
@@ -124,11 +127,12 @@ def _import_file(name: str, path: Path) -> ModuleType:
 
 
 def _provider_classes_in(module: ModuleType) -> set[type[MemoryProvider]]:
-    """Return the providers that a module or its submodules define, but not imported ones."""
+    """Return the provider classes of a module, except those imported from elsewhere."""
     classes = set()
     for value in vars(module).values():
         if not isinstance(value, type) or not issubclass(value, MemoryProvider):
             continue
+        # The class is defined in the module itself or in one of its submodules.
         if f"{value.__module__}.".startswith(f"{module.__name__}."):
             classes.add(value)
     return classes

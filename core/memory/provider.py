@@ -23,30 +23,30 @@ Mode = Literal["hybrid", "context", "tools"]
 
 
 class MemoryProvider(ABC):
-    """A memory that Mneme asks before a turn and keeps up to date afterwards.
+    """A memory that Mneme searches before a turn and updates after it.
 
-    Each hook has a time limit. An error in a hook is logged and never reaches the turn.
+    Each hook has a timeout. An error in a hook is logged and never reaches the turn.
 
-    External providers are services and plugins. Mneme creates one as ``Provider(options)``, or as
-    ``Provider()`` if `options` is None. Its hooks run in a thread with an event loop of its own
-    and may be plain functions.
+    External providers are services and plugins. Mneme creates them with ``Provider(options)``, or
+    with ``Provider()`` if `options` is None. Their hooks run in a separate thread with an event
+    loop and may be plain functions.
 
     These hooks of an external provider are called through the outbox: `sync_turn`,
     `on_memory_write`, `on_session_end`, `on_session_switch`, `on_delegation` and `on_forget`. The
-    calls for a chat keep their order, and each is repeated until the hook returns. So a turn
-    arrives at least once, and exactly once if the service deduplicates by its `key`. `Refused` ends
-    the retries; any other error is retried.
+    calls for a chat keep their order, and each call is repeated until the hook returns. So a turn
+    arrives at least once. It's stored exactly once if the service ignores a `key` that it already
+    has. `Refused` ends the retries; after any other error the call is repeated.
 
     In scheduled (cron) sessions Mneme calls only `prefetch` and `system_prompt_block`. It sends
     nothing to be stored and offers no tools of the provider.
     """
 
-    # Set from the settings before `initialize`.
+    # Mneme sets the mode from the settings before it calls `initialize`.
     mode: Mode = "hybrid"
     # A frozen dataclass with fields of type str, int, float, bool or `Secret`. `mneme memory setup
     # NAME` asks for the fields without a default. Field metadata may contain a ``help`` text.
     options: ClassVar[type[Any] | None] = None
-    # Whether `prefetch` searches for the text. If so, Mneme skips it for small talk.
+    # Whether the result of `prefetch` depends on the text. If so, Mneme skips it for small talk.
     is_searching: bool = True
     # Whether Mneme calls `queue_prefetch`, if the provider implements it.
     is_reflecting: bool = True
@@ -57,33 +57,39 @@ class MemoryProvider(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name in settings and reports, in lowercase letters, digits and ``_``. A provider may
-        define it as a class attribute."""
+        """The name in settings and reports, in lowercase letters, digits and ``_``.
+
+        A provider may define the name as a class attribute.
+        """
 
     async def is_available(self) -> bool:
-        """Return whether its requirements (options, a library) are met, without calling a
-        service."""
+        """Return whether the requirements of the provider are met, such as options and libraries.
+
+        This hook shouldn't call a service.
+        """
         return True
 
     async def initialize(self, folder: Path) -> None:
-        """Prepare the provider, which may keep its files in `folder`.
+        """Prepare the provider, which may store files in `folder`.
 
-        Called once, before all hooks except `is_available`, `tools` and `probe`. If it fails, it is
-        called again before the next hook.
+        Called once, before all hooks except `is_available`, `tools` and `probe`. If `initialize`
+        fails, it's called again before the next hook.
         """
 
     async def probe(self) -> str:
-        """Contact the service and describe it for the owner in one clause: version, kind and
-        abilities."""
+        """Contact the service and return its version, kind and abilities as one clause.
+
+        The owner sees this clause in reports.
+        """
         return ""
 
     @abstractmethod
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         """Return memories that help to answer `text`, one line each, best first.
 
-        A line starts with a token that always names the same memory, such as ``m123``, and a space.
-        Mneme doesn't send a memory again while its token is in the prefix of the session. Return
-        only memories that belong to `context.scopes`.
+        A line starts with a token that identifies the memory, such as ``m123``, and a space. While
+        an earlier request of the session contains the token, Mneme doesn't send the memory again.
+        Return only memories that belong to `context.scopes`.
         """
 
     async def queue_prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
@@ -98,11 +104,11 @@ class MemoryProvider(ABC):
         return ""
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
-        """Store a finished turn, or as many turns as `every_turns` says.
+        """Store a finished turn, or up to `every_turns` turns.
 
         `messages` begin with a person's message and end with the answer. They all belong to
-        `session.scope`, and erased ones are left out. `key` identifies the session and the turn, so
-        a repeated call has the same `key`.
+        `session.scope`, and erased messages are left out. `key` identifies the session and the
+        turn, so a repeated call has the same `key`.
         """
 
     async def tools(self) -> Sequence[Tool]:
@@ -130,49 +136,59 @@ class MemoryProvider(ABC):
         """
 
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
-        """Handle the end of a session. `messages` are its own rows, oldest first, without erased
-        ones."""
+        """Handle the end of a session.
+
+        `messages` are all messages of the session that weren't erased, oldest first.
+        """
 
     async def on_session_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
-        """Handle a conversation that continues in the session `new_id`.
+        """Handle that a conversation continues in another session, `new_id`.
 
-        `reason` is one of: new; compression (`parent_id` became too long); idle or daily
-        (`parent_id` was inactive); branch (of `parent_id`); resume (of `parent_id` or of the
-        session itself); rights (the conversation may now see less than before).
+        `reason` is one of:
+
+        - new: the person started a new session
+        - compression: the session `parent_id` became too long
+        - idle, daily: the session `parent_id` was inactive
+        - branch: the new session is a branch of `parent_id`
+        - resume: the person resumed `parent_id`, or the session `new_id` itself
+        - rights: the conversation may now see less than before
         """
 
     async def on_pre_compress(self, session: Session, messages: Sequence[Message]) -> str:
         """Return the parts of `messages` that a compression of the session must keep.
 
-        The session continues in a child without its earlier turns. The returned text becomes part
-        of the summary that the child starts with.
+        A compression starts a child session without the earlier turns. The returned text becomes
+        part of the summary at the beginning of the child session.
         """
         return ""
 
     async def on_delegation(self, session: Session, task: str, result: str) -> None:
-        """Handle a `task` that the model delegated to `session`, a child of the conversation, and
-        its `result`."""
+        """Handle the `result` of a `task` that the model delegated.
+
+        The task was done in `session`, a child session of the conversation.
+        """
 
     async def on_memory_write(self, change: NoteChange) -> None:
-        """Handle a change of a note. `change.id` always names the same change.
+        """Handle a change of a note. A repeated call for the same change has the same `change.id`.
 
-        `change.action` is add, replace, remove, consolidate, edited (by hand) or undo. For the last
-        three, `before` is None if the note is new and `after` is None if the note was removed.
+        `change.action` is add, replace, remove, consolidate (by the curator), edited (by hand) or
+        undo. `change.before` is None if the note is new. `change.after` is None if the note was
+        removed.
         """
 
     async def on_forget(self, forgotten: Forgotten) -> None:
-        """Delete every copy of messages and notes that were erased.
+        """Delete every copy of the messages and notes that were erased.
 
         Messages that were deleted or edited on their platform count as erased. An edited message
-        arrives again through `sync_turn`, under another key. A provider without this hook keeps its
-        copies, and Mneme tells the person that it does.
+        arrives again through `sync_turn` with another key. If a provider doesn't implement this
+        hook, Mneme tells the person that the provider's copies remain.
         """
 
     async def goes_along(self, forgotten: Forgotten) -> Sequence[int]:
-        """Return the ids of other messages that share a copy with the forgotten ones.
+        """Return the ids of other messages that `on_forget` will delete with the forgotten ones.
 
-        Called before `on_forget`. After `on_forget`, Mneme sends these messages again through
-        `sync_turn`, turn by turn.
+        This happens if the provider stores several messages as one item. Called before `on_forget`.
+        Afterwards, Mneme sends these messages again through `sync_turn`, turn by turn.
         """
         return ()
 
@@ -181,5 +197,5 @@ class MemoryProvider(ABC):
 
 
 async def await_result(answer: Awaitable[T]) -> T:
-    """Return the result of a hook that is either async or, despite its type, a plain function."""
+    """Return the result of a hook. Despite its type, a hook of a plugin may be a plain function."""
     return await answer if inspect.isawaitable(answer) else answer

@@ -1,6 +1,7 @@
-"""The record of what a memory service stores: its ids for our messages and notes.
+"""The record of the items that were sent to a memory service.
 
-The record contains ids and hashes, never words of a person. It survives a crash at any point, and
+For each item, the record maps our ids of messages and notes to the service's ids, so that the item
+can be erased later. The record never contains words of a person. It survives a crash at any point.
 `/forget` removes entries from it.
 """
 
@@ -28,28 +29,29 @@ class Entry:
     messages: Sequence[int] = ()
     # The ids of the note changes that the item was made of.
     notes: Sequence[int] = ()
-    # A hash of the note; empty for other items.
+    # A hash of the note's text; empty for other items.
     mark: str = ""
-    # The service's ids for the item. None while it's unknown whether the item arrived.
+    # The service's ids for the item. None until the service has confirmed the item.
     remote: Sequence[str] | None = None
 
 
 class Record:
-    """The entries of one service in a file, with one JSON line per change.
+    """The entries of one service, stored in a file with one JSON line per change.
 
-    A line that a crash cut off is ignored.
+    A line that can't be read, because a crash cut it off, is ignored.
     """
 
     def __init__(self, file: Path) -> None:
         """Load the file, and rewrite it if it has outdated lines or doesn't exist."""
         self._file = file
         self._entries: dict[str, Entry] = {}
-        # A random id of this record, so that two homes derive different names.
+        # A random id of this record. Because of it, two homes derive different names.
         self._origin = ""
 
         lines = file.read_bytes().splitlines() if file.exists() else []
         for line in lines:
             self._apply_line(line)
+        # A compact file has one line with the id of the record and one line per entry.
         has_stale_lines = len(lines) != len(self._entries) + 1
         if has_stale_lines or not self._origin:
             self._origin = self._origin or secrets.token_hex(8)
@@ -63,9 +65,10 @@ class Record:
         return ""
 
     def derive_name(self, *words: str) -> str:
-        """Return a name for the thing that `words` identify.
+        """Return a hash of the words as a name, such as the name of a note in the service.
 
-        The name is always the same within this record. Records of other homes derive other names.
+        Within this record, the same words always give the same name. Records of other homes give
+        other names.
         """
         return hashlib.sha256("\n".join((self._origin, *words)).encode()).hexdigest()[:32]
 
@@ -79,8 +82,11 @@ class Record:
         notes: Collection[int] = (),
         mark: str | None = None,
     ) -> list[Entry]:
-        """Return the entries of a space that contain any of the messages or note changes, or have
-        this mark."""
+        """Return the entries of a space that match any of the conditions.
+
+        An entry matches if it was made of one of the `messages` or note changes (`notes`), or if it
+        has this `mark`.
+        """
         message_ids, note_ids = set(messages), set(notes)
         entries = []
         for entry in self._entries.values():
@@ -93,7 +99,7 @@ class Record:
         return entries
 
     def put(self, entry: Entry) -> None:
-        """Add or replace an entry. It's on disk when this returns."""
+        """Add or replace an entry. The entry is on disk when this method returns."""
         self._entries[entry.key] = entry
         self._append(asdict(entry))
 
@@ -114,7 +120,7 @@ class Record:
             os.fsync(file.fileno())
 
     def _apply_line(self, line: bytes) -> None:
-        """Apply one change from the file, unless it can't be read."""
+        """Apply a line that `put`, `drop` or `compact` wrote, unless the line can't be read."""
         try:
             change = json.loads(line)
             if "origin" in change:
@@ -122,10 +128,11 @@ class Record:
             elif "gone" in change:
                 self._entries.pop(change["gone"], None)
             else:
-                lists = {
+                # JSON has lists where an entry has tuples.
+                tuples = {
                     name: tuple(value) for name, value in change.items() if isinstance(value, list)
                 }
-                entry = Entry(**{**change, **lists})
+                entry = Entry(**{**change, **tuples})
                 self._entries[entry.key] = entry
         except (ValueError, TypeError):
             return

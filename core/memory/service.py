@@ -3,13 +3,13 @@
 A service implements `find`, `keep`, `erase` and `holds`. `RemoteService` decides which texts
 are sent to it, under which keys, and when they are erased:
 
-* A service gets the words that people typed in a turn, and our answer (`collect_turn_lines`). It
-  doesn't get forwarded, pasted or quoted text, messages sent via a bot, or tool results. A turn
-  without a typed word isn't sent. Keys and tokens are masked.
+* A service receives the words that people typed in a turn, and our answers (`collect_turn_lines`).
+  It never receives forwarded, pasted or quoted text, messages sent via a bot, or tool results. A
+  turn without a typed word isn't sent. Keys and tokens are masked.
 * Each scope has its own *space* in the service, such as a bank, namespace or user id. The name of a
   space is safe in a path. If a person may see several scopes, the space of each is searched.
-* A `Record` (`core/memory/record.py`) maps our messages and notes to the ids of the service. An
-  item whose sending didn't finish is sent again with `is_retry`.
+* A `Record` (`core/memory/record.py`) maps our messages and notes to the ids of the service. If
+  sending an item didn't finish, the item is sent again with `is_retry`.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class RemoteMemory:
 class SyncItem:
     """A turn, a note or a text of the model, for a service to store."""
 
-    # The same for every try of the same item, and safe in a path.
+    # Identifies the item. A retry has the same key. The key is safe in a path.
     key: str
     kind: Kind
     lines: Sequence[Line]
@@ -125,7 +125,7 @@ class SyncItem:
 
     @property
     def text(self) -> str:
-        """The lines as one text. Several lines start with their role."""
+        """The lines as one text. If there are several lines, each starts with its role."""
         if len(self.lines) == 1:
             return self.lines[0][1]
         return "\n".join(f"{role}: {text}" for role, text in self.lines)
@@ -151,17 +151,18 @@ class RemoteService(MemoryProvider):
     """A memory provider that stores everything in a service.
 
     A service implements `find`, `keep`, `erase`, `holds`, `probe` and `shutdown`. It may also
-    implement `ask` and `take_out`, and add tools to the four below.
+    implement `ask` and `take_out`, and offer more tools than the four below.
     """
 
-    # The names of the tools as users of the service know them. An empty name means no such tool.
+    # The names of the tools, as users of the service know them. A tool with an empty name isn't
+    # offered.
     search_tool = add_tool = ask_tool = forget_tool = ""
-    # The end of the sentence that `forget_tool` answers with, after the name of the service.
+    # `forget_tool` answers with the name of the service and this end of a sentence.
     forget_receipt = "has taken it out"
     record: Record
 
     def __init__(self, options: ServiceOptions) -> None:
-        """Check the options that all services have. Raises ConfigError."""
+        """Read the options that all services have. Raises ConfigError if one is invalid."""
         if _NAMESPACE.fullmatch(options.namespace) is None:
             raise ConfigError("namespace should be up to 20 small letters and digits.")
         if not 1 <= options.every_turns <= MAX_TURNS_PER_SYNC:
@@ -173,36 +174,46 @@ class RemoteService(MemoryProvider):
 
     @abstractmethod
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
-        """Search a space, best first. A space that doesn't exist has no memories."""
+        """Return the memories of a space that match the query, best first.
+
+        A space that doesn't exist has no memories.
+        """
 
     @abstractmethod
     async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
-        """Store an item and return the service's ids for it, or none if the service gives none.
+        """Store an item, and return the service's ids for it, if the service has any.
 
-        If `item.is_retry`, make sure that nothing is stored twice.
+        If `item.is_retry`, make sure that the item isn't stored twice.
         """
 
     @abstractmethod
     async def erase(self, entry: Entry) -> None:
-        """Delete an item. Do nothing if it doesn't exist. Raise Refused if it can't be deleted."""
+        """Delete an item, if it exists. Raise Refused if the service can't delete it."""
 
     @abstractmethod
     async def holds(self, entry: Entry) -> bool:
-        """Ask the service whether it still finds any part of an item."""
+        """Return whether the service still finds any part of an item."""
 
     async def ask(self, space: str, query: str) -> str:
-        """Return the service's answer to a question, drawn from the whole space, or an empty
-        string."""
+        """Return an answer that the service writes from all memories of a space.
+
+        A service that can't answer questions returns an empty string.
+        """
         return ""
 
     async def take_out(self, space: str, memory_id: str) -> bool:
-        """Delete one memory by the id that the search tool shows. Return False if the space has no
-        such memory."""
+        """Delete one memory by the id that the search tool shows.
+
+        Return False if the space has no such memory.
+        """
         return False
 
     def space(self, scope: Scope) -> str:
-        """Return the name of a scope's space. It is the same every time, differs for each scope,
-        and doesn't contain ids of the platform."""
+        """Return the name of a scope's space.
+
+        The name is always the same for the same scope. It's a hash, so it reveals no ids of the
+        platform.
+        """
         kind = "room" if scope.is_group else "person"
         digest = hashlib.sha256(f"{self._namespace} {scope.key}".encode()).hexdigest()
         return f"{self._namespace}-{kind}-{digest[:24]}"
@@ -223,22 +234,22 @@ class RemoteService(MemoryProvider):
     async def search(
         self, query: str, scopes: Collection[Scope], limit: int
     ) -> Sequence[RemoteMemory]:
-        """Search the spaces of all scopes, best first.
+        """Search the spaces of all scopes and return the best memories, best first.
 
-        Memories with equal scores alternate between the spaces.
+        Among memories with equal scores, the spaces take turns.
         """
         query = clean(query)[:QUERY_CHARS]
         results = await call_together(
             *(self.find(self.space(scope), query, limit) for scope in sorted(scopes))
         )
+        # The first memory of each space, then the second of each, and so on. Sorting is stable.
         memories = [memory for memory in chain(*zip_longest(*results)) if memory is not None]
         return sorted(memories, key=lambda memory: -memory.score)[:limit]
 
     async def queue_prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        """Ask the service about the turn.
+        """Ask the service a question about the turn, and return its answer for the next turn.
 
-        Each line of its answer becomes a memory with a token of its own, so that a repeated line is
-        sent only once.
+        Each line of the answer gets its own token, so that Mneme sends a repeated line only once.
         """
         query = clean(text)[:QUERY_CHARS]
         if not self.is_reflecting or not query:
@@ -249,7 +260,7 @@ class RemoteService(MemoryProvider):
         return [format_prefetch_line(memory) for memory in memories[: self._limit]]
 
     async def tools(self) -> Sequence[Tool]:
-        """Build the tools that the service has a name for."""
+        """Return the tools that have a name in this service."""
         tools: Sequence[tuple[str, type[ToolArguments], Any]] = (
             (self.search_tool, Query, self._run_search),
             (self.add_tool, Content, self._run_add),
@@ -263,7 +274,7 @@ class RemoteService(MemoryProvider):
         ]
 
     async def _run_search(self, arguments: Query, context: ToolContext) -> str:
-        """List the matches, each with the id that the other tools expect."""
+        """Return a line for each memory: the id that the other tools expect, and the text."""
         memories = await self.search(arguments.query, context.scopes, arguments.limit)
         lines = [f"{memory.id} {format_memory(memory)}" for memory in memories]
         return "\n".join(clean_service_lines(self.name, lines)) or "Nothing was found."
@@ -286,9 +297,9 @@ class RemoteService(MemoryProvider):
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> str:
-        """Call `ask` for each visible space and return the cleaned answers as one text.
+        """Call `ask` for each space that the person may see, and return the answers as one text.
 
-        Tools that only read use this method.
+        Suspicious answers are left out. Tools that only read use this method.
         """
         answers = await self._call_for_each_space(context, ask, *args, **kwargs)
         texts = [clean_service_text(self.name, answer) for answer in answers]
@@ -301,15 +312,17 @@ class RemoteService(MemoryProvider):
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> Sequence[str]:
+        """Call `ask` for each space that the person may see, and return the answers."""
         return [await ask(self.space(scope), *args, **kwargs) for scope in sorted(context.scopes)]
 
     async def change(
         self, memory_id: str, context: ToolContext, change: Callable[[str, str], Awaitable[bool]]
     ) -> None:
-        """Call `change` for the visible space that has this memory. Tools that write use this.
+        """Call `change` for each space that the person may see, until one has this memory.
 
-        `change` gets a space and the id, and returns False if the space has no such memory. Raises
-        ToolError in a group, or if no visible space has the memory.
+        `change` is called with a space and the id, and returns False if the space has no such
+        memory. Tools that change or delete a memory use this method. Raises ToolError in a group,
+        or if none of the spaces has the memory.
         """
         if context.scope.is_group:
             raise ToolError("In a room no memory is changed or taken out by a tool.")
@@ -338,7 +351,7 @@ class RemoteService(MemoryProvider):
         await self.sync_item(session.scope, item, messages=[row.id for row in messages])
 
     async def on_memory_write(self, change: NoteChange) -> None:
-        """Erase the old text of a note and store the new one."""
+        """Erase the old text of a note, and store the new text."""
         if change.before is not None:
             mark = self.record.derive_name(change.target, change.before)
             await self._erase(self.record.find_entries(self.space(change.scope), mark=mark))
@@ -353,9 +366,10 @@ class RemoteService(MemoryProvider):
             await self.sync_item(change.scope, item, notes=[change.id], mark=mark)
 
     async def add(self, text: str, context: ToolContext) -> Sequence[str]:
-        """Store a text that the model adds with a tool, and return the service's ids for it.
+        """Store a text that the model adds with a tool, and return the service's ids for the text.
 
-        The text belongs to the message that the model is answering, and is erased with it.
+        The text belongs to the message that the model is answering. Erasing the message also erases
+        the text.
         """
         item = SyncItem(
             key=self.record.derive_name("tool", str(context.message_id), text),
@@ -367,10 +381,10 @@ class RemoteService(MemoryProvider):
         return await self.sync_item(context.scope, item, messages=messages)
 
     async def sync_item(self, scope: Scope, item: SyncItem, **fields: Any) -> Sequence[str]:
-        """Store an item once and return the service's ids for it.
+        """Store an item, unless an earlier call did so, and return the service's ids for it.
 
-        The entry, which gets `fields`, is recorded before the service is called. A crash during the
-        call leaves an entry without ids, so the next call knows that it's a retry.
+        The item is recorded before the service is called, in an `Entry` with these `fields`. A
+        crash during the call leaves an entry without ids, so the next call is made as a retry.
         """
         existing = self.record.get(item.key)
         if existing is not None and existing.remote is not None:
@@ -396,6 +410,7 @@ class RemoteService(MemoryProvider):
         await self._erase(self.record.find_entries(space, forgotten.messages, forgotten.notes))
 
     async def _erase(self, entries: Sequence[Entry]) -> None:
+        """Erase entries of one space, and rewrite the record without them."""
         if entries:
             try:
                 await self.erase_all(entries)
@@ -405,10 +420,12 @@ class RemoteService(MemoryProvider):
     async def erase_all(self, entries: Sequence[Entry]) -> None:
         """Erase entries of one space, and check that the service no longer finds any of them.
 
-        Each entry leaves the record as soon as it's erased, so that after a timeout the next call
-        continues with the remaining ones. A service that has to look through the whole space to
-        erase an entry should override this method and look only once. Raises DeliveryError if the
-        service still finds an erased entry.
+        Each erased entry is removed from the record at once, so that after a timeout the next call
+        continues with the remaining entries. Raises DeliveryError if the service still finds an
+        erased entry.
+
+        To erase an entry, some services must list the whole space. They should override this method
+        so that they list the space only once.
         """
         for entry in entries:
             await self.erase(entry)
@@ -418,14 +435,16 @@ class RemoteService(MemoryProvider):
 
 
 class ServerService(RemoteService):
-    """A service at `url`, in its cloud or on the user's own server, with a key in a header."""
+    """A service with an HTTP API, in its maker's cloud or on the user's own server."""
 
+    # The URL of the cloud.
     cloud: ClassVar[str]
 
     def __init__(self, options: ServerOptions, *headers: str) -> None:
-        """Check the key. Besides Authorization, each of `headers` is sent with the bare key.
+        """Create the HTTP client, which sends the key in the Authorization header.
 
-        Raises ConfigError if the cloud's key is missing.
+        Each of `headers` is the name of another header for the key. Raises ConfigError if the URL
+        is the cloud's and there is no key.
         """
         super().__init__(options)
         key = options.key.value
@@ -443,9 +462,9 @@ class ServerService(RemoteService):
 
 
 def collect_turn_lines(session: Session, messages: Sequence[Message]) -> Sequence[Line]:
-    """Return the lines of a turn that a service gets: typed words and the answers to them.
+    """Return the lines of a turn that are sent to a service: typed words and our answers.
 
-    The result is empty if the turn has no typed word. In a group, the line of a person starts with
+    The result is empty if the turn has no typed word. In a group, each line of a person starts with
     their name.
     """
     lines: list[Line] = []
@@ -463,15 +482,16 @@ def collect_turn_lines(session: Session, messages: Sequence[Message]) -> Sequenc
 
 
 def _is_answer(row: Message) -> bool:
+    """Return whether a row is a text of the assistant, not a tool call or a summary."""
     is_chat = row.role == "assistant" and row.kind == "chat"
     return is_chat and not row.tool_name and bool(row.text.strip())
 
 
 async def call_together(*calls: Coroutine[Any, Any, T]) -> Sequence[T]:
-    """Run the calls concurrently and return their results in order.
+    """Run the calls concurrently and return their results in the same order.
 
-    If a call fails, the others are cancelled and awaited before the error is raised. A call that
-    kept running could open a connection after `close`.
+    If a call fails, the other calls are cancelled and awaited before the error is raised.
+    Otherwise they could open a connection after `close`.
     """
     tasks = [asyncio.create_task(call, name="memory call") for call in calls]
     try:
@@ -484,18 +504,21 @@ async def call_together(*calls: Coroutine[Any, Any, T]) -> Sequence[T]:
 
 
 def clean(text: str) -> str:
-    """Return a text in a form that may be sent: keys and tokens are masked, and characters that
-    some services can't store are removed or replaced."""
+    """Prepare a text for sending.
+
+    Keys and tokens are masked. NUL characters are removed and lone surrogates replaced, because
+    some services can't store them.
+    """
     return mask_secrets(text).replace("\0", "").encode("utf-8", "replace").decode("utf-8").strip()
 
 
 def format_prefetch_line(memory: RemoteMemory) -> str:
-    """Return a line for `prefetch`. Its token depends on the id and the text of the memory."""
+    """Return a line for `prefetch`: a token made from the id and the text, and the memory."""
     checksum = zlib.crc32(f"{memory.id} {memory.text}".encode("utf-8", "replace"))
     return f"m{checksum:010d} {format_memory(memory)}"
 
 
 def format_memory(memory: RemoteMemory) -> str:
-    """Return the text on one line, followed by the date if it's known."""
+    """Return the text of a memory on one line, followed by the date if that is known."""
     text = to_single_line(memory.text)
     return f"{text} ({memory.at[:10]})" if memory.at else text
