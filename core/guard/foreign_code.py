@@ -1,4 +1,4 @@
-"""Runs plugins, and describes the errors of foreign code.
+"""Runs plugins.
 
 A plugin is Python code in the home: one file, or a folder with `__init__.py`. If other users of the
 machine can write to a file of it, the plugin is rejected. Compiled files next to the source are
@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import CodeType, ModuleType
 
 from config.files import describe_unsafe_permissions
-from config.masking import mask_secrets
-from core.errors import ConfigError, MnemeError
-from core.text.normalize import to_single_line
+from core.errors import ConfigError
 
 PREFIX = "mneme_plugin_"
 
@@ -50,23 +47,6 @@ def run_file(name: str, path: Path) -> ModuleType:
     sys.modules[module_name] = module
     loader.exec_module(module)
     return module
-
-
-@contextmanager
-def translate_foreign_errors(what: str) -> Iterator[None]:
-    """Turn errors of foreign code into a ConfigError about `what`. Pass our own errors on."""
-    try:
-        yield
-    except MnemeError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise ConfigError(f"{what} cannot be used: {describe_error(error, 300)}") from error
-
-
-def describe_error(error: BaseException, limit_chars: int) -> str:
-    """Return the type and the message of an error on one line, with secrets masked."""
-    message = to_single_line(mask_secrets(str(error)))[:limit_chars]
-    return f"{type(error).__name__} {message}".strip()
 
 
 def _unload(module_name: str) -> None:

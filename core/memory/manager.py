@@ -23,9 +23,8 @@ from weakref import WeakSet
 import structlog
 
 from core.errors import ConfigError, DeliveryError, MnemeError, Refused, StoreError, ToolError
-from core.guard.foreign_code import describe_error
 from core.guard.guard import clean_service_lines, clean_service_text, find_tool_fault
-from core.memory.provider import MemoryProvider, await_result
+from core.memory.provider import MemoryProvider, await_result, describe_error
 from core.ports import Clock
 from core.store.rows import split_turns
 from core.store.sync import HOOKS, Hook, SyncQueue, SyncTask

@@ -1,1 +1,1 @@
-"""Memory services of one's choice: one provider a module, found by the name of its file."""
+"""Memory services that the owner may use. Each module defines one provider with its own name."""

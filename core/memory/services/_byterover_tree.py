@@ -24,7 +24,7 @@ _HEADING = re.compile(r"^(#+ .*|\*\*[\w ]+:\*\*)$", re.MULTILINE)
 
 
 class Tree:
-    """The files of one space."""
+    """The files in which brv stores the memories of one space."""
 
     def __init__(self, home: Path, space: str) -> None:
         # brv is started in this folder.
@@ -40,7 +40,7 @@ class Tree:
         return self.root.is_dir()
 
     def hash_files(self) -> dict[str, int]:
-        """Return a checksum of each file, by its path. Generated files are left out."""
+        """Return a checksum of each file, by its path below `root`. Omit generated files."""
         checksums = {}
         for path in self.root.rglob("*.md"):
             is_generated = path.name in GENERATED_NAMES or path.name.endswith(GENERATED_ENDINGS)
@@ -49,9 +49,10 @@ class Tree:
         return checksums
 
     def read_memory(self, path: str) -> tuple[str, str] | None:
-        """Return the text of a file on one line, and when it was updated.
+        """Return the text of a file on one line, and the date when the file was updated.
 
-        Returns None if `path` is no readable file of the tree. The date is empty if it's unknown.
+        The date is empty if it's unknown. Returns None if there is no readable file at this path
+        below `root`.
         """
         file = self.root / path
         try:
@@ -68,7 +69,7 @@ class Tree:
         return to_single_line(_HEADING.sub("", content)), updated_at
 
     def remove(self, path: str) -> None:
-        """Delete a file, everything generated from it, and the folders that become empty."""
+        """Delete a file, all files generated from it, and the folders that become empty."""
         file = self.root / path
         file.unlink(missing_ok=True)
         for ending in GENERATED_ENDINGS:
@@ -85,28 +86,29 @@ class Tree:
 class Ledger:
     """Records which items each file of a tree may contain.
 
-    brv doesn't tell which files it changes. So the ledger compares the files before and after each
-    item:
+    brv doesn't report which files it changes. So the ledger compares the files before and after
+    each item:
 
     * A file that changes while an item is sent belongs to that item.
-    * A file that changes at another time belongs to all items, since brv also reorganizes files on
-      its own.
-    * If a file disappears, brv may have moved its text. Every file that changed then belongs to the
-      items of the file that disappeared.
+    * A file that changes at another time belongs to all items, because brv also reorganizes files
+      on its own.
+    * If a file disappears, brv may have moved its text to another file. So all files that changed
+      in the same period also belong to the items of the missing file.
     """
 
     def __init__(self, tree: Tree) -> None:
-        """Load the ledger and assign the files that changed since it was saved."""
+        """Load the ledger, and assign the files that changed since the ledger was saved."""
         self.tree = tree
         content = read_object(tree.ledger)
         # The checksums of all files when they were last compared.
         self._checksums: dict[str, int] = content.get("seen", {})
         # The files of each item, by its key.
         self._files: dict[str, list[str]] = content.get("files", {})
-        # For each item whose sending may not have finished, when it began, in milliseconds.
+        # The items whose sending may not have finished, by key: the time when it began, in
+        # milliseconds.
         self.unfinished: dict[str, int] = content.get("begun", {})
-        # Changes since the ledger was saved belong to unfinished items, or to all items if there
-        # are none.
+        # Changes since the ledger was saved belong to the unfinished items. If no item is
+        # unfinished, the changes belong to all items.
         self._assign_changes(list(self.unfinished) or list(self._files))
 
     def begin(self, key: str) -> None:
@@ -116,13 +118,14 @@ class Ledger:
         self._save()
 
     def finish(self, key: str) -> None:
-        """Record that an item was sent, and assign the changed files to it."""
+        """Record that an item was sent, and assign the changed files to the item."""
         self._files.setdefault(key, [])
         self._assign_changes([key])
         self.unfinished.pop(key, None)
         self._save()
 
     def files_of(self, key: str) -> Sequence[str]:
+        """Return the paths of the files that may contain text of an item."""
         return self._files.get(key, ())
 
     def take_out(self, key: str) -> None:
@@ -137,18 +140,21 @@ class Ledger:
         self._save()
 
     def _assign_changes(self, keys: Collection[str]) -> None:
-        """Assign the files that changed since the last comparison to the items with these keys."""
+        """Assign the files that changed since the last comparison to the items with these keys.
+
+        An item that had a file which is missing now also gets the changed files.
+        """
         checksums = self.tree.hash_files()
         changed_paths = {
             path for path, checksum in checksums.items() if self._checksums.get(path) != checksum
         }
         missing_paths = set(self._checksums) - set(checksums)
         for key, files in self._files.items():
-            current = set(files) - missing_paths
-            has_lost_file = not missing_paths.isdisjoint(files)
-            if key in keys or has_lost_file:
-                current |= changed_paths
-            self._files[key] = sorted(current)
+            item_paths = set(files) - missing_paths
+            has_missing_file = not missing_paths.isdisjoint(files)
+            if key in keys or has_missing_file:
+                item_paths |= changed_paths
+            self._files[key] = sorted(item_paths)
         if changed_paths or missing_paths:
             self._checksums = checksums
             self._save()
@@ -160,7 +166,7 @@ class Ledger:
 
 
 def read_object(file: Path) -> dict[str, Any]:
-    """Return the JSON object in a file, or an empty one if the file has none or can't be read."""
+    """Return the JSON object in a file, or an empty object if the file can't be read as one."""
     with suppress(OSError, ValueError):
         content = json.loads(file.read_bytes())
         if isinstance(content, dict):

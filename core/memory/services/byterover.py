@@ -1,9 +1,9 @@
-"""ByteRover: the program `brv` on this machine. It writes what it gets into Markdown files, with a
-model that you choose.
+"""ByteRover: the program `brv` on this machine, which stores memories in Markdown files.
 
-Each scope has a tree of files of its own, in a folder where `brv` is started. Searching the tree
-doesn't need the model. `brv` has no command to delete something. So a `Ledger` records which files
-may contain text of an item, and Mneme erases the item by deleting these files.
+A model that you choose writes the files. Searching them doesn't need the model. Each scope has its
+own tree of files, in a folder where Mneme starts `brv`. `brv` has no command to delete something.
+So a `Ledger` records which files may contain text of an item, and Mneme erases the item by deleting
+these files.
 """
 
 from __future__ import annotations
@@ -45,16 +45,17 @@ from core.types import Tool, ToolContext
 
 # The maximum size of an item, which is passed as one argument. Linux allows 128 KiB.
 MAX_TEXT_BYTES = 100_000
-# The number of results to ask for, which is the most that brv returns. Mneme ranks them itself,
-# because brv's first results are often those that it has shown before.
+# The number of results to ask for, which is the most that brv returns. Mneme ranks the results
+# itself, because brv prefers files that it returned before.
 MAX_MATCHES = 50
 MAX_LOG_ENTRIES = 50
-# How long the server of brv may take to end before it's killed.
+# How long the server of brv may take to end before Mneme kills it.
 GRACE_S = 1.5
 POLL_S = 0.05
 READ_BYTES = 65_536
-# Variables of our environment that brv gets.
+# Variables of our environment that are passed to brv.
 PASSED_VARIABLES = ("PATH", "LANG", "TZ", "HTTPS_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS")
+# Errors of a model server that rejects the key, such as "401 Unauthorized" or "invalid API key".
 _WRONG_KEY = re.compile(r"\b40[13]\b|unauthori[sz]ed|api[ _-]?key", re.IGNORECASE)
 
 
@@ -81,7 +82,7 @@ class _Server:
 
 
 class _ProgramError(DeliveryError):
-    """brv reports a failure."""
+    """brv has run and reported a failure."""
 
 
 class ByteRover(RemoteService):
@@ -109,16 +110,16 @@ class ByteRover(RemoteService):
         self._program = program
         self._options = options
         self._home: Path | None = None
-        # Whether brv knows its model.
+        # Whether brv was configured to use its model.
         self._is_connected = False
         self._calls: set[asyncio.Task[bytes]] = set()
-        # Held while the tree of a space changes.
+        # The lock of each space, held while the tree of the space changes.
         self._tree_locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def initialize(self, folder: Path) -> None:
         await super().initialize(folder)
         self._home = folder
-        # A server that survived a crash of Mneme still uses the options of that time.
+        # A server that survived a crash of Mneme may have been started with other options.
         await self._end_server()
 
     async def shutdown(self) -> None:
@@ -131,7 +132,10 @@ class ByteRover(RemoteService):
             await self._end_server()
 
     async def probe(self) -> str:
-        """Describe brv and its model. Before `initialize`, brv runs in a temporary home."""
+        """Return the version of brv and its model, after checking that brv can reach the model.
+
+        Before `initialize`, brv runs in a temporary home.
+        """
         if self._home is not None:
             return await self._describe(self._home)
         with TemporaryDirectory(prefix="mneme-brv-", ignore_cleanup_errors=True) as name:
@@ -144,7 +148,7 @@ class ByteRover(RemoteService):
                 self._is_connected = False
 
     async def _describe(self, folder: Path) -> str:
-        """Return the version of brv and its model, after checking that brv can reach the model."""
+        """See `probe`. brv is started in this folder."""
         status = await self._run(folder, "status")
         await self._connect(folder)
         if not (version := text_of(status, "cliVersion")):
@@ -179,7 +183,11 @@ class ByteRover(RemoteService):
         return _rank(query, memories)[:limit]
 
     async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
-        """Let brv add an item to its files. Returns no ids, because the ledger has the files."""
+        """Let brv add an item to its files.
+
+        Returns no ids, because the ledger records the files of each item. Raises Refused if the
+        item is too long.
+        """
         if len(item.text.encode()) > MAX_TEXT_BYTES:
             raise Refused(f"what brv is to be told is over {MAX_TEXT_BYTES:,} bytes long")
         async with self._tree_locks[space]:
@@ -194,7 +202,7 @@ class ByteRover(RemoteService):
             try:
                 answer = await self._run(tree.folder, "curate", text=item.text)
             except _ProgramError:
-                # brv has ended, so it won't change any more files.
+                # brv has ended, so it won't change any more files for this item.
                 ledger.finish(item.key)
                 raise
             if text_of(answer, "status") != "completed":
@@ -206,7 +214,7 @@ class ByteRover(RemoteService):
         tree = self._tree(entry.space)
         async with self._tree_locks[entry.space]:
             if tree.folder.is_dir():
-                # The server keeps files in memory, and may still work on the last item.
+                # The server caches files, and may still be working on the last item.
                 await self._end_server()
                 Ledger(tree).take_out(entry.key)
                 self._delete_logs(tree)
@@ -220,7 +228,7 @@ class ByteRover(RemoteService):
         return [*await super().tools(), status]
 
     async def ask(self, space: str, query: str) -> str:
-        """Return the answer of brv's model, from the tree of the space."""
+        """Return the answer of brv's model to a question about the tree of the space."""
         tree = self._tree(space)
         if not tree.exists:
             return ""
@@ -228,6 +236,7 @@ class ByteRover(RemoteService):
         return text_of(await self._run(tree.folder, "query", text=query), "result")
 
     async def _run_status(self, _: ToolArguments, context: ToolContext) -> str:
+        """Return the version, the model and the number of files, for the model of the chat."""
         count = 0
         for scope in context.scopes:
             count += len(self._tree(self.space(scope)).hash_files())
@@ -237,8 +246,8 @@ class ByteRover(RemoteService):
     async def _has_arrived(self, ledger: Ledger, item: SyncItem) -> bool:
         """Return whether an earlier try stored the item.
 
-        This can happen even if brv was killed, because its server continues. Raises DeliveryError
-        while the server is still working on the item.
+        Even if brv was killed then, its server may have continued. Raises DeliveryError while the
+        server is still working on the item.
         """
         begun_at = ledger.unfinished.get(item.key)
         if begun_at is None:
@@ -255,15 +264,15 @@ class ByteRover(RemoteService):
                 return True
             if entry.get("status") == "processing":
                 server = self._read_server()
-                # A newer server doesn't continue the work of an older one.
+                # A server that was started later doesn't continue the work of an earlier one.
                 if server is not None and server.started_at <= started_at:
                     raise DeliveryError("brv is still at it", retry_after_s=5.0)
         return bool(ledger.files_of(item.key))
 
     async def _connect(self, folder: Path) -> None:
-        """Tell brv which model server to use, once.
+        """Configure the model server that brv uses, unless an earlier call did so.
 
-        The key is passed in the environment, where other users can't see it.
+        The key is passed in the environment, because other users can see the arguments.
         """
         if self._is_connected:
             return
@@ -295,8 +304,9 @@ class ByteRover(RemoteService):
             return
         for folder, project in projects.items():
             storage = Path(text_of(project, "storagePath") or projects_folder)
-            is_of_tree = Path(folder).name == tree.folder.name
-            if is_of_tree and storage.parent == projects_folder:
+            is_project_of_tree = Path(folder).name == tree.folder.name
+            # The registry might name a folder outside of brv's own.
+            if is_project_of_tree and storage.parent == projects_folder:
                 _delete(storage)
 
     async def _run(
@@ -306,10 +316,10 @@ class ByteRover(RemoteService):
         text: str | None = None,
         timeout_s: float | None = None,
     ) -> Any:
-        """Run brv in a folder and return the data of its last line of output.
+        """Run brv in a folder with these arguments, and return the data in its output.
 
         `text` is passed as the last argument. Raises _ProgramError if brv reports a failure, and
-        DeliveryError if it can't be run or doesn't answer in time.
+        DeliveryError if brv can't be run or doesn't answer in time.
         """
         timeout_s = timeout_s or http.WRITE.total_s
         command = [self._program, *words, "--format", "json"]
@@ -329,7 +339,10 @@ class ByteRover(RemoteService):
         return _read_data(output)
 
     def _build_environment(self) -> Mapping[str, str]:
-        """Return the environment of brv: its own home, our key, and a few variables of ours."""
+        """Return the environment variables of brv.
+
+        brv gets its own home, the key of the model server, and a few of our variables.
+        """
         assert self._home is not None
         variables = {
             "HOME": str(self._home),
@@ -343,18 +356,18 @@ class ByteRover(RemoteService):
         return select_variables(PASSED_VARIABLES) | set_variables
 
     def _read_server(self) -> _Server | None:
-        """Return the server that brv left running, as its file says, or None."""
+        """Return the server that brv left running, according to its file, or None."""
         assert self._home is not None
         content = read_object(self._home / "data" / "daemon.json")
         pid = content.get("pid")
         started_at = content.get("startedAt")
         if not isinstance(pid, int) or not isinstance(started_at, int):
             return None
-        # Signals to the ids 0, 1 and below would reach other processes.
+        # A signal to 1 would reach the init process, and one to 0 or less a group of processes.
         return _Server(pid, started_at) if pid > 1 else None
 
     async def _end_server(self) -> None:
-        """End the server of brv, and kill it and its processes if it doesn't end in time."""
+        """End the server of brv. If the server doesn't end in time, kill its process group."""
         server = self._read_server()
         if server is None or not await _is_brv_server(server.pid):
             return
@@ -370,21 +383,21 @@ class ByteRover(RemoteService):
 
 
 def _format_query(question: str) -> str:
-    """Return the content words of a question, separated by commas, so that brv finds files with any
-    of them.
+    """Return the content words of a question, separated by commas.
 
-    Words separated by spaces must all be in one file. In a tree of fifty files or more, brv finds
-    nothing if a single word, such as one with a question mark, is in no file.
+    brv then finds files that contain any of the words. With spaces between the words, a file must
+    contain all of them, so a single unknown word would prevent every match.
     """
     words = words_of(question.lower())
     return ",".join(content_words(words) or words)
 
 
 def _rank(question: str, memories: Sequence[RemoteMemory]) -> Sequence[RemoteMemory]:
-    """Sort memories by the terms of the question that they contain; rare terms count more.
+    """Return the memories by how many terms of the question they contain, best first.
 
-    Among memories with equal scores, newer ones come first. The order of brv isn't used, because
-    brv prefers what it has shown most often, and every search strengthens that preference.
+    Terms that few of the memories contain count more. Among memories with equal scores, newer ones
+    come first. The order of brv isn't used, because brv prefers the files that it returned most
+    often, and every search strengthens that preference.
     """
     memory_terms = [frozenset(terms_of(memory.text)) for memory in memories]
     weights: dict[str, float] = {}
@@ -406,8 +419,8 @@ async def _run_program(
 ) -> bytes:
     """Run a program and return its output.
 
-    If the caller is cancelled, the program and all processes of its group are killed.
-    Raises DeliveryError if the output is too long.
+    If the caller is cancelled, the program's whole process group is killed. Raises DeliveryError if
+    the output is too long, and OSError if the program can't be started.
     """
     start = asyncio.create_task(
         asyncio.create_subprocess_exec(
@@ -422,7 +435,8 @@ async def _run_program(
     )
     output = bytearray()
     try:
-        # The shield lets the start finish if this is cancelled, so that the process isn't lost.
+        # If this task is cancelled during the start, the shield lets the start finish. `finally`
+        # then kills the process.
         process = await asyncio.shield(start)
         assert process.stdout is not None
         while chunk := await process.stdout.read(READ_BYTES):
@@ -436,18 +450,18 @@ async def _run_program(
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
-    """Kill the process group of a program unless the program has ended, and close its pipe."""
+    """Kill the process group of a program that is still running, and close the output pipe."""
     if process.returncode is None and process.stdout is not None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
-        # Unread output keeps the pipe open.
+        # asyncio closes the pipe only after all output was read.
         with suppress(TimeoutError):
             async with asyncio.timeout(GRACE_S):
                 while await process.stdout.read(READ_BYTES):
                     pass
-    # A process that the program started may still hold the pipe. asyncio has no public method to
-    # close it.
+    # Another process that the program started may still have the pipe open, so the reading above
+    # may have timed out. asyncio has no public method to close the pipe.
     process._transport.close()  # type: ignore[attr-defined]
 
 
@@ -463,9 +477,10 @@ def _read_data(output: bytes) -> Any:
 
 
 def _decode_output(output: bytes) -> Mapping[str, Any]:
-    """Return the JSON object in the output, or the one in its last line if there are several.
+    """Return the JSON object in the output of brv, or the last object if there are several.
 
-    brv prints one object, or one line with an object for each of its steps.
+    brv prints one object, or a line with an object for each step. Raises DeliveryError if the
+    output contains neither.
     """
     lines = output.strip().splitlines()
     for text in (output, lines[-1] if lines else b""):
@@ -477,7 +492,10 @@ def _decode_output(output: bytes) -> Mapping[str, Any]:
 
 
 async def _is_brv_server(pid: int) -> bool:
-    """Return whether the process with this id is a server of brv. Systems reuse process ids."""
+    """Return whether the process with this id is a server of brv.
+
+    The server may have ended, and the system may have reused its id for another process.
+    """
     command = _read_command(pid)
     if command is None and (ps := shutil.which("ps")):
         command = await _run_program([ps, "-o", "args=", "-p", str(pid)], Path("/"), {})
@@ -485,9 +503,9 @@ async def _is_brv_server(pid: int) -> bool:
 
 
 def _read_command(pid: int) -> bytes | None:
-    """Return the command line of a process, which is empty if there is no such process.
+    """Return the command line of a process, or an empty string if there is no such process.
 
-    Returns None if the system has no /proc like Linux.
+    Returns None on systems without /proc, such as macOS.
     """
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -496,6 +514,7 @@ def _read_command(pid: int) -> bytes | None:
 
 
 def _delete(path: Path) -> None:
+    """Delete a file, a link, or a folder with everything in it."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:

@@ -1,9 +1,9 @@
 """Hindsight, in its cloud or on your own server (0.5 or later).
 
-Each scope is a bank, and each turn is a document in it. The server answers at once. Its own model
-derives facts from the document afterwards, and observations some time later. A document replaces
-the one with the same id, so a retry stores nothing twice. Deleting a document also deletes its
-facts and observations.
+Each scope is a bank, and each turn is a document in the bank. The server answers at once.
+Afterwards its own model derives facts from the document, and some time later observations from the
+facts. A new document replaces an earlier one with the same id, so a retry stores nothing twice.
+Deleting a document also deletes its facts and observations.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from core.memory.service import (
 )
 
 CLOUD = "https://api.hindsight.vectorize.io"
-# Facts are about the world or an experience. Observations are later derived from several facts.
+# The types of memories: facts about the world, facts about an experience, and observations.
 TYPES = ("world", "experience", "observation")
 BUDGETS = ("low", "mid", "high")
 CONTEXTS = {
@@ -68,7 +68,7 @@ class Hindsight(ServerService):
     ask_tool = "hindsight_reflect"
 
     def __init__(self, options: Options) -> None:
-        """Check the options for recall. Raises ConfigError."""
+        """Check the options for recall. Raises ConfigError if one is invalid."""
         super().__init__(options)
         self._options = options
         self._types = [name.strip() for name in options.recall_types.split(",") if name.strip()]
@@ -79,11 +79,11 @@ class Hindsight(ServerService):
             )
 
     async def probe(self) -> str:
-        """Ask for the version and check the key."""
+        """Return the version and the features of the server, after checking the key."""
         answer = await self._http.call("GET", "/version", call_timeout=SEARCH)
         if not (version := text_of(answer, "api_version")):
             raise DeliveryError("what answers at the url of hindsight does not say its version")
-        # The version needs no key, so a second call checks the key.
+        # The server returns its version without a key, so a second call checks the key.
         unused_bank = _bank_path(f"{self._namespace}-nobody")
         await self._http.call(
             "GET",
@@ -99,7 +99,7 @@ class Hindsight(ServerService):
         return about
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
-        """Recall facts and observations from the bank of the space."""
+        """Return facts and observations from the bank of the space, best first."""
         request = {
             "query": query,
             "types": self._types,
@@ -153,8 +153,8 @@ class Hindsight(ServerService):
     async def _delete_operation(self, space: str, operation: str) -> None:
         """Delete an operation, which still contains the text it worked on.
 
-        Raises DeliveryError while the operation runs, since its facts would appear after the
-        deletion.
+        Raises DeliveryError while the operation is running, because its facts would appear only
+        after the deletion.
         """
         path = f"{_bank_path(space)}/operations/{segment(operation)}"
         status = text_of(await self._http.call("GET", path, missing=None), "status")

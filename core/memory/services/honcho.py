@@ -1,13 +1,13 @@
 """Honcho, in its cloud or on your own server (3.0 or later).
 
-The namespace is a workspace, and each scope is a peer in it. A conversation is a session, from
-which the server's own model later draws conclusions. A note is a conclusion in a session of its
-own.
+The namespace is a workspace, and each scope is a peer in the workspace. A conversation is a
+session, from which the server's own model later draws conclusions. A note is a conclusion in its
+own session.
 
-Honcho can't delete single messages. It can delete a session, together with everything concluded
-from it. So Mneme erases a message by copying the rest of its session to a new one and deleting the
-old one. Mneme chooses all ids, so creating something twice creates it once. A deleted session never
-comes back under its old id.
+Honcho can't delete single messages. But it can delete a session together with everything concluded
+from it. So to erase a message, Mneme copies the other messages of the session to a new session and
+deletes the old session. Mneme chooses all ids, so a repeated request creates nothing twice. The id
+of a deleted session can't be used again.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from core.types import Json, Tool, ToolContext
 
 CLOUD = "https://api.honcho.dev"
 LEVELS = ("minimal", "low", "medium", "high", "max")
-# Metadata: the conversation that a session belongs to, or the key of a message's item.
+# The metadata field of a session for its conversation, and of a message for the key of its item.
 KEY = "mneme"
-# Metadata of a message: its number among the messages of its item.
+# The metadata field of a message for its number among the messages of its item.
 PART = "part"
-# The fields of a message that a copy of it keeps.
+# The fields that are copied when a message is copied to another session.
 FIELDS = ("peer_id", "content", "metadata", "created_at")
 MESSAGE_CHARS = 20_000
 # How many messages one request may add.
@@ -88,7 +88,7 @@ class Honcho(ServerService):
     search_tool = "honcho_search"
 
     def __init__(self, options: Options) -> None:
-        """Check the reasoning level. Raises ConfigError."""
+        """Check the reasoning level. Raises ConfigError if the level is invalid."""
         super().__init__(options)
         self._level = options.reasoning_level
         if options.reasoning_level not in LEVELS:
@@ -99,7 +99,7 @@ class Honcho(ServerService):
         self._session_lock = asyncio.Lock()
 
     async def probe(self) -> str:
-        """Create our workspace if needed, and ask for the version."""
+        """Create our workspace if needed, and return the version of the server."""
         answer = await self._http.call(
             "POST", "/v3/workspaces", {"id": self._namespace}, call_timeout=SEARCH
         )
@@ -110,18 +110,18 @@ class Honcho(ServerService):
         return f"honcho {version or '3'}, {self.location}; search, conclusions, reasoning"
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
-        """Search conclusions and messages, and alternate between them.
+        """Search both conclusions and messages, and return them alternately.
 
-        Conclusions appear some time later, messages at once. A text that is found as both is
-        returned once.
+        Messages can be found at once, conclusions only some time later. A text that is both a
+        conclusion and a message is returned once.
         """
-        how: Any = {"call_timeout": SEARCH, "is_repeatable": True, "missing": []}
+        call_options: Any = {"call_timeout": SEARCH, "is_repeatable": True, "missing": []}
         top_k = min(limit, MAX_RESULTS)
-        in_conclusions = {"query": query, "top_k": top_k, "filters": _self_observation(space)}
-        in_messages = {"query": query, "filters": {"peer_id": space}, "limit": top_k}
+        conclusion_query = {"query": query, "top_k": top_k, "filters": _self_observation(space)}
+        message_query = {"query": query, "filters": {"peer_id": space}, "limit": top_k}
         answers = await call_together(
-            self._call("POST", "conclusions", "query", body=in_conclusions, **how),
-            self._call("POST", "peers", space, "search", body=in_messages, **how),
+            self._call("POST", "conclusions", "query", body=conclusion_query, **call_options),
+            self._call("POST", "peers", space, "search", body=message_query, **call_options),
         )
         conclusions = [
             result for result in objects(answers[0]) if text_of(result, "observed_id") == space
@@ -168,8 +168,7 @@ class Honcho(ServerService):
         return await self._has_item(entry.space, _conversation_of(entry), entry.key)
 
     async def _erase(self, entries: Sequence[Entry]) -> None:
-        """Erase the entries of a conversation together, because each erasure copies its
-        session."""
+        """Erase the entries of each conversation together, so that its session is copied once."""
         conversations: dict[tuple[str, str], set[str]] = {}
         for entry in entries:
             key = (entry.space, _conversation_of(entry))
@@ -211,7 +210,7 @@ class Honcho(ServerService):
         return "honcho has taken it out."
 
     async def take_out(self, space: str, memory_id: str) -> bool:
-        """Delete a conclusion. Messages can't be deleted."""
+        """Delete a conclusion. Return False for any other id: messages can't be deleted."""
         ids = [text_of(conclusion, "id") for conclusion in await self._list_conclusions(space)]
         if memory_id not in ids:
             return False
@@ -230,7 +229,7 @@ class Honcho(ServerService):
         return _read_card(await self._call("GET", "peers", space, "card", missing=None))
 
     async def _load_context(self, space: str, query: str) -> str:
-        """Return the conclusions about the person, the relevant ones first, and the card."""
+        """Return the conclusions about the person, relevant ones first, and the peer card."""
         answer = await self._call(
             "GET",
             "peers",
@@ -273,7 +272,7 @@ class Honcho(ServerService):
     async def _has_item(self, space: str, conversation: str, key: str) -> bool:
         """Return whether a conclusion or message of this item exists.
 
-        The items of a session that is being deleted exist until the session is gone.
+        While a session is being deleted, its conclusions and messages still count.
         """
         for session in await self._list_sessions(space, conversation):
             session_id = text_of(session, "id")
@@ -287,7 +286,7 @@ class Honcho(ServerService):
         return False
 
     async def _remove_items(self, space: str, conversation: str, keys: Collection[str]) -> None:
-        """Replace each active session that contains any of the items."""
+        """Replace each active session of a conversation that contains any of the items."""
         async with self._session_lock:
             for session in await self._list_sessions(space, conversation):
                 if not _is_active(session):
@@ -300,10 +299,10 @@ class Honcho(ServerService):
     async def _replace_session(
         self, space: str, session: Json, remaining: Sequence[Json], keys: Collection[str]
     ) -> None:
-        """Copy the remaining messages to a new session, then delete the old one.
+        """Copy the remaining messages to a new session, and delete the old session.
 
-        This can be repeated after a crash: the id of the copy is derived from `keys`, and only
-        missing messages are added to the copy.
+        This can be repeated after a crash: the id of the new session is derived from `keys`, and
+        only missing messages are added to the new session.
         """
         session_id = text_of(session, "id")
         if remaining:
@@ -324,13 +323,15 @@ class Honcho(ServerService):
             await self._call("DELETE", "conclusions", conclusion_id, missing=None)
         await self._call("DELETE", "sessions", session_id, missing=None)
         if await self._load_card(space):
-            # The card is derived from all messages, so the server has to derive it again from the
-            # remaining ones.
+            # The card may contain facts from the erased messages. An empty card makes the server
+            # derive the card again from the remaining messages.
             await self._call("PUT", "peers", space, "card", body={"peer_card": []})
 
     async def _list_sessions(self, space: str, conversation: str) -> list[Json]:
-        """Return the sessions of a conversation, or all sessions of the space if the conversation
-        is unknown (empty)."""
+        """Return the sessions of a conversation.
+
+        If `conversation` is empty, because it's unknown, all sessions of the space are returned.
+        """
         if not conversation:
             sessions = await self._list_all("peers", space, "sessions")
             return [session for session in sessions if _key_of(session)]
@@ -365,7 +366,7 @@ class Honcho(ServerService):
         return items
 
     async def _call(self, method: str, *path: str, body: object = None, **options: Any) -> Any:
-        """Call the server with a path below our workspace."""
+        """Call the server with a path below our workspace, and return its answer."""
         full_path = "/".join(("/v3/workspaces", self._namespace, *map(segment, path)))
         return await self._http.call(method, full_path, body, **options)
 
@@ -375,7 +376,7 @@ def _assistant_of(space: str) -> str:
 
 
 def _self_observation(space: str) -> Json:
-    """Return the fields that mark conclusions about a peer drawn from its own words."""
+    """Return the fields of conclusions about a peer that were drawn from the peer's own words."""
     return {"observer_id": space, "observed_id": space}
 
 
@@ -406,7 +407,7 @@ def _key_of(thing: Json) -> str:
 
 
 def _is_active(session: Json) -> bool:
-    """Return False if a session is being deleted, which takes a while."""
+    """Return whether a session isn't being deleted. A deletion takes a while."""
     return session.get("is_active") is not False
 
 
@@ -418,12 +419,15 @@ def _read_card(answer: Any) -> str:
 
 
 def _derived_conclusions(session_id: str, conclusions: Sequence[Json]) -> Sequence[str]:
-    """Return the ids of a session's conclusions, and of conclusions drawn from other returned
-    ones."""
+    """Return the ids of a session's conclusions, and of all conclusions derived from these.
+
+    A conclusion may be derived from others, which are its `source_ids`.
+    """
     derived_ids: dict[str, None] = {}
     for conclusion in conclusions:
         if text_of(conclusion, "session_id") == session_id:
             derived_ids[text_of(conclusion, "id")] = None
+    # Each pass may add conclusions that are derived from those of the pass before.
     size_before = -1
     while len(derived_ids) > size_before:
         size_before = len(derived_ids)

@@ -1,8 +1,8 @@
 """mem0: its platform, your own server, or its library in this process with Qdrant in a folder.
 
-mem0 derives memories from a turn with a model of its own; the platform does so some time later.
-Mneme finds these memories by the key in their metadata. The library needs the extra
-`mneme-gateway[mem0]`, and only one process may use its folder.
+mem0's own model derives memories from a turn. On the platform, this happens some time later. Mneme
+finds the memories of an item by the item's key, which is in their metadata. The library needs the
+extra `mneme-gateway[mem0]`, and only one process may use its folder.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from core.memory.service import (
 )
 from core.types import Json, Tool, ToolContext
 
-# Metadata of a memory: the key of the item it was derived from.
+# The field in the metadata of a memory for the key of the item that it was derived from.
 KEY = "mneme"
 # The prefix of remote ids that name an event: work that the platform hasn't finished yet.
 EVENT = "event:"
@@ -85,7 +85,7 @@ class Mem0(RemoteService):
     forget_tool = "mem0_delete"
 
     def __init__(self, options: Options) -> None:
-        """Choose the engine of the deployment. Raises ConfigError."""
+        """Choose the engine for the deployment. Raises ConfigError if an option is invalid."""
         super().__init__(options)
         self._infer = options.infer
         if options.deployment not in ("platform", "self_hosted", "embedded"):
@@ -107,7 +107,7 @@ class Mem0(RemoteService):
         return await self._engine.describe()
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
-        """Search the memories of the space."""
+        """Return the memories of the space that match, in the order of mem0."""
         memories = []
         for result in objects(await self._engine.search(space, query, limit), "results"):
             text = text_of(result, "memory")
@@ -122,10 +122,14 @@ class Mem0(RemoteService):
         return memories
 
     async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
-        """Store an item. Returns the ids of its memories, or the event that will create them."""
+        """Store an item.
+
+        Returns the ids of its memories. If the platform will derive the memories later, returns the
+        id of that event instead.
+        """
         if item.is_retry and (existing_ids := await self._find_ids(space, item.key)):
             return existing_ids
-        # The text of a note or from a tool is stored unchanged.
+        # Notes, and texts that the model adds with a tool, are stored unchanged.
         infer = self._infer and item.kind == "turn"
         answer = await self._engine.add(space, item, infer)
         if event := text_of(answer, "event_id"):
@@ -140,7 +144,7 @@ class Mem0(RemoteService):
         return bool(await self._find_ids(entry.space, entry.key))
 
     async def erase_all(self, entries: Sequence[Entry]) -> None:
-        """Erase all entries together, because each erasure has to look through all memories."""
+        """Erase all entries together, so that the memories of the space are listed only once."""
         await self._delete_items(*entries)
         if await self._find_ids(entries[0].space, *(entry.key for entry in entries)):
             raise DeliveryError("mem0 still finds what it has erased")
@@ -150,7 +154,8 @@ class Mem0(RemoteService):
     async def _delete_items(self, *entries: Entry) -> None:
         """Delete the memories of the entries.
 
-        Raises DeliveryError while an event is pending, since its memories would appear afterwards.
+        Raises DeliveryError while an event is pending, because its memories would appear only after
+        the deletion.
         """
         if isinstance(self._engine, _ServerEngine):
             for entry in entries:
@@ -170,7 +175,7 @@ class Mem0(RemoteService):
         return [*await super().tools(), update]
 
     async def _run_update(self, arguments: _Update, context: ToolContext) -> str:
-        """Change the text of a memory of a visible scope."""
+        """Change the text of a memory that the person may see."""
 
         async def update(space: str, memory_id: str) -> bool:
             if not await self._is_in_space(memory_id, space):
@@ -204,7 +209,10 @@ class _ServerEngine:
     """The platform or your own server. They differ in their paths and in the header for the key."""
 
     def __init__(self, options: Options) -> None:
-        """Check the options of the deployment and prepare the header with the key."""
+        """Check the options of the deployment, and prepare the header with the key.
+
+        Raises ConfigError if the key of the platform or the URL of the server is missing.
+        """
         self._is_platform = options.deployment == "platform"
         key = options.key.value
         if self._is_platform and not key:
@@ -225,7 +233,10 @@ class _ServerEngine:
         await self.http.close()
 
     async def describe(self) -> str:
-        """Check the server and the key, and describe them."""
+        """Return a description of the server for the owner, after checking the server and the key.
+
+        Raises DeliveryError if the server doesn't answer as expected.
+        """
         if not self._is_platform:
             await self.list_memories("mneme-nobody")
             host = self.http.url.host
@@ -242,7 +253,7 @@ class _ServerEngine:
         return await self.http.call("POST", path, request, call_timeout=SEARCH, is_repeatable=True)
 
     async def add(self, space: str, item: SyncItem, infer: bool) -> Any:
-        """Send an item. With `infer`, mem0's model derives memories from it."""
+        """Send an item and return the answer. With `infer`, mem0's model derives memories."""
         request: dict[str, Any] = {
             **_messages_of(item),
             "user_id": space,
@@ -299,13 +310,13 @@ class _ServerEngine:
 class _LibraryEngine:
     """mem0's library in this process.
 
-    The library blocks, so each call runs in a thread. A call that was cancelled continues in its
-    thread. `close` waits for all calls, because SQLite crashes the process if a database is closed
-    while another thread writes to it.
+    The library blocks, so each call runs in a thread, and continues there if its caller is
+    cancelled. `close` waits for all calls, because SQLite crashes the process if a database is
+    closed while another thread writes to it.
     """
 
     def __init__(self, options: Options) -> None:
-        """Check the options and that the library is installed. Raises ConfigError."""
+        """Check the options. Raises ConfigError if one is missing or there is no library."""
         if not options.llm_url and not options.embedder_url:
             raise ConfigError(
                 "mem0 needs llm_url: its library asks a model, and one for embeddings."
@@ -329,7 +340,7 @@ class _LibraryEngine:
 
         memory = Memory.from_config(self._build_config(folder))
         for model in (memory.llm, memory.embedding_model):
-            # A call that hangs in its thread would keep the process from ending.
+            # Without a timeout, a call that hangs in its thread would keep the process from ending.
             model.client = model.client.with_options(timeout=MODEL_TIMEOUT_S, max_retries=0)
         return memory
 
@@ -355,7 +366,7 @@ class _LibraryEngine:
             "vector_store": {"provider": "qdrant", "config": store},
             "embedder": {"provider": "openai", "config": embedder},
             "llm": {"provider": "openai", "config": llm},
-            # The history keeps erased memories, so it stays in memory.
+            # The history would contain erased memories, so it isn't written to disk.
             "history_db_path": ":memory:",
         }
 
@@ -368,8 +379,11 @@ class _LibraryEngine:
             await asyncio.to_thread(part.client.close)
 
     async def describe(self) -> str:
-        """Ask for one embedding and describe the library. This checks that the server answers,
-        accepts the key and has the model."""
+        """Return a description of the library for the owner.
+
+        A request for one embedding checks that the server answers, accepts the key and has the
+        model. Raises ConfigError if the embedding has another size than configured.
+        """
         options = self._options
         key = options.key.value
         server = JsonService(
@@ -418,21 +432,22 @@ class _LibraryEngine:
     async def delete(self, memory_id: str) -> None:
         if await self.get(memory_id) is not None:
             await self._run(self._memory.delete, memory_id)
-        # The library keeps the last turns in this database, and would derive the deleted memory
-        # from them again.
+        # The library stores the last turns in this database, and would derive the deleted memory
+        # from them again. So the database is replaced with an empty one.
         self._memory.db = type(self._memory.db)(":memory:")
 
     async def _run(self, call: Callable[..., Any], *args: object, **kwargs: object) -> Any:
-        """Run a call in a thread. If the caller is cancelled, the call continues."""
+        """Run a call in a thread and return its result. A cancellation doesn't stop the call."""
         task = asyncio.create_task(asyncio.to_thread(call, *args, **kwargs))
         self._running_calls.add(task)
         task.add_done_callback(self._finish_call)
         return await asyncio.shield(task)
 
     def _finish_call(self, task: asyncio.Task[Any]) -> None:
+        """Forget a task that has ended, and mark its error as seen."""
         self._running_calls.discard(task)
         if not task.cancelled():
-            # Without this, asyncio reports the error of a call whose caller was cancelled.
+            # If the caller was cancelled, no one awaits the task, and asyncio would log its error.
             task.exception()
 
 
@@ -449,6 +464,7 @@ def _check_embedding(answer: Any, options: Options) -> None:
 
 
 def _library_version() -> str | None:
+    """Return the version of mem0's library, or None if the library isn't installed."""
     try:
         return version("mem0ai")
     except PackageNotFoundError:
@@ -460,7 +476,7 @@ def _messages_of(item: SyncItem) -> dict[str, Any]:
 
 
 def _belongs_to(space: str, memory: Json) -> bool:
-    """Return whether a memory belongs to this space. Some servers may ignore our filter."""
+    """Return whether a memory belongs to this space, because a server may ignore our filter."""
     return text_of(memory, "user_id") in ("", space)
 
 

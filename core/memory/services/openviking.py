@@ -2,7 +2,7 @@
 
 Each scope is a user of the server, and each turn is a file among the user's memories. The name of
 the file is our key, so a retry stores nothing twice. A server in the mode `dev` shows every user
-the memories of all users. On such a server, Mneme serves only the first scope that uses it.
+the memories of all users. So Mneme uses such a server only for the first scope that needs it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from core.types import Tool, ToolContext
 
 MEMORIES = "viking://~/memories"
 FOLDER = f"{MEMORIES}/events"
-# The answer for a file that doesn't exist.
+# Stands for the server's answer if the server answers with 404.
 MISSING: Any = {"status": "ok", "result": None}
 # This many of the best matches are read in full. For the other matches, the abstract is enough.
 FULL_READS = 3
@@ -62,7 +62,7 @@ class OpenViking(RemoteService):
     add_tool = "viking_remember"
 
     def __init__(self, options: Options) -> None:
-        """Check the account. Raises ConfigError."""
+        """Check the account. Raises ConfigError if it isn't a valid name."""
         super().__init__(options)
         self._options = options
         try:
@@ -73,16 +73,16 @@ class OpenViking(RemoteService):
             ) from error
         key = options.key.value
         self._http = JsonService(self.name, options.url, {"X-API-Key": key} if key else {})
-        # Whether the server keeps its users apart. None until the server was asked.
+        # Whether the server separates its users. None until the server was asked.
         self._separates_users: bool | None = None
-        # The only space that is served if the server doesn't keep its users apart.
+        # The only space for which Mneme uses a server that doesn't separate its users.
         self._only_space = ""
 
     async def shutdown(self) -> None:
         await self._http.close()
 
     async def probe(self) -> str:
-        """Ask for the version and the mode, and check the key."""
+        """Return the version and the mode of the server, after checking the key."""
         health = await self._http.call("GET", "/health", call_timeout=SEARCH)
         version = text_of(health, "version")
         mode = text_of(health, "auth_mode")
@@ -98,7 +98,11 @@ class OpenViking(RemoteService):
         return about
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
-        """Search the files of the space. The best matches are read in full."""
+        """Return the files of the space that match, best first.
+
+        The text of the best `FULL_READS` matches is the whole file, and of the other matches the
+        abstract.
+        """
         if not await self._is_served(space, SEARCH):
             return []
         request = {
@@ -149,7 +153,7 @@ class OpenViking(RemoteService):
         ]
 
     async def _run_read(self, arguments: _Uri, context: ToolContext) -> str:
-        """Show a file of the first visible scope that has it."""
+        """Return the text of a file, from the first scope that has the file."""
         uri = _parse_uri(arguments.uri)
         for scope in sorted(context.scopes):
             if text := await self._read_file(self.space(scope), uri):
@@ -169,7 +173,7 @@ class OpenViking(RemoteService):
     async def _read_file(
         self, space: str, uri: str, call_timeout: CallTimeout | None = None
     ) -> str:
-        """Return the text of a file, or an empty string."""
+        """Return the text of a file, or an empty string if there is no such file."""
         if not await self._is_served(space, call_timeout):
             return ""
         result = await self._call(
@@ -185,7 +189,7 @@ class OpenViking(RemoteService):
     async def _is_served(self, space: str, call_timeout: CallTimeout | None = None) -> bool:
         """Return whether Mneme uses the server for this space.
 
-        On a server that doesn't keep users apart, only the first space is served.
+        A server that doesn't separate its users is used for the first space only.
         """
         if self._separates_users is None:
             health = await self._http.call("GET", "/health", call_timeout=call_timeout)
@@ -204,8 +208,10 @@ class OpenViking(RemoteService):
         call_timeout: CallTimeout | None = None,
         **params: str,
     ) -> Any:
-        """Call the server as the user of a space and return the result in its answer, or None if
-        the server answers 404."""
+        """Call the server as the user of a space, and return the result in its answer.
+
+        Returns None if the server answers with 404. Raises DeliveryError if the answer is an error.
+        """
         headers = {"X-OpenViking-Account": self._options.account, "X-OpenViking-User": space}
         is_repeatable = method != "POST" or path.endswith("/find")
         answer = await self._http.with_headers(headers).call(
@@ -227,9 +233,9 @@ def _uri_of(key: str) -> str:
 
 
 def _parse_uri(uri: str) -> str:
-    """Return the address of a file as `viking_search` shows it. Raises ToolError if it isn't one.
+    """Return the URI of a file without the prefix "openviking:". Raises ToolError if it's invalid.
 
-    The `~` in an address stands for the user of the call, so everyone reaches their own files.
+    The `~` in a URI stands for the user of the call, so everyone reaches only their own files.
     """
     uri = uri.strip().removeprefix("openviking:")
     if not uri.startswith("viking://") or ".." in uri or not uri.endswith(".md"):

@@ -1,8 +1,8 @@
 """RetainDB, in its cloud or as RetainDB Local.
 
-Each scope is a user of one project, and each turn is a memory in a session of its own. RetainDB
-doesn't accept our key as the id of a memory. So the key is the id of the session, and a memory
-whose id is unknown is found by its session.
+Each scope is a user of one project, and each turn is a memory in its own session. RetainDB doesn't
+accept our key as the id of a memory. So the key is the id of the session, and Mneme finds a memory
+with an unknown id by its session.
 """
 
 from __future__ import annotations
@@ -59,13 +59,14 @@ class RetainDb(ServerService):
             raise ConfigError("project of retaindb should be a name.")
 
     async def probe(self) -> str:
-        # This is a search, because a 404 for the profile of an unknown user wouldn't prove
-        # anything: RetainDB may answer with it, and so does every other server.
+        """Return a description of the server, after checking with a search that it's RetainDB."""
+        # The profile of an unknown user wouldn't be a check: RetainDB answers with 404, as any
+        # other server would.
         await self.find(f"{self._namespace}-nobody", "hello", 1)
         return f"retaindb, {self.location}, which answers; search, profile, project {self._project}"
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
-        """Search the memories of the space."""
+        """Return the memories of the space that match, in the order of RetainDB."""
         request = {
             "query": query,
             "user_id": space,
@@ -94,7 +95,7 @@ class RetainDb(ServerService):
         return memories[:limit]
 
     async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
-        """Store an item as one memory."""
+        """Store an item as one memory, and return the id of the memory."""
         if item.is_retry:
             existing_ids = await self._find_ids(space, item.key, item.text)
             if existing_ids:
@@ -130,7 +131,7 @@ class RetainDb(ServerService):
         return [*await super().tools(), profile]
 
     async def _run_profile(self, _: ToolArguments, context: ToolContext) -> str:
-        """List all memories of the visible scopes."""
+        """List all memories that the person may see, each with its id."""
         lines = []
         for scope in sorted(context.scopes):
             for memory in await self._load_memories(self.space(scope)):
@@ -138,7 +139,7 @@ class RetainDb(ServerService):
         return "\n".join(clean_service_lines(self.name, lines)) or "It has nothing to say."
 
     async def ask(self, space: str, query: str) -> str:
-        """Return a summary of the memories about a question."""
+        """Return the service's summary of the memories about a question."""
         request = {
             "project": self._project,
             "user_id": space,
@@ -157,10 +158,10 @@ class RetainDb(ServerService):
         return True
 
     async def _find_ids(self, space: str, key: str, text: str | None = None) -> list[str]:
-        """Return the ids of the memories of a session.
+        """Return the ids of the memories in the session `key`.
 
-        Some servers don't return the session of a memory. If `text` is given, memories without a
-        session are identified by their text.
+        Some servers return memories without their session. Such a memory matches if it has exactly
+        this `text`.
         """
         ids = []
         for memory in await self._load_memories(space):
@@ -174,6 +175,7 @@ class RetainDb(ServerService):
         return ids
 
     async def _load_memories(self, space: str) -> list[Json]:
+        """Return all memories of a space."""
         answer = await self._http.call(
             "GET",
             f"/v1/memory/profile/{segment(space)}",
@@ -184,6 +186,6 @@ class RetainDb(ServerService):
 
 
 def _unwrap(result: Json) -> Json:
-    """Return the memory in a result: its field `memory`, or the result itself."""
+    """Return the field `memory` of a result if it's an object, otherwise the result itself."""
     memory = result.get("memory") if isinstance(result, dict) else None
     return memory if isinstance(memory, dict) else result

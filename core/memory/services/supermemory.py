@@ -1,11 +1,13 @@
 """Supermemory, in its cloud or on your own server.
 
-Each scope is a namespace, and each turn is a document in it. Mneme speaks two dialects: `ns`, used
-by version 5 of its clients, and the older `v4`, which calls a namespace a container tag.
+Each scope is a namespace, and each turn is a document in the namespace. Mneme supports two dialects
+of the API: `ns`, which version 5 of Supermemory's own clients use, and the older `v4`, which calls
+a namespace a container tag.
 
 The model of the service derives memories from a document some time later. Until then, a search
-finds the text of the document. A document that is sent twice under one id is appended to itself, so
-Mneme looks for it before a retry. Deleting a document also deletes its memories.
+finds the text of the document. If a document is sent twice with the same id, the service appends
+the second copy to the first. So before a retry, Mneme checks whether the document exists. Deleting
+a document also deletes its memories.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from core.types import Json, Tool, ToolContext
 CLOUD = "https://api.supermemory.ai"
 SEARCH_MODES = ("hybrid", "memories")
 DREAMING_MODES = ("dynamic", "instant")
-# Metadata of a document and its memories: our key, and the time at which it was said.
+# Fields in the metadata of a document and its memories: our key, and when the words were said.
 KEY = "mneme"
 SAID_AT = "said_at"
 RUNNING_STATUSES = ("queued", "extracting", "chunking", "embedding", "indexing")
@@ -71,7 +73,7 @@ class Supermemory(ServerService):
     forget_receipt = "recalls it no longer; what was said, of which it was made, stays there"
 
     def __init__(self, options: Options) -> None:
-        """Check the options and choose the dialect. Raises ConfigError."""
+        """Check the options and choose the dialect. Raises ConfigError if an option is invalid."""
         super().__init__(options)
         is_valid = (
             options.api in DIALECTS
@@ -86,7 +88,7 @@ class Supermemory(ServerService):
         self._api = DIALECTS[options.api](self._http, options)
 
     async def probe(self) -> str:
-        """Check that the server speaks the dialect."""
+        """Return a description of the server, after checking that it supports the dialect."""
         if not await self._api.is_spoken(f"{self._namespace}-nobody"):
             raise DeliveryError(
                 "what answers at the url of supermemory does not speak this dialect: set api to "
@@ -98,13 +100,13 @@ class Supermemory(ServerService):
         )
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
-        """Search the memories and documents of the space, each text once."""
+        """Return the memories and parts of documents that match, each text once."""
         results = objects(await self._api.search(space, query, limit), "results")
         memories: dict[str, RemoteMemory] = {}
         for result in results:
             text = text_of(result, "memory", "chunk")
-            # A result that isn't the latest is an outdated version. A memory and the chunk that it
-            # was derived from may have the same text, so each text is returned once.
+            # A result that isn't the latest is an outdated version of a memory. A memory and the
+            # part of a document that it was derived from may have the same text.
             if not text or text in memories or result.get("isLatest") is False:
                 continue
             memories[text] = RemoteMemory(
@@ -116,7 +118,10 @@ class Supermemory(ServerService):
         return list(memories.values())[:limit]
 
     async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
-        document = await self._api.load_document(space, item.key) if item.is_retry else None
+        """Store an item as a document, and return the id of the document."""
+        document = None
+        if item.is_retry:
+            document = await self._api.load_document(space, item.key)
         if document is None:
             document = _check_document(await self._api.add(space, item))
         return [text_of(document, "id")]
@@ -151,7 +156,10 @@ class Supermemory(ServerService):
         return await self.ask_spaces(context, self.ask, "")
 
     async def ask(self, space: str, query: str) -> str:
-        """Return the person's profile, lasting facts first. The question is ignored."""
+        """Return the person's profile, lasting facts first. The question is ignored.
+
+        Suspicious facts are left out.
+        """
         answer = await self._api.load_profile(space)
         profile = answer.get("profile") if isinstance(answer, dict) else None
         if not isinstance(profile, dict):
@@ -161,13 +169,13 @@ class Supermemory(ServerService):
             facts = profile.get(part)
             for fact in facts if isinstance(facts, list) else ():
                 text = fact if isinstance(fact, str) else text_of(fact, "memory")
-                # Each fact is cleaned separately, so that a malicious one doesn't hide the rest.
+                # Each fact is checked separately, so that a suspicious fact doesn't hide the rest.
                 lines.append(clean_service_text(self.name, text))
         return "\n".join(dict.fromkeys(filter(None, lines)))
 
 
 class _NamespaceDialect:
-    """The dialect `ns`."""
+    """Calls a server that supports the dialect `ns`."""
 
     name = "ns"
 
@@ -176,14 +184,14 @@ class _NamespaceDialect:
         self._options = options
 
     async def is_spoken(self, unused_space: str) -> bool:
-        """Return whether the server understands this dialect."""
+        """Return whether the server supports this dialect: whether it has a list of namespaces."""
         answer = await self._http.call(
             "GET", "/ns", params={"limit": 1}, call_timeout=SEARCH, missing=None
         )
         return answer is not None
 
     async def search(self, space: str, query: str, limit: int) -> Any:
-        """Search a space. A space that doesn't exist has no results."""
+        """Return the answer of a search. A space that doesn't exist has no results."""
         request = {"query": query, "searchMode": self._options.search_mode, "limit": limit}
         return await self._http.call(
             "POST",
@@ -231,12 +239,12 @@ class _NamespaceDialect:
 
 
 class _TagDialect(_NamespaceDialect):
-    """The dialect `v4`."""
+    """Calls a server that supports the dialect `v4`."""
 
     name = "v4"
 
     async def is_spoken(self, unused_space: str) -> bool:
-        """Return whether the server understands this dialect: whether it lists documents by tag."""
+        """Return whether the server supports this dialect: whether it lists documents by tag."""
         request = {"containerTags": [unused_space], "limit": 1}
         answer = await self._http.call(
             "POST",
@@ -249,7 +257,7 @@ class _TagDialect(_NamespaceDialect):
         return answer is not None
 
     async def search(self, space: str, query: str, limit: int) -> Any:
-        """Search a container tag."""
+        """Return the answer of a search in a container tag."""
         request = {
             "q": query,
             "containerTag": space,
@@ -274,8 +282,8 @@ class _TagDialect(_NamespaceDialect):
     async def load_document(self, space: str, key: str) -> Json | None:
         """Return the document with our key, or None.
 
-        Some servers don't accept our key as the id of a document, so the list of documents is
-        searched for its id first. Only the document itself has its status.
+        Some servers don't accept our key as the id of a document. So the id is looked up in the
+        list of documents first. The list lacks the status, so the document is then loaded too.
         """
         document_id = await self._find_document_id(space, key)
         if document_id is None:
@@ -285,7 +293,7 @@ class _TagDialect(_NamespaceDialect):
         return None if answer is None else _check_document(answer)
 
     async def _find_document_id(self, space: str, key: str) -> str | None:
-        """Look through the list of documents for the one with our key."""
+        """Return the id of the document with our key from the list of documents, or None."""
         for page in range(1, MAX_PAGES + 1):
             request = {
                 "containerTags": [space],
@@ -325,16 +333,16 @@ DIALECTS: dict[str, type[_NamespaceDialect]] = {
 
 
 def _check_document(answer: Any) -> Json:
-    """Return an answer that is a document. Raises DeliveryError if it has no id."""
+    """Return the document in an answer. Raises DeliveryError if the answer has no id."""
     if not text_of(answer, "id"):
         raise DeliveryError("supermemory gives something else than a document")
     return dict(answer)
 
 
 def _content_of(item: SyncItem) -> str:
-    """Return the text of an item, with a prefix if it has no blank.
+    """Return the text of an item. A text without a space gets a prefix, such as "note: ".
 
-    Such a text may be a web address, which the service would open to store the page.
+    Such a text may be a URL. Without the prefix, the service would open the URL and store the page.
     """
     return item.text if " " in item.text else f"{item.kind}: {item.text}"
 
