@@ -49,8 +49,9 @@ class NoteApproval:
             await self._check_member_rights(target, operations, context)
             if any(operation.content for operation in operations):
                 quotations = quote_operations(context.sender.name, context.account, operations)
-                reason = "in a group, the owner decides about its notes"
-                return quotations, replace(author, origin="member", reason=reason)
+                return quotations, replace(
+                    author, origin="member", reason="in a group, the owner decides about its notes"
+                )
 
         reason = explain_suspicion(operations)
         if reason is None:
