@@ -152,7 +152,7 @@ async def test_the_tool_says_when_to_note_what_and_what_not(home: Path) -> None:
             "preference",
             "environment",
             "finished piece of work",
-            "Do not keep",
+            "Don't note",
         ):
             assert said in tool.description
 
