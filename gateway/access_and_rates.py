@@ -1,10 +1,9 @@
 """Who is served, and how often.
 
 Mneme serves the owner, the people and groups that the settings list, and everyone whom the owner
-approved. Everyone else is a stranger, who can only ask to be approved or link an account. Access is
-decided by numeric ids, never by names. Mneme stores a stranger's account, name and pairing code. It
-also keeps the text of one message while the code is valid, so that it can answer that message
-later.
+approved. Everyone else is a stranger, who can only ask to be approved or link an account. Numeric
+ids decide who has access, never names. Mneme stores a stranger's account, name and pairing code.
+While the code is valid, Mneme also stores the text of one message, to answer it after approval.
 
 Rate limits don't apply to the owner. They are kept in memory, so a restart resets them.
 """
@@ -30,21 +29,20 @@ from gateway.owner_notices import OwnerNotices
 # The name of the platform that scheduled questions come from.
 CRON = "cron"
 MINUTE_S = 60.0
-# After this many turns in a row with one account of a group, Mneme only listens. Platforms mark
-# their bots, and Mneme doesn't answer those. An assistant that uses a person's account can only be
-# recognized because it doesn't stop. A person who is alone with Mneme in a group can send a command
-# to continue.
+# After this many turns in a row with one account of a group, Mneme stops answering. This ends an
+# endless conversation with another assistant that uses a person's account and so isn't marked as a
+# bot. A person who is alone with Mneme in a group can send a command to continue.
 MAX_TURNS_IN_A_ROW = 6
 # After this long without a message, the turns of a group are counted from 0 again.
 TURNS_RESET_S = 120.0
-# In a group, a notice about a reached daily limit is repeated after this time.
+# In a group, the notice about a reached daily limit is sent again only after this time.
 LIMIT_NOTICE_INTERVAL = timedelta(hours=1)
 # If there are more buckets than this, the full ones are removed.
 _MAX_BUCKETS = 1_000
 
 
 class Verdict(Enum):
-    """What happens to an event."""
+    """What Mneme does with an event."""
 
     SERVED = "served"
     OVERHEARD = "overheard"  # group talk that isn't meant for Mneme: stored, not answered
@@ -59,10 +57,10 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What `Access` decides about an event."""
+    """The decision of `Access` about an event."""
 
     verdict: Verdict
-    # The scope of the chat. A group that has moved keeps its scope.
+    # The scope of the chat. A group keeps its scope when its chat id changes.
     scope: Scope
     is_owner: bool = False
 
@@ -86,13 +84,13 @@ class Access:
         self._listed_groups = frozenset(settings.access.rooms)
         self._named_accounts = self._listed_people.union(settings.owner.accounts)
         self._stores_unaddressed = settings.room.listen
-        # The name of each account as it's stored.
+        # The name that is stored for each account.
         self._recorded_names: dict[Account, str] = {}
-        # Accounts that were served since the start, with the key of the address.
+        # Accounts that were served since the start, each with the key of the address.
         self._served: set[tuple[str, Account]] = set()
 
     async def judge(self, inbound: Inbound) -> Judgement:
-        """Decide what happens to an event."""
+        """Decide whether an event is served, only stored, ignored, or comes from a stranger."""
         if inbound.kind == "delete":
             # Discord doesn't say who wrote a deleted message, so every deletion is accepted.
             return Judgement(verdict=Verdict.SERVED, scope=inbound.scope)
@@ -113,7 +111,7 @@ class Access:
         return Judgement(verdict=verdict, scope=access.scope, is_owner=access.is_owner)
 
     def _find_verdict(self, inbound: Inbound, account: Account, access: AccountAccess) -> Verdict:
-        """Decide what happens to an event of an account with this access."""
+        """Return the verdict on an event of an account that has this access."""
         is_served = self._is_served(account, access, inbound.scope)
         if inbound.is_direct and not access.scope.is_group:
             if is_served:
@@ -128,11 +126,11 @@ class Access:
     def _is_served(self, account: Account, access: AccountAccess, chat: Scope) -> bool:
         """Whether an account is served in a chat. A removed account is served nowhere.
 
-        `chat` has the chat's current id. `access.scope` may have an earlier one. The settings may
-        list a group by either id.
+        `chat` contains the chat's current id, and `access.scope` may contain an earlier id of the
+        same group. The settings may list a group by either id.
         """
         if access.scope.is_group and access.scopes != {access.scope}:
-            # The owner listed this group as theirs alone. The owner's other scopes are visible
+            # The owner listed this group in `owner.rooms`. The owner's other scopes are visible
             # there, so no one else is served.
             return access.is_owner
         if access.has_access(account, self._listed_people):
@@ -146,7 +144,7 @@ class Access:
         return is_group_listed and not access.is_removed
 
     async def load_job_view(self, job: Job) -> View:
-        """Return the view of a job. Raises Refused if its author isn't served any more."""
+        """Return the scopes that a job may read. Raises Refused if its author has lost access."""
         account = job.scope.speaker(job.account.user_id if job.account else CRON)
         access = await self.people.load_access(account, job.scope)
         if not self._is_served(account, access, job.scope):
@@ -154,7 +152,7 @@ class Access:
         return await self._epoch_guard.view(job.scope)
 
     def is_probably_served(self, inbound: Inbound) -> bool:
-        """Guess whether a sender is served while the store can't be read."""
+        """Guess whether a sender is served, while the store can't be read."""
         if inbound.is_direct and inbound.account.key in self._named_accounts:
             return True
         return inbound.is_addressed and (inbound.address.key, inbound.account) in self._served
@@ -169,9 +167,9 @@ class Access:
         self._recorded_names[account] = name
 
     async def create_pairing(self, inbound: Inbound) -> Pairing | None:
-        """Create a code for a stranger and notify the owner.
+        """Create a pairing code for a stranger and notify the owner; return the pairing.
 
-        Returns None if the stranger has a code already, or if too many strangers are waiting.
+        Returns None if the stranger already has a code, or if too many strangers are waiting.
         """
         pairing = await self.people.request_pairing(
             inbound.account, inbound.sender.name, self._clock.now(), inbound
@@ -188,7 +186,10 @@ class Access:
 
 
 class TokenBuckets:
-    """One bucket of `capacity` tokens per key. An empty bucket is full again after a minute."""
+    """Token buckets for rate limits: one bucket of `capacity` tokens per key.
+
+    An empty bucket is full again after a minute.
+    """
 
     def __init__(self, capacity: int) -> None:
         self._token_interval_s = MINUTE_S / capacity
@@ -198,12 +199,13 @@ class TokenBuckets:
     def wait_s(self, key: Account | Scope) -> float:
         """Return the number of seconds until there is a token; 0 if there is one now."""
         full_at = self._full_at.get(key, 0.0)
-        # An empty bucket is full after a minute. A bucket with one token is full one interval
-        # sooner.
+        # An empty bucket is full again after a minute, and a bucket with one token one interval
+        # earlier. So there is a token if the bucket will be full within a minute minus one
+        # interval.
         return max(0.0, full_at - monotonic() - MINUTE_S + self._token_interval_s)
 
     def take(self, key: Account | Scope) -> None:
-        """Take a token."""
+        """Take a token from the bucket of `key`. The caller has checked that `wait_s` is 0."""
         now = monotonic()
         if len(self._full_at) >= _MAX_BUCKETS:
             self._full_at = {
@@ -254,7 +256,7 @@ class RateLimiter:
         self._limit_notice_at: dict[BillingScope, datetime] = {}
 
     def acquire_turn(self, inbound: Inbound) -> float:
-        """Count a turn and return 0. Over a limit, return the seconds to wait and count nothing."""
+        """Count a turn and return 0. Over a limit, count nothing and return the seconds to wait."""
         wait_s = self._turns.wait_s(inbound.account)
         if inbound.scope.is_group:
             wait_s = max(wait_s, self._group_turns.wait_s(inbound.scope))
@@ -264,7 +266,11 @@ class RateLimiter:
         return wait_s
 
     def acquire_command(self, inbound: Inbound, command: Command | None) -> bool:
-        """Count a command or a button press; False if it's over the limit."""
+        """Count a command or a button press. Returns False if the sender is over the limit.
+
+        Messages aren't counted, so they return True. A command resets the turns in a row of a
+        group.
+        """
         if command is None and inbound.kind == "message":
             return True
         if self._commands.wait_s(inbound.account):
@@ -276,7 +282,7 @@ class RateLimiter:
     def count_turns_in_a_row(self, inbound: Inbound, *, is_turn: bool) -> int:
         """Count how many turns in a row the sender has had in a group, including this one.
 
-        A message for which `is_turn` is false isn't counted, but it ends another sender's row.
+        A message for which `is_turn` is false isn't counted, but resets the count of other senders.
         Returns 0 for direct chats and scheduled questions.
         """
         if not inbound.scope.is_group or inbound.address.platform == CRON:
@@ -292,10 +298,9 @@ class RateLimiter:
         return count
 
     async def find_daily_refusal(self, inbound: Inbound, scope: Scope) -> LimitRefusal | None:
-        """Return why a message isn't answered today, or None if it may be answered.
+        """Return a refusal if the sender is over a daily limit, or None if the model may answer.
 
-        The first refusal has a notice. In groups and for scheduled questions, the refusals of the
-        following hour are silent.
+        In groups and for scheduled questions, refusals within an hour after a notice are silent.
         """
         billing = BillingScope(scope=scope, user_id=inbound.sender.id)
         try:

@@ -1,4 +1,4 @@
-"""Takes in every event: decides who is served, stores the event and hands it to its turn."""
+"""Admits events: decides whether the sender is served, stores the event and queues it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Admission:
         self._outage_addresses: set[Address] = set()
 
     async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
-        """See `core.ports.InboundSink`."""
+        """Store and queue an event, and return its id: see `core.ports.InboundSink`."""
         sender = replace(inbound.sender, name=inbound.sender.name[:MAX_NAME_CHARS])
         # A command that was forwarded isn't a command of the person who forwarded it.
         command = inbound.command if inbound.origin == "typed" else None
@@ -62,9 +62,11 @@ class Admission:
             raise
 
     async def _admit(self, inbound: Inbound, reply: Reply) -> int | None:
-        """Judge, store and queue an event; return its id, or None if it isn't served.
+        """Store and queue an event; return the id of its inbox entry.
 
-        Edits and deletions are applied at once. A stranger is answered at once.
+        Returns None if the event isn't served later: the sender has no access or is over a limit,
+        or the event was stored before. Edits and deletions are applied at once, and strangers are
+        answered at once, so these also return None.
         """
         access_version = self._turns.access_version
         judgement = await self._access.judge(inbound)
@@ -111,7 +113,7 @@ class Admission:
     async def _store(
         self, resolved_inbound: ResolvedInbound, reply: Reply, judgement: Judgement
     ) -> PendingEvent | None:
-        """Store an event in the inbox; None if it was stored before."""
+        """Store an event in the inbox. Returns None if it was stored before."""
         now = self._clock.now()
         entry_id = await self._inbox.accept(resolved_inbound.stored_inbound, now)
         if entry_id is None:
@@ -123,7 +125,7 @@ class Admission:
             scope=judgement.scope,
             outbox_item=self._delivery.draft_outbox_item(inbound),
             command=resolved_inbound.command,
-            kind=_kind_of(resolved_inbound.command, is_immediate=resolved_inbound.is_immediate),
+            kind=_classify(resolved_inbound.command, is_immediate=resolved_inbound.is_immediate),
             is_addressed=judgement.verdict is Verdict.SERVED,
             counts_against_limits=not judgement.is_owner,
         )
@@ -131,8 +133,8 @@ class Admission:
     async def _answer_stranger(self, inbound: Inbound, reply: Reply, scope: Scope) -> None:
         """Answer a stranger in a direct chat.
 
-        `/link` is the only command that strangers may use. A message is answered with a pairing
-        code.
+        Strangers may use only the command `/link`. Any other message gets a pairing code as its
+        answer, unless the stranger already has one.
         """
         if inbound.kind not in ("message", "action"):
             return
@@ -163,15 +165,15 @@ class Admission:
         await self._delivery.send_unstored(inbound, reply, answer)
 
     def serve(self, entry_id: int) -> Awaitable[None]:
-        """See `core.ports.InboundSink`."""
+        """Start to answer a stored event: see `core.ports.InboundSink`."""
         return self._turns.serve(entry_id)
 
     async def migrate_group(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
-        """See `core.ports.InboundSink`."""
+        """Record that a group has a new chat id: see `core.ports.InboundSink`."""
         await self._access.people.migrate_group(platform, old_chat_id, new_chat_id)
 
     async def autocomplete(self, inbound: Inbound, typed: str) -> Mapping[str, str]:
-        """See `core.ports.Autocompleter`."""
+        """Suggest values for an option of a command: see `core.ports.Autocompleter`."""
         judgement = await self._access.judge(inbound)
         if inbound.command is None or judgement.verdict is not Verdict.SERVED:
             return {}
@@ -200,7 +202,10 @@ class Admission:
     async def _resume_entry(
         self, entry: InboxEntry, adapter: Adapter, max_age: timedelta
     ) -> PendingEvent | None:
-        """Return the event of an inbox entry; None if there is nothing to answer."""
+        """Build the event of an inbox entry that an earlier process left open.
+
+        Returns None if the sender has lost access, or if the message is too old and got a notice.
+        """
         inbound = entry.inbound
         judgement = await self._access.judge(inbound)
         if not judgement.verdict.is_accepted:
@@ -218,7 +223,7 @@ class Admission:
             scope=judgement.scope,
             outbox_item=outbox_item,
             command=command,
-            kind=_kind_of(command, is_immediate=is_immediate),
+            kind=_classify(command, is_immediate=is_immediate),
             is_addressed=judgement.verdict is Verdict.SERVED,
             counts_against_limits=not judgement.is_owner,
         )
@@ -232,8 +237,9 @@ class Admission:
     async def answer_approved(self, adapters: Collection[Adapter], max_age: timedelta) -> None:
         """Tell everyone who was approved recently, and answer their first message.
 
-        Only the platforms of `adapters` are considered. A message older than `max_age` gets a
-        notice instead of an answer. After a crash this is repeated, but nothing is sent twice.
+        Only people on the platforms of `adapters` are told. A message older than `max_age` gets a
+        notice instead of an answer. After a crash, the next process repeats this, but nothing is
+        sent twice.
         """
         adapters_by_platform = {adapter.platform: adapter for adapter in adapters}
         for pairing in await self._access.people.list_approved():
@@ -245,7 +251,7 @@ class Admission:
     async def _welcome(
         self, pairing: Pairing, inbound: Inbound, adapter: Adapter, max_age: timedelta
     ) -> None:
-        """Tell a person that they were approved, and answer the message that they had sent."""
+        """Tell a person that they were approved, and answer the message that they sent before."""
         now = self._clock.now()
         age = now - inbound.sent_at
         is_too_old = age > max_age
@@ -264,7 +270,8 @@ class Admission:
 def _build_welcome(pairing: Pairing, inbound: Inbound, text: str, now: datetime) -> OutboxItem:
     """Build the item that tells a person they were approved.
 
-    The item counts as an answer, so the answer to the person's own message is sent after it.
+    Its kind is "answer", because answers to one address are sent in order: the answer to the
+    person's own message follows.
     """
     return OutboxItem(
         key=f"admitted:{pairing.account.key}:{pairing.expires_at.isoformat()}",
@@ -287,7 +294,7 @@ def _clean_sender_name(inbound: Inbound) -> Inbound:
     return replace(inbound, sender=replace(inbound.sender, name=name))
 
 
-def _kind_of(command: Command | None, *, is_immediate: bool) -> EventKind:
+def _classify(command: Command | None, *, is_immediate: bool) -> EventKind:
     if is_immediate:
         return EventKind.IMMEDIATE
     return EventKind.MESSAGE if command is None else EventKind.COMMAND

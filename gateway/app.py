@@ -69,13 +69,15 @@ from gateway.turns import BatchRunner, TurnDispatcher, TurnRunner
 
 
 async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool) -> str | None:
-    """Run until a stop signal, or until the input of the only platform, the terminal, ends.
+    """Run the gateway until a stop signal, or until the input of all platforms has ended.
 
-    Returns a last message for the user, or None. Raises StoreError. Raises ConfigError if another
-    gateway uses this home, or if a platform has refused its token and all others have ended.
+    Returns a message to print at the end, or None. Raises StoreError if state.db can't be used.
+    Raises ConfigError if another gateway uses this home, or if a platform has refused its token and
+    all others have ended.
     """
     changed = asyncio.Event()
-    # The word lists of recall take tens of milliseconds to load: they would hold the first answer.
+    # Load the word lists of recall now. It takes tens of milliseconds, which would delay the first
+    # answer.
     await asyncio.to_thread(load_word_lists)
     with _lock_home(settings.home):
         async with (
@@ -135,8 +137,8 @@ async def build_message_path(
     settings = services.settings
     chat_model = _meter(services, model)
     helper_model = None if helper is None else _meter(services, helper)
-    # Only a client of a server can fetch window sizes. It's recognized by its method, because
-    # importing its class would load 40 MB even without a model.
+    # Only a client of a server can fetch window sizes. `getattr` recognizes such a client without
+    # an import of its class, which would load 40 MB even without a model.
     windows = ContextWindows(settings.model, getattr(helper, "fetch_window_tokens", None))
     evidence = EvidenceSearch(services.conversations)
     delivery_wakeup = asyncio.Event()
@@ -213,9 +215,9 @@ def _build_memory(
     evidence: EvidenceSearch,
     wake_delivery: Callable[[], None],
 ) -> MemoryManager:
-    """Build the built-in memories, and the services that the settings switch on.
+    """Build the built-in memories, and the memory services that the settings switch on.
 
-    A service that can't be loaded becomes a warning.
+    If a service can't be loaded, the log has a warning, and the others are used.
     """
     settings = services.settings
     clock = services.clock
@@ -263,6 +265,7 @@ def _build_memory(
 
 
 def _fact_ranking(settings: Settings) -> FactRanking:
+    """Build the ranking from settings such as `memory.project_half_life_days`."""
     kinds: tuple[FactKind, ...] = ("project", "episode", "working")
     half_lives = {kind: getattr(settings.memory, f"{kind}_half_life_days") for kind in kinds}
     return FactRanking(hrr=settings.facts.hrr_weight, half_life_days=half_lives)
@@ -306,7 +309,7 @@ def _build_delegation_tool(
     memory: MemoryManager,
     tools: Sequence[Tool],
 ) -> Tool:
-    """Build the tool with which the model gives a task to the helper model."""
+    """Build the tool with which the model delegates a task to the helper model."""
     settings = services.settings
     delegator = Delegator(
         helper,
@@ -406,7 +409,8 @@ def _build_turns(
 def _create_models(services: Services, stack: AsyncExitStack) -> tuple[Model, Model | None]:
     """Create the chat model, and the helper model for titles, summaries and searches.
 
-    Without a configured model, there is no helper, and the chat model answers from the history.
+    If no model is configured, the chat model is `OfflineModel`, which answers from the history, and
+    the helper is None.
     """
     zone = services.settings.general.zone
     client = create_model_client(services.settings, services.clock)
@@ -422,7 +426,7 @@ def _create_platforms(
 ) -> dict[str, Adapter]:
     """Create an adapter for each platform with a token.
 
-    The terminal is added if it's wanted, or if there is no other platform.
+    The terminal is added if `has_terminal` is true, or if there is no other platform.
     """
     settings = services.settings
     clock = services.clock

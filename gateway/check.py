@@ -1,7 +1,6 @@
 """The checks of `mneme check`: each says whether something works, and if not, how to fix it.
 
-Besides the composition root, this is the only module that names the clients of platforms and of the
-model.
+Only this module and the composition root import the clients of platforms and of the model.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from gateway.supervisor import CONNECTED, WallClock
 
 # How long a check waits for a server.
 PROBE_TIMEOUT_S = 30.0
-# Errors of the store end with this advice, which is useless in the output of the check itself.
+# Errors of the store end with this advice, which is useless in the output of `mneme check` itself.
 _CHECK_HINT = " Run `mneme check`"
 
 
@@ -42,7 +41,7 @@ class CheckResult:
     """The result for one subject, such as "model" or "state.db"."""
 
     subject: str
-    # "off": it isn't set up.
+    # "off" means that the subject isn't set up.
     state: Literal["right", "wrong", "off"]
     text: str
     # What to do; may be empty.
@@ -94,7 +93,7 @@ async def _count_queued_items(services: Services) -> dict[str, OutboxCounts]:
 
 
 def _describe_store_error(error: StoreError) -> CheckResult:
-    """Describe why state.db can't be used. A damaged one must be restored from a backup."""
+    """Describe why state.db can't be used. If it is damaged, advise to restore a backup."""
     text, hint, _ = str(error).partition(_CHECK_HINT)
     advice = texts.RESTORE if hint else ""
     return CheckResult(subject="state.db", state="wrong", text=text, advice=advice)
@@ -105,15 +104,15 @@ def _apply_gateway_state(result: CheckResult, states: Mapping[str, str]) -> Chec
     state = states.get(result.subject, CONNECTED)
     if result.state != "right" or state == CONNECTED:
         return result
-    text = f"{result.text} For the running gateway it is {state}."
+    text = f"{result.text} But the running gateway reports: {state}."
     return replace(result, state="wrong", text=text)
 
 
 async def run_probe(subject: str, probe: Awaitable[str | None]) -> CheckResult:
     """Await a probe of something outside of this machine.
 
-    The probe returns a sentence, or None if the subject isn't set up. It raises MnemeError if
-    something is wrong.
+    The probe returns a sentence for the result, or None if the subject isn't set up. It raises
+    MnemeError if something is wrong. A probe that takes longer than `PROBE_TIMEOUT_S` failed.
     """
     try:
         async with asyncio.timeout(PROBE_TIMEOUT_S):
@@ -145,13 +144,14 @@ async def repair_indexes(settings: Settings) -> CheckResult:
         text = str(error).partition(_CHECK_HINT)[0]
         return CheckResult(subject="repair", state="wrong", text=text)
     messages = texts.format_count(message_count, "message")
-    text = f"The text indexes were built anew from {messages}."
+    text = f"The text indexes were rebuilt from {messages}."
     return CheckResult(subject="repair", state="right", text=text)
 
 
 def _describe_settings_problem(problem: str) -> CheckResult:
+    """Build the result for a problem such as "model.tries: should be a whole number"."""
     name = problem.partition(":")[0]
-    advice = f"Set {name}." if name in ENVIRONMENT.values() else "Put it right in mneme.toml."
+    advice = f"Set {name}." if name in ENVIRONMENT.values() else "Correct it in mneme.toml."
     return CheckResult(subject="settings", state="wrong", text=problem, advice=advice)
 
 
@@ -173,7 +173,9 @@ def _find_readable_files(home: Path) -> dict[str, str]:
         return problems
     for path, mode in ((home, 0o700), (home / "mneme.toml", 0o600)):
         if path.exists() and _is_readable_by_others(path):
-            problems[f"{path} can be read by others on this machine."] = f"chmod {mode:o} {path}"
+            problems[f"{path} can be read by other users of this machine."] = (
+                f"chmod {mode:o} {path}"
+            )
     return problems
 
 
@@ -190,7 +192,9 @@ def _find_replaceable_files(home: Path) -> dict[str, str]:
     for path in (home, home / STATE_FILE, plugins, *folders, *sorted(plugins.rglob("*.py"))):
         if path.is_symlink():
             target = path.resolve()
-            problem = f"{path} is a link to {target}: who can change that decides what is used."
+            problem = (
+                f"{path} is a link to {target}. Anyone who can change the target controls Mneme."
+            )
             problems[problem] = texts.NO_LINK
         elif path.exists() and path.stat().st_uid != own_id:
             owner_id = path.stat().st_uid
@@ -214,7 +218,7 @@ def _check_sqlite() -> CheckResult:
     if sqlite.SQLITE_VERSION < sqlite.MIN_SQLITE_VERSION:
         oldest = ".".join(map(str, sqlite.MIN_SQLITE_VERSION))
         problems.append(f"SQLite {version_text} is older than {oldest}.")
-    advice = "Use a Python that was built with a newer SQLite; those from python.org are."
+    advice = "Use a Python that was built with a newer SQLite, such as one from python.org."
     return _build_result("sqlite", problems, advice, f"Version {version_text}.")
 
 
@@ -223,14 +227,14 @@ async def _check_store(services: Services) -> AsyncIterator[CheckResult]:
     path = services.database.path
     damage = await find_damage(services.database)
     problems = [f"{path} is damaged: {'; '.join(damage)}"] if damage else []
-    yield _build_result("state.db", problems, texts.RESTORE, f"{path} is whole.")
+    yield _build_result("state.db", problems, texts.RESTORE, f"{path} is undamaged.")
     if services.restore_report:
         yield CheckResult(subject="backup", state="right", text=services.restore_report)
     yield _build_result(
         "search index",
         await services.recall.verify(),
-        "It is rebuilt while Mneme runs, or now: mneme check --repair.",
-        "It agrees with the messages and facts.",
+        "Mneme rebuilds it while it runs. To rebuild it now, run mneme check --repair.",
+        "It matches the messages and facts.",
     )
     dead_letters = []
     for at, platform, error in await services.inbox.list_dead_letters():
@@ -245,9 +249,9 @@ async def _check_store(services: Services) -> AsyncIterator[CheckResult]:
 
 
 async def _check_context_files(services: Services) -> list[CheckResult]:
-    """Say for each folder which of its files are read and which aren't.
+    """Report for each folder which context files are read and which aren't.
 
-    The home is left out if it has no such files.
+    The home is left out if it has no context files.
     """
     settings = services.settings
     context_files = ContextFiles(settings.home, settings.context, settings.chats, services.notebook)
@@ -286,7 +290,7 @@ def _build_result(subject: str, problems: Sequence[str], advice: str, right: str
 
 
 async def _probe_model(settings: Settings) -> str | None:
-    """Ask the server about the chat model and the helper model."""
+    """Ask the server about the chat model and the helper model; None if no model is set up."""
     client = create_model_client(settings, WallClock())
     if client is None:
         return None
@@ -298,6 +302,7 @@ async def _probe_model(settings: Settings) -> str | None:
 
 
 async def _probe_platform(settings: Settings, name: str) -> str | None:
+    """Check the token of a platform; None if there is no token."""
     token = settings.platform_tokens.get(name)
     if token is None:
         return None
@@ -308,7 +313,10 @@ async def _probe_platform(settings: Settings, name: str) -> str | None:
 
 
 async def _probe_memory(settings: Settings, name: str, counts: OutboxCounts) -> str | None:
-    """Ask a memory service whether it works; also describe its outbox items."""
+    """Ask a memory service whether it works; also report its waiting and failed outbox items.
+
+    Raises ConfigError if the service can't be used, or if items have failed permanently.
+    """
     providers, problems = await asyncio.to_thread(load_providers, settings)
     if name in problems:
         raise ConfigError(problems[name])
@@ -325,7 +333,7 @@ async def _probe_memory(settings: Settings, name: str, counts: OutboxCounts) -> 
         hint = f"`mneme memory sync {name}` sends it again."
         raise ConfigError(f"{sentence}{sync_sentence} {hint}".strip())
     works = f"It can be used: {report}" if report else "It can be used"
-    return f"{works}; {sync_state or 'it has taken all that it was told'}."
+    return f"{works}; {sync_state or 'nothing waits to be sent'}."
 
 
 async def probe_provider(provider: MemoryProvider) -> str:
@@ -338,8 +346,7 @@ async def probe_provider(provider: MemoryProvider) -> str:
         with translate_foreign_errors(f"The memory {provider.name}"):
             if not await thread.run(provider.is_available):
                 raise ConfigError(
-                    "It says that it is not available. "
-                    f"`mneme memory setup {provider.name}` sets it up."
+                    f"It isn't available. `mneme memory setup {provider.name}` sets it up."
                 )
             if not implements(provider, "probe"):
                 return ""

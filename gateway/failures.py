@@ -1,4 +1,7 @@
-"""Failures: the person gets a notice instead of an answer, and hopeless events are set aside."""
+"""Handles failures: the sender gets a notice instead of an answer.
+
+Events that would fail again at every start are set aside as dead letters.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from gateway.delivery import Delivery
 from gateway.queues import Batch, ReplyState
 from gateway.supervisor import contain_adapter_errors
 
-# Stores something for a turn. Returns True.
+# A function that stores something for a turn and returns True.
 StoringWork = Callable[[Turn], Awaitable[bool]]
 _log = structlog.get_logger("failures")
 
@@ -52,7 +55,7 @@ class Failures:
     async def apologize(self, batch: Batch, error: Exception) -> None:
         """Tell the senders of a batch that their turn failed, with an incident id for the log.
 
-        Their messages are still stored. If storing fails, too, the entries stay in the inbox for
+        Their messages are still stored. If storing also fails, the entries stay in the inbox for
         the next start. Raises `error` if the batch was already answered.
         """
         if batch.last.reply_state is ReplyState.ANSWERED:
@@ -65,9 +68,9 @@ class Failures:
         await self.answer_instead(batch, Answer(text=text))
 
     async def answer_instead(self, batch: Batch, answer: Answer) -> None:
-        """Send `answer` instead of running a turn; store it together with the messages.
+        """Send `answer` without running a turn, and store it together with the messages.
 
-        Group talk that isn't meant for Mneme is stored without the answer. If the store is
+        Group talk that isn't addressed to Mneme is stored without the answer. If the store is
         unavailable, the answer is sent without being stored.
         """
         event = batch.last
@@ -128,7 +131,7 @@ class Failures:
         adapter = self._adapters.get(inbound.address.platform)
         if adapter is None:
             return
-        # Only a direct chat is told the reason.
+        # The reason is shown only in a direct chat.
         reason = f"{error} " if inbound.is_direct else ""
         answer = Answer(text=texts.OUTAGE.format(reason=reason))
         with contextlib.suppress(DeliveryError), contain_adapter_errors():

@@ -42,13 +42,13 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "data/synonyms.toml",
     ),
 }
-"""The files beside the code, by folder. A test compares this list with the checkout."""
+"""The data files, by folder. A test compares this list with the files of the repository."""
 
 
 def find_foreign_package() -> str | None:
-    """Return a sentence about our packages that Python would import from elsewhere, or None.
+    """Return an error message if Python would import one of our packages from elsewhere, else None.
 
-    Another program on PYTHONPATH may use a name as common as `config`.
+    This happens if another program on PYTHONPATH has a package with a common name such as `config`.
     """
     for name in PACKAGES:
         spec = find_spec(name)
@@ -64,7 +64,7 @@ def find_foreign_package() -> str | None:
 
 
 def list_unreadable_files(root: Path = ROOT) -> list[str]:
-    """Name each data file that is missing or broken, with the reason."""
+    """List the missing and broken data files: ``gateway/data/texts.toml (reason)``."""
     problems = []
     for folder, names in DATA_FILES.items():
         for name in names:

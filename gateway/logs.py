@@ -17,16 +17,16 @@ from config.settings import Settings
 
 FILE_BYTES = 5_000_000
 MAX_BACKUP_FILES = 3
-# Mneme's loggers are children of these. All others only log warnings, because libraries would log
-# people's messages.
+# The root loggers of Mneme's own loggers. All other loggers log only warnings, because some
+# libraries log people's messages at lower levels.
 _OWN_ROOTS = ("mneme", "adapters")
 
 
 def configure(settings: Settings, destination: TextIO | Path | None = None) -> None:
-    """Send the log to a stream or a file; standard error by default.
+    """Send the log to a stream or a file; by default to standard error.
 
-    A later call replaces the earlier destination. Only the user can read a log file. A full file is
-    replaced by a new one; three old files are kept.
+    A later call replaces the destination of an earlier one. Only the user who runs Mneme can read a
+    log file. When a file is full, a new one is begun, and the last three full files are kept.
     """
     shared_processors: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,
@@ -76,7 +76,7 @@ def _replace_handler(handler: logging.Handler) -> None:
 
 
 def _create_logger(name: str) -> logging.Logger:
-    """Return the logger `name`, below one of our roots."""
+    """Return a logger below one of our roots: ``turns`` becomes ``mneme.turns``."""
     root = name.partition(".")[0]
     if root not in _OWN_ROOTS:
         name = f"{_OWN_ROOTS[0]}.{name}"
@@ -92,7 +92,7 @@ def _add_name(
 
 
 class _MaskingFormatter(structlog.stdlib.ProcessorFormatter):
-    """Renders a record, then masks secrets in the whole line, because tracebacks may have some."""
+    """Renders a record and masks secrets in the whole line, including its traceback."""
 
     def __init__(self, shared_processors: list[structlog.typing.Processor], is_json: bool) -> None:
         processors: list[structlog.typing.Processor] = [

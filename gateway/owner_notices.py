@@ -1,7 +1,7 @@
-"""Notices that aren't answers: a stranger wants access, a note waits for a decision, and so on.
+"""Notices that Mneme sends unasked: a stranger wants access, a note needs a decision, and so on.
 
-A notice goes to the owner, or to the person whose notes or limits it's about. It's sent once, to
-the private chat where that person wrote last.
+A notice is sent once, to the owner or to the person whose notes or limits it is about. It is sent
+to the private chat in which that person wrote last.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class OwnerNotices:
     ) -> None:
         """Send a notice to the person of `scope`, or to the owner if the scope is a group.
 
-        Only one notice is sent for each `key`. Nothing is sent if `excluded_platform` is the only
-        one on which the person has a private chat, or if they have none.
+        Only one notice is sent for each `key`. Nothing is sent if the person has no private chat on
+        a platform other than `excluded_platform`.
         """
         chat = await self._find_private_chat(scope, excluded_platform)
         if chat is None:
@@ -100,12 +100,12 @@ class OwnerNotices:
         For a group, the owner is told.
         """
         day = self._clock.now().astimezone(self._zone).date()
-        whose = f"the room `{budget.scope.key}`" if budget.scope.is_group else "you"
+        whose = f"the group `{budget.scope.key}`" if budget.scope.is_group else "you"
         text = texts.LIMIT_NEAR.format(whose=whose, used=budget.format_usage(name))
         await self.notify(f"limit:{budget.scope.key}:{name}:{day}", text, budget.scope)
 
     async def notify_outage(self, platform: str, state: str) -> None:
-        """Tell the owner on another platform that a platform is dead, or connected again."""
+        """Tell the owner on another platform that a platform is down, or connected again."""
         if state == CONNECTED:
             text = texts.BACK
         elif state.startswith("given up"):
@@ -119,7 +119,7 @@ class OwnerNotices:
         )
 
     async def notify_paused_job(self, job: Job, reason: str) -> None:
-        """Tell a job's author that it's paused; if they aren't served any more, tell the owner."""
+        """Tell the author of a paused job, or the owner if the author lost access."""
         key = f"paused:{job.id}:{job.next_at}"
         if reason == REMOVAL_REASON and not job.scope.is_group:
             recipient = LOCAL_SCOPE
@@ -133,8 +133,8 @@ class OwnerNotices:
     async def notify_pending(self, note: PendingNote) -> None:
         """Tell a person that something waits for their approval. For a group, tell the owner.
 
-        A draft in a person's own scope is shown with buttons to decide. For all other items, only
-        the first one is announced until a decision was made.
+        A draft in a person's own scope is shown with buttons to decide. Of all other items, only
+        the first is announced; further items are announced after the person has decided.
         """
         if note.is_draft and not note.scope.is_group:
             lines = [texts.DRAFT.format(reason=note.reason), ""]
@@ -146,7 +146,7 @@ class OwnerNotices:
         await self.notify(f"aside:{note.scope.key}:{first}", _render_pending(note), note.scope)
 
     async def warn_about_note(self, scope: Scope, target: str, reason: str, entry: str) -> None:
-        """Warn about a note that was written by hand and looks suspicious. The note stays."""
+        """Warn about a suspicious note that someone wrote into the file by hand. The note stays."""
         digest = sha256(entry.encode("utf-8", "replace")).hexdigest()
         name = f"{ALL_FILES[target]}{_of_group(scope)}"
         text = texts.NOTE_BY_HAND.format(name=name, reason=reason)
@@ -159,14 +159,14 @@ class OwnerNotices:
 
 
 def _render_pending(note: PendingNote) -> str:
-    """Say why an item waits for approval, and which command shows it."""
+    """Render a notice that says why an item waits for approval, and which command shows it."""
     verb = _VERBS.get(note.target, "note")
     text = f"Before I {verb} something, I need your yes: {note.reason}. `/memory pending` shows it"
     if note.scope.is_group:
         shell = f"`mneme memory pending --scope {note.scope.key}` in a shell"
-        text = f"About the room `{note.scope.key}`: {text} in that room, {shell}"
+        text = f"About the group `{note.scope.key}`: {text} in that group, {shell}"
     return f"{text}."
 
 
 def _of_group(scope: Scope) -> str:
-    return f" of the room `{scope.key}`" if scope.is_group else ""
+    return f" of the group `{scope.key}`" if scope.is_group else ""

@@ -1,7 +1,7 @@
-"""The gateway process: keeps the platforms connected, runs background work, and stops in order.
+"""The gateway process: connects the platforms, runs background work, and shuts down.
 
-At the end, no new events are taken in, the running answers get a deadline, and the connections are
-closed.
+On shutdown, the process first stops accepting events. Then the running answers get a deadline.
+Finally, the connections are closed.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class MessagePath:
     delivery: Delivery
     commands: CommandRegistry
     memory: MemoryManager
-    # How to reply on each platform that is open. It grows when a platform opens.
+    # Builds replies, by platform. A platform is added when it opens.
     replies: dict[str, ReplyFactory]
 
 
 class GatewayProcess:
-    """Keeps the platforms connected and the background work running, and stops in order."""
+    """Runs the platforms and the background work, and shuts them down."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class GatewayProcess:
         # The adapters by platform, including the scheduler.
         self._adapters = adapters
         self._tasks = tasks
-        # Set when this process has changed something in the store.
+        # Set after this process has changed something that the scheduler or the outbox needs.
         self._changed = changed
         # Closes the connections at the end.
         self._stack = stack
@@ -85,8 +85,8 @@ class GatewayProcess:
     async def run(self) -> Sequence[str]:
         """Run until the process is stopped or all platforms have ended.
 
-        Returns the states of the platforms that refused our token, or an empty list after a stop
-        signal, because then at least one platform was still working.
+        Returns the states of the platforms that refused our token. After a stop signal, the list is
+        empty, because at least one platform was still working.
         """
         self._handle_signals()
         async with self._tasks:
@@ -125,7 +125,7 @@ class GatewayProcess:
             print_notice(texts.FINISHING.format(answers=answers, timeout_s=DRAIN_TIMEOUT_S))
 
     def _start_background(self) -> list[asyncio.Task[None]]:
-        """Start the tasks that run next to the platforms."""
+        """Start the tasks that run concurrently with the platforms."""
         services = self._services
         memory = self._path.memory
         embeddings = services.embeddings
@@ -167,8 +167,7 @@ class GatewayProcess:
         await self._print_first_contact(adapter)
         for entry_id in await self._path.admission.resume(adapter, self._max_question_age):
             self._path.admission.serve(entry_id)
-        # All stored events are being served now. If they were resumed again, they would be answered
-        # twice.
+        # All stored events of this platform are being served now.
         self._resumed[adapter.platform] = adapter
         self._changed.set()
 
@@ -177,7 +176,7 @@ class GatewayProcess:
         await self._path.delivery.resume([platform, CRON])
 
     async def _print_first_contact(self, adapter: Adapter) -> None:
-        """Print how to reach the bot if the owner has no account on a platform yet."""
+        """If the owner has no account on a platform yet, print how to reach the bot there."""
         owner_accounts = await self._services.links.list_accounts(TERMINAL)
         owner_platforms = {account.account.platform for account in owner_accounts}
         if adapter.contact and adapter.platform not in owner_platforms:
@@ -185,6 +184,7 @@ class GatewayProcess:
             print_notice(texts.FIRST_CONTACT.format(platform=platform, contact=adapter.contact))
 
     def _list_memory_outages(self) -> Mapping[str, str]:
+        """Return the states of memory services that are down, by names such as ``memory mem0``."""
         outages = self._path.memory.outages
         return {f"{MEMORY} {name}": state for name, state in outages.items()}
 
@@ -199,7 +199,7 @@ class GatewayProcess:
 
 
 def _exit_after(delay_s: float) -> None:
-    """Exit after a delay, even if a thread hangs: everything that counts is stored by then."""
+    """Exit after a delay, even if a thread hangs. By then, everything important is stored."""
     timer = threading.Timer(delay_s, os._exit, (0,))
     timer.daemon = True
     timer.start()

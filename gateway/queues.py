@@ -1,10 +1,11 @@
 """One queue per address: its turns run one after the other, in the order of arrival.
 
 Queues of different addresses run concurrently. Messages that wait together are answered together,
-as one batch. So is a burst: an album, messages forwarded together, the parts of a long text, or
-what a person adds before any of the answer was shown. `/stop` ends the running turn of a queue.
+as one batch. The messages of a burst are also one batch. A burst is an album, messages that are
+forwarded together, the parts of a long text, or messages that a person adds before any part of the
+answer was shown. `/stop` ends the running turn of a queue.
 
-Messages over their sender's rate limit are held, and queued as soon as the limit allows it.
+Messages over their sender's rate limit are held. They are queued as soon as the limit allows it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from core.types import Address, Command, Inbound, Scope
 
 # Messages that arrive within this time belong to one burst.
 BURST_WINDOW_S = 1.2
-# A batch that is this long isn't extended: further messages wait for the next turn.
+# A running turn isn't restarted to add messages to a batch of this length. Further messages wait
+# for the next turn.
 MAX_BURST_MESSAGES = 10
 # A text of this length may be a part of a longer one: clients split texts over 4,096 characters.
 PART_CHARS = 3800
@@ -38,7 +40,7 @@ class EventKind(Enum):
 
 
 class EventState(Enum):
-    """How far an event has come. An immediate event is in no queue, so it stays `ADMITTED`."""
+    """The progress of an event. An immediate event is in no queue, so it stays `ADMITTED`."""
 
     ADMITTED = "admitted"  # stored in the inbox
     RATE_LIMITED = "rate limited"  # held until its sender may speak again
@@ -50,7 +52,7 @@ class EventState(Enum):
 
 
 class ReplyState(Enum):
-    """How far the reply to an event has come."""
+    """The progress of the reply to an event."""
 
     UNUSED = "unused"
     BEGUN = "begun"  # shows that an answer is being written
@@ -64,21 +66,20 @@ class PendingEvent:
     entry: InboxEntry
     reply: Reply
     scope: Scope
-    # Where the answer is stored. An event that is answered together with another one shares the
-    # item of that event.
+    # The outbox item in which the answer is stored. Events that are merged share one item.
     outbox_item: OutboxItem
     # The command that the event means: see `CommandRegistry.resolve`.
     command: Command | None = None
     kind: EventKind = EventKind.MESSAGE
     state: EventState = EventState.ADMITTED
     reply_state: ReplyState = ReplyState.UNUSED
-    # False for group talk that isn't meant for Mneme. It's stored, but not answered.
+    # False for group talk that isn't addressed to Mneme, which is stored, but not answered.
     is_addressed: bool = True
     # False for the owner, who has no rate limit.
     counts_against_limits: bool = False
     # When the event was queued, on the event loop's clock.
     queued_at: float = 0.0
-    # Set as soon as the event isn't held any more.
+    # Set when the event is no longer held back by a rate limit.
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     # Earlier held messages of the same sender that are answered together with this one.
     merged: list[PendingEvent] = field(default_factory=list)
@@ -114,25 +115,26 @@ class PendingEvent:
 
     @property
     def may_continue(self) -> bool:
-        """Whether more of the same burst may follow at once."""
+        """Whether more messages of the same burst may arrive within `BURST_WINDOW_S`."""
         inbound = self.inbound
         if inbound.group_id is not None or inbound.origin == "forwarded":
             return True
         return len(inbound.text) >= PART_CHARS
 
     def can_merge_with(self, other: PendingEvent) -> bool:
+        """Whether both may be in one batch: both are messages, addressed to Mneme or both not."""
         if not (self.is_mergeable and other.is_mergeable):
             return False
         return self.is_addressed == other.is_addressed
 
     def edit_text(self, text: str) -> None:
-        """Replace the text. A message that confirmed a command no longer does."""
+        """Replace the text. An edited "yes" no longer confirms a command."""
         self.entry = replace(self.entry, inbound=replace(self.inbound, text=text))
         self.command = self.inbound.command
         self.kind = EventKind.MESSAGE if self.command is None else EventKind.COMMAND
 
     def become_message(self, inbound: Inbound) -> None:
-        """Turn a command into the message `inbound`, which the model answers in its place."""
+        """Replace a command with the message `inbound`, which the model answers instead."""
         self.entry = replace(self.entry, inbound=inbound)
         self.command = None
         self.kind = EventKind.MESSAGE
@@ -142,23 +144,24 @@ class PendingEvent:
 class Batch:
     """Events that are answered together, in the order of arrival.
 
-    It's empty for an event that was withdrawn, or that another batch has answered.
+    A task whose event was withdrawn, or was answered in another batch, gets an empty batch.
     """
 
     events: list[PendingEvent] = field(default_factory=list)
-    # Events that were answered separately, because their sender is over a daily limit.
+    # Events that were removed and answered separately, because their sender is over a daily limit.
     refused: list[PendingEvent] = field(default_factory=list)
-    # The turn was stopped. It may be repeated to store the messages, but not to ask the model.
+    # `/stop` ended the turn. If the turn is repeated, it only stores the messages, without the
+    # model.
     is_stopped: bool = False
 
     @property
     def last(self) -> PendingEvent:
-        """The newest event. The answer goes to its reply."""
+        """The newest event. The answer is sent as its reply."""
         return self.events[-1]
 
     @property
     def outbox_item(self) -> OutboxItem:
-        """The first event's item, which is found again after a crash, whatever else is waiting."""
+        """The item of the first event. It stays the same if the batch grows, and after a crash."""
         return self.events[0].outbox_item
 
     @property
@@ -178,7 +181,7 @@ class Batch:
         return all(event.state is EventState.REVOKED for event in self.events)
 
     def refuse(self, events: Sequence[PendingEvent]) -> None:
-        """Take out events that were answered separately."""
+        """Move events that were answered separately from `events` to `refused`."""
         self.refused += events
         self.events = [event for event in self.events if event not in events]
 
@@ -190,21 +193,22 @@ class _Queue:
     waiting: deque[PendingEvent] = field(default_factory=deque)
     # The batch that is being answered; empty between turns.
     batch: Batch = field(default_factory=Batch)
-    # Ends the running turn when it's rescheduled; None while no turn runs.
+    # The timeout of the running turn, which ends when the timeout is rescheduled; None if no turn
+    # runs.
     timeout: asyncio.Timeout | None = None
-    # Gives up the running turn so that it can restart with further messages. Returns False if the
-    # person has already seen some of the answer.
+    # Discards the running turn so that it can restart with further messages. Returns False if the
+    # person has already seen a part of the answer.
     interrupt: Callable[[], bool] = lambda: False
-    # The running turn was given up and restarts.
+    # True if `interrupt` has discarded the running turn, so the turn restarts.
     is_restarting: bool = False
 
 
 class ConversationQueues:
     """The queues of all addresses.
 
-    `wait_s` returns how many seconds a sender must wait before their next turn; if it returns 0,
-    the turn is counted. A message at an address for which `is_isolated` is true is never answered
-    together with messages of another address.
+    `wait_s` returns how many seconds a sender must wait before their next turn. If it returns 0,
+    it has counted the turn. `is_isolated` returns whether messages at an address must not be
+    answered together with messages at another address.
     """
 
     def __init__(
@@ -223,22 +227,22 @@ class ConversationQueues:
     def add(self, event: PendingEvent) -> None:
         """Queue an event, or hold it if its sender is over a rate limit.
 
-        Commands don't count, and neither does a message that is answered together with the last
-        waiting one. Both still wait behind the sender's held events at this address.
+        The limit doesn't apply to commands, or to a message that joins the last waiting message.
+        But both wait behind held events of the same sender at this address.
         """
         sender_key = (event.scope, event.inbound.account, event.queue_address.chat_id)
         held_events = self._held.get(sender_key, [])
         is_behind_held = any(other.queue_address == event.queue_address for other in held_events)
         is_limited = event.counts_against_limits and event.is_addressed
-        if is_limited and (is_behind_held or not self._is_free(event)):
+        if is_limited and (is_behind_held or not self._is_exempt_from_limit(event)):
             event.state = EventState.RATE_LIMITED
             self._held.setdefault(sender_key, []).append(event)
             self._release_held()
         else:
             self._enqueue(event)
 
-    def _is_free(self, event: PendingEvent) -> bool:
-        """Whether the event needs no turn of its own."""
+    def _is_exempt_from_limit(self, event: PendingEvent) -> bool:
+        """Whether the event isn't a new turn: it's a command, or joins the last waiting message."""
         if not event.is_mergeable:
             return True
         queue = self._queues.get(event.queue_address.key)
@@ -249,8 +253,8 @@ class ConversationQueues:
     def _release_held(self) -> None:
         """Queue all held events whose sender may speak again, and set a timer for the others.
 
-        A sender's messages in a chat are merged into the newest one if they may be answered
-        together.
+        All messages of a sender in a chat that may be answered together become one event: the
+        newest message, with the others merged into it.
         """
         waits_s: list[float] = []
         for held_events in self._held.values():
@@ -265,7 +269,7 @@ class ConversationQueues:
                     break
                 messages = takewhile(lambda event: event.is_mergeable, held_events)
                 merged_events = [event for event in messages if self._share_turn(first, event)]
-                # Changed in place, because the dictionary refers to this list.
+                # Change the list in place, because `_held` contains it.
                 held_events[:] = [event for event in held_events if event not in merged_events]
                 self._enqueue_merged(merged_events)
 
@@ -296,7 +300,7 @@ class ConversationQueues:
         return not all(other.is_mergeable for other in (*queue.waiting, *queue.batch.events))
 
     def _enqueue_merged(self, events: list[PendingEvent]) -> None:
-        """Queue the newest event, with the others merged into it."""
+        """Queue the newest of several held events, with the others merged into it."""
         *earlier, newest = events
         for event in earlier:
             event.state = EventState.MERGED
@@ -304,6 +308,7 @@ class ConversationQueues:
         self._enqueue(newest)
 
     def _enqueue(self, event: PendingEvent) -> None:
+        """Append an event to the queue of its address, and restart a turn that it belongs to."""
         queue = self._queues.setdefault(event.queue_address.key, _Queue())
         event.state = EventState.QUEUED
         event.queued_at = asyncio.get_running_loop().time()
@@ -312,7 +317,10 @@ class ConversationQueues:
         self._restart_turn_with(event, queue)
 
     def _restart_turn_with(self, event: PendingEvent, queue: _Queue) -> None:
-        """Restart the running turn if a new event belongs to the same burst."""
+        """Restart the running turn with a new event, if the event belongs to the same burst.
+
+        `stoppable_turn` sees the expired timeout, and `extend_batch` then adds the event.
+        """
         if queue.timeout is None or queue.timeout.when() is not None:
             return  # no turn runs, or it's already ending
         if queue.waiting[0] is not event:
@@ -344,8 +352,8 @@ class ConversationQueues:
         queue = self._queues[key]
         try:
             if not was_held:
-                # Events that were held until now go first. They arrived earlier, but their tasks
-                # wake up only now.
+                # Let tasks of events that were held until now take the lock first. Their events
+                # arrived earlier, but the tasks wake up only now.
                 await asyncio.sleep(0)
             async with queue.lock:
                 await _wait_for_burst(queue, event)
@@ -367,8 +375,8 @@ class ConversationQueues:
     ) -> AsyncIterator[asyncio.Timeout]:
         """Run a turn inside this context so that `stop` or a further message can end it.
 
-        The turn then gets a TimeoutError, and the yielded timeout has expired. Further messages
-        end it only if `interrupt` returns True.
+        A turn that is ended gets a TimeoutError, and the yielded timeout has expired. Further
+        messages end the turn only if `interrupt` returns True.
         """
         queue = self._queues[address.key]
         queue.interrupt = interrupt
@@ -381,7 +389,10 @@ class ConversationQueues:
             queue.timeout = None
 
     async def extend_batch(self, address: Address) -> bool:
-        """Add the messages that ended a turn to its batch; return whether messages had ended it."""
+        """Add the messages that interrupted a turn to its batch.
+
+        Returns False if the turn didn't end because of messages.
+        """
         queue = self._queues[address.key]
         if not queue.is_restarting:
             return False
@@ -392,7 +403,7 @@ class ConversationQueues:
         return True
 
     def stop(self, address: Address) -> bool:
-        """End the turn that runs at an address; False if none runs there."""
+        """End the turn that runs at an address. Returns False if no turn runs there."""
         queue = self._queues.get(address.key)
         if queue is None or queue.timeout is None:
             return False
@@ -402,7 +413,7 @@ class ConversationQueues:
         return True
 
     def find(self, inbound: Inbound) -> PendingEvent | None:
-        """Find the waiting or running message that an edit or a deletion changes."""
+        """Find the waiting or running message to which an edit or a deletion applies."""
         batches = (queue.batch.events for queue in self._queues.values())
         for event in chain(*self._waiting_lists(), *batches):
             message = event.inbound
@@ -413,7 +424,7 @@ class ConversationQueues:
         return None
 
     def withdraw(self, event: PendingEvent) -> None:
-        """Take a waiting event out of its queue. Events that were merged into it stay queued."""
+        """Remove a waiting event from its queue. Events that were merged into it stay queued."""
         event.state = EventState.WITHDRAWN
         event.ready.set()
         for waiting in list(self._waiting_lists()):
@@ -423,7 +434,7 @@ class ConversationQueues:
             self._enqueue_merged(event.merged)
 
     def _waiting_lists(self) -> Iterator[MutableSequence[PendingEvent]]:
-        """All lists that a waiting event can be in: held, queued or merged into a queued one."""
+        """Yield all lists that can contain a waiting event."""
         yield from self._held.values()
         for queue in self._queues.values():
             yield queue.waiting
@@ -432,14 +443,17 @@ class ConversationQueues:
 
 
 def _find_burst(queue: _Queue, event: PendingEvent) -> list[PendingEvent]:
-    """Return a queued event with all events that are answered together with it."""
+    """Return a queued event with all events that are answered together with it.
+
+    Only the event at the head of the queue can be answered together with others.
+    """
     if queue.waiting[0] is not event:
         return [event]
     return [event, *takewhile(event.can_merge_with, islice(queue.waiting, 1, None))]
 
 
 async def _wait_for_burst(queue: _Queue, event: PendingEvent) -> None:
-    """Wait while more of the event's burst may arrive."""
+    """Wait until no more messages of the event's burst can arrive."""
     while event.state is EventState.QUEUED:
         burst = _find_burst(queue, event)
         rest_s = burst[-1].queued_at + BURST_WINDOW_S - asyncio.get_running_loop().time()
@@ -451,7 +465,11 @@ async def _wait_for_burst(queue: _Queue, event: PendingEvent) -> None:
 
 
 def _take_burst(queue: _Queue, event: PendingEvent) -> list[PendingEvent]:
-    """Take an event and its burst out of the queue; empty if the event isn't queued any longer."""
+    """Remove an event and its burst from the queue, and return them in the order of arrival.
+
+    Events that were merged into an event precede it. Returns an empty list if the event isn't
+    queued any longer.
+    """
     if event.state is not EventState.QUEUED:
         return []
     taken: list[PendingEvent] = []

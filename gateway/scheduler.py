@@ -1,9 +1,10 @@
 """Runs jobs when they are due: sends reminders, and asks the agent scheduled questions.
 
-The rows in state.db decide which jobs are due. APScheduler only knows when to look at them next.
+The rows in state.db decide which jobs are due. APScheduler only provides the timers for the next
+look at these rows.
 
-The scheduler fills the role Adapter for the platform "cron": a scheduled question is an ordinary
-turn, whose answer is delivered to the chat of its job.
+The scheduler implements `Adapter` for the platform "cron". A scheduled question is an ordinary turn
+on that platform, and its answer is delivered to the chat of its job.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ class Scheduler:
     problem = ""
     contact = ""
     hint = language_data("hints", "adapters")[PLATFORM]
-    # The rows are also read this often, because timers don't fire while the machine sleeps or when
-    # its clock is set.
+    # The rows are also read at this interval, because timers are late if the machine was asleep or
+    # its clock was changed.
     poll_interval_s = 30.0
 
     jobs: Jobs
@@ -57,14 +58,14 @@ class Scheduler:
     clock: Clock
     # Opens a reply to a job's chat. Raises LookupError if the platform isn't connected.
     open_reply: Callable[[Address], Reply]
-    # A job that's later than this says so.
+    # A reminder or answer that is sent later than this says that it is late.
     late_after_s: float
     # Called after something was put into the outbox.
     on_wake: Callable[[], None]
-    # Returns what a job may see. Raises Refused if its author isn't served any more.
+    # Returns the scopes that a job may read. Raises Refused if its author has lost access.
     load_view: Callable[[Job], Awaitable[View]]
-    # Called with a job and the reason before the job is paused. After a crash in between, it's
-    # called again.
+    # Called with a job and the reason before the job is paused. If the process crashes before the
+    # job is paused, the next process calls it again.
     on_pause: Callable[[Job, str], Awaitable[None]] | None = None
 
     def __post_init__(self) -> None:
@@ -126,7 +127,7 @@ class Scheduler:
     ) -> list[datetime]:
         """Run jobs in order of their due times; return the times when they run next.
 
-        A failed run is repeated, and the others continue.
+        A run that fails is repeated after `RETRY_DELAY`, while the other jobs continue.
         """
         next_times: list[datetime] = []
         for job in sorted(jobs, key=lambda job: _latest_due(job, now)):
@@ -139,16 +140,18 @@ class Scheduler:
         return next_times
 
     def _set_timer(self, next_at: datetime) -> None:
+        """Call `reload` at a time. This replaces the earlier timer."""
         # APScheduler uses the machine's clock, which may differ from ours.
         run_date = datetime.now(UTC) + (next_at - self.clock.now())
         trigger = DateTrigger(run_date, timezone=UTC)
         self._timers.add_job(self.reload, trigger, id="next", replace_existing=True)
 
     async def _run(self, job: Job, sink: InboundSink) -> datetime | None:
-        """Run a job once for its latest due time; return when it's due next.
+        """Run a job once for its latest due time; return its next due time.
 
-        This may be repeated after a crash, because the outbox and the inbox recognize repeated
-        items by their keys. A job that can't run any longer is paused.
+        Returns None if the job is over or was paused, because it can't run any longer. After a
+        crash, a run may be repeated, because the outbox and the inbox recognize repeated items by
+        their keys.
         """
         now = self.clock.now()
         try:
@@ -159,7 +162,8 @@ class Scheduler:
         except (Refused, ConfigError) as error:
             await self._pause(job, str(error), now)
             return None
-        # Read the job again: a row read before the epoch may have been erased since.
+        # Read the job again: it may have been erased after it was read and before the epoch was
+        # read.
         current = await self.jobs.get(job.id)
         if current is None or current.paused_at or current.ended_at:
             return None
@@ -171,6 +175,7 @@ class Scheduler:
         return next_at
 
     async def _pause(self, job: Job, reason: str, now: datetime) -> None:
+        """Notify the job's author, then pause the job."""
         self._log.warning("a job was paused", job=job.id, reason=reason)
         if self.on_pause is not None:
             await self.on_pause(job, reason)
@@ -179,15 +184,15 @@ class Scheduler:
     async def _ask(
         self, job: Job, due_at: datetime, now: datetime, epoch: ErasureEpoch, sink: InboundSink
     ) -> None:
-        """Ask the agent a scheduled question."""
+        """Admit a scheduled question as an event, and let the agent answer it."""
         question = escape(shorten(job.text, HEADING_CHARS))
         late = self._render_lateness(job, due_at, now)
         heading = texts.QUESTION.format(id=job.id, late=late, text=question)
         inbound = _build_question(job, due_at, now, epoch, heading)
         entry_id = await sink.admit(inbound, self.reply(inbound.address))
         if entry_id is not None:
-            # Serve the question before the next write. If that write fails, the repeated run finds
-            # that the question was already admitted.
+            # Serve the question now, before the caller's next write. If that write fails, the run
+            # is repeated, but the question isn't admitted again and would never be served.
             sink.serve(entry_id)
 
     async def _remind(self, job: Job, due_at: datetime, now: datetime, epoch: ErasureEpoch) -> None:
@@ -210,9 +215,10 @@ class Scheduler:
         return texts.LATE.format(late=describe_lateness(due_at, now, job.schedule.zone))
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
-        """Return a reply that sends the answer to the chat of the job that asked.
+        """Return a reply that sends the answer to the chat of the job.
 
-        It raises DeliveryError if the job is gone, or may not be delivered there any more.
+        `address.chat_id` is the number of the job. Sending raises DeliveryError if the job was
+        removed, if its author has lost access, or if the platform isn't connected.
         """
         job_id = int(address.chat_id) if address.chat_id.isdecimal() else 0
 
@@ -248,7 +254,10 @@ def _latest_due(job: Job, now: datetime) -> datetime:
 def _build_question(
     job: Job, due_at: datetime, now: datetime, epoch: ErasureEpoch, heading: str
 ) -> Inbound:
-    """Build the event of a scheduled question. A repeated run builds the same message id."""
+    """Build the event of a scheduled question.
+
+    The message id is the same in a repeated run, so that the inbox recognizes the event.
+    """
     return Inbound(
         kind="message",
         address=Address(platform=PLATFORM, chat_id=str(job.id)),

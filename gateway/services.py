@@ -1,6 +1,5 @@
-"""The services that need no platform: the stores of state.db, and classes built on them.
-
-The gateway and the command line share them.
+"""The parts that the gateway and the command line share: the stores of state.db, and classes built
+on the stores. None of them needs a connected platform.
 """
 
 from __future__ import annotations
@@ -59,9 +58,9 @@ PLATFORM_STATES_KEY = "platforms"
 class Services:
     """The stores, and the services that need nothing but the stores and the settings.
 
-    `on_change` is called when there is something new in the outbox or for the scheduler. With
-    `notifies_owner`, the services send notices about problems. Shell commands don't need these
-    notices.
+    `on_change` is called after a change that concerns the outbox or the scheduler. If
+    `notifies_owner` is true, the services send notices about problems to the owner. Shell commands
+    don't send such notices.
     """
 
     def __init__(
@@ -135,9 +134,10 @@ class Services:
             await listener()
 
     async def _question_interval_s(self, account: Account | None) -> float | None:
-        """Return the shortest interval of an account's scheduled questions; None if it has none.
+        """Return the shortest allowed interval of an account's scheduled questions.
 
-        The owner may ask as often as they like.
+        0 means no limit, which is so for the owner. None means that the account may not schedule
+        questions.
         """
         if account is None:
             return None
@@ -239,7 +239,10 @@ class Services:
         await self.people.set_owner(accounts, groups)
 
     async def _repeat_erasures(self) -> str:
-        """Repeat the erasures that a restored backup doesn't know; return a report."""
+        """Repeat the erasures that were made after a restored backup; return a report.
+
+        The report is empty if there were none.
+        """
         repeated_count, unreadable_days = await self.forgetting.replay_journal()
         sentences = []
         if repeated_count:
@@ -252,15 +255,15 @@ class Services:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _NoticeCallbacks:
-    """Functions that the stores call if the owner should know about something."""
+    """Functions that the stores call to notify the owner or a person."""
 
     # Called with the platform if an event can't be handled.
     on_set_aside: Callable[[str], Awaitable[None]] | None = None
     # Called if a daily limit is nearly reached.
     on_near: Callable[[Budget, LimitedResource], Awaitable[None]] | None = None
-    # Called if a note starts to wait for approval.
+    # Called when a change starts to wait for approval.
     on_pending: Callable[[PendingNote], Awaitable[None]] | None = None
-    # Called with scope, target, reason and text if a note that was written by hand looks
+    # Called with scope, target, reason and text if a note that someone wrote into the file looks
     # suspicious.
     on_warning: Callable[[Scope, str, str, str], Awaitable[None]] | None = None
 
@@ -335,8 +338,9 @@ def load_providers(settings: Settings) -> tuple[list[MemoryProvider], Mapping[st
             continue
         if len(providers) >= limit:
             problems[name] = (
-                f"The memory {name} is off: memory.max_external lets {limit} be on at a time. "
-                "Set enabled = false for another one, or raise it."
+                f"The memory service {name} is off, because memory.max_external allows only "
+                f"{limit} at a time. "
+                "Set enabled = false for another service, or raise this limit."
             )
             continue
         try:

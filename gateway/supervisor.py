@@ -1,8 +1,8 @@
 """Keeps platforms connected and maintains state.db for as long as the process runs.
 
-Each platform is opened and listened to, and restarted after growing delays if it fails. If a
-platform refuses its token, Mneme gives up on it and says why, and the other platforms continue.
-Unexpected errors from an adapter or its library are caught here.
+A platform that fails is restarted after growing delays. If a platform refuses its token, Mneme
+gives up on that platform and says why, while the other platforms continue. Unexpected errors from
+an adapter or its library are caught here.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ DEAD_AFTER_S = 300.0
 # Delays before a platform is restarted. They double.
 MIN_BACKOFF_S = 1.0
 MAX_BACKOFF_S = 60.0
-# The command line promises that a running gateway notices changes within a second.
+# How often changes by other processes are looked for. The command line tells people that a running
+# gateway notices changes within a second.
 STORE_POLL_S = 0.5
-# How long `run_chores` rests if there is nothing to do, and between two steps.
+# How long `run_chores` pauses if there is nothing to do, and between two steps.
 CHORES_INTERVAL_S = 5.0
 CHORE_STEP_PAUSE_S = 0.05
-# After this many unexpected errors in the adapter's code, a delivery is dead. More attempts would
-# probably fail, too, while everything else for the same address waits.
+# After this many unexpected errors in the adapter's code, a delivery fails permanently. More
+# attempts would probably fail, too, and later messages to the same address would have to wait.
 MAX_ADAPTER_ERRORS = 4
 _log = structlog.get_logger("supervisor")
 OnOutage = Callable[[str, str], Awaitable[None]]
@@ -58,7 +59,7 @@ class _Platform:
     down_since: float | None
     # The state that `Supervisor.run` has set.
     known_state: str = CONNECTING
-    # The owner was told that the platform is dead.
+    # Whether the owner was told that the platform is down.
     is_outage_reported: bool = False
 
     @property
@@ -70,7 +71,7 @@ class _Platform:
 
     @property
     def state(self) -> str:
-        """The current state. A connected adapter may still report that nothing can come in."""
+        """The current state. A connected adapter may still report a `problem`."""
         if self.known_state == CONNECTED and self.adapter.problem:
             return _out_of_reach(self.adapter.problem)
         return self.known_state
@@ -80,8 +81,8 @@ class _Platform:
 class Supervisor:
     """Keeps platforms connected. Their events go to `sink`.
 
-    `on_open` is awaited when a platform has been opened, and repeated until it succeeds. Mneme
-    starts to listen to the platform after that.
+    After a platform was opened, `on_open` is awaited, and repeated until it succeeds. Only then
+    does the supervisor listen to the platform.
     """
 
     sink: InboundSink
@@ -104,9 +105,9 @@ class Supervisor:
         """Report changes of the platforms' states until cancelled.
 
         Whenever a state has changed, `on_change` gets all states, including those of
-        `load_other_states`. `on_outage` gets the name and state of a platform when it's dead, and
-        when it's connected again. `on_connected` gets the name of each platform that was connected,
-        for the first time or again.
+        `load_other_states`. `on_outage` gets the name and the state of a platform that has been
+        down for `DEAD_AFTER_S`, and again when the platform is connected. `on_connected` gets the
+        name of each platform that was connected, for the first time or again.
         """
         reported_states: Mapping[str, str] | None = None
         while True:
@@ -145,7 +146,7 @@ class Supervisor:
     async def run(self, adapter: Adapter) -> None:
         """Keep a platform connected until cancelled.
 
-        Ends earlier if the input of the platform ends, or if the platform refuses the token.
+        Returns if the input of the platform ends, or if the platform refuses the token.
         """
         loop = asyncio.get_running_loop()
         platform = _Platform(adapter, loop.time())
@@ -237,10 +238,10 @@ async def watch_store(
 
 
 async def run_chores(chores: Sequence[Callable[[], Awaitable[bool]]]) -> None:
-    """Do small steps of maintenance until cancelled.
+    """Run maintenance in small steps until cancelled.
 
-    A chore does one step and returns True if there is more to do. The steps are small so that no
-    message waits for them.
+    Each call of a chore does one step and returns True if more is to do. The steps are small, so
+    that messages needn't wait for maintenance.
     """
     while True:
         has_more = False

@@ -1,4 +1,4 @@
-"""The texts that people read: `data/texts.toml`, and functions for texts with a plural or a list.
+"""Texts for people: `data/texts.toml`, and functions that build texts with a plural or a list.
 
 The texts are Markdown for a chat; the command line prints them as plain text. No text assumes a
 gender.
@@ -39,7 +39,7 @@ def format_count(number: int, noun: str) -> str:
 
 
 def join_list(parts: Sequence[str]) -> str:
-    """Join parts to a list in a sentence: ``a, b and c``."""
+    """Join parts to a list for a sentence: ``a, b and c``."""
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
@@ -77,7 +77,7 @@ def format_person(name: str, account: Account) -> str:
 
 
 def away_notice(age: timedelta) -> str:
-    """Say that a message wasn't answered because it's too old."""
+    """Return a notice that a message wasn't answered because it's too old."""
     hours = round(age.total_seconds() / 3600)
     if age.days >= 2:
         ago = f"{age.days} days ago"
@@ -86,31 +86,32 @@ def away_notice(age: timedelta) -> str:
     else:
         ago = "a while ago"
     return (
-        f"I was away when you wrote this {ago}, so I have not answered it. "
+        f"I was away when you wrote this {ago}, so I haven't answered it. "
         "Ask again if it still matters."
     )
 
 
 def failure_notice(error: Exception, incident: str, *, is_kept: bool = True) -> str:
-    """Say that a turn failed. `incident` finds the details in the log."""
+    """Return a notice that a turn failed. The log has the details under the id `incident`."""
     reason = "Something went wrong on my side."
     if isinstance(error, MnemeError):
         reason = str(error)
-    storage = "What you wrote is kept."
+    storage = "Your message is saved."
     if not is_kept:
-        storage = "🕶 This is incognito, so what you wrote is not kept."
+        storage = "🕶 This is incognito, so your message is not saved."
     return f"{reason} {storage} Please try again; the log has the details under {incident}."
 
 
 def unfinished_notice(count: int) -> str:
-    """Say how many answers the process leaves unfinished; empty if none."""
+    """Say how many answers the process hasn't finished; empty if it has finished all."""
     if count == 0:
         return ""
-    return f"Not finished: {format_count(count, 'answer')}; this goes on after the next start."
+    verb = "isn't" if count == 1 else "aren't"
+    return f"{format_count(count, 'answer')} {verb} finished. I'll continue after the next start."
 
 
 def quote_title(title: str | None) -> str:
-    """Quote a title that follows a noun: `` “Ferry”``; empty without a title."""
+    """Quote a title, with a space in front: `` “Ferry”``; empty without a title."""
     return f" “{escape(title)}”" if title else ""
 
 
@@ -122,17 +123,16 @@ def describe_dead_item(dead_item: DeadItem, zone: tzinfo) -> str:
 
 
 def describe_sync_state(counts: OutboxCounts) -> str:
-    """Say how many messages a memory service hasn't received; empty if it has them all."""
+    """Say how many messages a memory service hasn't received; empty if it has received all."""
     clauses = []
     waiting_count = counts.held + counts.due
     if waiting_count:
         verb = "waits" if waiting_count == 1 else "wait"
-        clause = f"{format_count(waiting_count, 'message')} to it {verb} to be delivered"
+        clause = f"{format_count(waiting_count, 'message')} {verb} to be sent to it"
         if counts.error and not counts.dead:
-            clause += f" (the last try: {counts.error})"
+            clause += f" (last error: {counts.error})"
         clauses.append(clause)
     if counts.dead:
-        verb = "was" if counts.dead == 1 else "were"
         messages = format_count(counts.dead, "message")
-        clauses.append(f"{messages} to it {verb} given up ({counts.error})")
+        clauses.append(f"{messages} couldn't be sent to it ({counts.error})")
     return "; ".join(clauses)

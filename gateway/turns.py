@@ -1,10 +1,11 @@
 """Answers admitted events: runs commands, and has the model answer messages.
 
-Every event is served by a task of its own. The task waits in the queue of its address and answers
-the whole batch, or finds that another task has answered its event.
+Each event has its own task, which waits in the queue of the event's address. When the task's turn
+comes, it answers the whole batch at the head of the queue. It does nothing if another task has
+already answered its event as part of a batch.
 
-If something is erased, or a sender loses access, running work becomes stale. It's then repeated
-with the rest of the batch.
+If something is erased, or a sender loses access, an answer in progress may be based on data that it
+may no longer use. Such an answer is discarded, and the rest of the batch is answered again.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _log = structlog.get_logger("turns")
 
 
 class TurnDispatcher:
-    """Serves admitted events, each in its turn, and knows which ones aren't answered yet."""
+    """Answers admitted events in the order of their queues, and tracks which are unanswered."""
 
     def __init__(
         self,
@@ -75,13 +76,16 @@ class TurnDispatcher:
         self.access_version = 0
 
     def enqueue(self, event: PendingEvent) -> None:
-        """Queue an admitted event. It's answered after `serve`."""
+        """Queue an admitted event. It's answered once `serve` is called with its entry id."""
         self._admitted[event.entry.id] = event
         if event.kind is not EventKind.IMMEDIATE:
             self._queues.add(event)
 
     def serve(self, entry_id: int) -> Awaitable[None]:
-        """See `core.ports.InboundSink`."""
+        """Start a task that answers an admitted event: see `core.ports.InboundSink`.
+
+        The caller may await the result. Cancelling the caller doesn't cancel the task.
+        """
         event = self._admitted.pop(entry_id)
         if event.is_addressed:
             self._unanswered.add(event)
@@ -91,44 +95,47 @@ class TurnDispatcher:
         return asyncio.shield(task)
 
     async def _serve(self, event: PendingEvent) -> None:
-        """Answer an event in its turn, then let sessions and memory finish the turn."""
+        """Wait for the event's turn, answer it, and then update its session and the memory."""
         try:
-            # Nothing may be awaited before the queue is entered: turns run in the order in which
-            # they are served.
+            # Await nothing before this line. Otherwise tasks could enter the queue in another order
+            # than the order of the calls of `serve`.
             answered_turn = await self._answer_in_turn(event)
             self._mark_answered(event)
             if answered_turn is not None:
-                # If something was erased meanwhile, the next turn finishes this one, too.
+                # If something was erased meanwhile, the next turn also finishes this one.
                 with contextlib.suppress(StaleReadError):
                     await self._sessions.finish_turn(
                         answered_turn.turn, answered_turn.session, answered_turn.rows
                     )
         except Exception as error:
-            # If the event was already answered, its closed entry isn't changed.
+            # `set_aside` doesn't change the entry if the event was already answered.
             with contextlib.suppress(StoreError):
                 await self._failures.set_aside(event.entry, error)
         self._mark_answered(event)
 
     async def _answer_in_turn(self, event: PendingEvent) -> AnsweredTurn | None:
+        """Answer the event's batch when its turn comes; return the turn if the model answered."""
         if event.kind is EventKind.IMMEDIATE:
             return await self._runner.answer(Batch([event]))
         async with self._queues.wait_for_turn(event) as batch:
             return await self._runner.answer(batch)
 
     def _mark_answered(self, event: PendingEvent) -> None:
+        """Remove an event from the unanswered ones, and record the time for `drain`."""
         if event in self._unanswered:
             self._unanswered.remove(event)
             self._answered_at = asyncio.get_running_loop().time()
 
     @property
     def unanswered_count(self) -> int:
-        """The number of answers that are being written or delivered."""
+        """The number of events whose answer is being written or delivered."""
         return len(self._unanswered)
 
     async def drain(self, timeout_s: float) -> None:
-        """Wait until everything is served, at most `timeout_s` after the last answer.
+        """Wait until all events are answered, or until no answer was finished for `timeout_s`.
 
-        Held events aren't waited for: they are stored, and answered after the next start.
+        Rate-limited events are cancelled instead. They are stored, so the next process answers
+        them.
         """
         for task, event in self._serving.items():
             if event.is_held:
@@ -142,7 +149,7 @@ class TurnDispatcher:
             await asyncio.wait(self._serving, timeout=rest_s)
 
     def cancel(self) -> None:
-        """Give up all events that are being served. They are served again after the next start."""
+        """Cancel all serving tasks. The next process answers their events."""
         for task in self._serving:
             task.cancel()
 
@@ -157,16 +164,16 @@ class TurnDispatcher:
                 await self._inbox.update(event.entry)
         is_stored = await self._sessions.amend(inbound)
         if not is_stored and event is not None and event.is_running:
-            # The runner applies it as soon as the message is stored.
+            # The runner applies the change as soon as the message is stored.
             event.changes.append(inbound)
 
     async def recheck_access(self) -> None:
-        """Give up the events of everyone who lost access, also if another process removed it."""
+        """Withdraw the events of all senders who lost access, in this or in another process."""
         self.access_version += 1
         await self.revoke_unserved((*self._admitted.values(), *self._unanswered))
 
     async def revoke_unserved(self, events: Sequence[PendingEvent]) -> None:
-        """Give up those of `events` whose senders have lost access."""
+        """Withdraw the events whose senders have lost access: see `BatchRunner`."""
         await self._batches.revoke_unserved(events)
 
 
@@ -194,8 +201,8 @@ class TurnRunner:
     async def answer(self, batch: Batch) -> AnsweredTurn | None:
         """Answer a batch; return the model's turn, or None if the model didn't answer.
 
-        The other events of the batch aren't served again, so a failure is reported here, to all
-        senders. Edits that arrived before their message was stored are applied at the end.
+        If answering fails, the senders of the batch get a notice. Edits that arrived before their
+        message was stored are applied at the end.
         """
         if not batch.events:
             return None
@@ -212,8 +219,8 @@ class TurnRunner:
     async def _answer(self, batch: Batch) -> AnsweredTurn | None:
         """Run the command of a batch, or have the model answer its messages.
 
-        Group talk that isn't meant for Mneme is only stored. So are messages of a sender who has
-        had too many turns in a row.
+        Group talk that isn't addressed to Mneme is only stored. Messages of a sender who has had
+        too many turns in a row are also only stored. Returns the model's turn, or None.
         """
         event = batch.last
         if event.command is not None:
@@ -232,6 +239,7 @@ class TurnRunner:
         return await self._ask_model(batch, is_last_turn=is_last_turn)
 
     async def _answer_expired_button(self, event: PendingEvent) -> None:
+        """Close the entry of a button press without an action, and say that the button expired."""
         await self._delivery.inbox.close([event.entry.id])
         answer = Answer(text=texts.BUTTON_EXPIRED, is_private=True)
         await self._delivery.send_unstored(event.inbound, event.reply, answer)
@@ -239,15 +247,18 @@ class TurnRunner:
     async def _run_command(self, batch: Batch, command: Command) -> AnsweredTurn | None:
         """Run a command, which is alone in its batch.
 
-        `/stop` stops the running turn first, before it waits for anything. The stopped turn says so
-        in its own answer, so `/stop` itself is only answered where a platform insists on an answer.
-        Returns the model's turn if the command has the model answer, else None.
+        `/stop` first stops the running turn, before it waits for anything. The answer of the
+        stopped turn says that it was stopped. So `/stop` itself gets an answer only if it is an
+        interaction, which a platform shows as failed without an answer.
+
+        Some commands, such as `/retry`, have the model answer. Returns the model's turn then, else
+        None.
         """
         event = batch.last
         inbound = event.inbound
         has_stopped_turn = command.name == "stop" and self._queues.stop(inbound.address)
         if has_stopped_turn:
-            # The stopped turn's answer may still be on its way. A notice doesn't wait for it.
+            # An answer would wait until the stopped turn's answer is delivered. A notice doesn't.
             event.outbox_item = replace(event.outbox_item, kind="notice")
         is_silent = has_stopped_turn and not inbound.is_interaction
         run = partial(
@@ -281,7 +292,10 @@ class TurnRunner:
         has_stopped_turn: bool,
         is_silent: bool,
     ) -> Answer:
-        """Run a command and store its answer, unless the model is to answer instead."""
+        """Run a command and store its answer; return the answer.
+
+        If the answer has `asks_again`, the model answers instead, so nothing is stored.
+        """
         session = await self._agent.sessions.ensure_session(turn)
         context = CommandContext(
             inbound=inbound,
@@ -304,9 +318,11 @@ class TurnRunner:
         return answer
 
     async def _ask_model(self, batch: Batch, *, is_last_turn: bool = False) -> AnsweredTurn | None:
-        """Have the model answer a batch through the newest reply.
+        """Have the model answer a batch, and send the answer as a reply to the newest event.
 
-        `is_last_turn` is true if Mneme will only listen to the sender after this answer.
+        If `is_last_turn`, the answer says that Mneme won't answer the sender's next messages.
+        Returns None if nothing is left to answer, or if an earlier process has delivered the
+        answer.
         """
         await self._refuse_over_limit(batch)
         if not batch.events:
@@ -325,9 +341,9 @@ class TurnRunner:
         return answered_turn
 
     async def _refuse_over_limit(self, batch: Batch) -> None:
-        """Take messages over a daily limit out of the batch, and tell their senders.
+        """Remove messages of senders over a daily limit from the batch, and notify these senders.
 
-        These messages are still stored.
+        The messages are still stored.
         """
         sender_ids = dict.fromkeys(
             event.inbound.sender.id
@@ -354,8 +370,8 @@ class TurnRunner:
         """Run a turn of the model until it is answered or stopped.
 
         Raises StaleReadError if the turn must be repeated: something was erased, a sender lost
-        access, or more messages came before any of the answer was shown. Such messages have then
-        been added to the batch.
+        access, or more messages arrived before any part of the answer was shown. In the last case,
+        these messages have been added to the batch.
         """
         event = batch.last
         interrupt = partial(self._agent.interrupt, turn)
@@ -370,11 +386,13 @@ class TurnRunner:
                 if batch.last is not event:
                     await event.reply.abandon()
                     await self._batches.begin(batch)
-                raise StaleReadError("More was said before anything was answered.") from None
+                raise StaleReadError(
+                    "More messages arrived before any part of the answer was shown."
+                ) from None
             if isinstance(error, StaleReadError):
                 raise
             if batch.is_any_revoked:
-                raise StaleReadError("A sender isn't served any more.") from None
+                raise StaleReadError("A sender has lost access.") from None
 
         batch.is_stopped = True
         # The whole answer may have been stored before the turn was stopped.
@@ -384,8 +402,9 @@ class TurnRunner:
     async def _deliver(self, batch: Batch, answer: Answer | None) -> None:
         """Deliver the answer to a batch.
 
-        Without an `answer`, the outbox may have one that was stored before a sender lost access,
-        which is delivered. If the outbox has none, everything was erased.
+        If `answer` is None, the answer may have been stored in the outbox before a sender lost
+        access. If the outbox has no answer either, the messages were erased, and the reply says so.
+        Answers that the person couldn't receive earlier are appended.
         """
         event = batch.last
         event.reply_state = ReplyState.ANSWERED
@@ -408,7 +427,7 @@ class TurnRunner:
 
 
 class BatchRunner:
-    """Begins the reply to a batch, repeats stale work on it, and takes events out of it."""
+    """Begins the reply to a batch, repeats work on stale data, and removes events from batches."""
 
     def __init__(
         self,
@@ -425,9 +444,10 @@ class BatchRunner:
         self._adapters = adapters
 
     async def begin(self, batch: Batch) -> bool:
-        """Show that an answer is being written, once per reply.
+        """Show that an answer is being written, once per reply; return True.
 
-        Returns False if an earlier process delivered the answer before it crashed.
+        Returns False if an earlier process has already delivered the answer. The batch is then
+        closed without another answer.
         """
         event = batch.last
         if batch.outbox_item.is_over:
@@ -457,7 +477,8 @@ class BatchRunner:
                 await self.revoke_unserved(batch.events)
 
     async def _build_turn(self, batch: Batch) -> Turn:
-        """Build a turn of the open entries of a batch, with the scopes that are visible now."""
+        """Build a turn from the open entries of a batch, without those of senders who lost
+        access."""
         newest = batch.last.inbound
         view = await self._epoch_guard.view(batch.scope, newest.account, batch.entry_ids)
         entries = tuple(
@@ -479,9 +500,10 @@ class BatchRunner:
         )
 
     async def revoke_unserved(self, events: Sequence[PendingEvent]) -> None:
-        """Give up all events whose senders have lost access.
+        """Withdraw all events whose senders have lost access, and close their inbox entries.
 
-        Waiting events leave their queues. Running turns stop, and restart without these events.
+        Waiting events are removed from their queues. Running turns stop, and restart without the
+        events.
         """
         revoked = [event for event in events if await self._has_lost_access(event)]
         withdrawn = [event for event in revoked if event.is_waiting]
@@ -497,14 +519,14 @@ class BatchRunner:
             await event.reply.abandon()
 
     async def _has_lost_access(self, event: PendingEvent) -> bool:
-        """Whether the sender lost access since the event was admitted or last checked."""
+        """Return whether the sender has lost access and the event isn't revoked yet."""
         if event.state in (EventState.REVOKED, EventState.WITHDRAWN):
             return False
         judgement = await self._access.judge(event.inbound)
         return not judgement.verdict.is_accepted
 
     async def withdraw(self, event: PendingEvent) -> None:
-        """Take a waiting event out of its queue without an answer."""
+        """Remove a waiting event from its queue and close its inbox entry, without an answer."""
         self._queues.withdraw(event)
         await self._delivery.inbox.close([event.entry.id])
         await event.reply.abandon()
@@ -524,7 +546,7 @@ def _add_notices(answered_turn: AnsweredTurn, *, is_last_turn: bool) -> Answer:
 
 
 def _append_unseen(answer: Answer, unseen: Answer) -> Answer:
-    """Append an answer that couldn't reach its person before."""
+    """Append an earlier answer that couldn't be delivered when it was written."""
     return replace(
         answer,
         text=f"{answer.text}\n\n{texts.UNSEEN}\n\n{unseen.text}",

@@ -186,7 +186,7 @@ def test_recall_answers_over_a_damaged_index_and_a_repair_says_what_it_did(home:
     ]
     assert (repair["state"], repair["text"]) == (
         "right",
-        "The text indexes were built anew from 3 messages.",
+        "The text indexes were rebuilt from 3 messages.",
     )
     assert good(home, "export").count("\n") == 3
 

@@ -41,7 +41,7 @@ async def test_what_was_said_is_kept_when_the_turn_fails_before_it_began(home: P
 
         harness.agent.sessions.open = broken  # type: ignore[assignment,method-assign]
         reply = await harness.say("an important thought")
-        assert reply.text.startswith("The disk is slow. What you wrote is kept.")
+        assert reply.text.startswith("The disk is slow. Your message is saved.")
         assert await texts(harness) == ["an important thought"]
         assert await harness.services.inbox.list_waiting() == []
 

@@ -358,7 +358,7 @@ def test_a_kill_at_any_point_of_the_upgrade_loses_nothing(old: Path, tmp_path: P
                 # A busy machine was slower when the time was taken.
                 whole_s *= 0.7
         # Whether a memory service can be had is another matter.
-        assert "agrees with the messages" in mneme(home, *REBUILD).stdout
+        assert "matches the messages" in mneme(home, *REBUILD).stdout
         # A repair drops what was set aside.
         assert_rows_kept(home, without="raw_updates")
         best = found(home, [case["query"] for case in EXPECTED["recall"]])

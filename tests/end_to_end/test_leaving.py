@@ -14,7 +14,7 @@ from tests.fixtures.live_system import KEY, PERSON, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
 
-LEFT_OPEN = "Not finished: 1 answer; this goes on after the next start."
+LEFT_OPEN = "1 answer isn't finished. I'll continue after the next start."
 
 
 class HangingModel:
@@ -60,7 +60,7 @@ async def _an_answer_that_comes_in_time(home: Path) -> None:
         model.hold.set()
         assert await leaving == 0
         assert any("at noon" in text for text in said(live))
-        assert "Not finished" not in live.log()
+        assert "isn't finished" not in live.log()
 
 
 async def _a_platform_that_hangs(home: Path) -> None:

@@ -90,7 +90,7 @@ async def test_a_check_beside_the_gateway_says_what_the_gateway_says(home: Path)
     assert (alone.state, alone.text) == ("right", "The token is valid; the bot is @mneme_bot.")
     assert (beside.state, beside.text) == (
         "wrong",
-        f"{alone.text} For the running gateway it is {state}.",
+        f"{alone.text} But the running gateway reports: {state}.",
     )
 
 
@@ -110,7 +110,10 @@ async def test_a_memory_that_is_out_of_order_for_the_gateway_is_so_beside_it(hom
                 f"**memory diary**: {state}" in await StatusCommands(services, None).render_lines()
             )
             (found,) = [one for one in await run_checks(settings) if one.subject == "memory diary"]
-    assert (found.state, f"For the running gateway it is {state}." in found.text) == ("wrong", True)
+    assert (found.state, f"But the running gateway reports: {state}." in found.text) == (
+        "wrong",
+        True,
+    )
 
 
 async def test_an_option_that_changed_its_name_is_said(home: Path) -> None:
@@ -159,7 +162,7 @@ async def test_what_somebody_else_can_exchange_is_reported(
     (home / name).symlink_to(elsewhere)
     assert (
         await _wrong(home)
-        == f"{home / name} is a link to {elsewhere}: who can change that decides what is used."
+        == f"{home / name} is a link to {elsewhere}. Anyone who can change the target controls Mneme."
     )
 
 
@@ -205,7 +208,7 @@ async def test_a_problem_of_the_environment_is_not_put_right_in_a_file() -> None
     findings = await run_checks(None, problems)
     assert [finding.advice for finding in findings[:2]] == [
         "Set MNEME_HOME.",
-        "Put it right in mneme.toml.",
+        "Correct it in mneme.toml.",
     ]
 
 

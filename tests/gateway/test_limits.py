@@ -229,7 +229,7 @@ async def test_the_owner_is_told_of_a_room_and_each_member_of_their_own(
         [(where, text)] = await notices(harness)
         assert where == "telegram:42"
         assert text.startswith(
-            "Today's limit for the room `room:telegram:-100` is nearly reached (4 of 5 answers)."
+            "Today's limit for the group `room:telegram:-100` is nearly reached (4 of 5 answers)."
         )
 
 

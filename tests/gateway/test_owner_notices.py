@@ -81,7 +81,7 @@ async def test_that_a_job_was_paused_is_told_to_its_person_and_of_a_room_to_the_
             ),
             (
                 "telegram:42",
-                "I paused reminder 2 of the room `room:telegram:-5`: Its zone is gone. `/cron` lists your "
+                "I paused reminder 2 of the group `room:telegram:-5`: Its zone is gone. `/cron` lists your "
                 "reminders.",
             ),
         ]

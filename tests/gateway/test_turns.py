@@ -226,7 +226,7 @@ async def test_a_turn_that_fails_is_apologised_for_with_an_incident(home: Path) 
 
     async with open_gateway(home, ScriptedModel(broken, says("fine"))) as harness:  # type: ignore[arg-type]
         reply = await harness.say("hello")
-        assert "Something went wrong on my side. What you wrote is kept." in reply.text
+        assert "Something went wrong on my side. Your message is saved." in reply.text
         assert "RuntimeError" not in reply.text
         assert await harness.services.inbox.list_waiting() == []
         assert (await harness.say("again")).text == "fine"

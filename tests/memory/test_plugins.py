@@ -152,8 +152,8 @@ def test_one_may_be_on_and_a_second_is_refused_in_words(home: Path) -> None:
     found, warnings = load_providers(settings(home, both, JOT="k"))
     assert [(one.name, one.mode) for one in found] == [("diary", "context")]
     assert list(warnings.values()) == [
-        "The memory jotter is off: memory.max_external lets 1 be on at a time. Set enabled = false for another one, or "
-        "raise it."
+        "The memory service jotter is off, because memory.max_external allows only 1 at a time. Set enabled = false for another service, or "
+        "raise this limit."
     ]
     found, warnings = load_providers(settings(home, "[memory]\nmax_external = 2\n" + both, JOT="k"))
     assert [one.name for one in found] == ["diary", "jotter"]
@@ -288,7 +288,7 @@ async def test_the_status_says_what_a_service_has_still_to_take(home: Path) -> N
     ) as harness:
         await harness.say("the boat is called Molly")
         status = (await harness.say("/status")).text
-        assert "diary: 1 message to it waits to be delivered" in status.replace("\\", "")
+        assert "diary: 1 message waits to be sent to it" in status.replace("\\", "")
 
 
 async def test_what_is_asked_on_a_schedule_has_none_of_its_tools(home: Path) -> None:

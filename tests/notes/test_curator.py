@@ -372,7 +372,7 @@ async def test_in_a_room_the_owner_says_yes(home: Path) -> None:
         await harness.say("hello there")
         await fill(harness, *TEA, **IN_ROOM)
         ((lane, told),) = await notices(harness)
-        assert (lane, "About the room `room:telegram:-5`" in told, "tea" in told) == (
+        assert (lane, "About the group `room:telegram:-5`" in told, "tea" in told) == (
             "telegram:42",
             True,
             False,

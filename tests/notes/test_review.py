@@ -69,7 +69,7 @@ async def test_of_a_room_the_owner_is_warned(home: Path) -> None:
         await harness.say("/memory", "7", **IN_ROOM)
         await harness.say("/memory history", "7", **IN_ROOM)
         ((lane, told),) = await notices(harness)
-        assert (lane, "of the room `room:telegram:-5`" in told) == ("telegram:42", True)
+        assert (lane, "of the group `room:telegram:-5`" in told) == ("telegram:42", True)
 
 
 async def test_the_owner_is_told_once_where_he_talks_while_anything_waits_in_a_room(
@@ -82,7 +82,7 @@ async def test_the_owner_is_told_once_where_he_talks_while_anything_waits_in_a_r
             await harness.say(f"/memory add {ORDER} {number} times", "7", **IN_ROOM)
         ((lane, told),) = await notices(harness)
         assert lane == "telegram:42"
-        assert "About the room `room:telegram:-5`" in told
+        assert "About the group `room:telegram:-5`" in told
         assert "I need your yes: it contains a key or a link with a secret in it" in told
         assert "mneme memory pending --scope room:telegram:-5" in told
         assert "lake" not in told

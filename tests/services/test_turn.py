@@ -143,7 +143,7 @@ async def test_status_and_check_say_how_it_fares(home: Path, name: str) -> None:
         )
         found = await checked()
         assert (found.state, about[:80] in found.text) == ("right", True)
-        assert "it has taken all that it was told" in found.text
+        assert "nothing waits to be sent" in found.text
         await made.say(SAID)
         await kept(double, SAID)
         double.fault = "failing"
@@ -154,10 +154,10 @@ async def test_status_and_check_say_how_it_fares(home: Path, name: str) -> None:
                 await asked(double)
         said = (await made.say("/status")).text.replace("\\", "")
         assert f"{service.name} out of order, tried again now and then: " in said
-        assert "to it wait" in said
-        assert "(the last try: " in said
+        assert "to be sent to it" in said
+        assert "(last error: " in said
         found = await checked()
         assert found.state == "wrong"
-        assert "to it wait" in found.text
-        assert "(the last try: " in found.text
+        assert "to be sent to it" in found.text
+        assert "(last error: " in found.text
         assert KEY not in said + found.text

@@ -106,7 +106,10 @@ def test_a_second_one_is_set_up_and_refused_in_words(home: Path) -> None:
     )
     assert second.returncode == 0
     assert "is on" not in second.stdout
-    assert "The memory jotter is off: memory.max_external lets 1 be on at a time." in second.stdout
+    assert (
+        "The memory service jotter is off, because memory.max_external allows only 1 at a time."
+        in second.stdout
+    )
 
 
 def test_the_past_is_sent_on_demand_and_the_check_tells_how_a_service_stands(home: Path) -> None:
@@ -142,14 +145,12 @@ def test_the_past_is_sent_on_demand_and_the_check_tells_how_a_service_stands(hom
         "Queued 1 conversation that diary doesn't have yet. Delivery starts when you start Mneme."
         in said
     )
-    assert "diary: on, hybrid; 2 messages to it wait to be delivered" in good(
+    assert "diary: on, hybrid; 2 messages wait to be sent to it" in good(
         home, "memory", "providers"
     )
     checked = {one["subject"]: one for one in json.loads(mneme(home, "check", "--json").stdout)}
     assert checked["memory diary"]["state"] == "right"
-    assert (
-        "It can be used; 2 messages to it wait to be delivered." in checked["memory diary"]["text"]
-    )
+    assert "It can be used; 2 messages wait to be sent to it." in checked["memory diary"]["text"]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +159,7 @@ def test_the_past_is_sent_on_demand_and_the_check_tells_how_a_service_stands(hom
         ("1 / 0\n", "ZeroDivisionError division by zero"),
         (
             "        return False",
-            "It says that it is not available. `mneme memory setup diary` sets it up.",
+            "It isn't available. `mneme memory setup diary` sets it up.",
         ),
         ("        raise KeyError('x')", "The memory diary cannot be used: KeyError 'x'"),
     ],

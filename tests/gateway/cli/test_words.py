@@ -227,7 +227,7 @@ def test_the_indexes_are_built_anew_on_request(mneme: Mneme) -> None:
     findings = {
         finding["subject"]: finding for finding in json.loads(mneme("check", "--repair", "--json"))
     }
-    assert findings["repair"]["text"] == "The text indexes were built anew from 1 message."
+    assert findings["repair"]["text"] == "The text indexes were rebuilt from 1 message."
     assert findings["search index"]["state"] == "right"
     assert "ferry" in mneme("recall", "ferry")
 
