@@ -121,7 +121,7 @@ class Failures:
         if isinstance(error, StoreError):
             raise error
         reason = f"{type(error).__name__}: {error}"
-        await self._delivery.inbox.set_entry_aside(entry.id, address.platform, reason)
+        await self._delivery.inbox.close_as_dead_letter(entry.id, address.platform, reason)
 
     def report_outage(self, inbound: Inbound, error: StoreError) -> None:
         """Tell a sender that the store is unavailable, without using the store.

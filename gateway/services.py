@@ -96,13 +96,13 @@ class Services:
         callbacks = _NoticeCallbacks()
         if notifies_owner:
             callbacks = _NoticeCallbacks(
-                on_set_aside=self.owner_notices.notify_dead_letter,
+                on_dead_letter=self.owner_notices.notify_dead_letter,
                 on_near=self.owner_notices.notify_budget,
                 on_pending=self.owner_notices.notify_pending,
                 on_warning=self.owner_notices.warn_about_note,
             )
 
-        self.inbox = Inbox(database, clock, incognito, callbacks.on_set_aside)
+        self.inbox = Inbox(database, clock, incognito, callbacks.on_dead_letter)
         self.conversations = Conversations(database, clock, incognito)
         self.embeddings = create_embeddings(settings, database)
         self.recall = Recall(database, clock, zone, self.embeddings)
@@ -258,7 +258,7 @@ class _NoticeCallbacks:
     """Functions that the stores call to notify the owner or a person."""
 
     # Called with the platform if an event can't be handled.
-    on_set_aside: Callable[[str], Awaitable[None]] | None = None
+    on_dead_letter: Callable[[str], Awaitable[None]] | None = None
     # Called if a daily limit is nearly reached.
     on_near: Callable[[Budget, LimitedResource], Awaitable[None]] | None = None
     # Called when a change starts to wait for approval.

@@ -138,8 +138,8 @@ class DiscordEvents:
             last_ids = await self._wait_for_store(
                 lambda: self._inbox.load_last_message_ids(PLATFORM)
             )
-            set_aside_ids = await self._wait_for_store(
-                lambda: self._inbox.list_set_aside_ids(PLATFORM)
+            dead_letter_ids = await self._wait_for_store(
+                lambda: self._inbox.list_dead_letter_ids(PLATFORM)
             )
             self._is_full = False
             oldest_id = discord.utils.time_snowflake(self._clock.now() - CATCH_UP_PERIOD)
@@ -150,7 +150,7 @@ class DiscordEvents:
             channels.sort(reverse=True)
             for last_id, channel_id in channels[:CATCH_UP_CHANNELS]:
                 after_id = max(last_id, oldest_id)
-                self.start_task(self._catch_up_channel(channel_id, after_id, set_aside_ids))
+                self.start_task(self._catch_up_channel(channel_id, after_id, dead_letter_ids))
             # Lets each new task take the lock of its channel.
             await asyncio.sleep(0)
 
@@ -162,10 +162,12 @@ class DiscordEvents:
         else:
             update_id = discord.utils.time_snowflake(self._clock.now())
         log.error("An event of Discord is set aside (%d): %s", update_id, error)
-        await self._wait_for_store(lambda: self._inbox.set_aside(PLATFORM, update_id, raw, error))
+        await self._wait_for_store(
+            lambda: self._inbox.store_dead_letter(PLATFORM, update_id, raw, error)
+        )
 
     async def _catch_up_channel(
-        self, channel_id: int, after_id: int, set_aside_ids: Collection[int]
+        self, channel_id: int, after_id: int, dead_letter_ids: Collection[int]
     ) -> None:
         """Admit the missed messages of one channel, before any newer ones.
 
@@ -175,7 +177,7 @@ class DiscordEvents:
             for raw in await self._fetch_latest_messages(channel_id):
                 message_id = int(raw["id"])
                 sink = self._sink
-                if sink is None or message_id <= after_id or message_id in set_aside_ids:
+                if sink is None or message_id <= after_id or message_id in dead_letter_ids:
                     continue
                 entry_id = await self._try_admit(raw, partial(self._admit_missed, sink, raw))
                 if entry_id is not None:

@@ -288,7 +288,7 @@ class Telegram:
         if failures < MAX_ATTEMPTS:
             return False
         try:
-            await self._inbox.set_aside(PLATFORM, update_id, raw, error)
+            await self._inbox.store_dead_letter(PLATFORM, update_id, raw, error)
         except StoreError as failure:
             _log.error("telegram.update_not_set_aside", update_id=update_id, error=str(failure))
             return False

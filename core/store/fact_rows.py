@@ -92,7 +92,7 @@ class FactChange:
     """A logged change of a fact."""
 
     # learn, close, correct, remove, pin, unpin, trust, merge or undo. Earlier versions also stored
-    # flag, for a doubt.
+    # `flag` for a doubtful fact.
     action: str
     # The content before the change, or None if the fact is new.
     before: str | None
@@ -117,8 +117,8 @@ SELECT_SAME_PERSON = f"""
 SELECT {FACT_COLUMNS} FROM facts
 WHERE scope_id = :scope_id AND account = :account AND id <> :id
 """
-"""Selects other facts that the same person has stated in the same scope. The parameters are those
-of `fact_values`."""
+"""Selects other facts that the same person has stated in the same scope. Its parameters come from
+`fact_values`."""
 SELECT_SAME_WORDS = f"{SELECT_SAME_PERSON} AND closed_at IS NULL AND folded = :folded"
 
 TIME_COLUMNS = ("last_at", "valid_from", "valid_to", "closed_at")

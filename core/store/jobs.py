@@ -118,7 +118,7 @@ _SET_MESSAGE_OF_ITEM = "UPDATE outbox SET message_id = :id WHERE key = :key"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobMessages:
-    """Stores what jobs deliver as messages of the conversation at their target."""
+    """Stores the deliveries of jobs as messages of the conversation at the job's target."""
 
     clock: Clock
     incognito: IncognitoRegistry

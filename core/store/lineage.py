@@ -37,7 +37,7 @@ WITH RECURSIVE parts (id, until_id) AS (
     WHERE parts.until_id = 9223372036854775807
 )
 """
-"""Selects session ``:id``, and the sessions into which compressions have moved its last turn.
+"""Selects session ``:id``, and the child sessions in which a compressed last turn continued.
 
 In a child session, the turn ends before the message `until_id`, the first message of a person in
 that session. If it has no such message, the turn may continue in the next child session.

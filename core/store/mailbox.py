@@ -119,18 +119,20 @@ class Inbox:
         database: Database,
         clock: Clock,
         incognito: IncognitoRegistry | None = None,
-        on_set_aside: Callable[[str], Awaitable[None]] | None = None,
+        on_dead_letter: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         self._database = database
         self._clock = clock
         self._incognito = incognito
         # Called with the platform whenever a dead letter is stored.
-        self.on_set_aside = on_set_aside
+        self.on_dead_letter = on_dead_letter
 
     def is_incognito(self, address: Address) -> bool:
         return self._incognito is not None and address in self._incognito.conversations
 
-    async def set_aside(self, platform: str, update_id: int, raw: object, error: str) -> None:
+    async def store_dead_letter(
+        self, platform: str, update_id: int, raw: object, error: str
+    ) -> None:
         """Store an update that can't be read or handled as a dead letter.
 
         `raw` is any JSON value. If it contains the id of an incognito chat, an empty object is
@@ -153,10 +155,10 @@ class Inbox:
             connection.execute(_INSERT_DEAD_LETTER, values)
 
         await self._database.write(write)
-        if self.on_set_aside is not None:
-            await self.on_set_aside(platform)
+        if self.on_dead_letter is not None:
+            await self.on_dead_letter(platform)
 
-    async def set_entry_aside(self, entry_id: int, platform: str, error: str) -> None:
+    async def close_as_dead_letter(self, entry_id: int, platform: str, error: str) -> None:
         """Close an entry that can't be read or handled, and store it as a dead letter."""
         now = self._clock.now()
         values = {"id": entry_id, "error": mask_secrets(error), "now": now}
@@ -166,8 +168,8 @@ class Inbox:
             close_entries(connection, [entry_id], now)
             return is_open
 
-        if await self._database.write(write) and self.on_set_aside is not None:
-            await self.on_set_aside(platform)
+        if await self._database.write(write) and self.on_dead_letter is not None:
+            await self.on_dead_letter(platform)
 
     async def list_dead_letters(self) -> list[tuple[datetime, str, str]]:
         """List the time, platform and error of each dead letter, oldest first."""
@@ -181,7 +183,7 @@ class Inbox:
         """Delete all dead letters and return their number."""
         return await self._database.execute(_DELETE_DEAD_LETTERS, {"before": self._clock.now()})
 
-    async def list_set_aside_ids(self, platform: str) -> frozenset[int]:
+    async def list_dead_letter_ids(self, platform: str) -> frozenset[int]:
         """Return the numbers of a platform's updates that are dead letters."""
         statement = "SELECT update_id FROM raw_updates WHERE platform = :platform"
         letters = await self._database.fetch_all(statement, {"platform": platform})
@@ -248,7 +250,7 @@ class Inbox:
                 inbound = rows.load_inbound(row["inbound"])
             except (ValueError, LookupError, TypeError, AttributeError) as error:
                 reason = f"it cannot be read: {type(error).__name__}"
-                await self.set_entry_aside(row["id"], row["platform"], reason)
+                await self.close_as_dead_letter(row["id"], row["platform"], reason)
                 continue
             received_at = rows.to_datetime(row["received_at"])
             entries.append(InboxEntry(id=row["id"], inbound=inbound, received_at=received_at))

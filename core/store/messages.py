@@ -121,7 +121,7 @@ WHERE id > :id
     AND NOT (quoted ->> '$.kind' = 'part' AND instr(:text, quoted ->> '$.text'))
 RETURNING session_id
 """
-"""Gives the quotes of a message its new text. A quote of a selected part doesn't change if the new
+"""Updates the text of the quotes of a message. A quote of a selected part isn't changed if the new
 text still contains that part."""
 _ERASE = """
 UPDATE messages SET kind = 'command', text = '', blocks = NULL, sent = NULL, tools = NULL,

@@ -75,8 +75,11 @@ _MIGRATE_GROUP = (
     """,
     "UPDATE own_rooms SET is_past = 1 WHERE scope_key = :replaced",
 )
-"""Maps every id of a group to one scope. If the scope of the new id was the owner's own group, the
-owner still sees the messages in that scope."""
+"""Maps all ids of a group to one scope, which replaces the scope of the new id.
+
+If the replaced scope was the owner's own group, the remaining scope becomes the owner's own, and
+the owner still sees the messages in the replaced scope.
+"""
 _SELECT_PRIVATE_CHATS = f"""
 SELECT addresses.platform, addresses.chat_id, addresses.thread_id, scopes.key, sessions.scope_id,
     sessions.address_id
@@ -374,7 +377,7 @@ class People:
         return await self._database.read(lambda connection: load_visible_scopes(connection, scope))
 
     async def list_private_chats(self, scope: Scope) -> list[tuple[Address, Scope]]:
-        """List the private chats that `scope` sees, each with its own scope.
+        """List the private chats that are visible in `scope`, each with its own scope.
 
         The chat with the latest message comes first and the terminal last.
         """

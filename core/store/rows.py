@@ -118,7 +118,7 @@ ADDRESS_ID = """
 SELECT id FROM addresses
 WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
 """
-"""Selects the id of an address. The parameters are those of `address_values`."""
+"""Selects the id of an address. Its parameters come from `address_values`."""
 
 
 # --- Texts, times and numbers ---

@@ -265,7 +265,7 @@ class Conversations:
 
     async def find(self, session_id: int, scopes: frozenset[Scope]) -> Session | None:
         """Return a session by its id, or None if it isn't visible in these scopes."""
-        values = _visible_session(session_id, scopes)
+        values = _visible_session_values(session_id, scopes)
         row = await self._database.fetch_one(_SELECT_VISIBLE_SESSION, values)
         return None if row is None else rows.read_session(row)
 
@@ -575,7 +575,7 @@ class Conversations:
 
         The list is empty if the session isn't visible in these scopes.
         """
-        values = _visible_session(session_id, scopes)
+        values = _visible_session_values(session_id, scopes)
         return await self._database.read(
             lambda connection: messages.load_transcript(connection, values)
         )
@@ -639,7 +639,7 @@ def _load_session(connection: Connection, session_id: int) -> Session:
     return rows.read_session(row)
 
 
-def _visible_session(session_id: int, scopes: frozenset[Scope]) -> dict[str, object]:
+def _visible_session_values(session_id: int, scopes: frozenset[Scope]) -> dict[str, object]:
     return {"id": rows.int64_or_zero(session_id), "scopes": scope_parameter(scopes)}
 
 

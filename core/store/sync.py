@@ -300,7 +300,7 @@ class SyncQueue:
             await self._store_tasks(tasks)
 
     async def queue_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
-        """Queue the notice for services that a conversation continues in the session `new_id`.
+        """Queue tasks that notify services that a conversation continues in the session `new_id`.
 
         Nothing is queued if that session belongs to a scheduled job.
         """

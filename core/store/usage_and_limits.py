@@ -373,7 +373,7 @@ class UsageLog:
             latest = None if row is None else rows.to_optional_datetime(row["at"])
             if latest is None:
                 break
-            start = self._midnight(latest).replace(day=1)
+            start = self._start_of_day(latest).replace(day=1)
             spending = await self.load_spending(scopes, since=start, until=until)
             months.append((start.date(), spending))
             until = start
@@ -393,7 +393,7 @@ class UsageLog:
         limits = self._limits
         if limits is None:
             return []
-        midnight = self._midnight(now)
+        midnight = self._start_of_day(now)
 
         def load(connection: Connection) -> list[Budget]:
             return self._load_budgets(connection, billing, limits, midnight, names)
@@ -497,7 +497,7 @@ class UsageLog:
                     self._reported.add(report)
                     await self.on_near(budget, name)
 
-    def _midnight(self, at: datetime) -> datetime:
+    def _start_of_day(self, at: datetime) -> datetime:
         """Return the beginning of the day, in the zone of the log."""
         return at.astimezone(self._zone).replace(hour=0, minute=0, second=0, microsecond=0)
 

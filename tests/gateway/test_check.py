@@ -57,7 +57,7 @@ async def test_everything_right_in_a_new_home(home: Path) -> None:
 async def test_what_was_set_aside_is_listed_until_it_is_dropped(home: Path) -> None:
     settings = Settings.load({"MNEME_HOME": str(home)})
     async with Services.open(settings) as services:
-        await services.inbox.set_aside(
+        await services.inbox.store_dead_letter(
             "telegram", 7, {"message": "odd"}, "ValueError: no chat at https://me:hunter2@host"
         )
     (listed,) = [one for one in await run_checks(settings) if one.subject == "set aside"]

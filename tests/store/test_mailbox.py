@@ -127,12 +127,12 @@ async def test_an_update_that_cannot_be_parsed_is_not_kept_for_ever(
     inbox: Inbox, database: Database, clock: SteadyClock
 ) -> None:
     """It may be a stranger's."""
-    await inbox.set_aside("telegram", 1, "the secret of 1", "no such kind")
+    await inbox.store_dead_letter("telegram", 1, "the secret of 1", "no such kind")
     clock.advance(days=29)
-    await inbox.set_aside("telegram", 2, "the secret of 2", "no such kind")
+    await inbox.store_dead_letter("telegram", 2, "the secret of 2", "no such kind")
     assert "the secret of 1" in await _dump(database)
     clock.advance(days=2)
-    await inbox.set_aside("telegram", 3, "the secret of 3", "no such kind\ud800")
+    await inbox.store_dead_letter("telegram", 3, "the secret of 3", "no such kind\ud800")
     left = await _dump(database)
     assert [f"the secret of {number}" in left for number in range(1, 4)] == [False, True, True]
     clock.advance(days=31)

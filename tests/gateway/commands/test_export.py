@@ -129,7 +129,7 @@ async def test_what_lies_elsewhere_is_in_it_too(home: Path) -> None:
             harness.inbound("an event set aside", "7", message_id="90"), KeptReply()
         )
         assert strange is not None
-        await harness.services.inbox.set_entry_aside(strange, "telegram", "ValueError")
+        await harness.services.inbox.close_as_dead_letter(strange, "telegram", "ValueError")
         found = held(await harness.say("/export", "7"))
         by_kind = {row["kind"]: row for row in found}
         raws = [row["raw"] for row in found if row["kind"] == "update that could not be read"]
