@@ -1,1 +1,1 @@
-"""Typed settings and the defaults they start from."""
+"""Typed settings and their defaults."""

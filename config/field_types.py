@@ -1,4 +1,4 @@
-"""The types of single settings, with the checks and messages for a person who edits mneme.toml."""
+"""The types of single settings. A type checks a value and explains mistakes in mneme.toml."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 
 def _resolve_zone(name: str) -> str:
-    """Return the name of a time zone; for "auto" the machine's.
+    """Return the name of a time zone. "auto" stands for the machine's zone, or UTC without one.
 
-    A machine without a time zone, such as a container, gets UTC.
+    Raises ValueError if there is no such zone.
     """
     try:
         zone = name
@@ -25,13 +25,16 @@ def _resolve_zone(name: str) -> str:
         ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise ValueError(
-            f"{name[:40]!r} is no time zone; write an IANA name like 'Europe/Lisbon', or 'auto'"
+            f"{name[:40]!r} isn't a time zone; write an IANA name like 'Europe/Lisbon', or 'auto'"
         ) from None
     return zone
 
 
 def _matches(pattern: str, advice: str) -> BeforeValidator:
-    """Accept a text or a whole number that matches the pattern, and convert it to a text."""
+    """Return a check that accepts a text or whole number that matches the pattern, as a text.
+
+    `advice` completes the error message: ``'ana' isn't a person; write …``.
+    """
 
     def check(value: object) -> str:
         is_scalar = isinstance(value, int | str) and not isinstance(value, bool)
@@ -43,7 +46,7 @@ def _matches(pattern: str, advice: str) -> BeforeValidator:
 
 
 def _is_url(*schemes: str, is_optional: bool = False) -> AfterValidator:
-    """Accept a URL with a listed scheme and cut off trailing slashes."""
+    """Return a check that accepts a URL with one of two schemes, without trailing slashes."""
 
     def check(value: str) -> str:
         if is_optional and not value:
@@ -56,7 +59,7 @@ def _is_url(*schemes: str, is_optional: bool = False) -> AfterValidator:
             is_valid = False
         if not is_valid:
             raise ValueError(
-                f"is not an address; write {schemes[0]}://host:port or {schemes[1]}://host"
+                f"isn't an address; write {schemes[0]}://host:port or {schemes[1]}://host"
             )
         return value.rstrip("/")
 
@@ -65,7 +68,9 @@ def _is_url(*schemes: str, is_optional: bool = False) -> AfterValidator:
 
 def _check_folder(value: object) -> Path:
     if not isinstance(value, str) or not value.startswith(("/", "~/")):
-        raise ValueError(f"{str(value)[:80]!r} is no folder; write its whole path, from / or ~/ on")
+        raise ValueError(
+            f"{str(value)[:80]!r} isn't a folder; write its whole path, beginning with / or ~/"
+        )
     return Path(os.path.expanduser(value))
 
 
@@ -78,35 +83,37 @@ UserId = Annotated[
     str,
     _matches(
         r"[1-9][0-9]{0,19}",
-        "is not a numeric user id; /whoami tells it (names can be taken by anybody)",
+        "isn't a numeric user id; /whoami shows it (don't use names, because names can change)",
     ),
 ]
 PersonKey = Annotated[
     str,
     _matches(
         r"(telegram|discord):[1-9][0-9]{0,19}",
-        "is no person; write telegram:42 or discord:42, with the id that /whoami tells",
+        "isn't a person; write telegram:42 or discord:42, with the id that /whoami shows",
     ),
 ]
 GroupKey = Annotated[
     str,
     _matches(
         r"(telegram:-|discord:)[1-9][0-9]{0,19}",
-        "is no room; write discord:77, or telegram:-1001234567890: ids of its groups are negative",
+        "isn't a group; write discord:77 or telegram:-1001234567890 (Telegram's group ids are "
+        "negative)",
     ),
 ]
 ChatKey = Annotated[
     str,
     _matches(
         r"(telegram:-?|discord:)[1-9][0-9]{0,19}|terminal:local",
-        "is no chat; write telegram:-1001234567890 or discord:77 for a room, "
+        "isn't a chat; write telegram:-1001234567890 or discord:77 for a group, "
         "telegram:42 for the chat with a person",
     ),
 ]
 ProviderName = Annotated[
     str,
     _matches(
-        r"[a-z][a-z0-9_]{0,39}", "is no name of a memory provider: small letters, digits and _"
+        r"[a-z][a-z0-9_]{0,39}",
+        "isn't the name of a memory provider; use lower-case letters, digits and _",
     ),
 ]
 UserIds = Annotated[tuple[UserId, ...], Field(strict=False)]

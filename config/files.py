@@ -1,8 +1,8 @@
-"""Safe file access, and the options that are written to mneme.toml.
+"""Reads and replaces files safely, and sets the options of services in mneme.toml.
 
-Files are replaced so that a crash leaves either the old or the new content. Options are set without
-changing the rest of mneme.toml. The options of a memory service are checked against its dataclass,
-and its secrets are taken from the environment.
+After a crash, a file that was being replaced has either its old or its new content. Setting an
+option leaves the rest of mneme.toml unchanged. A dataclass describes the options of a service;
+secrets among them are read from the environment.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import tomlkit
 
 OptionValue = str | int | float | bool
-# Keys that the table of every service has or once had.
+# Keys that every service's table in mneme.toml has or had in an earlier version.
 RESERVED = ("enabled", "mode", "sync_every_turns")
 _TEMPORARY_SUFFIX = ".half"
 # The name of an environment variable.
@@ -30,9 +30,9 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Replace a file atomically and durably. A symbolic link is followed and stays a link.
+    """Replace a file atomically and durably. If `path` is a symbolic link, its target is replaced.
 
-    If it raises OSError, it leaves no temporary file behind.
+    Raises OSError if the file can't be replaced; the temporary file is then removed.
     """
     path = Path(os.path.realpath(path))
     descriptor, name = tempfile.mkstemp(
@@ -55,15 +55,16 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def read_file(path: Path, limit_bytes: int) -> bytes:
-    """Read a regular file without following a symbolic link.
+    """Return the content of a regular file. A symbolic link isn't followed.
 
-    Raises OSError, and ValueError with a clause if it isn't a regular file or too long.
+    Raises ValueError, with a clause, if the file isn't a regular file or if it's too long, and
+    OSError if it can't be read.
     """
     # Without O_NONBLOCK, opening a pipe would wait for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ValueError("it is no file")
+            raise ValueError("it isn't a regular file")
         content = file.read(limit_bytes + 1)
     if len(content) > limit_bytes:
         raise ValueError(f"it is over {limit_bytes:,} bytes long")
@@ -71,10 +72,10 @@ def read_file(path: Path, limit_bytes: int) -> bytes:
 
 
 def describe_unsafe_permissions(path: Path) -> str:
-    """Say which path of a plugin other users can replace, and how to protect it.
+    """Return a sentence about the first path of a plugin that other users can write.
 
-    Other users are all except root and the user of this process. Returns an empty text if the
-    permissions are safe.
+    The plugin file, the file that it links to, and their folders are checked. Other users are all
+    users except root and the user of this process. Returns "" if the permissions are safe.
     """
     real_path = path.resolve()
     own_id = os.geteuid()
@@ -87,8 +88,8 @@ def describe_unsafe_permissions(path: Path) -> str:
             remedies.append(f"chown {own_id} {place}")
         if remedies:
             return (
-                f"{place} can be written by others on this machine, and a plugin may do all that "
-                "Mneme may, so it is not run: look at what it says, then "
+                f"{place} can be written by others on this machine, so the plugin isn't run: it "
+                "could do anything that Mneme can do. Check its content, then run "
                 f"`{'; '.join(remedies)}`."
             )
     return ""
@@ -101,10 +102,10 @@ def find_leftovers(path: Path) -> Iterator[Path]:
 
 
 def set_options(file: Path, table: Sequence[str], options: Mapping[str, OptionValue]) -> None:
-    """Set options in one table of a TOML file and leave everything else as it is.
+    """Set options in one table of a TOML file. Everything else in the file stays unchanged.
 
-    `table` has the parts of the table's dotted name. Raises OSError, and ValueError with the lines
-    to write by hand if the file can't be changed.
+    `table` has the parts of the table's dotted name. Raises OSError if the file can't be read or
+    written. Raises ValueError, with the lines to add by hand, if the file can't be parsed.
     """
     # Imported here because loading tomlkit takes longer than most commands, and few set an option.
     import tomlkit
@@ -116,8 +117,7 @@ def set_options(file: Path, table: Sequence[str], options: Mapping[str, OptionVa
     except (tomlkit.exceptions.TOMLKitError, TypeError) as error:
         lines = _add_options(tomlkit.document(), table, options).strip()
         raise ValueError(
-            f"{file.name} is laid out in a way that I do not want to touch. "
-            f"Write this into it yourself:\n{lines}"
+            f"{file.name} can't be changed automatically. Add these lines yourself:\n{lines}"
         ) from error
     replace_file(file, changed_text.encode())
 
@@ -125,7 +125,10 @@ def set_options(file: Path, table: Sequence[str], options: Mapping[str, OptionVa
 def _add_options(
     document: tomlkit.TOMLDocument, table: Sequence[str], options: Mapping[str, OptionValue]
 ) -> str:
-    """Return the document with these options. Raises TypeError if a name isn't a table."""
+    """Return the text of the document with these options.
+
+    Raises TypeError if a part of the table's name is something else than a table.
+    """
     import tomlkit
 
     current: Any = document
@@ -134,7 +137,7 @@ def _add_options(
         new_table = tomlkit.table(is_super_table=index < last_index)
         inner = current.setdefault(name, new_table)
         if not isinstance(inner, MutableMapping):
-            raise TypeError(f"{name} is no table")
+            raise TypeError(f"{name} isn't a table")
         current = inner
     current.update(options)
     return tomlkit.dumps(document)
@@ -144,13 +147,13 @@ def _add_options(
 class Secret:
     """An option whose value comes from an environment variable that mneme.toml names."""
 
-    # Excluded from every repr.
+    # Left out of the repr.
     value: str = dataclasses.field(repr=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _OptionType:
-    # Tells a person what to write.
+    # Says what a person should write, such as "a whole number".
     description: str
     adapter: TypeAdapter[Any]
 
@@ -165,15 +168,15 @@ _OPTION_TYPES: Mapping[type[Any], _OptionType] = {
 
 
 class OptionForm:
-    """The options of a service, read from a dataclass.
+    """Describes and checks the options of a service, which are the fields of a dataclass.
 
-    Raises TypeError unless it is a dataclass whose fields are str, int, float, bool or `Secret`.
-    None stands for a service without options.
+    None stands for a service without options. Raises TypeError if `options` isn't a dataclass, or
+    if a field isn't a str, int, float, bool or `Secret`.
     """
 
     def __init__(self, options: type[Any] | None) -> None:
         if options is not None and not dataclasses.is_dataclass(options):
-            raise TypeError("its options are no dataclass")
+            raise TypeError("its options aren't a dataclass")
         self._options = options
         self.fields: dict[str, dataclasses.Field[Any]] = {}
         self._types: dict[str, Any] = {}
@@ -182,20 +185,22 @@ class OptionForm:
             self._types = get_type_hints(options)
         # Options without a default.
         self.required_names: list[str] = []
-        # The defaults of options that a person is asked for nevertheless.
+        # The defaults of optional options that a person is asked for.
         self.prompted_defaults: dict[str, Any] = {}
         for name, field in self.fields.items():
             if self._types[name] not in _OPTION_TYPES or name in RESERVED:
                 raise TypeError(
                     f"its option {name} is reserved, or neither str, int, float, bool nor Secret"
                 )
-            if field.default is field.default_factory is dataclasses.MISSING:
+            has_default = field.default is not dataclasses.MISSING
+            has_default_factory = field.default_factory is not dataclasses.MISSING
+            if not has_default and not has_default_factory:
                 self.required_names.append(name)
             if field.metadata.get("ask"):
                 self.prompted_defaults[name] = field.default
 
     def question(self, name: str) -> str:
-        """Return the text that asks a person for an option: its help and what to write."""
+        """Return the question for an option: "port: the port on 127.0.0.1, a whole number"."""
         help_text = str(self.fields[name].metadata.get("help", "")).rstrip(".")
         description = _OPTION_TYPES[self._types[name]].description
         if help_text:
@@ -203,16 +208,19 @@ class OptionForm:
         return f"{name}: {description}"
 
     def parse_value(self, name: str, value: object) -> OptionValue:
-        """Return a value as mneme.toml keeps it. Raises ValueError that says what to write."""
+        """Return a value in the form for mneme.toml.
+
+        Raises ValueError, with a sentence that says what to write, if the value is invalid.
+        """
         if name not in self.fields:
             raise ValueError(
-                f"There is no option {name}; there are {', '.join(self.fields) or 'none'}."
+                f"There is no option {name}. The options are: {', '.join(self.fields) or 'none'}."
             )
         option_type = _OPTION_TYPES[self._types[name]]
         if self._types[name] is Secret and not _VARIABLE.fullmatch(str(value).strip()):
             raise ValueError(
-                f"{name} should be {option_type.description}, such as MY_MEMORY_KEY; "
-                "the secret itself stays there."
+                f"{name} should be {option_type.description}, such as MY_MEMORY_KEY, "
+                "not the secret itself."
             )
         try:
             parsed_value: OptionValue = option_type.adapter.validate_python(value)
@@ -221,9 +229,9 @@ class OptionForm:
         return parsed_value.strip() if isinstance(parsed_value, str) else parsed_value
 
     def build_options(self, table: Mapping[str, Any], variables: Mapping[str, str]) -> Any:
-        """Make the dataclass from a table of mneme.toml, with secrets from `variables`.
+        """Create the dataclass from a table of mneme.toml, with the secrets from `variables`.
 
-        Raises ValueError that lists everything that is wrong.
+        Raises ValueError with a list of all problems.
         """
         problems = [f"{name} is missing" for name in self.required_names if name not in table]
         options: dict[str, Any] = {}

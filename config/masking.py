@@ -1,8 +1,8 @@
 """Masks secrets in error messages and in the log.
 
-The secrets of this process are masked wherever they occur. Other secrets are masked if they look
-like a known kind of key. In their errors, services repeat what was sent to them: URLs with a token,
-headers, or a key that they refuse.
+The errors of services often repeat a request: a URL with a token, a header or a rejected key. The
+registered secrets of this process are always masked. Other texts are masked if they look like a
+known kind of key, or if the name before them says that they are secret.
 """
 
 import base64
@@ -15,12 +15,13 @@ MASK = "[secret]"
 # Shorter secrets could be ordinary words, so they are only recognised by their shape.
 MIN_SECRET_CHARS = 8
 
-# The user and password of a URL.
+# The user and password of a URL: "ana:pw" in https://ana:pw@host, also percent-encoded.
 _URL_USER = re.compile(
     r"""(?:(?<=://)[^/\s"'<>?#]{1,300}(?=@)|(?<=%3a%2f%2f)[^/\s"'<>?#@]{1,300}?(?=%40))""", re.I
 )
-# The value of a header, parameter or field whose name says that it is secret. After a plain word
-# and a colon, the value must have a digit.
+# The value of a header, parameter or field whose name says that it's secret, such as
+# "Authorization: Bearer abc1", "?key=abc1", '"api_key": "abc1"' or "password=abc1". After a plain
+# word and a colon ("token: abc1"), the value must contain a digit. Group 1 is the name.
 _NAMED_VALUE = re.compile(
     r"""(
         authorization(?:\\?["']\s{0,3}[:,]\s{0,3}b?\\?["']
@@ -56,7 +57,7 @@ _known_secrets: set[str] = set()
 
 
 def register_secrets(secrets: Iterable[str]) -> None:
-    """Mask these secrets, and each line of them, in this process from now on."""
+    """Register secrets of this process: `mask_secrets` masks them, and each of their lines."""
     for secret in secrets:
         for part in (secret, *secret.splitlines()):
             if len(part) >= MIN_SECRET_CHARS:
@@ -64,9 +65,9 @@ def register_secrets(secrets: Iterable[str]) -> None:
 
 
 def mask_secrets(text: str) -> str:
-    """Replace each secret in the text with a mark.
+    """Return the text with `MASK` in place of each secret.
 
-    Call this before cutting the text, because half a secret isn't recognised.
+    Call this before cutting the text, because half of a secret isn't recognised.
     """
     for secret in sorted(_known_secrets, key=len, reverse=True):
         text = text.replace(secret, MASK)
@@ -76,12 +77,12 @@ def mask_secrets(text: str) -> str:
 
 
 def _list_encodings(secret: str) -> Iterator[str]:
-    """Yield a secret as text, JSON, Python source, URLs and Base64 write it."""
+    """Yield a secret in all encodings: plain, JSON, Python source, URL and Base64."""
     yield secret
     yield json.dumps(secret)[1:-1]
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
     yield repr(secret)[1:-1]
-    # The slice removes the quotes and the b before them.
+    # The slice turns b'abc' into abc.
     yield repr(secret.encode())[2:-1]
     for url_form in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
         yield url_form
@@ -90,10 +91,11 @@ def _list_encodings(secret: str) -> Iterator[str]:
 
 
 def _list_base64_forms(secret: bytes) -> Iterator[str]:
-    """Yield the part of a longer Base64 text that depends on the secret alone.
+    """Yield the texts by which a secret can be found inside of a longer Base64 text.
 
-    Base64 encodes three bytes as four characters, so the part differs with the number of bytes
-    in front of the secret (0, 1 or 2). Characters that also encode a neighbour are cut off.
+    Base64 encodes three bytes as four characters. The encoded secret therefore depends on how many
+    bytes precede it in its group of three: 0, 1 or 2. Characters at its edges that also encode
+    other bytes are cut off.
     """
     for bytes_before, characters_before in ((0, 0), (1, 2), (2, 3)):
         content = bytes(bytes_before) + secret

@@ -1,8 +1,8 @@
-"""All settings, typed and frozen.
+"""Reads all settings: `Settings.load` returns them as typed, immutable objects.
 
-Sources, each overriding the one before: default.toml, mneme.toml in the home, and the environment.
-No other module reads the environment. Errors name all problems at once with dotted paths. Secrets
-never appear in an error, a repr or a dump.
+default.toml has the defaults, mneme.toml in the home overrides them, and environment variables
+override both. No other module reads the environment. An error lists all problems with the dotted
+paths of their options. Secrets never appear in an error or a repr.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ DEFAULTS = Path(__file__).with_name("default.toml")
 PROBLEMS = Path(__file__).with_name("problems.toml")
 SOUL = Path(__file__).with_name("soul.md")
 PLATFORMS = ("telegram", "discord")
-# The environment variable that fills a field of `Settings`.
+# The environment variable for each field of `Settings` that isn't in mneme.toml.
 ENVIRONMENT: Mapping[str, str] = {
     "home": "MNEME_HOME",
     "anthropic_api_key": "ANTHROPIC_API_KEY",
@@ -63,9 +63,9 @@ ENVIRONMENT: Mapping[str, str] = {
     "discord_gateway_url": "MNEME_DISCORD_GATEWAY_URL",
 }
 SECRETS = ("anthropic_api_key", "telegram_token", "discord_token")
-# Options that were renamed: the old and the new dotted path.
+# Renamed options: the old and the new dotted path.
 _RENAMED_OPTIONS = (("model.cheap", "model.helper"), ("cron.max_jobs", "limits.jobs"))
-# The name of an environment variable in mneme.toml.
+# The name of an environment variable, as the value of an option: "MEM0_API_KEY".
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
 
 CacheLife = Literal["5m", "1h"]
@@ -78,20 +78,18 @@ LimitedResource = Literal[
     "reminders",
     "files",
 ]
-# The limit of each resource per day; 0 means no limit.
+# The daily limit of each resource. 0 means no limit.
 DayLimits = Mapping[LimitedResource, DayLimit]
 
 
 class SettingsError(ValueError):
-    """The settings can't be used. `problems` has a ``dotted.path: sentence`` for each mistake."""
+    """The settings are invalid. `problems` has a ``dotted.path: explanation`` for each mistake."""
 
     def __init__(self, problems: list[str], file: Path) -> None:
         self.problems = tuple(map(mask_secrets, problems))
-        count = "one thing" if len(problems) == 1 else f"{len(problems)} things"
+        count = "a mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
         lines = "".join(f"\n  {problem}" for problem in self.problems)
-        super().__init__(
-            f"The settings have {count} to put right (options are read from {file}):{lines}"
-        )
+        super().__init__(f"The settings have {count} (options are read from {file}):{lines}")
 
 
 def export_variables(variables: Mapping[str, str]) -> None:
@@ -100,7 +98,7 @@ def export_variables(variables: Mapping[str, str]) -> None:
 
 
 def select_variables(names: Sequence[str]) -> dict[str, str]:
-    """Return the environment variables with these names, for a program that gets no others."""
+    """Return the environment variables with these names, to be passed on to another program."""
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
@@ -109,7 +107,7 @@ class _Section(BaseModel):
 
 
 class GeneralOptions(_Section):
-    # An IANA name, also if the file says "auto".
+    # An IANA name, even if mneme.toml has "auto".
     zone: Zone
     log_level: Literal["debug", "info", "warning", "error"]
     log_format: Literal["text", "json"]
@@ -161,18 +159,18 @@ class TurnOptions(_Section):
 
 
 class ProviderOptions(BaseModel):
-    """A section [memory.providers.NAME]. The provider checks its further options."""
+    """A section [memory.providers.NAME]. The provider itself checks all other options."""
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True)
 
     enabled: bool = True
     mode: Literal["hybrid", "context", "tools"] = "hybrid"
-    # Accepted from earlier versions, but ignored: every turn is synced.
+    # An option of earlier versions that is ignored: every turn is synced.
     sync_every_turns: int = 1
 
 
 class Price(_Section):
-    """The price of a million tokens."""
+    """The prices of a million tokens of one model."""
 
     input: Amount
     output: Amount
@@ -217,10 +215,7 @@ class ContextOptions(_Section):
 
 
 class ChatOptions(_Section):
-    """The options of one chat.
-
-    If it has folders of its own, it gets context files no matter who is in it.
-    """
+    """The options of one chat. Context files from its folders are used whoever is in the chat."""
 
     instructions: Annotated[str, Field(max_length=20_000)] = ""
     folders: Folders = ()
@@ -276,7 +271,7 @@ class EmbeddingOptions(_Section):
     @classmethod
     def _check_model(cls, model: str, info: ValidationInfo) -> str:
         if info.data.get("url") and not model:
-            raise ValueError("name the model that the server is to use")
+            raise ValueError("write the name of the model that the server should use")
         return model
 
     @field_validator("key")
@@ -298,7 +293,7 @@ class RecallOptions(_Section):
 
 
 class Settings(_Section):
-    """Everything that can be set. Create it with `Settings.load`."""
+    """All settings. Create an object with `Settings.load`."""
 
     home: Path
     general: GeneralOptions
@@ -335,10 +330,10 @@ class Settings(_Section):
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None) -> Settings:
-        """Read all sources and create the home with mode 0700.
+        """Read all settings, and create the home with mode 0700 if it's missing.
 
-        `environ` replaces the environment of the process. Raises a SettingsError that names every
-        problem.
+        `environ` is used instead of the environment of the process. Raises SettingsError with all
+        problems if the settings are invalid.
         """
         variables = os.environ if environ is None else environ
         values = {field: variables.get(name, "").strip() for field, name in ENVIRONMENT.items()}
@@ -370,7 +365,7 @@ class Settings(_Section):
 
     @property
     def platform_tokens(self) -> dict[str, str]:
-        """The enabled platforms, each with its token in clear."""
+        """The tokens of the enabled platforms, by platform, as plain text."""
         tokens = {}
         if self.telegram_token and self.telegram.enabled:
             tokens["telegram"] = self.telegram_token.get_secret_value()
@@ -379,17 +374,17 @@ class Settings(_Section):
         return tokens
 
     def secret_values(self) -> tuple[str, ...]:
-        """Return the secrets in clear, so that they can be kept out of errors and the log."""
+        """Return all secrets as plain text, so that they can be masked in errors and in the log."""
         secrets: list[SecretStr | None] = [getattr(self, field) for field in SECRETS]
         secrets += self.variables.values()
         return tuple(secret.get_secret_value() for secret in secrets if secret is not None)
 
 
 def _prepare_home(name: str) -> Path:
-    """Create the home if it is missing, and remove other users' access to it.
+    """Create the home if it's missing, remove other users' access to it, and return its path.
 
-    Access stays as it is if the folder isn't Mneme's alone, such as the user's own folder or /tmp.
-    Raises SettingsError if the folder can't be created.
+    The permissions aren't changed if the folder isn't Mneme's alone, such as the user's home folder
+    or /tmp. Raises SettingsError if the folder can't be created.
     """
     home = Path(name)
     try:
@@ -397,7 +392,9 @@ def _prepare_home(name: str) -> Path:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (OSError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        problem = f"MNEME_HOME: the folder {home} cannot be made ({reason}); name another one"
+        problem = (
+            f"MNEME_HOME: the folder {home} can't be created ({reason}); choose another folder"
+        )
         raise SettingsError([problem], home / "mneme.toml") from error
     with contextlib.suppress(OSError, RuntimeError):
         status = home.stat()
@@ -411,7 +408,7 @@ def _prepare_home(name: str) -> Path:
 
 
 def _read_options(file: Path) -> tuple[dict[str, Any], list[str]]:
-    """Read default.toml and mneme.toml, and return the merged options with their problems."""
+    """Read default.toml and mneme.toml; return the merged options and a list of problems."""
     options = tomllib.loads(DEFAULTS.read_text(encoding="utf-8"))
     problems = []
     advice = ""
@@ -422,22 +419,22 @@ def _read_options(file: Path) -> tuple[dict[str, Any], list[str]]:
             _drop_obsolete_options(own_options)
             _merge(options, own_options)
     except tomllib.TOMLDecodeError as error:
-        problems.append(f"{file.name}: is not valid TOML: {error}")
+        problems.append(f"{file.name}: isn't valid TOML: {error}")
     except UnicodeDecodeError:
-        problems.append(f"{file.name}: is not UTF-8 text; save it as such")
+        problems.append(f"{file.name}: isn't UTF-8 text; save it as UTF-8")
     except OSError as error:
-        problems.append(f"{file.name}: cannot be read: {error.strerror}")
+        problems.append(f"{file.name}: can't be read: {error.strerror}")
     for field, variable in ENVIRONMENT.items():
         if options.pop(field, None) is not None:
             problems.append(
-                f"{field}: is no option; set the environment variable {variable} instead"
+                f"{field}: isn't an option; set the environment variable {variable} instead"
             )
     options["advice"] = advice
     return options, problems
 
 
 def _apply_renames(options: dict[str, Any], own_options: dict[str, Any]) -> str:
-    """Move options with an old name to the new one. Returns advice to rename them."""
+    """Move options with an old name to their new name; return advice to rename them, or ""."""
     advice = []
     for old_path, new_path in _RENAMED_OPTIONS:
         old_section, old_name = old_path.split(".")
@@ -450,14 +447,14 @@ def _apply_renames(options: dict[str, Any], own_options: dict[str, Any]) -> str:
 
 
 def _drop_obsolete_options(own_options: dict[str, Any]) -> None:
-    """Remove options that earlier versions had and that have no effect any more."""
+    """Remove options of earlier versions that no longer have an effect."""
     own_options.pop("curator", None)
     _get_table(own_options, "memory").pop("nudge_after", None)
     _get_table(own_options, "discord").pop("limit_chars", None)
 
 
 def _merge(options: dict[str, Any], own_options: Mapping[str, Any]) -> None:
-    """Override options in place; tables are merged key by key."""
+    """Override `options` in place. Tables are merged key by key."""
     for name, value in own_options.items():
         if isinstance(value, dict) and isinstance(options.get(name), dict):
             _merge(options[name], value)
@@ -466,13 +463,13 @@ def _merge(options: dict[str, Any], own_options: Mapping[str, Any]) -> None:
 
 
 def _get_table(options: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the table with this name; an empty one if it is missing or not a table."""
+    """Return the table with this name, or an empty table if there is none."""
     table = options.get(name)
     return table if isinstance(table, dict) else {}
 
 
 def _list_named_variables(options: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the values that look like an environment variable.
+    """Yield the environment variables that options name, such as ``key = "MEM0_API_KEY"``.
 
     Only the tables of memory providers, memory engines and recall have such options.
     """
@@ -500,7 +497,7 @@ def _check_tokens(options: Mapping[str, Any]) -> list[str]:
 
 
 def _describe_problem(detail: Any) -> str:
-    """Describe one of pydantic's errors as ``dotted.path: sentence``."""
+    """Describe one of pydantic's errors as ``dotted.path: explanation``."""
     first, *rest = detail["loc"]
     path = ENVIRONMENT.get(first, first)
     for part in rest:

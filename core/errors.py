@@ -1,14 +1,14 @@
-"""The exceptions of this project, which have one root. Their messages say what a person can do."""
+"""The exceptions of this project. Their messages say what went wrong and what a person can do."""
 
 from config.masking import mask_secrets
 
 
 class MnemeError(Exception):
-    """The root of the tree. Secrets in the message are masked."""
+    """The base class of all exceptions of this project. Secrets in the message are masked."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(mask_secrets(message))
-        # The message for logs. It leaves out the words of a service, which may quote people.
+        # The message for logs, without a service's explanation, because that may quote people.
         self.log_message = str(self)
 
 
@@ -24,7 +24,7 @@ class StoreError(MnemeError):
 
 
 class StaleReadError(StoreError):
-    """Data was erased after it was read. Nothing is stored, and the operation can be repeated."""
+    """Data was erased after it was read. Nothing was stored, and the operation can be repeated."""
 
 
 class HistoryError(MnemeError):
@@ -45,14 +45,14 @@ class ModelError(MnemeError):
         super().__init__(message)
         # The HTTP status, for example 413 if the conversation is too long.
         self.status = status
-        # Whether another try may succeed.
+        # Another attempt may succeed.
         self.is_retryable = is_retryable
-        # How long the server asked to wait before the next try.
+        # The pause that the server requested before the next attempt.
         self.retry_after_s = retry_after_s
 
 
 class ToolError(MnemeError):
-    """A tool call failed. The message tells the model what to do instead."""
+    """A tool call failed. The message is for the model, and says what to do instead."""
 
 
 class DeliveryError(MnemeError):
@@ -72,14 +72,14 @@ class DeliveryError(MnemeError):
         """Create the error. `words` is the service's explanation, which isn't logged."""
         super().__init__(f"{message}: {words}" if words else message)
         self.log_message = mask_secrets(message)
-        # Whether the message may have arrived, for example because the connection broke.
+        # The message may have arrived nevertheless, for example because the connection broke.
         self.is_uncertain = is_uncertain
-        # Whether no retry can succeed: the chat is gone, the bot is blocked or the token expired.
+        # No retry can succeed: the chat is gone, the bot is blocked or the token has expired.
         self.is_permanent = is_permanent
         self.retry_after_s = retry_after_s
-        # Whether the platform couldn't be reached, or didn't let us in, so that the message waits.
+        # The platform couldn't be reached, or refused the login, so the message waits.
         self.is_unreachable = is_unreachable
-        # Whether the message to edit is gone, so that it must be posted again.
+        # The message to edit is gone, so it must be posted again.
         self.is_missing = is_missing
 
 

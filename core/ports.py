@@ -1,4 +1,4 @@
-"""Interfaces with several implementations. `gateway/app.py` decides which class is used."""
+"""Interfaces that have several implementations. `gateway/app.py` chooses the implementation."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Protocol, runtime_checkable
 from core.types import Address, Answer, CommandSpec, Completion, Inbound, Request
 
 TextCallback = Callable[[str], None]
-"""Receives text to show while an answer is being made."""
+"""Receives the text to show while an answer is being written."""
 
 
 class Clock(Protocol):
-    """Tells the time. Tests replace it."""
+    """Returns the time. Tests use a clock of their own."""
 
     def now(self) -> datetime:
         """Return the current time, as an aware datetime in UTC."""
@@ -22,9 +22,9 @@ class Clock(Protocol):
 class DeliveryRecord(Protocol):
     """The platform messages that make up one reply.
 
-    The record lets a restarted process edit these messages instead of posting them again. For each
-    message, call `intend`, then the platform, then `record`. If the platform certainly created no
-    message, call `retract` instead of `record`.
+    With the record, a restarted process can edit these messages instead of posting them again. To
+    post a message, call `intend`, then the platform, then `record`. If the platform certainly
+    created no message, call `retract` instead of `record`.
     """
 
     @property
@@ -37,59 +37,60 @@ class DeliveryRecord(Protocol):
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether an earlier process stopped during a platform call.
+        """True if an earlier process stopped during a platform call.
 
-        If so, the platform may have created one more message than `message_ids` lists.
+        The platform may then have created one more message than `message_ids` lists.
         """
 
     async def intend(self) -> None:
         """Store that a message is about to be posted.
 
-        The intention is durable when this returns. If the store fails, it is written later instead.
+        The entry is durable when this method returns. If the store fails, the entry is written
+        later.
         """
 
     async def retract(self) -> None:
         """Store that the intended message wasn't posted."""
 
     async def record(self, message_id: str, *, is_last: bool = False) -> None:
-        """Store the id of a message, which is usually the intended one.
+        """Store the id of a message that was posted.
 
-        This is as durable as `intend`. With `is_last`, no message follows, and the id becomes
-        durable together with the end of the delivery.
+        The id is as durable as the entry of `intend`. With `is_last`, no message follows, and the
+        id becomes durable together with the end of the delivery.
         """
 
 
 class Reply(Protocol):
-    """Answers one inbound on its platform. A single task makes all platform calls."""
+    """Answers one inbound event on its platform. A single task makes all platform calls."""
 
     def begin(self, record: DeliveryRecord) -> None:
         """Show that an answer is being typed. Called once, before `show` and `finish`."""
 
     def show(self, text: str) -> None:
-        """Show the answer so far (Markdown). Some updates may be skipped."""
+        """Show the answer so far, which is Markdown. Some updates may be skipped."""
 
     async def finish(self, answer: Answer) -> None:
         """Deliver the final answer. Raises DeliveryError if the platform doesn't accept it."""
 
     async def abandon(self) -> None:
-        """Stop typing, because no answer will come."""
+        """Stop the typing indicator, because there will be no answer."""
 
 
 class InboundSink(Protocol):
     """Receives the events of an adapter. `gateway.admission.Admission` implements it."""
 
     async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
-        """Check access and store the event.
+        """Check the sender's access and store the event.
 
-        Returns the id of the inbox entry for `serve`. Returns None if the event is a duplicate or
-        if Mneme doesn't answer its sender.
+        Returns the id of the inbox entry, to be passed to `serve`. Returns None if the event is a
+        duplicate or if Mneme doesn't answer its sender.
         """
 
     def serve(self, entry_id: int) -> Awaitable[None]:
         """Queue the entry, and return an awaitable that is done when the entry is answered.
 
-        The entry is answered even if the awaitable is never awaited or is cancelled. Awaiting it
-        raises nothing but CancelledError.
+        The entry is answered even if the awaitable is cancelled or never awaited. The awaitable
+        raises no error except CancelledError.
         """
 
     async def migrate_group(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
@@ -101,13 +102,13 @@ class InboundSink(Protocol):
 
 @runtime_checkable
 class Autocompleter(Protocol):
-    """Completes the options of commands. An InboundSink may implement this too."""
+    """Completes the options of commands. An `InboundSink` may also implement this."""
 
     async def autocomplete(self, inbound: Inbound, typed: str) -> Mapping[str, str]:
         """Suggest values for the option that is being typed in the command of `inbound`.
 
-        Returns a label for each value, best first. Returns an empty mapping if Mneme doesn't answer
-        the sender.
+        Returns the labels of the values, by value, best first. Returns an empty mapping if Mneme
+        doesn't answer the sender.
         """
 
 
@@ -119,13 +120,13 @@ class Adapter(Protocol):
 
     platform: str
     contact: str
-    """The name and link by which people find the bot. Empty if they don't have to look for it."""
+    """The bot's name and link, for people who look for the bot. Empty in the terminal."""
     hint: str
-    """The part of the system prompt about formatting, length and buttons on this platform."""
+    """A part of the system prompt, about formatting, length and buttons on this platform."""
 
     @property
     def problem(self) -> str:
-        """The reason why no messages can arrive, as a clause. Empty while the connection works."""
+        """A clause that says why no messages can arrive. Empty while the connection works."""
 
     async def open(self) -> None:
         """Connect. Raises ConfigError if the platform refuses the token."""
@@ -134,7 +135,7 @@ class Adapter(Protocol):
         """Receive events until cancelled. Sending keeps working until `close`."""
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
-        """Create a reply that has no Inbound, for reminders and for answers after a restart."""
+        """Create a reply without an inbound event, for reminders and after a restart."""
 
     async def close(self) -> None:
         """Close all connections."""
@@ -146,9 +147,9 @@ class Model(Protocol):
     async def complete(
         self, request: Request, on_text: TextCallback, on_wait: TextCallback
     ) -> Completion:
-        """Ask the model. Raises ModelError if it doesn't answer.
+        """Ask the model, and return its answer. Raises ModelError if the model doesn't answer.
 
-        `on_text` receives the whole text so far. If it doesn't begin with the previous text, the
-        model has started over. `on_wait` is called before each retry, with a sentence that says why
-        the model is asked again.
+        `on_text` receives the whole text so far. If that text doesn't begin with the previous text,
+        the model has started over. `on_wait` is called before each retry, with a sentence that says
+        why the request is repeated.
         """

@@ -1,7 +1,7 @@
-"""Frozen values that every layer passes on.
+"""The immutable data classes that all layers share.
 
-Times are aware UTC datetimes. Our own ids are integers (rows of state.db); ids of a platform are
-strings. This module knows no vendor, database or file.
+Times are aware UTC datetimes. Ids of rows in state.db are integers; ids of a platform are strings.
+This module depends on no platform, model or database.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ Json = Mapping[str, Any]
 Role = Literal["user", "assistant", "tool"]
 
 MessageKind = Literal[
-    # Shown to the model and found by recall.
+    # Sent to the model and found by recall.
     "chat",
-    # Shown to the model only: what recall and memory tools returned.
+    # Sent to the model, but not found by recall: a result of recall or of a memory tool.
     "quote",
-    # Shown to the model only: what a compression leaves of the earlier part of a session.
+    # Sent to the model, but not found by recall: replaces the earlier part of a session.
     "summary",
-    # A slash command and its answer: stored, but shown to neither the model nor recall.
+    # A slash command and its answer: neither sent to the model nor found by recall.
     "command",
     # Shown to the person only.
     "notice",
-    # Taken back by /undo: hidden everywhere until it is redone.
+    # Taken back by /undo: hidden everywhere until it's restored.
     "undone",
 ]
 
 InboundKind = Literal["message", "edit", "delete", "action"]
 
 Origin = Literal[
-    # Written by the sender. Parts of it may be pasted; see `core.guard.origin_and_fence`.
+    # Written by the sender, but parts may be pasted; see `core.guard.origin_and_fence`.
     "typed",
     "pasted",
     "forwarded",
@@ -42,7 +42,7 @@ Origin = Literal[
     "via_bot",
     # Typed by another member of a group.
     "member",
-    # A tool's result; on a stored message, the task of a delegated session.
+    # A tool's result. On a stored message: the task of a delegated session.
     "tool",
     # Returned by an external memory service.
     "service",
@@ -51,7 +51,7 @@ Origin = Literal[
     # Delivered by a reminder or a scheduled question, in the assistant's name.
     "job",
 ]
-"""Where a text comes from. The origin decides what the text may cause.
+"""Where a text comes from. It decides, for example, whether the text can confirm a question.
 
 Stored messages have only these origins: typed, forwarded, via_bot, imported, tool and job.
 """
@@ -106,7 +106,7 @@ class Address:
 
     @property
     def key(self) -> str:
-        """``"telegram:42"`` or, in a thread or topic, ``"telegram:42/7"``."""
+        """The address as text: ``"telegram:42"`` or, in a thread or topic, ``"telegram:42/7"``."""
         key = f"{self.platform}:{self.chat_id}"
         return f"{key}/{self.thread_id}" if self.thread_id else key
 
@@ -131,7 +131,7 @@ class Account:
 
     @property
     def key(self) -> str:
-        """``"telegram:42"``."""
+        """The account as text: ``"telegram:42"``."""
         return f"{self.platform}:{self.user_id}"
 
 
@@ -139,7 +139,7 @@ class Account:
 class Scope:
     """The account or group that owns a row and may see it.
 
-    When a group stops being the owner's own, a new generation of its scope begins:
+    When a group stops being the owner's own, it gets a new scope with the next generation number:
     ``room:telegram:-5#2``.
     """
 
@@ -160,9 +160,9 @@ class Scope:
         return self.key.startswith("room:")
 
     def speaker(self, user_id: str) -> Account:
-        """Return the account that speaks in this scope as `user_id`.
+        """Return the account of the user `user_id` in this scope.
 
-        In a direct chat this is always the account that owns the chat.
+        In a direct chat, it's always the account that owns the chat.
         """
         _, _, rest = self.key.partition(":")
         platform, _, own_id = rest.partition(":")
@@ -181,8 +181,8 @@ class Sender:
 
     id: str
     name: str
-    # Whether this is an anonymous admin, a channel, a webhook or a bot. Such a sender matches no
-    # person and no access list.
+    # The sender is an anonymous admin, a channel, a webhook or a bot. Such a sender never matches a
+    # person or an access list.
     is_anonymous: bool = False
 
 
@@ -210,13 +210,13 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quote:
-    """The message that another one replies to or forwards."""
+    """The message that another message replies to or forwards."""
 
     # "part" means that the sender selected a part of the message that they reply to.
     kind: Literal["reply", "part", "forward"]
     # Empty for a forward, and for a message that was erased.
     text: str = ""
-    # Empty if the platform doesn't say who wrote it.
+    # Empty if the platform doesn't report the author.
     name: str = ""
     user_id: str = ""
     at: datetime | None = None
@@ -228,10 +228,10 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class ErasureEpoch:
-    """The state of erasures at the time when some data was read.
+    """Marks when data was read, so that a later write can be refused if data was erased meanwhile.
 
-    A write that passes its epoch is refused if anything in these scopes was erased after that time.
-    See `core/store/epoch.py`.
+    A write that passes an epoch fails if anything in these scopes was erased after the epoch. See
+    `core/store/epoch.py`.
     """
 
     # The value of `visibility.scope_parameter`.
@@ -241,7 +241,7 @@ class ErasureEpoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inbound:
-    """One platform event, normalized."""
+    """An event of a platform, such as a message or a button press, in a common form."""
 
     kind: InboundKind
     address: Address
@@ -255,22 +255,22 @@ class Inbound:
     message_id: str
     sent_at: datetime
     is_direct: bool
-    # In a group, whether the bot was mentioned, replied to, or given a command.
+    # False for a group message that doesn't mention the bot, reply to it or give a command.
     is_addressed: bool = True
     command: Command | None = None
     reply_to: str | None = None
     # As reported by the platform.
     quote: Quote | None = None
     attachments: tuple[Attachment, ...] = ()
-    # A Discord interaction, whose reply expires.
+    # A Discord interaction. Its reply expires.
     is_interaction: bool = False
-    # Text that is forwarded or from a bot can't run a command or confirm anything.
+    # Forwarded text and text from a bot can't run a command or confirm anything.
     origin: Origin = "typed"
-    # The link to a message is this address followed by the message's id.
+    # The link to a message is this URL followed by the message's id.
     link_base: str | None = None
-    # The album that the message belongs to.
+    # The id of the album that the message belongs to.
     group_id: str | None = None
-    # A line to put above the answer.
+    # A line that is shown above the answer.
     heading: str = ""
     # Set if the text was read from the store, such as the text of a job. It isn't stored.
     epoch: ErasureEpoch | None = None
@@ -311,15 +311,15 @@ class Answer:
     files: tuple[File, ...] = ()
     # Visible only to the person who asked.
     is_private: bool = False
-    # This command runs if the person's next message is a yes. Its arguments are ids, never words;
+    # This command runs if the person's next message is "yes". Its arguments are ids, never words;
     # see `gateway/commands/registry.py`.
     confirm_command: Command | None = None
     # Stored in place of a `text` that contains a secret.
     stored_text: str | None = None
-    # The command erased data. The answer is stored although its turn has read the erased text,
-    # because it repeats none of that text.
+    # The command erased data. Its answer doesn't repeat the erased text, so the answer may be
+    # stored although the text was read before the erasure.
     has_erased_data: bool = False
-    # A question that is asked again in place of this answer, as by /retry.
+    # If set, this question is asked again, and the answer isn't sent. /retry uses it.
     asks_again: Inbound | None = None
 
 
@@ -346,11 +346,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CarryOver:
-    """Messages of earlier sessions that the model still sees in this one, by message id."""
+    """Ids of the messages of earlier sessions that are part of a session's history."""
 
-    # The model sees the parent from this message on; None if it sees nothing of the parent.
+    # The history includes the parent's messages from this one on; None for no messages.
     opens_at: int | None = None
-    # The first exchange of the lineage, which a compression keeps; both ids are inclusive.
+    # The first exchange of the lineage, which stays in a compression. Both ids are inclusive.
     head_from: int | None = None
     head_until: int | None = None
 
@@ -374,7 +374,7 @@ class SessionEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One conversation at one address, with one frozen system prompt."""
+    """A conversation at one address, with a system prompt that doesn't change."""
 
     id: int = 0
     address: Address
@@ -395,17 +395,17 @@ class Session:
     last_at: datetime | None = None
     # None while the session is open.
     end: SessionEnd | None = None
-    # How many chat messages it has.
+    # The number of chat messages.
     messages: int = 0
-    # An incognito session lives in memory only.
+    # An incognito session exists in memory only.
     is_incognito: bool = False
-    # A delegated session is a task that the model works on alone, for the parent session. It has a
-    # lineage of its own.
+    # A delegated session is a task of the parent session, on which the model works alone. It begins
+    # a lineage of its own.
     is_delegated: bool = False
 
     @property
     def is_remembered(self) -> bool:
-        """Whether facts and notes may be made from the session.
+        """True if facts and notes may be learned from the session.
 
         This is False for scheduled and incognito sessions.
         """
@@ -414,7 +414,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One row of a session."""
+    """A message of a session, as a row of state.db."""
 
     role: Role
     text: str
@@ -422,9 +422,9 @@ class Message:
     created_at: datetime
     id: int = 0
     kind: MessageKind = "chat"
-    # Content blocks. None if they are a single text block equal to `text`.
+    # Content blocks of the Messages API. None stands for a single text block equal to `text`.
     blocks: tuple[Json, ...] | None = None
-    # The exact blocks of a user turn as the model received them.
+    # The exact blocks that are sent to the model for a person's message.
     sent_blocks: tuple[Json, ...] | None = None
     external_id: str | None = None
     sender: Sender | None = None
@@ -480,20 +480,20 @@ class Tool:
     run: Callable[[Json, ToolContext], Awaitable[str]]
     # The result repeats stored text, so it isn't indexed.
     is_quote: bool = False
-    # The tool stores nothing and sends no data out, so it may run in an incognito session.
+    # The tool stores nothing and sends no data to others, so an incognito session may use it.
     is_read_only: bool = False
     # An external service may store the arguments, so scheduled and incognito sessions can't use the
     # tool.
     is_external: bool = False
-    # Replaces the usual timeout if it is longer.
+    # Used instead of the general timeout if it's longer.
     timeout_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BillingScope:
-    """The scope and person whose usage a model call counts for.
+    """The scope and the person that a model call is charged to.
 
-    The scope is given itself or by its session. In a group, `user_id` is the member who asked.
+    If `scope` is None, the session's scope is meant. In a group, `user_id` is the member who asked.
     """
 
     session_id: int | None = None
@@ -507,7 +507,7 @@ UNBILLED = BillingScope()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One model call in the form of the Messages API, with ``cache_control`` marks placed."""
+    """A model call in the form of the Messages API, including its ``cache_control`` marks."""
 
     # Text blocks.
     system: tuple[Json, ...]
@@ -522,7 +522,7 @@ class Request:
     billing: BillingScope = UNBILLED
     # The key of the turn that the call belongs to.
     turn_key: str = ""
-    # Whether a failed call isn't retried.
+    # A failed call isn't retried.
     is_single_attempt: bool = False
 
 
@@ -534,7 +534,7 @@ class Completion:
     blocks: tuple[Json, ...]
     # The text blocks, joined.
     text: str
-    # As named by the Messages API.
+    # A stop reason of the Messages API, such as "end_turn" or "tool_use".
     stop_reason: str
     model: str
     usage: Usage = Usage()
@@ -548,10 +548,10 @@ class Option:
     description: str
     is_required: bool = False
     choices: tuple[str, ...] = ()
-    # Written before the value in a typed line, such as ``from:``. A prefix without a colon, such as
-    # ``--summary``, makes the option a switch, which is on if its value is "true".
+    # Precedes the value in a typed line, such as ``from:``. An option whose prefix has no colon,
+    # such as ``--summary``, is a switch; it's on if its value is "true".
     prefix: str = ""
-    # Whether the command suggests values while the person types.
+    # The command suggests values while the person types.
     has_suggestions: bool = False
 
     @property
@@ -561,21 +561,21 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSpec:
-    """How a command is announced to platforms and to people."""
+    """The description of a command, for platforms and for people."""
 
     name: str
     description: str
     options: tuple[Option, ...] = ()
-    # Joins the option values into the line a person would type: switches first, then values with
-    # a prefix, then the rest.
+    # The separator when option values are joined to the line that a person would type: switches
+    # first, then values with a prefix, then all other values.
     joiner: str = " "
-    # Whether the answer is visible only to the caller.
+    # The answer is visible only to the person who gives the command.
     is_private: bool = False
-    # Whether the help lists the command for the owner only.
+    # The help lists the command for the owner only.
     is_for_owner: bool = False
     # The name of the entry in a message's context menu that runs the command. `Inbound.reply_to` is
     # then the text of that message.
     menu: str = ""
-    # A regular expression that matches the arguments with which the command changes data. None if
-    # it never does.
+    # A regular expression for the arguments with which the command changes data. None if the
+    # command never changes data.
     changes: str | None = None

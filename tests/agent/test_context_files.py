@@ -215,7 +215,7 @@ async def test_only_plain_files_of_the_folder_are_read(project: Path, files: Con
         "AGENTS.md": "it is outside of its folder",
         "CLAUDE.md": "it is over 1,000,000 bytes long",
         ".cursorrules": "it isn't text",
-        "CODEX.md": "it is no file",
+        "CODEX.md": "it isn't a regular file",
         "copilot-instructions.md": "it is empty",
     }
     assert await files.render_files(context()) == ""
@@ -479,4 +479,4 @@ def test_a_folder_is_named_by_its_whole_path(home: Path, folder: str) -> None:
     )
     with pytest.raises(ValueError, match="write its whole path") as caught:
         Settings.load({"MNEME_HOME": str(home)})
-    assert "is no chat" in str(caught.value)
+    assert "isn't a chat" in str(caught.value)

@@ -79,7 +79,7 @@ def test_every_layout_is_understood(tmp_path: Path, text: str) -> None:
 def test_what_is_no_table_is_left_alone(tmp_path: Path, text: str) -> None:
     file = tmp_path / "mneme.toml"
     file.write_text(text)
-    with pytest.raises(ValueError, match="Write this into it yourself") as caught:
+    with pytest.raises(ValueError, match="Add these lines yourself") as caught:
         set_options(file, TABLE, {"url": "b"})
     assert str(caught.value).endswith('yourself:\n[memory.providers.jotter]\nurl = "b"')
     assert file.read_text() == text

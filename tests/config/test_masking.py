@@ -77,7 +77,7 @@ def test_a_secret_is_masked_by_its_shape_or_its_place(text: str, shown: str) -> 
     "text",
     [
         "The model's server does not accept the key. Put a valid one into ANTHROPIC_API_KEY.",
-        "telegram_token: is no option; set the environment variable TELEGRAM_BOT_TOKEN instead",
+        "telegram_token: isn't an option; set the environment variable TELEGRAM_BOT_TOKEN instead",
         "telegram: https://api.telegram.org refused the token (Unauthorized). Copy it again from @BotFather",
         "max_tokens: 4096 > 2048, and max_tokens=4096",
         "undeliverable key=turn:telegram:42:message:17 error='chat not found'",

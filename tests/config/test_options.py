@@ -55,7 +55,8 @@ def test_it_says_what_to_write_instead(name: str, written: str) -> None:
 
 def test_an_unknown_option_is_named_with_those_there_are() -> None:
     with pytest.raises(
-        ValueError, match="There is no option urll; there are url, key, depth, share, is_brief"
+        ValueError,
+        match=r"There is no option urll\. The options are: url, key, depth, share, is_brief",
     ):
         OptionForm(Options).parse_value("urll", "x")
 
@@ -73,13 +74,13 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
         OptionForm(Options).build_options({"key": "K_1", "depth": "three", "colour": 1}, {})
     assert str(caught.value) == (
         "url is missing; key: the environment variable K_1 is not set; depth should be a whole number; "
-        "There is no option colour; there are url, key, depth, share, is_brief"
+        "There is no option colour. The options are: url, key, depth, share, is_brief"
     )
 
 
 @pytest.mark.parametrize("kind", [dict, list])
 def test_what_is_no_form_is_refused(kind: type) -> None:
-    with pytest.raises(TypeError, match="no dataclass"):
+    with pytest.raises(TypeError, match="aren't a dataclass"):
         OptionForm(kind)
 
     @dataclass(frozen=True)

@@ -218,9 +218,9 @@ def test_a_missing_token_alone_is_a_problem(home: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "part"),
     [
-        (b"[model\n", "not valid TOML"),
-        (b"x = '\xff'", "not UTF-8"),
-        (b"a = 1\na = 2", "not valid TOML"),
+        (b"[model\n", "isn't valid TOML"),
+        (b"x = '\xff'", "isn't UTF-8"),
+        (b"a = 1\na = 2", "isn't valid TOML"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_one_problem(home: Path, content: bytes, part: str) -> None:
@@ -278,7 +278,7 @@ def test_a_home_that_is_more_than_ours_stays_open(
 
 def test_a_folder_in_place_of_the_file_is_said(home: Path) -> None:
     (home / "mneme.toml").mkdir()
-    assert problems(home)["mneme.toml"] == "cannot be read: Is a directory"
+    assert problems(home)["mneme.toml"] == "can't be read: Is a directory"
 
 
 def test_what_is_wrong_is_said_in_the_spelling_of_toml(home: Path) -> None:

@@ -185,11 +185,11 @@ async def test_without_one_there_is_none(home: Path) -> None:
     [
         (
             'url = "localhost:8080"\nmodel = "small"',
-            "recall.embeddings.url: is not an address; write http://host:port",
+            "recall.embeddings.url: isn't an address; write http://host:port",
         ),
         (
             'url = "http://127.0.0.1:9"',
-            "recall.embeddings.model: name the model that the server is to use",
+            "recall.embeddings.model: write the name of the model that the server should use",
         ),
         ('key = "sk-1234"', "recall.embeddings.key: "),
     ],

@@ -32,7 +32,7 @@ BROKEN = {
     ),
     GOOD.replace('"diary"', '"broken"').replace(
         "    name", "    options = dict\n    name"
-    ): "its options are no data",
+    ): "its options aren't a data",
     "from dataclasses import dataclass\n@dataclass\nclass Odd:\n    def __post_init__(self):\n        1 / 0\n"
     + GOOD.replace('"diary"', '"broken"').replace(
         "    name", "    options = Odd\n    name"
@@ -61,7 +61,7 @@ def test_what_is_broken_is_a_sentence(home: Path, text: str) -> None:
 def test_what_is_no_provider_is_a_sentence(home: Path, name: str) -> None:
     plugged(home, "diary")
     with pytest.raises(
-        ConfigError, match=r"is no name of a memory provider|There is no memory provider"
+        ConfigError, match=r"isn't the name of a memory provider|There is no memory provider"
     ):
         Plugins(home).create_provider(name, {}, {})
 
@@ -77,8 +77,8 @@ def test_a_plugin_that_others_can_write_is_refused_and_not_run(
     with pytest.raises(ConfigError) as refused:
         Plugins(home).create_provider("diary", {}, {})
     assert str(refused.value) == (
-        f"{home / name} can be written by others on this machine, and a plugin may do all that Mneme may, so it is not "
-        f"run: look at what it says, then `chmod go-w {home / name}`."
+        f"{home / name} can be written by others on this machine, so the plugin isn't run: it could do anything "
+        f"that Mneme can do. Check its content, then run `chmod go-w {home / name}`."
     )
 
 

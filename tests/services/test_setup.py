@@ -121,7 +121,7 @@ async def test_at_a_terminal_it_is_asked_what_it_needs(home: Path) -> None:
     assert process.returncode == 0, wrong
     assert "deployment: platform, self_hosted or embedded, a text" in said
     assert "url: where it listens, if self_hosted, a text [https://api.mem0.ai]" in said
-    assert "the secret itself stays there" in said + wrong
+    assert "not the secret itself" in said + wrong
     assert "Found mem0, a server at 127.0.0.1" in said
     table = tomllib.loads((home / "mneme.toml").read_text())["memory"]["providers"]["mem0"]
     expected = {"deployment": "self_hosted", "url": double.url, "key": "SERVICE_KEY"}

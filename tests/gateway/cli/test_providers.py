@@ -73,10 +73,18 @@ def test_a_service_is_set_up_listed_and_switched_off(home: Path) -> None:
     [
         (["nobody"], 1, "There is no memory provider nobody"),
         (["jotter", "--off"], 1, "isn't set up, so it's already off"),
-        (["jotter", "--set", "colour=red"], 1, "There is no option colour; there are url, key"),
-        (["jotter", "--set", "mode=tools"], 1, "There is no option mode; there are url, key"),
+        (
+            ["jotter", "--set", "colour=red"],
+            1,
+            "There is no option colour. The options are: url, key",
+        ),
+        (
+            ["jotter", "--set", "mode=tools"],
+            1,
+            "There is no option mode. The options are: url, key",
+        ),
         (["jotter", "--set", "url"], 2, "write url=value"),
-        (["jotter", "--set", "key=sk-1234"], 1, "the secret itself stays there"),
+        (["jotter", "--set", "key=sk-1234"], 1, "not the secret itself"),
     ],
 )
 def test_what_cannot_be_set_up_is_a_sentence(
