@@ -1,8 +1,7 @@
-"""/whoami, /approve, /people, /link and /unlink: who may talk to Mneme, and which accounts are one
-person.
+"""/whoami, /approve, /people, /link and /unlink: give and end access, and link accounts.
 
-Both sides confirm a link, each in a direct chat. If only one side has access, the owner confirms it
-as well. The owner's own accounts can't be linked here.
+Linked accounts count as one person. Both sides confirm a link, each in a direct chat. If one side
+has no access yet, the owner also confirms the link. The owner's own accounts can't be linked here.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from gateway.services import Services
 # A confirmed /link has these arguments, followed by the digest of the link. They can't be mistaken
 # for a code, because no code contains an S.
 _CONFIRMED_LINK_PREFIX = "yes "
+# "telegram:42".
 _ACCOUNT_KEY = re.compile(r"(telegram|discord):([1-9][0-9]{0,19})")
 
 
@@ -39,7 +39,7 @@ class AccountCommands:
         self._now = services.clock.now
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Check that this person may give the command here, and run it."""
+        """Check that this person may give the command in this chat, and run the command."""
         arguments = command.arguments.strip()
         if command.name == "whoami":
             return _describe_sender(context)
@@ -58,7 +58,7 @@ class AccountCommands:
         return await self._link(context, arguments)
 
     async def _manage_people(self, arguments: str) -> Answer:
-        """Run /people: list everybody, or take access away from an account or a person."""
+        """Run /people: list everyone, or end the access of an account or a person."""
         action, _, account_key = arguments.partition(" ")
         if action in ("", "list"):
             return await self._list_people()
@@ -70,6 +70,7 @@ class AccountCommands:
             raise Refused(texts.PEOPLE_WHO)
 
         account = Account(platform=match[1], user_id=match[2])
+        # The account itself comes first, followed by its linked accounts.
         targets = await self._links.list_accounts(account)
         if not targets:
             targets = [NamedAccount(account=account, name="")]
@@ -90,7 +91,7 @@ class AccountCommands:
         return Answer(text=text, has_erased_data=True)
 
     async def _list_people(self) -> Answer:
-        """List everyone who has access or lost it, and the groups in the settings.
+        """List everyone who has or had access, and the groups in the settings.
 
         Each person and each group has one line. People whom Mneme only met in groups are left out.
         """
@@ -111,7 +112,7 @@ class AccountCommands:
     ) -> str | None:
         """Return the line of a person in the list, or None if they never had access.
 
-        It says why they have access, when they were last seen, and what they cost this month.
+        The line says why they have access, when they wrote last, and what they cost this month.
         """
         zone = self._services.zone
         reasons = texts.table("PEOPLE_WHY")
@@ -144,6 +145,7 @@ class AccountCommands:
         if not arguments:
             code = await self._links.offer(context.account, address, context.scope, self._now())
             text = texts.LINK_CODE.format(code=code)
+            # The first account in the list is this one.
             linked_accounts = (await self._links.list_accounts(context.account))[1:]
             if linked_accounts:
                 others = texts.join_list(_format_names(linked_accounts))
@@ -189,13 +191,13 @@ class AccountCommands:
         account = link.offering_accounts[0].account
         command = _confirm_link_command(link)
         question = build_question(command, account, link.scope, link.address, key, self._now())
-        # No message can answer or cancel the question before the notice has arrived.
+        # The question isn't open before the notice was delivered, so no earlier message cancels it.
         question = replace(question, outbox_item=key)
         text = _ask_to_link(link.claiming_accounts, link.offering_accounts)
         await _send_notice(self._services, key, link.address, Answer(text=text), question)
 
     async def _unlink(self, context: CommandContext, key: str) -> Answer:
-        """Separate one of the person's accounts from the others; without a `key`, this one."""
+        """Separate one of the person's accounts from the others. An empty `key` means this one."""
         accounts = {"": context.account, context.account.key: context.account}
         for linked_account in await self._links.list_accounts(context.account):
             accounts.setdefault(linked_account.account.key, linked_account.account)
@@ -210,10 +212,10 @@ class AccountCommands:
 async def approve_code(
     services: Services, arguments: str, *, as_owner: bool = False, by: str = "chat"
 ) -> Answer:
-    """Run /approve: give access to the person who was shown a code, or link two accounts.
+    """Run /approve: give access to the person who got the code, or link two accounts.
 
     With `as_owner`, the account becomes one of the owner's own. "no CODE" rejects a link. Without
-    arguments, everybody who waits is listed. `by` is stored with the approval: "chat" or "cli".
+    arguments, everyone who is waiting is listed. `by` is stored with the approval: "chat" or "cli".
     Raises Refused if the code is wrong.
     """
     if not arguments:
@@ -237,7 +239,7 @@ async def approve_code(
 
 
 async def _list_waiting(services: Services) -> Answer:
-    """List the people and links that wait for the owner's approval."""
+    """List the people and the links that wait for the owner's approval."""
     now = services.clock.now()
     pairings = await services.people.list_pending(now)
     lines = [texts.format_person(pairing.name, pairing.account) for pairing in pairings]
@@ -302,8 +304,8 @@ def _confirm_link_command(link: Link) -> Command:
 def _ask_to_link(other: Sequence[NamedAccount], own: Sequence[NamedAccount]) -> str:
     """Render the question for one side of a link.
 
-    `other` are the accounts of the other side, `own` those of the person who is asked. In both, the
-    account that takes part in the link comes first.
+    `other` are the accounts of the other side, and `own` are those of the person who is asked. The
+    first account in each list is the one that is being linked.
     """
     first, *others = _format_names(other)
     more = f" It is linked with {texts.join_list(others)}." if others else ""

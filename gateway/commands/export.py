@@ -18,8 +18,7 @@ from gateway.services import Services
 
 # A file of at least this size is compressed.
 MIN_COMPRESSED_BYTES = 2_000_000
-# A larger export is refused. After compression, a file is small enough to be sent on every
-# platform.
+# A larger file is refused. Below this size, the compressed file can be sent on every platform.
 MAX_EXPORT_BYTES = 24_000_000
 
 
@@ -52,10 +51,10 @@ class ExportCommands:
     async def _load_personal_data(
         self, account: Account, scopes: frozenset[Scope]
     ) -> AsyncIterator[Mapping[str, object]]:
-        """Yield everything that is stored about a person but isn't a message.
+        """Yield everything that is stored about a person, except for messages.
 
         The items are notes, skills, lines typed in the terminal, the use of models, and rows of the
-        database. Each item has a "kind".
+        database. The "kind" of an item says which of these it is.
         """
         services = self._services
         for target in ALL_FILES:

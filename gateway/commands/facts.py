@@ -1,7 +1,7 @@
 """/remember, /facts, and the actions of /memory that are about facts.
 
-A fact is named by ``f`` and its number, such as ``f12``. In a group, everybody may read the facts;
-only the owner and the person who stated a fact may change it.
+The name of a fact is ``f`` and its number, such as ``f12``. In a group, everyone may read the
+facts, but only the owner and the person who stated a fact may change it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ _FACTS_PER_PAGE = 8
 _MAX_PAGE_DIGITS = 5
 _MAX_SHOWN_CHANGES = 12
 _MAX_BEFORE_CHARS = 120
+# "f12", or "f12 I live in Faro" with the rest "I live in Faro".
 _FACT_NAME = re.compile(r"f(?P<id>\d{1,12})(?:\s+(?P<rest>.*))?", re.IGNORECASE | re.DOTALL)
-# The actions of /memory on a fact, as `data/commands.toml` announces them.
+# The actions of /memory on a fact. `data/commands.toml` describes them.
 _FACT_ACTIONS = ("facts", "why", "pin", "unpin", "right", "wrong", "correct", "forget", "undo")
-# The changes of a fact that set its wording.
+# The kinds of changes that set the wording of a fact.
 _WORDING_CHANGES = ("learn", "correct", "undo")
 _CONFIRMED = CONFIRMED_PREFIX.strip()
 
@@ -47,6 +48,7 @@ class FactCommands:
         self._editor = FactEditor(services.facts, services.zone)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
+        """Run /facts or /remember."""
         if command.name == "facts":
             return await self._list(command.arguments.strip(), context)
         return await self._remember(command.arguments, context)
@@ -54,9 +56,9 @@ class FactCommands:
     async def answer_memory_command(
         self, action: str, text: str, context: CommandContext
     ) -> Answer | None:
-        """Answer a /memory command that is about facts; return None for any other.
+        """Answer a /memory command that is about facts. Return None for any other command.
 
-        `text` is what follows the action, such as ``f12`` or ``f12 I live in Faro``.
+        `text` is the text after the action, such as ``f12`` or ``f12 I live in Faro``.
         """
         if action == "facts":
             return await self._list(text, context)
@@ -68,7 +70,7 @@ class FactCommands:
         rest = (match["rest"] or "").strip()
         is_confirmed = action == "forget" and rest.startswith(_CONFIRMED)
         if rest and action != "correct" and not is_confirmed:
-            # The command is about a note whose text begins like the name of a fact.
+            # The command is about a note whose text only looks like the name of a fact.
             return None
 
         return await self._run_on_fact(action, int(match["id"]), rest, context)
@@ -78,17 +80,18 @@ class FactCommands:
     ) -> Answer:
         """Find a fact, check that the person may change it, and run an action on it.
 
-        `rest` is what follows the name of the fact. Raises Refused if this person may not change
-        the fact, or if there is no such fact. A confirmed erasure may be repeated without the fact.
+        `rest` is the text after the name of the fact. Raises Refused if this person may not change
+        the fact, or if there is no such fact.
         """
         is_confirmed = action == "forget" and rest.startswith(_CONFIRMED)
         fact = await self._facts.find(fact_id, context.scopes)
+        # A confirmed "forget" ends with the token of the list of messages to erase.
         token = rest.removeprefix(_CONFIRMED).strip() if is_confirmed else ""
         if fact is None and not token:
             raise Refused(texts.NO_FACT.format(name=f"f{fact_id}"))
         if fact is not None and action != "why" and not context.can_change(fact.account):
             raise Refused(texts.SPEAKER_CHANGES)
-        # A confirmed erasure is repeated even if the fact was deleted before a crash.
+        # After a crash, a confirmed erasure is repeated even if the fact is already deleted.
         if fact is None or is_confirmed:
             return await self._erase(fact, token, context)
         return await self._run_action(action, fact, rest, context)
@@ -101,7 +104,7 @@ class FactCommands:
         return await self.known_facts.search(question, limit)
 
     async def render_page(self, context: CommandContext, number: int = 1) -> Answer:
-        """Render a page of all facts, grouped by kind, with a button for each fact."""
+        """Render one page of all facts, grouped by kind, with a button for each fact."""
         offset = (max(1, number) - 1) * _FACTS_PER_PAGE
         facts = await self._facts.list_page(context.scopes, offset, _FACTS_PER_PAGE + 1)
         has_more = len(facts) > _FACTS_PER_PAGE
@@ -145,7 +148,7 @@ class FactCommands:
         return lines
 
     async def _list(self, text: str, context: CommandContext) -> Answer:
-        """List a page of the facts, or the facts that match `text` if it isn't a page number."""
+        """List one page of the facts. If `text` isn't a page number, list the facts that match."""
         if not text:
             return await self.render_page(context)
         if text.isdecimal() and len(text) <= _MAX_PAGE_DIGITS:
@@ -160,7 +163,7 @@ class FactCommands:
         )
 
     async def _remember(self, text: str, context: CommandContext) -> Answer:
-        """Store `text` as facts, or the message that the command points to."""
+        """Store facts from `text`, or from the message that the command points to."""
         source = await self._find_source(text, context)
         if source is None:
             source = Message(
@@ -178,10 +181,10 @@ class FactCommands:
         return self._report("I'll remember:", *facts)
 
     async def _find_source(self, text: str, context: CommandContext) -> Message | None:
-        """Find the message that /remember points to, if it's stored here.
+        """Return the message that /remember points to, or None.
 
-        A person points to a message by choosing the command from its menu, or by replying to it
-        with /remember and no other words.
+        A person points to a message by choosing the command in the message's menu, or by replying
+        to the message with /remember and no other words.
         """
         inbound = context.inbound
         if inbound.reply_to is None or inbound.kind != "message":
@@ -214,7 +217,7 @@ class FactCommands:
                 return await self._pin(fact, context, is_pinned=action == "pin")
 
     async def _undo(self, fact: Fact, context: CommandContext) -> Answer:
-        """Take back the last change of a fact. Taking back the first one deletes it."""
+        """Take back the last change of a fact. If it's the first change, the fact is deleted."""
         earlier = await self._facts.undo(fact.id, context.scopes, context.author)
         if earlier is None:
             raise Refused("There is nothing to undo.")
@@ -234,6 +237,7 @@ class FactCommands:
         )
 
     async def _pin(self, fact: Fact, context: CommandContext, *, is_pinned: bool) -> Answer:
+        """Pin a fact, so that it doesn't fade with age, or unpin it."""
         current = await self._facts.pin(fact.id, context.scopes, is_pinned, context.author)
         current = current or fact
         if current.is_pinned:
@@ -241,7 +245,7 @@ class FactCommands:
         return self._report("Unpinned. This fact may fade with age again:", current)
 
     async def _correct(self, fact: Fact, text: str, context: CommandContext) -> Answer:
-        """Replace the wording of a fact; without a text, explain how."""
+        """Replace the wording of a fact. Without a `text`, say how to correct the fact."""
         if not text:
             usage = texts.CORRECT_USAGE.format(name=f"f{fact.id}")
             return Answer(text=f"{self._render_line(fact)}\n\n{usage}")
@@ -303,7 +307,7 @@ class FactCommands:
         return f"{who} {verb}, last on {day}{times}."
 
     def _render_change(self, change: FactChange) -> str:
-        """Render a change of a fact, with its reason or, for a correction, the previous text."""
+        """Render a change of a fact with its reason. A correction shows the previous wording."""
         detail = f": {escape(change.reason)}" if change.reason else ""
         if change.action == "correct" and change.before is not None:
             detail = f", previously “{escape(shorten(change.before, _MAX_BEFORE_CHARS))}”"
@@ -312,6 +316,7 @@ class FactCommands:
 
     async def _ask_to_forget(self, fact: Fact, context: CommandContext) -> Answer:
         """Ask for confirmation to erase a fact and all messages that contain its text."""
+        # The wording is searched for as a phrase in quotes, so it can't contain any itself.
         phrase = " ".join(re.sub(r'["“”„″]', " ", fact.content).split())
         request = context.erasure_request
         traces = await self._services.forgetting.prepare(f'"{phrase}"', request)
@@ -326,7 +331,7 @@ class FactCommands:
         )
 
     async def _erase(self, fact: Fact | None, token: str, context: CommandContext) -> Answer:
-        """Erase a fact after the person has confirmed it, and the messages listed under `token`.
+        """Erase a fact and the messages that the person has confirmed, which `token` identifies.
 
         The fact is deleted last, so that the command can be repeated after a crash.
         """
@@ -342,7 +347,7 @@ class FactCommands:
         return Answer(text=report, has_erased_data=True)
 
     def _report(self, heading: str, *facts: Fact) -> Answer:
-        """Show facts below a heading, each with a button "Why"."""
+        """List facts below a heading, with a button "Why" for each fact."""
         lines = "\n".join(self._render_line(fact) for fact in facts)
         buttons = tuple(_make_fact_button("Why", fact) for fact in facts)
         return Answer(text=f"{heading}\n\n{lines}", buttons=buttons)
@@ -353,7 +358,7 @@ class FactCommands:
 
 
 def _quote_source(source: Message, context: CommandContext) -> str:
-    """Return the text of a message, with its author unless this person typed it."""
+    """Return the text of a message. If this person didn't type it, its author comes first."""
     if source.origin != "typed":
         author = source.origin.replace("_", " ").capitalize()
     elif source.sender is None:

@@ -46,16 +46,16 @@ class NoteEdit(NamedTuple):
     """A change of a note, as a person typed it."""
 
     operation: Operation
-    # "memory", "user", or empty for whichever file has the old text.
+    # "memory" or "user". Empty if any file that contains the old text will do.
     target: str
-    # The person was warned about the text, and wants to keep it anyway.
+    # The person was warned about the text and wants to keep it anyway.
     is_insisting: bool
 
 
 def parse_edit(action: str, text: str) -> NoteEdit:
-    """Parse what follows ``/memory add``, ``/memory replace`` or ``/memory remove``.
+    """Parse the text after ``/memory add``, ``/memory replace`` or ``/memory remove``.
 
-    Raises Refused if a replacement doesn't say what to replace.
+    Raises Refused if a replacement lacks the old text.
     """
     # "--anyway" may come before or after the target.
     text, is_insisting_first = split_anyway(text)
@@ -75,7 +75,7 @@ def parse_edit(action: str, text: str) -> NoteEdit:
 
 
 def _split_target(text: str) -> tuple[str, str]:
-    """Split ``user: text`` into the target and the text. The target may be empty."""
+    """Split ``user: text`` into the target "user" and the text. Without a target, it's ""."""
     head, separator, rest = text.partition(":")
     target = head.strip().lower()
     if separator and target in FILES:
@@ -93,14 +93,14 @@ class MemoryCommands:
         self._zone = services.zone
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Run the action that the first word names; without one, list the notes and facts."""
+        """Run the action that is the first word. Without any word, list the notes and facts."""
         word, _, rest = command.arguments.partition(" ")
         action, text = word.lower(), rest.strip()
         fact_answer = await self._facts.answer_memory_command(action, text, context)
         if fact_answer is not None:
             return fact_answer
         if action in _CHANGING_ACTIONS:
-            # If this command made its change before a crash, it only reports the change again.
+            # If this command has already made its change, before a crash, report the change again.
             report = await self._notebook.describe_applied(context.author, context.scopes)
             if report is not None:
                 return Answer(text=_escape_lines(report))
@@ -124,7 +124,7 @@ class MemoryCommands:
         raise Refused(texts.MEMORY_USAGE)
 
     async def _list(self, text: str, context: CommandContext) -> Answer:
-        """List the notes, and the facts unless `text` names what to list."""
+        """List the notes and the facts. If `text` is "memory" or "user", list only these notes."""
         targets = [text] if text in FILES else list(FILES)
         notes = await self._render_notes(context, targets)
         if text:
@@ -156,7 +156,7 @@ class MemoryCommands:
     async def _change(self, edit: NoteEdit, context: CommandContext) -> Answer:
         """Add, replace or remove a note.
 
-        If the text looks suspicious, the person is asked first. A group member may change only
+        If the text looks suspicious, the person is asked first. Members of a group may only change
         their own notes.
         """
         operation, target, is_insisting = edit
@@ -179,7 +179,7 @@ class MemoryCommands:
             entries = await self._notebook.entries(context.scopes, target)
             operations = [_complete_replacement(operation, entries)]
         if operation.action == "remove":
-            # A note needs no approval to be removed by the person who may change it.
+            # The person may change this note, so the removal needs no approval.
             author = replace(author, origin="typed")
         elif context.is_member:
             sender_name = context.inbound.sender.name
@@ -236,7 +236,7 @@ class MemoryCommands:
         return Answer(text="Rejected and deleted.")
 
     async def _pin(self, text: str, context: CommandContext, *, is_pinned: bool) -> Answer:
-        """Pin or unpin a note, found by a part of its text or the number of a change."""
+        """Pin or unpin a note. `text` is a part of the note or the number of one of its changes."""
         if not context.can_change(None):
             raise Refused(texts.OWNER_DECIDES)
         number = parse_number(text)
@@ -281,7 +281,7 @@ class MemoryCommands:
         return Answer(text="\n".join([*lines, "", texts.HISTORY_HINT]), buttons=buttons)
 
     async def _explain(self, text: str, context: CommandContext) -> Answer:
-        """Say which change a note comes from, and which message that change comes from."""
+        """Say which change wrote a note, and which message led to that change."""
         with _escape_refusals():
             _, entry, change = await self._notebook.find_note(context.scopes, text)
         if change is None:
@@ -296,7 +296,7 @@ class MemoryCommands:
         return Answer(text="\n\n".join(paragraphs))
 
     def _render_change(self, change: NoteChange) -> str:
-        """Render one line of the history: when, where, what, by whom, and both texts."""
+        """Render one line of the history: number, time, file, action, author, and both texts."""
         at = texts.format_moment(change.at, self._zone)
         place = "/".join(change.skill or (ALL_FILES.get(change.target, ""),))
         if change.undoes is None:
@@ -323,7 +323,7 @@ class MemoryCommands:
 
 
 def _make_anyway_button(edit: NoteEdit) -> Button:
-    """Make a button that gives the same command again, without the warning."""
+    """Make a button that repeats the command and skips the warning."""
     operation = edit.operation
     words = [operation.action, ANYWAY]
     if edit.target:
@@ -348,7 +348,7 @@ def _render_operation(operation: Operation) -> str:
 
 
 def _describe_channel(change: NoteChange) -> str:
-    """Say how a change was made: with a message, in a chat, or on the command line."""
+    """Say where a change comes from: a message, a command in a chat, or the command line."""
     if change.message_id is not None:
         return ", from a message"
     if change.address is not None:
@@ -359,10 +359,10 @@ def _describe_channel(change: NoteChange) -> str:
 
 
 def _complete_replacement(operation: Operation, entries: Sequence[str]) -> Operation:
-    """Return a replacement that has the whole new text of the note.
+    """Return the replacement with the whole new text of the note as its content.
 
-    Usually, the operation replaces only a part of the note. If its new text repeats the beginning
-    of the note, that text is taken as the whole new text.
+    A person usually types only the part to replace: "tea" => "coffee" in "Ana likes tea". But if
+    the new text repeats the beginning of the note ("Ana likes coffee"), it's already whole.
     """
     old_text, new_text = operation.old_text, operation.content
     for entry in entries:
@@ -377,7 +377,7 @@ def _complete_replacement(operation: Operation, entries: Sequence[str]) -> Opera
 
 @contextmanager
 def _escape_refusals() -> Iterator[None]:
-    """Escape the text of a refusal, because it may quote notes."""
+    """Escape the text of a Refused error that is raised inside, because it may quote notes."""
     try:
         yield
     except Refused as refusal:
@@ -385,7 +385,7 @@ def _escape_refusals() -> Iterator[None]:
 
 
 def _escape_lines(text: str) -> str:
-    """Escape the notebook's text for Markdown. Lines that begin with ``- `` stay list items."""
+    """Escape a text of the notebook for Markdown. Lines that begin with ``- `` stay list items."""
     lines = []
     for line in text.split("\n"):
         if line.startswith("- "):

@@ -1,6 +1,6 @@
-"""/forget: erase all messages about a subject, and everything that was made from them.
+"""/forget: erase all messages about a subject, and everything that was derived from them.
 
-Nothing is erased before the person confirms the list of findings.
+Nothing is erased before the person has confirmed the list of what would be erased.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ForgetCommands:
         self._zone = services.zone
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Erase a confirmed list, or search and ask for confirmation."""
+        """Search and ask for confirmation. If the list is already confirmed, erase it."""
         request = context.erasure_request
         if command.arguments.startswith(CONFIRMED_PREFIX):
             token = command.arguments.removeprefix(CONFIRMED_PREFIX).strip()
@@ -55,7 +55,7 @@ class ForgetCommands:
 
 
 def render_traces(traces: ErasureList, zone: tzinfo) -> str:
-    """List what an erasure would remove, for the person to confirm."""
+    """List what an erasure would remove, so that the person can confirm it."""
     suffix = " that you wrote here" if traces.request.is_limited else ""
     verb = "repeats" if traces.derived == 1 else "repeat"
     end = ":" if traces.items else "."
@@ -93,9 +93,9 @@ def render_receipt(receipt: ErasureList) -> str:
 
 
 def _describe_remains(receipt: ErasureList) -> Sequence[str]:
-    """Return sentences about what still contains the words, found by searching after the erasure.
+    """Return sentences about what still contains the words after the erasure.
 
-    The list is empty if that wasn't searched: the same list was already erased before.
+    The list is empty if that isn't known, because this list had already been erased before.
     """
     if receipt.remaining_counts is None:
         return []
@@ -130,13 +130,14 @@ def _remains_key(receipt: ErasureList) -> str:
 def _describe_counts(traces: ErasureList, suffix: str, verb: str) -> str:
     """Render ``3 messages and 1 reminder, and 2 things that repeat it``.
 
-    `suffix` follows the things that were searched for; `verb` is a form of "repeat".
+    `suffix` follows the counts of what matched the words. `verb` is a form of "repeat".
     """
     nouns = {"job": "reminder", "room": "thing"}
     counts = [
         texts.format_count(count, nouns.get(kind, kind)) for kind, count in traces.counts.items()
     ]
     if "room" in traces.counts:
+        # The count of things in groups is always the last one.
         counts[-1] += " of yours in groups"
     parts = []
     if counts:

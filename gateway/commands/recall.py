@@ -35,7 +35,7 @@ _LEADING_OR_TRAILING_SWITCH = re.compile(
 
 
 class RecallCommands:
-    """Searches with `recall`, or with `expanded_recall` if a switch asks for a model's help."""
+    """Answers /recall. If a switch asks for a model's help, `expanded_recall` is searched."""
 
     specs = load_specs("recall")
 
@@ -45,7 +45,7 @@ class RecallCommands:
         self._zone = zone
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Search the history, and add buttons to look closer or to see the next page."""
+        """Search the history; add buttons to read on, to continue, and for the next page."""
         text, switches = _split_switches(command.arguments)
         billing = BillingScope(
             session_id=context.session.id, scope=context.scope, user_id=context.inbound.sender.id
@@ -75,9 +75,10 @@ class RecallCommands:
 
 
 def _split_switches(arguments: str) -> tuple[str, Sequence[str]]:
-    """Split the arguments into the query and its switches, such as ``["summary", "rerank"]``.
+    """Split the arguments into the query and its switches.
 
-    Each switch is returned once, in the order in which the switches were found.
+    For example: ``--summary ferry --rerank`` -> ``("ferry", ["summary", "rerank"])``. A switch that
+    is repeated is returned once.
     """
     text = arguments
     switches: list[str] = []
@@ -90,9 +91,9 @@ def _split_switches(arguments: str) -> tuple[str, Sequence[str]]:
 
 
 def _make_result_buttons(results: SearchResults, current_session_id: int) -> list[Button]:
-    """Make buttons to look closer at the results, and to continue their sessions.
+    """Make buttons to read on in the results, and to continue their sessions.
 
-    The session that the person is already in gets no button to continue it.
+    There is no button to continue the session that the person is already in.
     """
     if results.shape in ("scroll", "read"):
         buttons = []
@@ -116,10 +117,10 @@ def _make_result_buttons(results: SearchResults, current_session_id: int) -> lis
 
 
 def _make_scroll_buttons(result: FoundSession, *, is_scroll: bool) -> list[Button]:
-    """Make buttons for the messages before and after those that are shown.
+    """Make the buttons "Earlier" and "Later" for the messages around those that are shown.
 
-    In a scroll, "Later" continues after the last message. Otherwise the session's first and last
-    messages are shown, and "Later" continues after the first ones.
+    In a scroll, "Later" continues after the last shown message. Otherwise, the first and the last
+    messages of the session are shown, and "Later" continues after the first messages.
     """
     buttons: list[Button] = []
     if not result.window:

@@ -1,8 +1,8 @@
-"""All slash commands: which exist, which one an event means, and how its answer is prepared.
+"""Finds the slash command that an event means, runs the command, and prepares its answer.
 
-A command can ask for confirmation with `Answer.confirm_command`. The registry stores that question
-for the account and address that was asked; it expires after ten minutes. A "yes", or the "Yes"
-button, runs the stored command. Any other event cancels the question and is handled as usual.
+A command can ask for confirmation with `Answer.confirm_command`. The registry then stores a
+question for the account and the address, which expires after ten minutes. A "yes", or the button
+"Yes", runs the stored command. Any other event cancels the question and is handled as usual.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class CommandContext:
     # The open session of the conversation.
     session: Session
     is_owner: bool
-    # For /stop: an answer was being written and has been stopped.
+    # For /stop: an answer was being written and was stopped.
     has_stopped_turn: bool = False
-    # For /retry: an earlier process already began to answer the question again, and then ended.
+    # For /retry: an earlier process had already begun to answer the question again.
     has_begun_turn: bool = False
-    # The command was typed in a shell as `mneme ...`, not in a chat.
+    # The command was given in a shell as `mneme ...`, not in a chat.
     is_shell: bool = False
     epoch: ErasureEpoch | None = None
 
@@ -69,7 +69,7 @@ class CommandContext:
     def is_answer_public(self) -> bool:
         """True if other people see the answer.
 
-        That's the case in a group, unless the platform shows the answer to this person only.
+        This is True in a group, unless the platform shows the answer to this person only.
         """
         return not self.inbound.is_direct and not self.inbound.is_interaction
 
@@ -77,22 +77,23 @@ class CommandContext:
     def is_member(self) -> bool:
         """True if the command comes from a group member who isn't the owner.
 
-        Members may read what the group keeps, but the owner decides about it.
+        Members may read the notes and facts of the group, but the owner decides about them.
         """
         return self.scope.is_group and not self.is_owner
 
     def can_change(self, account: Account | None) -> bool:
         """Return True if this person may change an item that `account` stored.
 
-        In a group, only the owner and that account may. None stands for an item without an author.
+        In a group, only the owner and that account may change the item. None means that the item
+        has no author.
         """
         return not self.is_member or account == self.account
 
     @property
     def idempotency_key(self) -> str:
-        """A stable key of the command's message or button press.
+        """A key that is the same whenever this command runs, for example again after a crash.
 
-        A command that runs twice, for example after a crash, uses it to create things only once.
+        The command uses the key to create things only once.
         """
         event_id = self.inbound.message_id
         if self.inbound.kind == "action":
@@ -103,7 +104,7 @@ class CommandContext:
     def author(self) -> Author:
         """The author of a change that this command makes.
 
-        It names the command's message only if people can open that message again later.
+        The author includes the command's message only if people can open that message later.
         """
         is_message = self.inbound.kind == "message" and not self.inbound.is_interaction
         return Author(
@@ -129,7 +130,7 @@ class CommandContext:
 
 
 class CommandGroup(Protocol):
-    """Commands that belong together. `specs` describes each of them."""
+    """A group of related commands. `specs` describes each command."""
 
     @property
     def specs(self) -> Sequence[CommandSpec]: ...
@@ -146,12 +147,12 @@ class AutocompletingGroup(Protocol):
     """A command group that can complete the value of an option while a person types it."""
 
     async def autocomplete(self, typed: str, scope: Scope) -> Mapping[str, str]:
-        """Return possible values for `typed`, best first, each with the label to show."""
+        """Return the labels of values that match `typed`, by value, best first."""
 
 
-# The command behind the "Yes" button; the terminal shows it and accepts it as an answer.
+# The command of the "Yes" button. In the terminal, people can type it.
 YES_COMMAND = Command(name="yes")
-# The command that a "yes" runs if it could answer several questions.
+# The command that runs if a "yes" could answer several questions.
 AMBIGUOUS_YES = Command(name="yes", arguments="to several")
 # These commands only ask whether they understood a time correctly, so "ok" confirms them.
 # Commands that can't be undone need a "yes".
@@ -161,13 +162,13 @@ BUTTON_LIFETIME = timedelta(days=7)
 _MAX_YES_CHARS = 40
 # Commands whose arguments are never stored.
 _COMMANDS_WITH_SECRETS = frozenset({"approve", "forget", "link"})
-# Commands that change something, but store nothing of an incognito conversation.
+# Commands that change something, but don't store anything of an incognito conversation.
 _INCOGNITO_COMMANDS = frozenset(
     {"incognito", "new", "stop", "undo", "retry", "compress", "link", "unlink"}
 )
 _MAX_NUMBER_DIGITS = 17
 
-# Tells whether a message in this scope calls a skill by its name.
+# Returns True if a message in this scope calls a skill by its name.
 SkillCallCheck = Callable[[Inbound, Scope], Awaitable[bool]]
 
 
@@ -175,21 +176,21 @@ SkillCallCheck = Callable[[Inbound, Scope], Awaitable[bool]]
 class ResolvedInbound:
     """An event together with the command that it means."""
 
-    # The event. A call of a skill has no `command`: the model gets it as a message.
+    # The event. If it calls a skill, it has no `command`: the model gets it as a message.
     inbound: Inbound
-    # The event as it's stored: without arguments that must not be stored.
+    # The event without command arguments that must not be stored.
     stored_inbound: Inbound
     # The command to run, or None for a message or an expired button.
     command: Command | None
-    # The event doesn't wait in the conversation's queue: its command changes nothing, or it's a
-    # button that has expired.
+    # The event needn't wait in the conversation's queue, because its command changes nothing or
+    # its button has expired.
     is_immediate: bool
 
 
 class CommandRegistry:
     """Finds and runs the commands of all groups.
 
-    Without `is_skill_call`, no message is taken as a call of a skill.
+    If `is_skill_call` is None, no message counts as a call of a skill.
     """
 
     def __init__(
@@ -210,9 +211,9 @@ class CommandRegistry:
         return tuple(self._specs.values())
 
     async def resolve(self, inbound: Inbound, scope: Scope) -> ResolvedInbound:
-        """Find the command that an event means. Call it once, before the event is accepted.
+        """Find the command that an event means. Call this once, before the event is accepted.
 
-        Consumes the questions that wait for this person here, like `take_confirmed_command`.
+        Like `take_confirmed_command`, this takes the questions that wait for this person here.
         """
         inbound = await self._unwrap_skill_call(inbound, scope)
         command = await self.resolve_command(inbound, scope)
@@ -229,9 +230,9 @@ class CommandRegistry:
     async def resolve_command(self, inbound: Inbound, scope: Scope) -> Command | None:
         """Return the command that an event means, or None.
 
-        The command was typed, or a "yes" confirms it, or it belongs to the button that was pressed.
-        A button means nothing if it has expired or belongs to another scope or person. Questions
-        that waited for this person here are answered or cancelled by the event.
+        The command was typed, confirmed by a "yes", or belongs to the button that was pressed. A
+        button has no command if it has expired or belongs to another scope or person. The event
+        answers or cancels the questions that wait for this person here.
         """
         if can_confirm(inbound):
             command = await self.take_confirmed_command(inbound)
@@ -247,9 +248,9 @@ class CommandRegistry:
     async def take_confirmed_command(self, inbound: Inbound) -> Command | None:
         """Take the questions that wait for this person here; return the command that is confirmed.
 
-        Returns None if no question waited, or if the event doesn't confirm one, which cancels them.
-        Call it for each event for which `can_confirm` is true, before the event is accepted. The
-        same event gets the same result again after a crash.
+        Returns None if no question waits, or if the event confirms none; the questions are then
+        cancelled. Call this for each event for which `can_confirm` returns True, before the event
+        is accepted. After a crash, the same event gets the same result again.
         """
         taker = f"{inbound.kind}:{inbound.message_id}"
         now = self._clock.now()
@@ -266,12 +267,12 @@ class CommandRegistry:
         if not is_yes(inbound, is_ok_enough=is_ok_enough):
             return None
         if len(commands) > 1:
-            # The person may not have seen all questions yet: "yes" doesn't say which one is meant.
+            # The person may not have seen all questions yet, so it's unclear which one is meant.
             return AMBIGUOUS_YES
         return commands[0]
 
     async def _unwrap_skill_call(self, inbound: Inbound, scope: Scope) -> Inbound:
-        """Return the event without its command if it calls a skill, else unchanged."""
+        """Return the event without its command if it calls a skill, otherwise unchanged."""
         if inbound.command is None or self._is_skill_call is None:
             return inbound
         if is_command(inbound.command.name) and inbound.command.name != "skill":
@@ -281,10 +282,7 @@ class CommandRegistry:
         return inbound
 
     def is_read_only(self, command: Command) -> bool:
-        """Return True if the command changes nothing, so it needn't wait in the queue.
-
-        `CommandSpec.changes` is a pattern of the arguments with which a command changes something.
-        """
+        """Return True if the command changes nothing, so it needn't wait in the queue."""
         spec = self._specs.get(command.name)
         if spec is None or spec.changes is None:
             return command != YES_COMMAND
@@ -293,7 +291,7 @@ class CommandRegistry:
         return re.fullmatch(pattern, arguments, re.IGNORECASE | re.DOTALL) is None
 
     def render_stored_text(self, command: Command) -> str:
-        """Render a command as the history stores it, without arguments that must not be stored."""
+        """Return the line of a command for the history, without arguments that aren't stored."""
         if command.arguments and command.name not in _COMMANDS_WITH_SECRETS:
             return f"/{command.name} {command.arguments}"
         return f"/{command.name}"
@@ -310,15 +308,15 @@ class CommandRegistry:
     ) -> tuple[Answer, Sequence[ButtonAction]]:
         """Run a command; return its answer and the rows of the answer's buttons.
 
-        The caller stores the rows together with the answer. A refusal becomes the answer's text.
-        If the command asks for confirmation, the first button is "Yes".
+        The caller stores the rows together with the answer. A refusal becomes the text of the
+        answer. If the command asks for confirmation, the first button is "Yes".
         """
         try:
             answer = await self._run(command, context)
         except Refused as refusal:
             answer = Answer(text=str(refusal))
         if context.session.is_incognito:
-            # Buttons are stored as rows, and their commands may contain words of the conversation.
+            # Buttons would be stored, and their commands may contain words of the conversation.
             answer = replace(answer, text=f"{INCOGNITO_BADGE}\n\n{answer.text}", buttons=())
 
         spec = self._specs.get(command.name)
@@ -339,8 +337,7 @@ class CommandRegistry:
             buttons = (make_yes_button(question), *buttons)
             actions.append(question)
 
-        # In a group, a "yes" or a sentence can't be answered privately, so everyone sees the
-        # answer.
+        # In a group, a plain message such as "yes" can't be answered privately.
         is_message = context.inbound.kind == "message" and context.inbound.command is None
         is_open = context.is_answer_public and is_message
         is_private_command = spec is None or spec.is_private
@@ -348,7 +345,7 @@ class CommandRegistry:
         return replace(answer, buttons=buttons, is_private=is_private), actions
 
     async def _run(self, command: Command, context: CommandContext) -> Answer:
-        """Run a command with the group it belongs to. Raises Refused."""
+        """Run a command, and return its answer. Raises Refused if the command can't be run."""
         if command.name in ("help", "start"):
             return self._answer_help(command.arguments, context)
         if command == YES_COMMAND:
@@ -366,7 +363,7 @@ class CommandRegistry:
         return await group.run(command, context)
 
     def _render_unknown_command(self, name: str, platform: str) -> str:
-        """Name commands that the person may have meant, judging by their spelling or meaning."""
+        """Say that there is no such command, and suggest similar names and synonyms."""
         commands = {spec_name: spec_name for spec_name in self._specs}
         for command, words in language_data("synonyms", "gateway.commands").items():
             if command in self._specs or platform == "terminal":
@@ -382,7 +379,7 @@ class CommandRegistry:
         return texts.UNKNOWN_COMMAND.format(name=name[:40], suggestion=suggestion)
 
     def _answer_help(self, arguments: str, context: CommandContext) -> Answer:
-        """Explain one command, list all of them ("all"), or show what a newcomer needs."""
+        """Explain one command, list all commands ("all"), or give an introduction."""
         name = arguments.strip().lstrip("/").lower()
         if not name:
             button = make_button(texts.ALL_COMMANDS, "help", "all")
@@ -405,9 +402,9 @@ def can_confirm(inbound: Inbound) -> bool:
 
 
 def is_yes(inbound: Inbound, *, is_ok_enough: bool = False) -> bool:
-    """Return True if a person says "yes" and nothing else but words like "please" or "thanks".
+    """Return True if a person says "yes", perhaps with a word like "please", but nothing else.
 
-    "Yes" is understood in many languages; letter case and punctuation don't matter. With
+    "Yes" is recognized in many languages; letter case and punctuation don't matter. With
     `is_ok_enough`, "ok" or a thumbs-up counts, too.
     """
     if inbound.attachments or inbound.origin != "typed":
@@ -457,7 +454,7 @@ def make_yes_button(question: ButtonAction) -> Button:
 
 
 def assign_button_ids(buttons: Sequence[Button]) -> tuple[Button, ...]:
-    """Give each button a random id, by which its press is recognized."""
+    """Return the buttons with random ids. When a button is pressed, the platform sends its id."""
     return tuple(replace(button, id=secrets.token_urlsafe(12)) for button in buttons)
 
 
@@ -466,7 +463,7 @@ def make_button_actions(
 ) -> list[ButtonAction]:
     """Make the rows of buttons that are shown in `scope`.
 
-    Only `account` may press them; None lets everybody in the scope do so.
+    Only `account` may press the buttons; if it's None, everyone in the scope may.
     """
     expires_at = now + BUTTON_LIFETIME
     return [
@@ -482,7 +479,7 @@ def make_button_actions(
 
 
 def parse_number(text: str) -> int | None:
-    """Return the number of ``3`` or ``#3``, or None for any other text."""
+    """Return the number that ``3`` or ``#3`` means, or None for any other text."""
     digits = text.strip().lstrip("#")
     if digits.isascii() and digits.isdigit() and len(digits) <= _MAX_NUMBER_DIGITS:
         return int(digits)
@@ -516,9 +513,9 @@ def _remove_secret_arguments(inbound: Inbound) -> Inbound:
 
 
 def _render_usage(spec: CommandSpec) -> str:
-    """Render how a command is typed, such as ``/help [command]``.
+    """Render the usage of a command, such as ``/help [command]``.
 
-    Options with a prefix are left out: they may be typed anywhere.
+    Options with a prefix are left out, because they may be typed anywhere.
     """
     words = [f"/{spec.name}"]
     for option in spec.options:

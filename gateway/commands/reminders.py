@@ -23,7 +23,7 @@ class ReminderCommands:
         self._appointments = services.appointments
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Add a reminder or a scheduled question, list all, or change one."""
+        """Run /remind or /cron: add a reminder or scheduled question, list all, or change one."""
         if command.name == "remind":
             return await self._add(command.arguments, context, is_prompt=False)
         word, _, rest = command.arguments.strip().partition(" ")
@@ -43,7 +43,7 @@ class ReminderCommands:
         return Answer(text=escape(report))
 
     async def _list(self, context: CommandContext) -> Answer:
-        """List the visible jobs, with the target if a job is delivered elsewhere."""
+        """List the jobs that are visible here. A job for another chat shows that chat."""
         lines = []
         for job in await self._appointments.jobs.list_visible(context.scopes):
             line = f"- {escape(self._appointments.describe_job(job))}"
@@ -55,7 +55,7 @@ class ReminderCommands:
     async def _add(self, line: str, context: CommandContext, *, is_prompt: bool) -> Answer:
         """Add a reminder, or a scheduled question if `is_prompt`.
 
-        If the time of `line` isn't certain, the person is asked to confirm it first.
+        If the time in `line` is ambiguous, the person is asked to confirm it first.
         """
         if not line.strip():
             raise Refused(texts.REMIND_USAGE)
@@ -64,7 +64,7 @@ class ReminderCommands:
             return self._ask_to_confirm(schedule)
         target, scope = context.inbound.address, context.scope
         if context.is_shell:
-            # Deliver it in the private chat that the owner used last, if there is one.
+            # The job is delivered in the private chat that the owner used last, if there is one.
             scope = LOCAL_SCOPE
             private_chat = await self._services.find_private_chat(LOCAL_SCOPE)
             if private_chat is not None:
@@ -85,10 +85,9 @@ class ReminderCommands:
         return Answer(text=escape(receipt))
 
     async def ask(self, schedule: ParsedSchedule, context: ToolContext, origin: str | None) -> str:
-        """Store the question whether a reminder was understood correctly; return its text.
+        """Store a question that asks the person to confirm a new job, and return its text.
 
-        The model's tool calls it for a reminder that was asked for in plain words. `origin` is the
-        stable key of the message.
+        The model's tool `reminder` calls this method. `origin` is the stable key of the message.
         """
         answer = self._ask_to_confirm(schedule)
         assert answer.confirm_command is not None
@@ -105,7 +104,7 @@ class ReminderCommands:
         return answer.text
 
     def _ask_to_confirm(self, schedule: ParsedSchedule) -> Answer:
-        """Ask whether a reminder was understood correctly; "yes" adds it with its exact time."""
+        """Ask whether a job was understood correctly. A "yes" adds the job with its exact time."""
         exact_line = self._appointments.format_exact_line(schedule)
         if schedule.is_prompt:
             command = Command(name="cron", arguments=f"add {exact_line}")

@@ -39,7 +39,7 @@ class SessionCommands:
         self._compressor = compressor
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Run a command; /sessions resumes a conversation by its number, or lists them."""
+        """Run a command. /sessions lists conversations, or resumes one by its number."""
         arguments = command.arguments.strip()
         match command.name:
             case "new":
@@ -77,7 +77,7 @@ class SessionCommands:
         if tip is None or tip.is_delegated:
             raise Refused(f"There is no conversation {number} here. `/sessions` lists them.")
         session = await self._tracker.resume(tip, address, scope, scopes, context.epoch)
-        # A conversation from another place is copied: the new session gets its last messages.
+        # For a conversation from another chat, the tracker opens a child with its last messages.
         template = texts.RESUMED if session.id == tip.id else texts.RESUMED_HERE
         title = texts.quote_title(session.title)
         return Answer(text=template.format(number=tip.id, title=title))
@@ -94,7 +94,7 @@ class SessionCommands:
         return Answer(text=texts.NEW_SESSION.format(number=session.id, title=title))
 
     async def _set_title(self, arguments: str, context: CommandContext) -> Answer:
-        """Give the conversation a title, or say which one it has."""
+        """Set the title of the conversation. Without a title, say which title it has."""
         title = " ".join(arguments.split())
         if not title:
             state = "has no title yet"
@@ -107,7 +107,7 @@ class SessionCommands:
         return Answer(text=f"This conversation is now called{texts.quote_title(title)}.")
 
     async def _compress(self, focus: str, context: CommandContext) -> Answer:
-        """Replace the earlier part of the conversation by a summary that keeps `focus` in view."""
+        """Replace the earlier part of the conversation with a summary that emphasizes `focus`."""
         inbound = context.inbound
         entry = InboxEntry(id=0, inbound=inbound, received_at=self._services.clock.now())
         turn = Turn(
@@ -148,8 +148,8 @@ async def find_sessions(
 ) -> list[Session]:
     """Return the latest conversations, or those that match `text`.
 
-    Conversations with `text` in their title come first. Those in which it was said follow, best
-    match first. A conversation that was continued appears once, as its latest session.
+    Conversations with `text` in their title come first. Conversations whose messages match follow,
+    best match first. A conversation with several sessions appears once, as its latest session.
     """
     sessions = await services.conversations.list_recent(scopes, limit, text or None)
     if not text:
@@ -157,6 +157,7 @@ async def find_sessions(
     limits = ResultLimits(sessions=limit)
     query = SearchQuery(text=text, scopes=scopes, limits=limits, is_incognito=True)
     results = await services.recall.recall(query)
+    # The ranks of the found conversations, by the id of their first session.
     ranks: dict[int, int] = {}
     for rank, found_session in enumerate(results.sessions):
         ranks.setdefault(found_session.root_id, rank)
@@ -189,9 +190,9 @@ async def list_sessions(
 
 
 async def notify_lost_incognito(services: Services) -> None:
-    """Say in each chat that the end of the earlier process also ended its incognito conversation.
+    """Tell each chat that a restart has ended its incognito conversation.
 
-    Call it once when a process starts.
+    Call this once when a process starts.
     """
     for address in await services.conversations.recover_incognito():
         now = services.clock.now()
@@ -212,7 +213,7 @@ def _root_id(session: Session) -> int:
 
 
 def _describe_session(session: Session, context: CommandContext, zone: tzinfo) -> str:
-    """Render a session's title, time and size, and the platform if it isn't this one."""
+    """Render a session's title, time and number of messages, and the platform if it differs."""
     details = [
         texts.format_moment(session.last_at or session.started_at, zone),
         texts.format_count(session.messages, "message"),

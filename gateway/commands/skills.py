@@ -23,7 +23,7 @@ from gateway.services import Services
 
 _MAX_LISTED_SKILLS = 50
 _MAX_DESCRIPTION_CHARS = 200
-# A skill that wasn't used for this long is named at the end of the list.
+# The end of the list names the skills that weren't used for this long.
 _UNUSED_PERIOD = timedelta(days=90)
 # A confirmed removal ends with this word.
 _CONFIRMED = "--confirmed"
@@ -39,7 +39,7 @@ class SkillCommands:
         self.turns = SkillTurns(self.tools, is_command)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Run the action that the first word names; without one, list the skills."""
+        """Run the action that is the first word. Otherwise, list the skills with these words."""
         if command.name == "skill":
             return await self._refuse_call(command.arguments.strip(), context)
         word, _, rest = command.arguments.strip().partition(" ")
@@ -65,7 +65,7 @@ class SkillCommands:
         return await self.turns.find_called_skill(inbound.text, scopes) is not None
 
     async def autocomplete(self, typed: str, scope: Scope) -> Mapping[str, str]:
-        """Return the names of skills that contain `typed`; those that begin with it come first."""
+        """Return the names of skills that contain `typed`. Names that begin with it come first."""
         scopes = await self._services.people.load_visible_scopes(scope)
         skills, _ = await self._skills.list_skills(scopes)
         part = typed.strip().lower().replace("_", "-")
@@ -74,10 +74,10 @@ class SkillCommands:
         return {name: name for name in names}
 
     async def _refuse_call(self, arguments: str, context: CommandContext) -> Answer:
-        """Refuse a /skill command that has no name, or the name of an unknown or disabled skill.
+        """Raise Refused for a /skill command without the name of an enabled skill.
 
-        A call of an enabled skill never comes here. It's a message for the model; see
-        `CommandRegistry.resolve`. Always raises Refused.
+        A call of an enabled skill is a message for the model (see `CommandRegistry.resolve`), so
+        this method always raises Refused.
         """
         name, _, _ = arguments.partition(" ")
         if not name:
@@ -108,7 +108,7 @@ class SkillCommands:
     def _list_unused_names(self, skills: Sequence[Skill]) -> list[str]:
         """Return the names of own, enabled skills that weren't used for `_UNUSED_PERIOD`.
 
-        For a skill that was never used, the time of its last change counts.
+        For a skill that was never used, the time since its last change is measured.
         """
         since = self._services.clock.now() - _UNUSED_PERIOD
         names = []
@@ -134,7 +134,7 @@ class SkillCommands:
         return Answer(text="\n".join(lines))
 
     async def _add(self, text: str, context: CommandContext) -> Answer:
-        """Add the skills of a local folder; only the shell may name one."""
+        """Add the skills of a local folder or zip file. This works only in the shell."""
         path, is_insisting = split_anyway(text)
         if not path or not context.is_shell:
             raise Refused(texts.ADD_SKILLS_IN_SHELL)
@@ -160,6 +160,7 @@ class SkillCommands:
         return Answer(text=escape(report))
 
     async def _switch(self, name: str, context: CommandContext, *, is_disabled: bool) -> Answer:
+        """Switch a skill off or on."""
         skill = await self._skills.find(name, context.scopes)
         await self._services.notes.update_skill(skill.scope, skill.name, is_disabled=is_disabled)
         state = "off" if is_disabled else "on"

@@ -23,7 +23,7 @@ _MAX_SESSION_DIGITS = 18
 
 
 class StatusCommands:
-    """Answers /status. Without a `memory`, as in the shell, it leaves out the memory services."""
+    """Answers /status. If `memory` is None, as in the shell, memory services are left out."""
 
     specs = load_specs("status")
 
@@ -32,6 +32,7 @@ class StatusCommands:
         self._memory = memory
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
+        """Show the status. People other than the owner only learn that Mneme is running."""
         if not context.is_owner:
             return Answer(text="- I'm up and running.")
         if context.is_answer_public:
@@ -74,7 +75,7 @@ class StatusCommands:
         return f"{settings.model.chat}, for small tasks {settings.model.helper}"
 
     async def _memory_lines(self, memory: MemoryManager) -> list[str]:
-        """Return lines on the state of the memories, their warnings, and what isn't synced yet."""
+        """Return lines with the state of the memories, their warnings, and unsynced messages."""
         states = [f"{escape(name)} {escape(state)}" for name, state in memory.states.items()]
         lines = [", ".join(states)]
         lines += [escape(warning) for warning in memory.warnings]
@@ -115,7 +116,7 @@ class UsageCommands:
         self._usage_log = services.usage_log
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Show the usage as an overview, by month, or of one conversation."""
+        """Show the usage: an overview, each month, or one conversation by its number."""
         match command.arguments.lower().split():
             case []:
                 return await self._show_overview(context)
@@ -165,7 +166,7 @@ class UsageCommands:
 
 
 def _render_spending(name: str, spending: Spending) -> str:
-    """Render tokens, cost, calls by kind and model, and why input wasn't read from the cache."""
+    """Render the tokens, the cost, the calls by kind and model, and the causes of cache misses."""
     if not spending.calls:
         return f"**{name}**: no model calls."
     call_kinds = texts.table("CALL_KINDS")
@@ -200,7 +201,7 @@ def _format_tokens(spending: Spending) -> str:
 
 
 def _describe_cost(spending: Spending) -> str:
-    """Say what the calls cost, what they would cost without the cache, and which have no price."""
+    """Say what the calls cost, what they would cost uncached, and which models have no price."""
     models = ", ".join(spending.unpriced_models)
     if spending.cost is None or spending.uncached_cost is None:
         return f"The cost is unknown: usage.prices in mneme.toml has no price for {models}."

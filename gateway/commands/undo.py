@@ -1,7 +1,7 @@
-"""/undo, /retry and /branch: take back the last turns, answer the last one again, or branch off.
+"""/undo, /retry and /branch: take back turns, answer the last question again, or branch off.
 
-A turn that was taken back is hidden from people and from the model until it's brought back. The
-effects of its tools stay.
+A turn that was taken back is hidden from people and from the model until it's restored. The effects
+of its tools stay.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class UndoCommands:
         self._tracker = tracker
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Take turns back or bring them back, answer again, or branch off."""
+        """Run /undo, /undo back, /retry or /branch."""
         if command.name == "retry":
             return await self._retry(context)
         if command.name == "branch":
@@ -67,9 +67,9 @@ class UndoCommands:
         return Answer(text=" ".join(sentences), buttons=(redo_button,))
 
     async def _redo(self, undo_key: str | None, context: CommandContext) -> Answer:
-        """Bring back the messages that an earlier command has hidden.
+        """Restore the messages that an earlier /undo or /retry has hidden.
 
-        `undo_key` is the idempotency key of that command. Without a key, the latest one is undone.
+        `undo_key` is the idempotency key of that command; None means the latest such command.
         """
         if context.is_member:
             raise Refused(texts.UNDO_OF_OTHERS)
@@ -83,7 +83,7 @@ class UndoCommands:
         return Answer(text=texts.BROUGHT_BACK.format(words=_quote_beginning(messages)))
 
     async def _retry(self, context: CommandContext) -> Answer:
-        """Hide the last answer, and have its question answered again."""
+        """Hide the last answer, and ask its question again."""
         messages = []
         for turn in await self._load_last_turns(1, context):
             messages += [message for message in turn if message.kind != "command"]
@@ -93,14 +93,14 @@ class UndoCommands:
         question = questions[-1]
         first_hidden_id = question.id + 1
         if question.external_id is None:
-            # Only a message with a platform id is recognized when it's asked again. This question
-            # has none, so it's hidden, too, and stored a second time.
+            # This question has no platform id, so it will be stored a second time when it's asked
+            # again. The first copy is hidden together with the answer.
             first_hidden_id = question.id
-        # Before a crash, this command may already have hidden the answer and begun another one.
+        # Before a crash, this command may already have hidden the answer and begun a new answer.
         if not context.has_begun_turn:
             answer = [message for message in messages if message.id >= first_hidden_id]
             await self._hide(answer, context)
-        # The person who asked the question asks it again: the model acts with their rights.
+        # The question keeps its sender, so the model acts with the rights of that person.
         question_event = replace(
             context.inbound,
             kind="message",
@@ -113,7 +113,7 @@ class UndoCommands:
         return Answer(text="", asks_again=question_event)
 
     async def _branch(self, title: str, context: CommandContext) -> Answer:
-        """Continue in a new session that knows the history of this one."""
+        """Continue in a new session that begins with the history of this one."""
         session, started_at = context.session, context.inbound.sent_at
         if not await self._conversations.load_history(session, context.scopes):
             raise Refused(texts.NOTHING_TO_BRANCH)
@@ -139,11 +139,11 @@ class UndoCommands:
     async def _load_last_turns(
         self, number: int, context: CommandContext
     ) -> Sequence[Sequence[Message]]:
-        """Return the last turns that can be taken back, oldest first, at most `number`.
+        """Return the last turns that can be taken back, at most `number`, oldest first.
 
-        If this command has already hidden turns, before a crash, they are returned. A turn without
-        any messages left is skipped; in a group, so is a turn without an answer. Raises Refused if
-        a group member would take back a turn in which others spoke.
+        Turns that this command has already hidden, before a crash, are included. Turns without
+        messages are skipped, and in a group also turns without an answer. Raises Refused if a
+        group member would take back a turn in which others spoke.
         """
         required_roles = {"assistant"} if context.scope.is_group else {"user", "assistant"}
         messages = await self._conversations.list_undoable(self._undo_request(context))
@@ -160,7 +160,7 @@ class UndoCommands:
     async def _hide(
         self, messages: Sequence[Message], context: CommandContext
     ) -> Sequence[Message]:
-        """Hide messages, here and in memory services; return those that are hidden now."""
+        """Hide messages, and inform memory services. Return the messages that are now hidden."""
         ids = [message.id for message in messages]
         request = self._undo_request(context)
         hidden_messages = await self._conversations.undo(request, ids, context.epoch)
@@ -174,7 +174,7 @@ class UndoCommands:
 
 
 def _has_other_senders(turns: Sequence[Sequence[Message]], sender_id: str) -> bool:
-    """Return True if anybody but this sender wrote a message in one of the turns."""
+    """Return True if someone other than this sender wrote a message in one of the turns."""
     for turn in turns:
         for message in turn:
             if message.role == "user" and (
@@ -185,7 +185,7 @@ def _has_other_senders(turns: Sequence[Sequence[Message]], sender_id: str) -> bo
 
 
 def _quote_beginning(messages: Sequence[Message]) -> str:
-    """Return the start of the first message of a person, or of the first message at all."""
+    """Return the start of the first message of a person, or else of the first message."""
     user_messages = [message for message in messages if message.role == "user"]
     first = user_messages[0] if user_messages else messages[0]
     return escape(shorten(to_single_line(first.text), _MAX_QUOTE_CHARS))
