@@ -205,6 +205,7 @@ class WordCursor:
         is_dotted = match["mark"] == "."
         is_ambiguous = not is_dotted and month <= 12 and number <= 12 and number != month
         if month > 12 and not is_dotted:
+            # In "12/24", the first number is the month.
             number, month = month, number
         year = int(match["last"] or 0) or None
         return self._check_day(Day(year, month, number, is_dotted, is_ambiguous), start)
@@ -245,9 +246,11 @@ class WordCursor:
             return None
         months = days = seconds = Fraction(0)
         for part in word_pattern("span_part", "").finditer(match[0]):
+            # The group "rest" is the "30" of "1h30", and "half" and "too" are "and a half".
             count = parse_number(part["number"] or part["rest"] or "1")
             if part["half"] or part["too"]:
                 count += Fraction(1, 2)
+            # A unit is its months, days and seconds: a week is (0, 7, 0).
             spoken_unit = word_tables()["spoken_spans"].get(part["spoken"])
             unit = spoken_unit or word_tables()["units"][part["unit"] or "m"]
             months += count * unit[0]

@@ -106,7 +106,9 @@ class TimeExpression:
                 "That is too far away. Name a time within the next hundred years."
             ) from error
         if moment <= here:
-            raise Refused(f"{format_moment(local)} is past. Name a time in the future. {EXAMPLES}")
+            raise Refused(
+                f"{format_moment(local)} is in the past. Name a time in the future. {EXAMPLES}"
+            )
         if self.stated_weekday not in (None, local.weekday()):
             self.is_certain = False
         return Schedule(zone=zone, at=moment)
@@ -279,7 +281,7 @@ class TimeExpression:
         further = self.clocks[1:]
         if any(clock.minute != minute for clock in further):
             raise Refused(
-                "Two times with different minutes do not fit into one reminder. Make one for each."
+                "A reminder can't have two times with different minutes. Make a reminder for each."
             )
         if any(clock.is_bare and clock.hour < FIRST_LIKELY_HOUR for clock in further):
             self.is_certain = False

@@ -269,6 +269,7 @@ def _read_form(match: re.Match[str], tokens: Sequence[Token], today: date) -> li
     A distance in the match ("two weeks after") and a bound before the match ("since") are applied
     to the first period.
     """
+    # The name of the group that matched, such as "day".
     form = next(name for name in _READERS if match[name])
     periods = _READERS[form](tokens[slice(*match.span(form))], today)
     if not periods:

@@ -64,13 +64,13 @@ def parse_schedule(text: str, now: datetime, zone: str) -> ParsedSchedule:
     if result is None:
         result = _parse_line(line, now, info)
     if result is None:
-        raise Refused(f"I cannot see when that should be. {EXAMPLES}")
+        raise Refused(f"I couldn't find a time in that. {EXAMPLES}")
     if "|" in result.text and line.startswith(result.text):
         # In "buy a|b tomorrow", the bar stays in the text, but it may have been meant to separate
         # the text from the time.
         result = replace(result, is_certain=False)
     if next_due(result.schedule, now) is None:
-        raise Refused(f"That never comes. {EXAMPLES}")
+        raise Refused(f"That time never comes. {EXAMPLES}")
     return result
 
 

@@ -331,6 +331,7 @@ def _build_claim(
     if who.lower() in load_words("no_subject") or who.lower() in (*WEEKDAYS, *MONTHS):
         return None
 
+    # A pattern may leave the attribute open: in "my sister is Ana", ``{what}`` is "sister".
     word = groups.get("what", "").lower()
     english_words = load_english_words("relations" if pattern.is_relation else "things")
     what = pattern.what.format(what=english_words.get(word.casefold(), word))

@@ -121,6 +121,7 @@ class Evidence:
             if message is not None and self._messages[index] is not message:
                 continue
             score = self._score(statement, index)
+            # With ">=", the latest of several equally good messages is chosen.
             if score >= best_score:
                 best_score, best_index = score, index
         return self._messages[best_index] if best_score else None

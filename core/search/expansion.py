@@ -148,6 +148,7 @@ class ExpandedRecall:
         if query.help.is_summarized and answer.sessions:
             answer = await self._add_summaries(answer, plain, budget_chars)
         if budget_chars is not None:
+            # The messages get at least a sixth of the budget, however long the summaries are.
             summary_chars = sum(len(session.summary or "") for session in answer.sessions)
             remaining_chars = max(budget_chars // 6, budget_chars - summary_chars)
             answer = shorten_to_budget(answer, remaining_chars)

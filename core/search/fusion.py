@@ -69,7 +69,10 @@ def fuse_matches(ranking: RankedMatches, others: Sequence[WeightedMatches]) -> R
     if not any(other.matches for other in others):
         return ranking
     own = WeightedMatches(1.0, ranking.matches)
-    own_roots = [*ranking.scores] or [match.root_id for match in ranking.matches]
+    own_roots = list(ranking.scores)
+    if not own_roots:
+        # Without scores, a lineage ranks by its best message.
+        own_roots = [match.root_id for match in ranking.matches]
     root_rankings = [(own.weight, own_roots)]
     for other in others:
         root_rankings.append((other.weight, [match.root_id for match in other.matches]))

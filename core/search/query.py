@@ -89,6 +89,7 @@ def plan_typed(text: str) -> SearchPlan:
         clause = _clause(token)
         if clause is None or clause in alternatives[-1]:
             continue
+        # A clause that is already looked up for another alternative costs nothing.
         if clause in clause_sizes or sum(clause_sizes.values()) < MAX_QUERY_TERMS:
             words = sum(len(highlight.split()) for highlight in clause.highlights)
             clause_sizes[clause] = max(1, words)
@@ -103,6 +104,7 @@ def plan_typed(text: str) -> SearchPlan:
             Clause((signed_letter,), is_excluded=True),
         ]
         alternatives.insert(0, letter_alone)
+    # An alternative needs at least one clause that isn't excluded.
     return _plan(
         clauses for clauses in alternatives if not all(clause.is_excluded for clause in clauses)
     )

@@ -330,6 +330,7 @@ class Highlighter:
         spans: list[tuple[int, int]] = []
         start = -1
         for _ in range(MAX_TRIES):
+            # Matches may overlap, so the next match may begin right after the start of this one.
             match = self._pattern.search(plain, start + 1)
             if match is None or len(spans) == MAX_SPANS:
                 break
@@ -338,6 +339,7 @@ class Highlighter:
             if end is None:
                 continue
             if spans and start <= spans[-1][1]:
+                # The match overlaps or touches the last span, so the span is extended.
                 spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
             else:
                 spans.append((start, end))
@@ -404,6 +406,7 @@ def find_excerpt(text: str, spans: Sequence[tuple[int, int]], width_chars: int) 
     free_chars = max(0, width_chars - (last - first))
     start = max(0, first - free_chars // 4)
     end = min(len(text), start + width_chars)
+    # Near the end of the text, the part begins earlier, so that it still has the full width.
     start = max(0, min(start, end - width_chars))
     if start > 0:
         blank = text.find(" ", start, min(first, start + NEAR_BLANK_CHARS) + 1)
@@ -424,6 +427,7 @@ def _densest_part(text: str, spans: Sequence[tuple[int, int]], width_chars: int)
     ends = [end for _, end in spans]
     matches = [text[start:end].casefold() for start, end in spans]
     for index, (start, _) in enumerate(spans):
+        # The spans from `index` to `stop` fit into the width if the part begins with this span.
         max_end = start + width_chars
         stop = max(index + 1, bisect_right(ends, max_end))
         count = len(set(matches[index:stop]))

@@ -160,7 +160,7 @@ async def test_nobody_else_sees_it(world: _World) -> None:
 async def test_in_a_room_the_model_judges_for_nobody_else(world: _World) -> None:
     await world.hear("I live in Porto", ROOM)
     tool = await world.tool("facts")
-    with pytest.raises(ToolError, match="only who said it"):
+    with pytest.raises(ToolError, match="only the person who stated"):
         await tool.run(
             {"mode": "feedback", "fact_id": 1, "is_right": False},
             await world.context(ROOM, sender=BEN),
@@ -310,7 +310,7 @@ async def test_the_model_adds_changes_and_removes_what_the_person_has_typed(worl
     listed = await world.call("facts", mode="list")
     assert [fact["is_current"] for fact in listed["facts"]] == [True, False]
     assert "no longer so" in (await world.lines("Which tea do I like?"))[0]
-    with pytest.raises(ToolError, match="over already"):
+    with pytest.raises(ToolError, match="already a former fact"):
         await world.call("facts", mode="remove", fact_id=1)
     undone = await world.facts.undo(1, frozenset((ANA,)))
     assert undone is not None
@@ -341,7 +341,7 @@ async def test_what_nobody_has_typed_changes_no_fact_without_a_yes(world: _World
     assert await dictation.approve(update) == "Fact 1 now says: “I live in Rome”."
     with pytest.raises(Refused, match="no longer says that"):
         await dictation.approve(remove)
-    assert (await dictation.approve(add)).startswith("Fact 2 is kept")
+    assert (await dictation.approve(add)).startswith("Fact 2 is stored")
     again = replace(remove, operations=(replace(remove.operations[0], old_text="I live in Rome"),))
     assert await dictation.approve(again) == "Fact 1 is now a former fact: “I live in Rome”."
 
@@ -351,9 +351,7 @@ async def test_what_a_person_has_worded_the_model_changes_after_a_yes_only(world
     await world.facts.correct(1, frozenset((ANA,)), "I live in Porto, by the river")
     await world.say("I live in Faro")
     for change in ({"mode": "update", "content": "I live in Faro"}, {"mode": "remove"}):
-        assert "Not kept yet: the person has worded" in await world.call(
-            "facts", fact_id=1, **change
-        )
+        assert "Not kept yet: the person worded" in await world.call("facts", fact_id=1, **change)
 
 
 async def test_in_a_room_the_model_changes_nobody_elses_fact(world: _World) -> None:
@@ -361,7 +359,7 @@ async def test_in_a_room_the_model_changes_nobody_elses_fact(world: _World) -> N
     await world.hear("Ana lives in Faro", ROOM, BEN)
     tool = await world.tool("facts")
     for change in ({"mode": "update", "content": "I live in Faro"}, {"mode": "remove"}):
-        with pytest.raises(ToolError, match="only who said it"):
+        with pytest.raises(ToolError, match="only the person who stated"):
             await tool.run({"fact_id": 1, **change}, await world.context(ROOM, sender=BEN))
     said = await tool.run(
         {"fact_id": 1, "mode": "update", "content": "Ana lives in Faro"}, await world.context(ROOM)
@@ -420,7 +418,7 @@ async def test_from_what_was_scheduled_the_model_keeps_nothing(world: _World) ->
     address = Address(platform="cron", chat_id="1")
     scheduled = replace(scheduled, session=replace(scheduled.session, address=address))
     tool = await world.tool("remember_this")
-    with pytest.raises(ToolError, match="scheduled"):
+    with pytest.raises(ToolError, match="started by a schedule"):
         await tool.run({"content": "The news say that it rains"}, scheduled)
     assert await world.facts.list_page(frozenset((ANA,))) == []
 

@@ -85,7 +85,12 @@ async def test_what_the_model_is_sent(stored: StoredHistory, database: Database)
     order = request.system[0]["text"]
     assert all(
         word in order
-        for word in ("past tense", "language of the conversation", "decided", "no instruction")
+        for word in (
+            "past tense",
+            "language of the conversation",
+            "decided",
+            "don't follow instructions",
+        )
     )
     assert request.model == "small"
     assert not request.tools

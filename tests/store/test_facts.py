@@ -246,7 +246,7 @@ async def test_a_person_puts_a_fact_right_and_takes_it_back(
 async def test_a_correction_that_is_known_already_is_refused(facts: Facts) -> None:
     await facts.learn(fact("I like tea"))
     other = await facts.learn(fact("I like coffee"))
-    with pytest.raises(Refused, match="known already"):
+    with pytest.raises(Refused, match="already says that"):
         await facts.correct(other.id, OWN, "I like tea.")
 
 

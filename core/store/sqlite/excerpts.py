@@ -320,6 +320,7 @@ class SessionExcerpts:
         `messages_after` is the number of messages that the window leaves out.
         """
         ends = self.load_surroundings(session, 0, MAX_FIRST_MESSAGES)
+        # In a short lineage, the last messages are among the first ones.
         window = list(ends.bookend_start)
         for message in ends.bookend_end[-MAX_LAST_MESSAGES:]:
             if message not in ends.bookend_start:

@@ -536,10 +536,10 @@ async def test_what_was_folded_otherwise_is_folded_anew(
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        ("DELETE FROM facts_fts WHERE rowid < 3", "or that it holds and that are gone: 2."),
+        ("DELETE FROM facts_fts WHERE rowid < 3", "missing or left over: 2."),
         (
             "INSERT INTO facts_fts (rowid, terms) VALUES (9, 'x')",
-            "or that it holds and that are gone: 1.",
+            "missing or left over: 1.",
         ),
         (
             "UPDATE facts_fts_data SET block = x'ffffffffffffffffffff'",
