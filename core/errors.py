@@ -19,6 +19,13 @@ class ConfigError(MnemeError):
     """
 
 
+class AccessRefused(ConfigError):
+    """A platform refuses the token, or a permission that the settings ask for.
+
+    This may end without a restart, so it's tried again.
+    """
+
+
 class StoreError(MnemeError):
     """state.db is unreadable, read-only, full, damaged, or written by a newer version."""
 

@@ -129,7 +129,11 @@ class Adapter(Protocol):
         """A clause that says why no messages can arrive. Empty while the connection works."""
 
     async def open(self) -> None:
-        """Connect. Raises ConfigError if the platform refuses the token."""
+        """Connect.
+
+        Raises AccessRefused if the platform refuses the token. Raises ConfigError if only other
+        settings can help.
+        """
 
     async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
         """Receive events until cancelled. Sending keeps working until `close`."""

@@ -72,8 +72,8 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
     """Run the gateway until a stop signal, or until the input of all platforms has ended.
 
     Returns a message to print at the end, or None. Raises StoreError if state.db can't be used.
-    Raises ConfigError if another gateway uses this home, or if a platform has refused its token and
-    all others have ended.
+    Raises ConfigError if another gateway uses this home, or if no platform can work with these
+    settings.
     """
     changed = asyncio.Event()
     # Load the word lists of recall now. It takes tens of milliseconds, which would delay the first

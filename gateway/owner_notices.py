@@ -28,7 +28,7 @@ from gateway.commands.registry import (
     make_button_actions,
     make_decision_buttons,
 )
-from gateway.supervisor import CONNECTED
+from gateway.supervisor import CONNECTED, OFF
 
 if TYPE_CHECKING:
     from core.memory.manager import MemoryNotice
@@ -110,11 +110,13 @@ class OwnerNotices:
             text = texts.BACK
         elif state.startswith("given up"):
             text = texts.GIVEN_UP
+        elif state.startswith(OFF):
+            text = texts.TURNED_OFF
         else:
             text = texts.DEAD
         await self.notify(
             f"outage:{platform}:{self._clock.now().isoformat()}",
-            text.format(platform=platform.title(), state=state),
+            text.format(platform=platform.title(), state=state.removeprefix(OFF)),
             excluded_platform=platform,
         )
 

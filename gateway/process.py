@@ -85,8 +85,8 @@ class GatewayProcess:
     async def run(self) -> Sequence[str]:
         """Run until the process is stopped or all platforms have ended.
 
-        Returns the states of the platforms that refused our token. After a stop signal, the list is
-        empty, because at least one platform was still working.
+        Returns the states of the platforms that can't work with these settings. After a stop
+        signal, the list is empty, because at least one platform was still working.
         """
         self._handle_signals()
         async with self._tasks:

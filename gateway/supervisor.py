@@ -1,8 +1,9 @@
 """Keeps platforms connected and maintains state.db for as long as the process runs.
 
-A platform that fails is restarted after growing delays. If a platform refuses its token, Mneme
-gives up on that platform and says why, while the other platforms continue. Unexpected errors from
-an adapter or its library are caught here.
+A platform that fails is restarted after growing delays. If a platform refuses its token for some
+minutes, it counts as off and is tried again every hour, while the other platforms continue. If only
+other settings can help, Mneme gives up on the platform and says why. Unexpected
+errors from an adapter or its library are caught here.
 """
 
 from __future__ import annotations
@@ -15,19 +16,23 @@ from datetime import UTC, datetime
 
 import structlog
 
-from core.errors import ConfigError, DeliveryError, MnemeError, StoreError
+from core.errors import AccessRefused, ConfigError, DeliveryError, MnemeError, StoreError
 from core.ports import Adapter, InboundSink
 from core.types import CommandSpec
 
-# States of a platform. There are two more, which contain a reason: "given up: …" and
-# "out of reach (…), trying again".
+# States of a platform. A reason follows `OFF`. There are two more with a reason: "given up: …"
+# and "out of reach (…), trying again".
 CONNECTING = "connecting"
 CONNECTED = "connected"
 ENDED = "ended"
+OFF = "off: "
 # How often `watch_platforms` looks at the states.
 STATE_POLL_S = 1.0
-# The owner is told about a platform that is out of reach for this long.
+# The owner is told about a platform that is out of reach for this long. After the same time, a
+# platform that refuses the token counts as off.
 DEAD_AFTER_S = 300.0
+# How often a platform that is off is tried again.
+REFUSED_RETRY_S = 3600.0
 # Delays before a platform is restarted. They double.
 MIN_BACKOFF_S = 1.0
 MAX_BACKOFF_S = 60.0
@@ -61,18 +66,53 @@ class _Platform:
     known_state: str = CONNECTING
     # Whether the owner was told that the platform is down.
     is_outage_reported: bool = False
+    # Since when the platform refuses the token; None if it doesn't.
+    refused_since: float | None = None
+    # Why it refuses the token, and what to do.
+    refusal: str = ""
+    # It refused the token before it was ever connected.
+    is_refused_at_start: bool = False
+
+    def note_refusal(self, reason: str, *, is_at_start: bool) -> None:
+        """Remember that the platform has refused the token."""
+        self.refusal = reason
+        self.is_refused_at_start = is_at_start
+        if self.refused_since is None:
+            self.refused_since = asyncio.get_running_loop().time()
+
+    def note_connection(self) -> None:
+        """Remember that the platform is connected."""
+        self.down_since = None
+        self.refused_since = None
+
+    @property
+    def is_refused_for_long(self) -> bool:
+        """Whether the platform has refused the token for some minutes."""
+        return _is_over(self.refused_since)
+
+    @property
+    def is_off(self) -> bool:
+        """Whether the platform refuses the token, for some minutes or since the start."""
+        if self.refused_since is None:
+            return False
+        return self.is_refused_at_start or self.is_refused_for_long
 
     @property
     def is_dead(self) -> bool:
-        """Whether the platform is down for so long that the owner should know."""
+        """Whether the owner should know that the platform is down."""
         if self.down_since is None:
             return False
-        return asyncio.get_running_loop().time() - self.down_since > DEAD_AFTER_S
+        if self.is_outage_reported:
+            return True
+        return self.is_off if self.refused_since is not None else _is_over(self.down_since)
 
     @property
     def state(self) -> str:
         """The current state. A connected adapter may still report a `problem`."""
-        if self.known_state == CONNECTED and self.adapter.problem:
+        has_problem = self.known_state != CONNECTED or bool(self.adapter.problem)
+        if self.refused_since is not None and has_problem:
+            return OFF + self.refusal if self.is_off else _out_of_reach("the token is refused")
+        if self.known_state == CONNECTED and has_problem:
             return _out_of_reach(self.adapter.problem)
         return self.known_state
 
@@ -131,7 +171,7 @@ class Supervisor:
         was_up = platform.down_since is None
         if is_up and not was_up:
             _log.info("a platform is connected", platform=name, state=state)
-            platform.down_since = None
+            platform.note_connection()
         elif was_up and not is_up:
             _log.warning("a platform is not connected", platform=name, state=state)
             platform.down_since = asyncio.get_running_loop().time()
@@ -146,7 +186,8 @@ class Supervisor:
     async def run(self, adapter: Adapter) -> None:
         """Keep a platform connected until cancelled.
 
-        Returns if the input of the platform ends, or if the platform refuses the token.
+        Ends earlier if the input of the platform ends, or if only other settings can help. A
+        platform that refuses the token is tried again, after some minutes only every hour.
         """
         loop = asyncio.get_running_loop()
         platform = _Platform(adapter, loop.time())
@@ -168,6 +209,14 @@ class Supervisor:
                 platform.known_state = ENDED
                 _log.info("a platform has ended", platform=adapter.platform)
                 return
+            except AccessRefused as error:
+                platform.note_refusal(str(error), is_at_start=not is_ready)
+                _log.error(
+                    "a platform refuses the token", platform=adapter.platform, reason=str(error)
+                )
+                if platform.is_refused_for_long:
+                    await asyncio.sleep(REFUSED_RETRY_S)
+                    continue
             except ConfigError as error:
                 platform.known_state = f"given up: {error}"
                 _log.error("a platform was given up", platform=adapter.platform, reason=str(error))
@@ -183,6 +232,13 @@ class Supervisor:
                 backoff_s = MIN_BACKOFF_S
             await asyncio.sleep(backoff_s)
             backoff_s = min(backoff_s * 2, MAX_BACKOFF_S)
+
+
+def _is_over(since: float | None) -> bool:
+    """Whether a problem has lasted for so long that it isn't a short interruption."""
+    if since is None:
+        return False
+    return asyncio.get_running_loop().time() - since > DEAD_AFTER_S
 
 
 def _out_of_reach(reason: str) -> str:

@@ -25,7 +25,7 @@ from adapters.discord.errors import CALL_ERRORS, PAYLOAD_ERRORS, describe_error
 from adapters.discord.events import DiscordEvents
 from adapters.discord.normalize import PLATFORM, command_payloads
 from adapters.poll_lock import PollLock
-from core.errors import ConfigError, DeliveryError, MnemeError
+from core.errors import AccessRefused, DeliveryError, MnemeError
 from core.ports import Clock, InboundSink, Reply
 from core.text.normalize import language_data
 from core.types import Address, CommandSpec
@@ -81,8 +81,8 @@ class Discord:
     async def open(self) -> None:
         """Take the token's lock and log in.
 
-        Raises ConfigError if the token or an address is refused, or another process uses the
-        token. If Discord can't be reached, `listen` tries again.
+        Raises AccessRefused if the token is refused. Raises ConfigError if an address is refused,
+        or if another process uses the token. If Discord can't be reached, `listen` tries again.
         """
         set_server_urls(self.api_url, self.gateway_url)
         await self._lock.acquire()
@@ -94,7 +94,7 @@ class Discord:
     async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
         """Stay connected until cancelled. Answers in progress continue afterwards, until `close`.
 
-        Raises ConfigError if the token or the intent is refused.
+        Raises AccessRefused if the token or the intent is refused.
         """
         self.events.begin(sink, commands)
         are_commands_registered = False
@@ -136,8 +136,8 @@ class Discord:
     async def _get_client(self) -> DiscordClient:
         """Return a client that is logged in.
 
-        Raises ConfigError if Discord refuses the token or the intent, DeliveryError if it can't be
-        reached.
+        Raises AccessRefused if Discord refuses the token or the intent. Raises DeliveryError if it
+        can't be reached.
         """
         async with self._login_lock:
             if self._client is not None and not self._client.is_closed():
@@ -163,7 +163,7 @@ class Discord:
     async def _connect(self, client: DiscordClient) -> None:
         """Hold one gateway connection until it is lost or down for `max_downtime_s`.
 
-        The library resumes its session within this time. Raises ConfigError if the token or the
+        The library resumes its session within this time. Raises AccessRefused if the token or the
         intent is refused.
         """
         client.is_identified = False
@@ -178,10 +178,10 @@ class Discord:
             if connection.done():
                 connection.result()
         except discord.PrivilegedIntentsRequired as error:
-            raise ConfigError(REFUSALS["intent"]) from error
+            raise AccessRefused(REFUSALS["intent"]) from error
         except (*CALL_ERRORS, *PAYLOAD_ERRORS) as error:
             if isinstance(error, discord.ConnectionClosed) and error.code == INVALID_TOKEN:
-                raise ConfigError(REFUSALS["token_of_discord"]) from error
+                raise AccessRefused(REFUSALS["token_of_discord"]) from error
             client.failure = describe_error(error)
             log.error("The gateway connection to Discord broke, it is made anew: %r", error)
         finally:
@@ -192,7 +192,7 @@ class Discord:
 async def check_discord(token: str, api_url: str | None, *, has_message_content: bool) -> str:
     """Return a sentence that names the bot.
 
-    Raises ConfigError if Discord refuses the token or the intent, DeliveryError if it can't be
+    Raises AccessRefused if Discord refuses the token or the intent, DeliveryError if it can't be
     reached.
     """
     set_server_urls(api_url, None)

@@ -22,7 +22,7 @@ from discord.gateway import KeepAliveHandler
 
 from adapters.discord.errors import CALL_ERRORS, PAYLOAD_ERRORS, describe_error
 from adapters.discord.events import DiscordEvents
-from core.errors import ConfigError, DeliveryError
+from core.errors import AccessRefused, ConfigError, DeliveryError
 from core.text.normalize import language_data
 
 API_URL = "https://discord.com"
@@ -141,7 +141,7 @@ class DiscordClient(discord.Client):
 async def log_in(client: discord.Client, token: str, *, has_message_content: bool) -> None:
     """Log in over HTTP and check that the bot may read message content, if it wants to.
 
-    Raises ConfigError if Discord refuses the token or the intent, DeliveryError if it can't be
+    Raises AccessRefused if Discord refuses the token or the intent, DeliveryError if it can't be
     reached.
     """
     # The library logs each failed reconnection with a traceback. The adapter logs what matters.
@@ -152,9 +152,9 @@ async def log_in(client: discord.Client, token: str, *, has_message_content: boo
         flags = client.application_flags
         is_allowed = flags.gateway_message_content or flags.gateway_message_content_limited
         if has_message_content and not is_allowed:
-            raise ConfigError(REFUSALS["intent"])
+            raise AccessRefused(REFUSALS["intent"])
     except discord.LoginFailure as error:
-        raise ConfigError(REFUSALS["token_of_discord"]) from error
+        raise AccessRefused(REFUSALS["token_of_discord"]) from error
     except (*CALL_ERRORS, *PAYLOAD_ERRORS) as error:
         message = f"Discord cannot be reached: {describe_error(error)}"
         raise DeliveryError(message, is_unreachable=True) from error

@@ -26,7 +26,7 @@ from adapters.telegram.messages import (
     describe_error,
 )
 from adapters.telegram.normalize import PLATFORM, group_migration, normalize
-from core.errors import ConfigError, DeliveryError, MnemeError, StoreError
+from core.errors import AccessRefused, ConfigError, DeliveryError, MnemeError, StoreError
 from core.ports import Clock, InboundSink, Reply
 from core.text.normalize import language_data
 from core.types import Address, CommandSpec, Json
@@ -105,8 +105,8 @@ class Telegram:
     async def open(self) -> None:
         """Take the token's lock and ask Telegram for the bot's name.
 
-        Raises ConfigError if the token is refused or another process polls with it. If Telegram
-        can't be reached, `listen` tries again.
+        Raises AccessRefused if the token is refused. Raises ConfigError if another process polls
+        with it. If Telegram can't be reached, `listen` tries again.
         """
         await self._lock.acquire()
         await self._request.initialize()
@@ -123,7 +123,7 @@ class Telegram:
     async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
         """Poll until cancelled. Answers in progress continue afterwards, until `close`.
 
-        Raises ConfigError if the token is revoked.
+        Raises AccessRefused if the token is revoked.
         """
         menu = [BotCommand(spec.name, spec.description[:DESCRIPTION_CHARS]) for spec in commands]
         is_menu_sent = False
@@ -171,7 +171,7 @@ class Telegram:
         """Return the raw data of the next updates by id.
 
         The library's own method isn't used, because one update that it can't parse makes all of
-        them fail. Returns None after a failed poll and the pause it requires. Raises ConfigError
+        them fail. Returns None after a failed poll and the pause it requires. Raises AccessRefused
         if the token is refused.
         """
         query: dict[str, Any] = {
@@ -317,7 +317,7 @@ class Telegram:
 async def check_telegram(token: str, api_url: str | None) -> str:
     """Return a sentence that names the bot.
 
-    Raises ConfigError if the token is refused, DeliveryError if the server can't be reached.
+    Raises AccessRefused if the token is refused, DeliveryError if the server can't be reached.
     """
     root = (api_url or API_URL).rstrip("/")
     request = TelegramRequest(token, connections=1)
@@ -337,10 +337,10 @@ async def check_telegram(token: str, api_url: str | None) -> str:
 async def _get_me(bot: Bot, root: str) -> User:
     """Return the bot's own account, which is needed to recognise mentions.
 
-    Raises ConfigError if the token is refused.
+    Raises AccessRefused if the token is refused.
     """
     try:
         return await bot.get_me()
     except InvalidToken as error:
         refusal = language_data("refusals", "adapters")["token_of_telegram"]
-        raise ConfigError(refusal.format(root=root, reason=error.message)) from error
+        raise AccessRefused(refusal.format(root=root, reason=error.message)) from error

@@ -102,13 +102,16 @@ async def test_a_second_signal_leaves_at_once(home: Path, second: signal.Signals
 
 
 @pytest.mark.slow
-async def test_a_signal_is_no_failure_where_one_of_the_platforms_was_given_up(home: Path) -> None:
+async def test_a_signal_is_no_failure_where_one_of_the_platforms_refuses_the_token(
+    home: Path,
+) -> None:
     async with LiveSystem.open(home) as live:
         live.discord.rest.token = "another"
         starting = asyncio.create_task(live.start())
         await live.until(
             lambda: (
-                "a platform was given up" in live.log() and bool(live.telegram.called("getUpdates"))
+                "a platform refuses the token" in live.log()
+                and bool(live.telegram.called("getUpdates"))
             )
         )
         starting.cancel()

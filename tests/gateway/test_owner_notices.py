@@ -126,6 +126,7 @@ async def test_an_outage_is_told_on_another_platform(home: Path) -> None:
             "telegram", "out of reach (no route to host), trying again"
         )
         await owner_notices.notify_outage("telegram", "given up: telegram: the token was refused.")
+        await owner_notices.notify_outage("telegram", "off: telegram: the token was refused.")
         await owner_notices.notify_outage("telegram", "connected")
         assert await notices(harness) == [
             (
@@ -137,6 +138,11 @@ async def test_an_outage_is_told_on_another_platform(home: Path) -> None:
                 "discord:9",
                 "Telegram has been down for a while: given up: telegram: the token was refused. "
                 "Fix that, then start me again.",
+            ),
+            (
+                "discord:9",
+                "Telegram is off, so I get no messages there. telegram: the token was refused. "
+                "Then start me again. Until then I try once an hour.",
             ),
             ("discord:9", "Telegram works again."),
         ]

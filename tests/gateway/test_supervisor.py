@@ -110,10 +110,10 @@ async def test_a_platform_that_cannot_be_taken_up_is_not_called_connected() -> N
     assert task.cancelled()
 
 
-async def test_a_refused_token_is_given_up() -> None:
-    steps, supervisor = await life(Fragile([ConfigError("telegram: the token is refused")]))
+async def test_platform_that_cannot_work_with_the_settings_is_given_up() -> None:
+    steps, supervisor = await life(Fragile([ConfigError("telegram: the token is in use")]))
     assert steps == ["open"]
-    assert supervisor.states == {"telegram": "given up: telegram: the token is refused"}
+    assert supervisor.states == {"telegram": "given up: telegram: the token is in use"}
 
 
 async def test_a_mistake_becomes_a_failed_delivery_and_in_the_end_a_hopeless_one() -> None:
