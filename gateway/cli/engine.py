@@ -1,8 +1,9 @@
 """Installs, starts and stops the server of hindsight on this machine, with its own PostgreSQL.
 
-Both listen on the loopback interface only. The server runs as long as the lock on its pid file is
-held: it inherits the locked file, so the system releases the lock however the server ends. A
-second process, this module run as a program, writes the server's output to a log of limited size.
+Both listen on the loopback interface only. A lock on the pid file shows that the server is running:
+the server inherits the open, locked file, so the system releases the lock however the server ends.
+A second process writes the server's output to a log of limited size. That process runs this module
+as a program.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ MAX_LOG_BYTES = 1_000_000
 # A longer line of output is split.
 MAX_LOG_LINE_CHARS = 10_000
 MAX_RESPONSE_BYTES = 1_000_000
-# The server must answer within this time after its start.
+# The start fails if the server doesn't answer within this time.
 START_S = 180.0
-# The server must end within this time after a signal.
+# The server must end within this time after each signal.
 END_S = 30.0
 REQUEST_TIMEOUT_S = 2.0
 POLL_S = 0.1
@@ -53,12 +54,12 @@ FIXED_SETTINGS = {
     "MCP_ENABLED": "false",
     "WORKER_ID": "mneme",
 }
-# With these settings, the server asks its clients for a key.
+# With these settings, the server requires a key from its clients.
 AUTHENTICATION_SETTINGS = {
     "TENANT_EXTENSION": "hindsight_api.extensions.builtin.tenant:ApiKeyTenantExtension"
 }
-# PostgreSQL survives a crash of the machine (fsync). It keeps its logs for a week, one file for
-# each weekday, and logs no statements, because they contain what people said.
+# fsync protects the data if the machine crashes. Logs are kept for a week, in a file for each
+# weekday. Statements aren't logged, because they contain what people said.
 POSTGRES_SETTINGS = (
     "fsync=on",
     "log_filename=postgresql-%a.log",
@@ -77,7 +78,7 @@ NOT_AS_ROOT = (
 
 
 def _metadata(help_text: str, variable: str = "") -> dict[str, str]:
-    """Describe an option: its help, and the server's variable for it, if there is one."""
+    """Return the metadata of an option: its help and, if it has one, the server's variable."""
     return {"help": help_text, "variable": variable}
 
 
@@ -118,7 +119,7 @@ class EngineOptions:
     data: str = field(default="", metadata=_metadata("a folder for PostgreSQL outside of the home"))
 
     def environment_variables(self) -> dict[str, str]:
-        """Return the options as environment variables of the server."""
+        """Return the environment variables that pass the options to the server."""
         values: dict[str, str] = {}
         for option in fields(self):
             variable = option.metadata["variable"]
@@ -132,7 +133,7 @@ class EngineOptions:
 
 
 class EngineState(NamedTuple):
-    """What the pid file says about the server that was started last."""
+    """The content of the pid file: facts about the server that was started last."""
 
     # The process id; 0 while the server is being started, or if none was started.
     pid: int
@@ -142,10 +143,10 @@ class EngineState(NamedTuple):
 
 
 class Engine:
-    """The server of hindsight in a home.
+    """Manages the server of hindsight in a home.
 
-    `program` is the path of hindsight-api. Without it, the one that `install` installs into the
-    home is used. `environment` is the folder of that installation.
+    `program` is the path of hindsight-api. If it's empty, the program that `install` installs into
+    the folder `environment` is used.
     """
 
     def __init__(self, home: Path, program: str = "") -> None:
@@ -162,7 +163,10 @@ class Engine:
             self.is_installed = (self.environment / "ready").exists()
 
     def install(self) -> None:
-        """Install hindsight into a virtual environment in the home. Raises ConfigError."""
+        """Install hindsight into a virtual environment in the home.
+
+        Raises ConfigError if a step fails.
+        """
         create_environment = [sys.executable, "-m", "venv", "--clear", str(self.environment)]
         python = str(self.environment / "bin" / "python")
         pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
@@ -174,13 +178,13 @@ class Engine:
     def start(self, options: EngineOptions) -> None:
         """Start PostgreSQL and the server; return when the server answers.
 
-        Raises ConfigError if it's already running or can't be started, OSError if a file can't be
-        used.
+        Raises ConfigError if the server is already running or can't be started, and OSError if a
+        file can't be used.
         """
         with self._pid_file.open("a+b") as pid_file:
             if not _try_lock(pid_file):
                 raise ConfigError(self.status())
-            # A killed server leaves its PostgreSQL running.
+            # If the server was killed, its PostgreSQL may still be running.
             Postgres(self._load_state().data).stop()
             if os.geteuid() == 0 and not options.data:
                 raise ConfigError(NOT_AS_ROOT)
@@ -208,7 +212,7 @@ class Engine:
     def stop(self) -> bool:
         """Stop the server and PostgreSQL. Return False if neither was running.
 
-        Raises ConfigError if the server doesn't end.
+        Raises ConfigError if the server doesn't end in time.
         """
         state = self._load_state()
         was_running = self._is_running()
@@ -218,7 +222,7 @@ class Engine:
         return had_postgres or was_running
 
     def status(self) -> str:
-        """Say whether the server runs, at which address, and how much memory it uses."""
+        """Return a sentence: whether the server is running, at which address, with which memory."""
         state = self._load_state()
         postgres_pid = Postgres(state.data).find_pid()
         if not self._is_running():
@@ -241,7 +245,8 @@ class Engine:
         self, options: EngineOptions, database_url: str, pid_file: IO[bytes]
     ) -> subprocess.Popen[bytes]:
         """Start the server, and the process that writes its output to the log."""
-        # The server reads settings from the nearest .env file in its folder or those above it.
+        # The server searches its folder and the folders above for a file .env with settings. This
+        # empty file ends the search.
         (self._folder / ".env").touch()
         log_command = [sys.executable, "-m", "gateway.cli.engine", str(self._log)]
         command = [str(self._program), "--host", HOST, "--port", str(options.port)]
@@ -263,14 +268,18 @@ class Engine:
                 stdin=subprocess.DEVNULL,
                 stdout=write_end,
                 stderr=write_end,
-                # The server holds the lock on the pid file from now on.
+                # With the open file, the server inherits the lock on the pid file.
                 pass_fds=[pid_file.fileno()],
                 cwd=self._folder,
                 start_new_session=True,
             )
 
     def _wait_until_ready(self, server: subprocess.Popen[bytes], port: int) -> None:
-        """Return when the server answers. Kill it if it doesn't, or if the wait is interrupted."""
+        """Wait until the server answers.
+
+        If the server ends or doesn't answer in time, it's killed and ConfigError is raised. It's
+        also killed if the wait is interrupted.
+        """
         deadline = time.monotonic() + START_S
         try:
             while _request_json(port, "health") is None:
@@ -283,7 +292,10 @@ class Engine:
             raise
 
     def _end_server(self, pid: int) -> None:
-        """Ask the server to end, and kill it if it doesn't. Raises ConfigError if it still runs."""
+        """End the server with SIGTERM or, if that fails, with SIGKILL.
+
+        Raises ConfigError if the server is still running after that, or if its process isn't known.
+        """
         if pid != 0:
             for signal_number in (signal.SIGTERM, signal.SIGKILL):
                 os.killpg(pid, signal_number)
@@ -300,13 +312,18 @@ class Engine:
             return not _try_lock(pid_file)
 
     def _load_state(self) -> EngineState:
+        """Read the pid file. Return a state with the pid 0 if the file is empty or missing."""
         with contextlib.suppress(OSError, ValueError):
             pid, port, data = self._pid_file.read_text().split("\n", 2)
             return EngineState(int(pid), int(port), Path(data))
         return EngineState(0, 0, self._folder / "postgres")
 
     def _find_pg0(self) -> Path:
-        """Return the program that comes with hindsight and runs PostgreSQL. Raises ConfigError."""
+        """Return the path of pg0, the program that runs PostgreSQL and comes with hindsight.
+
+        Raises ConfigError if it's missing.
+        """
+        # environment/bin/hindsight-api -> environment
         environment = self._program.resolve().parent.parent
         for path in environment.glob("lib/python3*/site-packages/pg0/bin/pg0"):
             return path
@@ -324,18 +341,18 @@ class Engine:
 
 
 class Postgres:
-    """PostgreSQL in a folder of its own, run by the program pg0.
+    """Runs PostgreSQL in its own folder, with the program pg0.
 
-    PostgreSQL refuses to run as root, so it runs as another user if Mneme is root.
+    PostgreSQL refuses to run as root. If Mneme runs as root, PostgreSQL runs as the user nobody.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def start(self, pg0: Path, password: str) -> str:
-        """Start PostgreSQL on a free port and return its URL. `pg0` is copied into the folder.
+        """Start PostgreSQL on a free port, and return its URL. `pg0` is copied into the folder.
 
-        Raises ConfigError if it doesn't start.
+        Raises ConfigError if PostgreSQL doesn't start.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
         shutil.copy(pg0, self._folder)
@@ -365,24 +382,25 @@ class Postgres:
         except (OSError, ValueError):
             return None
         try:
-            # Signal 0 only tests whether the process exists.
+            # Signal 0 does nothing; the call fails if the process doesn't exist.
             os.kill(pid, 0)
         except PermissionError:
-            # It exists, and belongs to another user.
+            # The process exists, and belongs to another user.
             return pid
         except OSError:
             return None
         return pid
 
     def _run_pg0(self, action: str, *arguments: str) -> None:
-        """Run pg0. Raises ConfigError, with the end of its output, if it fails."""
+        """Run pg0. If it fails, raise ConfigError with the end of its output."""
         user: Any = {}
         if os.geteuid() == 0:
             nobody = pwd.getpwnam("nobody")
             user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
         program = str(self._folder / "pg0")
         command = [program, action, *arguments, "--name", POSTGRES_INSTANCE]
-        # The output goes to a file, because PostgreSQL would hold a pipe open after pg0 has ended.
+        # The output goes to a file. PostgreSQL inherits it and would keep a pipe open, so reading
+        # the pipe wouldn't end together with pg0.
         with tempfile.TemporaryFile("w+", errors="replace") as output:
             process = subprocess.run(
                 command,
@@ -400,15 +418,15 @@ class Postgres:
 
 
 def _basic_environment(home: Path) -> dict[str, str]:
-    """Return an environment without any variables of this process."""
+    """Return a minimal environment, without the variables of this process."""
     return {"PATH": os.defpath, "HOME": str(home), "LANG": "C.UTF-8"}
 
 
 def _bind_port(port: int = 0) -> int:
-    """Bind a port on the loopback interface for a moment, and return its number.
+    """Check that a port of the loopback interface is free, and return its number.
 
-    Port 0 finds a free one. Raises OSError if the port is in use, OverflowError if there is no such
-    port.
+    Port 0 means any free port. Raises OSError if the port is in use, and OverflowError if there is
+    no such port.
     """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -417,9 +435,9 @@ def _bind_port(port: int = 0) -> int:
 
 
 def _try_lock(file: IO[bytes]) -> bool:
-    """Lock a file; return False if another process holds the lock.
+    """Lock a file. Return False if another process has locked it.
 
-    The lock lasts as long as the file is open, here or in a process that inherited it.
+    The lock lasts as long as the file is open, in this process or in one that inherited it.
     """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -435,7 +453,7 @@ def _write_state(pid_file: IO[bytes], state: EngineState) -> None:
 
 
 def _request_json(port: int, path: str) -> dict[str, Any] | None:
-    """Request a JSON object from the server; return None if it doesn't answer with one."""
+    """Request a JSON object from the server. Return None if there is no such answer."""
     opener = build_opener(ProxyHandler({}))
     try:
         url = f"http://{HOST}:{port}/{path}"
@@ -448,12 +466,13 @@ def _request_json(port: int, path: str) -> dict[str, Any] | None:
 def _measure_memory_mb(pids: set[int]) -> int:
     """Return the memory of processes and all their descendants, in MB.
 
-    A page that several of them share counts once. Returns 0 if the system has no such figures.
+    Memory that several of them share is counted once. Returns 0 if the system has no /proc.
     """
+    # The id of each process's parent, by the id of the process.
     parents: dict[int, int] = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            # The name of the program, in parentheses, may contain spaces.
+            # "42 (my program) S 7 …": the name in parentheses may contain spaces.
             values_after_name = file.read_text().rpartition(")")[2].split()
             parents[int(file.parent.name)] = int(values_after_name[1])
 
@@ -468,13 +487,13 @@ def _measure_memory_mb(pids: set[int]) -> int:
     for pid in family:
         with contextlib.suppress(OSError):
             rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-            # Pss is the share of a process in all its pages.
+            # Pss counts a page that n processes share as 1/n page for each of them.
             size_kb += sum(int(size) for size in re.findall(r"(?m)^Pss: +(\d+)", rollup))
     return size_kb // 1024
 
 
 def _write_log(log: Path) -> None:
-    """Write standard input to a log of limited size until it ends, with secrets masked."""
+    """Write standard input to a log of limited size, with secrets masked, until the input ends."""
     logging.raiseExceptions = False
     handler = RotatingFileHandler(
         log, maxBytes=MAX_LOG_BYTES, backupCount=1, encoding="utf-8", errors="replace"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from core.transfer.source import Source
 
 STDIN = "-"
-# At most this many files of a folder or an archive are named.
+# The report names at most this many files of a folder or archive.
 _MAX_SHOWN_FILES = 5
 
 
@@ -83,7 +83,7 @@ def recall_command(  # noqa: PLR0913  Typer reads the options off the signature.
     text = " ".join(query or ())
 
     async def work(services: Services, context: CommandContext) -> object:
-        """Search, and print or return the results."""
+        """Search, and print the results or, for JSON, return them."""
         search_query = SearchQuery(
             scopes=context.scopes,
             text=text,
@@ -115,7 +115,7 @@ def recall_command(  # noqa: PLR0913  Typer reads the options off the signature.
 
 @asynccontextmanager
 async def _open_search(services: Services, model_help: ModelHelp) -> AsyncIterator[HistorySearch]:
-    """Yield a search, with a model's help if the query or the settings ask for it."""
+    """Yield a search that uses a model if the query or the settings require that."""
     options = services.settings.recall
     needs_model = (
         model_help.is_expanded
@@ -151,9 +151,9 @@ async def _open_search(services: Services, model_help: ModelHelp) -> AsyncIterat
 
 
 async def _answer_lines(search: HistorySearch, query: SearchQuery) -> None:
-    """Search for each line of stdin, and print one JSON object for each, even for a blank line.
+    """Search for each line of stdin, and print a JSON object for each line, even a blank one.
 
-    The object of a search that fails has the reason in ``error``.
+    If a search fails, the field ``error`` of its object has the reason.
     """
     for line in sys.stdin.buffer:
         text = line.decode("utf-8", "replace").rstrip("\r\n")
@@ -189,7 +189,7 @@ def sessions_command(
 def export_command(scope: InScope = None) -> None:
     """Write all messages as JSON lines.
 
-    Commands, calls of tools and their results are left out.
+    Commands, tool calls and their results are left out.
     """
 
     async def work(services: Services, context: CommandContext) -> None:
@@ -238,7 +238,7 @@ def import_command(
     from core.transfer.source import Source
 
     async def work(services: Services, context: CommandContext) -> None:
-        """Import the file, print a report, and exit with code 1 if it failed."""
+        """Import the file and print a report. Exit with code 1 if nothing could be imported."""
         options = ImportOptions(
             scope=context.scope,
             zone=services.zone,
@@ -251,7 +251,7 @@ def import_command(
                     source.read_records(),
                     lambda count: status.update(f"reading, {count:,} entries"),
                 )
-                # Index the messages now, so that the first search needn't wait for it.
+                # Index the messages now, so that the first search doesn't have to.
                 status.update("indexing")
                 while await services.recall.tend():
                     pass
@@ -275,7 +275,7 @@ def import_command(
 def _print_report_as_json(
     report: ImportReport, source: Source, notes: Mapping[str, Sequence[str]]
 ) -> None:
-    """Print the numbers of an import as JSON."""
+    """Print how many messages were imported, known, refused and skipped, and why, as JSON."""
     shell.print_json(
         {
             "kinds": source.kinds,
@@ -293,7 +293,7 @@ def _print_report_as_json(
 
 
 def _print_report(report: ImportReport, source: Source) -> None:
-    """Print the numbers of messages that were read, imported, skipped and refused."""
+    """Print which files were read, and how many messages were imported, skipped and refused."""
     from core.transfer.source import FORMATS
 
     typer.echo(f"This is a {' and a '.join(FORMATS[kind][0] for kind in source.kinds)}.")
@@ -327,7 +327,10 @@ def _print_report(report: ImportReport, source: Source) -> None:
 async def _propose_notes(
     services: Services, scope: Scope, notes: Mapping[str, Sequence[str]], *, is_quiet: bool
 ) -> None:
-    """Store the imported notes as pending: they weren't typed here, so the owner approves them."""
+    """Store imported notes as pending, because they weren't typed here: the owner approves them.
+
+    With `is_quiet`, no hint about the pending notes is printed.
+    """
     scopes = frozenset({scope})
     for target, entries in notes.items():
         for entry in entries:

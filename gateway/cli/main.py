@@ -1,7 +1,8 @@
-"""The command line `mneme`: starts the process, and loads the command that is named.
+"""The entry point of the command line `mneme`.
 
-The owner is the only user of this command line. Answers go to standard output, everything else to
-standard error. An error never shows a traceback, not even while modules are still being loaded.
+Only the module of the given command is loaded. The owner is the only user of this command line.
+Answers go to standard output, everything else to standard error. Errors never show a traceback, not
+even while modules are being loaded.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from gateway.installation import find_foreign_package
 if TYPE_CHECKING:
     import typer
 
-# The commands of each module next to this one.
+# The commands that each module of this package adds.
 COMMANDS_BY_MODULE: Mapping[str, Sequence[str]] = {
     "run": ("run", "chat", "remind", "cron", "approve", "people", "status", "usage", "check"),
     "outbox": ("outbox",),
@@ -42,8 +43,12 @@ Mneme is an assistant that remembers. What would you like to do?
 
 
 def main() -> None:
-    """Run the command line. Our own packages are checked before any of them is imported."""
-    if problem := find_foreign_package():
+    """Run the command line.
+
+    If a package of another program would be imported in place of one of ours, exit with a message.
+    """
+    problem = find_foreign_package()
+    if problem:
         sys.exit(problem)
     _open_missing_streams()
     sys.excepthook = _report_crash
@@ -56,21 +61,24 @@ def main() -> None:
             stream.reconfigure(encoding="utf-8", errors="replace")
     from typer.main import get_command
 
-    # Calling the typer app itself would replace our `sys.excepthook` by typer's.
+    # Calling the typer app directly would replace our `sys.excepthook` with typer's.
     get_command(app(sys.argv[1:]))(prog_name="mneme")
 
 
 def app(words: Sequence[str] = ()) -> typer.Typer:
-    """Build the command line.
+    """Build the command line. If `words` begin with a command, only its module is loaded.
 
-    If `words` name a command, only its module is loaded, because the others take a while.
+    Loading all modules would take a while.
     """
     import typer
     from typer.core import TyperGroup
 
     class RootGroup(TyperGroup):
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-            """Without a command, say what to do next. Completion parses without arguments, too."""
+            """Print a short introduction if there is no command.
+
+            Shell completion also parses without arguments, but must not print anything.
+            """
             if not args and not ctx.resilient_parsing:
                 typer.echo(WELCOME)
                 ctx.exit()
@@ -113,7 +121,7 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
 def _open_missing_streams() -> None:
     """Connect each missing standard stream to the null device.
 
-    Otherwise the next file that is opened would get the number of the missing stream.
+    Otherwise, the next file that is opened would get the file descriptor of the missing stream.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -123,7 +131,7 @@ def _open_missing_streams() -> None:
 def _report_crash(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Report an unexpected error in one sentence. Python then exits with code 1."""
+    """Print one sentence about an unexpected error. Python then exits with code 1."""
     from config.masking import mask_secrets
     from core.text.normalize import strip_controls
 
@@ -146,7 +154,7 @@ def _report_crash(
 
 
 def _log_background_error(event: threading.ExceptHookArgs | sys.UnraisableHookArgs) -> None:
-    """Log an error of a thread, or of an object that failed while it was deleted."""
+    """Log an error that occurred in a thread or while an object was being deleted."""
     error = event.exc_value
     logging.getLogger("mneme").warning(
         "failed in the background: %s %s", type(error).__name__, error

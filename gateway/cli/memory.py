@@ -1,7 +1,7 @@
 """`mneme memory`, `remember`, `facts`, `forget` and `skills`: what Mneme remembers.
 
-They run the chat commands of the same name. `gateway/cli/memory_services.py` adds the commands of
-`mneme memory` that are about memory services.
+These commands run the chat commands with the same names. `gateway/cli/memory_services.py` adds the
+commands of `mneme memory` that are about memory services.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gateway.services import Services
 
 _MEMORY_COMMANDS = "memory.MemoryCommands"
 _SKILL_COMMANDS = "skills.SkillCommands"
-# These attributes of skills and facts are printed as JSON.
+# The attributes of skills and facts that are printed as JSON.
 _SKILL_FIELDS = (
     "name",
     "description",
@@ -70,19 +70,19 @@ def _add_chat_actions(
 ) -> None:
     """Add a shell command for each action of the chat command /`name`.
 
-    `help_texts` maps the actions to their help; for `group`, see `shell.run_chat_command`.
+    `help_texts` has the help of each action. `shell.run_chat_command` explains `group`.
     """
     for action, help_text in help_texts.items():
         app.command(action, help=help_text)(_make_chat_action(group, name, action))
 
 
 def _make_chat_action(group: str, name: str, action: str) -> Callable[..., None]:
-    """Make the function of a shell command that runs one action of the chat command /`name`."""
+    """Return the function of a shell command that runs one action of the chat command /`name`."""
 
     def run_action(
         words: Words = None, scope: InScope = None, anyway: Anyway = False, yes: Yes = False
     ) -> None:
-        """Build the arguments as they are typed in a chat, and run the chat command."""
+        """Build the arguments in the form that people type in a chat, and run the chat command."""
         arguments = list(words or ())
         if action == "replace" and arguments and "=>" not in " ".join(arguments):
             # In a shell, the old and the new text are two quoted arguments.

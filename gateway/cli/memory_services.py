@@ -66,9 +66,9 @@ def providers_command(as_json: AsJson = False) -> None:
 async def _load_provider_states(
     services: Services, providers: Sequence[MemoryProvider]
 ) -> dict[str, str]:
-    """Return the state of each memory by name, such as "on, hybrid" or "off".
+    """Return the state of each memory, such as "on, hybrid" or "off", by its name.
 
-    `providers` are the services that are on.
+    `providers` are the services that are switched on.
     """
     settings = services.settings
     states = dict.fromkeys(BUILT_IN, "built in, always on")
@@ -105,7 +105,7 @@ def sync_command(
     """
 
     async def work(services: Services, _: CommandContext) -> None:
-        """Queue the messages that the service lacks, and print from how many conversations."""
+        """Queue the messages that the service doesn't have, and print a report."""
         provider = _find_provider(name, *load_providers(services.settings))
         start = datetime.fromtimestamp(0, UTC)
         if since is not None:
@@ -141,7 +141,7 @@ def sync_command(
 def _find_provider(
     name: str, providers: Sequence[MemoryProvider], problems: Mapping[str, str]
 ) -> MemoryProvider:
-    """Return the memory service with this name, or exit and say why it isn't on."""
+    """Return the memory service with this name. If it isn't on, exit and say why."""
     matches = [provider for provider in providers if provider.name == name]
     if not matches:
         not_on = f"The memory service {name} is off. To switch it on, run mneme memory setup {name}"
@@ -182,7 +182,7 @@ def setup_command(
 
 
 def _switch_off(name: str) -> None:
-    """Switch a memory service off in mneme.toml. Raises ConfigError if it can't be written."""
+    """Switch a memory service off in mneme.toml. Raises ConfigError if that can't be changed."""
     settings = Settings.load()
     if name not in settings.memory.providers:
         shell.fail(f"The memory service {name} isn't set up, so it's already off.")
@@ -197,9 +197,10 @@ def _switch_off(name: str) -> None:
 
 
 def _switch_on(name: str, assignments: Sequence[str], mode: Mode | None) -> None:
-    """Write the options of a memory service to mneme.toml, and test whether it answers.
+    """Write the options of a memory service to mneme.toml, and test whether the service answers.
 
-    `assignments` are options that were given as KEY=VALUE. Raises ConfigError.
+    `assignments` are options in the form KEY=VALUE. Raises ConfigError if an option is invalid or
+    mneme.toml can't be changed.
     """
     settings = Settings.load()
     try:
@@ -226,7 +227,7 @@ def _switch_on(name: str, assignments: Sequence[str], mode: Mode | None) -> None
 
 
 def _probe(provider: MemoryProvider) -> None:
-    """Call a memory service once, and print its answer or the problem."""
+    """Call a memory service once, and print what answered or what is wrong."""
     from gateway.check import probe_provider, run_probe
 
     result = asyncio.run(run_probe(provider.name, probe_provider(provider)))
@@ -259,8 +260,8 @@ def engine_command(
 ) -> None:
     """Run the server of a memory service on this machine.
 
-    There is a server for hindsight, with its own PostgreSQL. "start" asks for what it needs, and
-    whether to install it. `mneme run` neither starts nor stops it.
+    Only hindsight has such a server, with its own PostgreSQL. "start" asks for the options that the
+    server needs, and whether to install it. `mneme run` neither starts nor stops the server.
     """
     from gateway.cli.engine import Engine
 
@@ -288,7 +289,8 @@ def _start_engine(
 ) -> Engine:
     """Write the options of the server to mneme.toml, install it if it's missing, and start it.
 
-    The installation needs a "yes" unless `is_confirmed`. Raises ConfigError.
+    The person is asked before the installation unless `is_confirmed`. Raises ConfigError if an
+    option is invalid, or if the installation or the start fails.
     """
     from gateway.cli.engine import Engine, EngineOptions
 
@@ -320,10 +322,10 @@ def _collect_options(
 ) -> dict[str, OptionValue]:
     """Return new values for the options of a form, by name.
 
-    They come from `assignments` (KEY=VALUE). At a terminal, the person is asked for required
-    options that are missing, and for the optional ones if there are no assignments. Options in
-    `existing` have a value already. Raises ConfigError if a required option is missing and there is
-    no terminal.
+    The values come from `assignments` (KEY=VALUE). At a terminal, the person is then asked for
+    missing required options and, if there are no assignments, for some optional ones. Options in
+    `existing` already have a value. Raises ConfigError if a required option is missing and there
+    is no terminal.
     """
     values = _parse_assignments(form, assignments)
     missing = [key for key in form.required_names if key not in values and key not in existing]
@@ -345,7 +347,10 @@ def _collect_options(
 
 
 def _parse_assignments(form: OptionForm, assignments: Sequence[str]) -> dict[str, OptionValue]:
-    """Parse options of the form KEY=VALUE. Raises BadParameter, or ValueError for a bad value."""
+    """Parse options of the form KEY=VALUE.
+
+    Raises BadParameter if an option doesn't have that form, and ValueError for an invalid value.
+    """
     values = {}
     for assignment in assignments:
         key, separator, text = assignment.partition("=")
@@ -357,7 +362,7 @@ def _parse_assignments(form: OptionForm, assignments: Sequence[str]) -> dict[str
 
 
 def _prompt_for_option(form: OptionForm, key: str) -> OptionValue | None:
-    """Ask for the value of an option until it's valid. Return None if the default is accepted."""
+    """Ask for the value of an option until it's valid. Return None to use the default."""
     shown_default = None
     if key in form.prompted_defaults:
         default = form.prompted_defaults[key]

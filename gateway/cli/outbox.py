@@ -20,9 +20,9 @@ from gateway.cli.shell import AsJson
 from gateway.commands.registry import CommandContext
 from gateway.services import Services, is_running
 
-# The list quotes this much of a message to the owner.
+# The list quotes this many characters of a message to the owner.
 _EXCERPT_CHARS = 60
-# Takes the place of the numbers of all messages.
+# Stands for the numbers of all messages.
 _ALL = "all"
 Numbers = Annotated[
     list[str], typer.Argument(help='The numbers that "list" shows, or "all".', show_default=False)
@@ -103,7 +103,7 @@ async def _find_ids(services: Services, numbers: Sequence[str]) -> list[int]:
 
 
 def _print_count(text: str, count: int) -> None:
-    """Print a text about this number of messages, or that there are none."""
+    """Print `text` with this number of messages, or say that there are no such messages."""
     messages = texts.format_count(count, "message")
     shell.print_text(text.format(messages=messages) if count else texts.NO_UNDELIVERED)
 

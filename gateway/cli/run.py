@@ -1,7 +1,7 @@
-"""The shell commands that start Mneme, set reminders, give access, and show how Mneme is doing.
+"""The shell commands that start Mneme, set reminders, manage access, and show the state.
 
-`mneme run` and `chat` start Mneme. `remind`, `cron`, `approve` and `people` do what they do in a
-chat. `status`, `usage` and `check` show the state, the costs and any problems.
+`mneme run` and `chat` start Mneme. `remind`, `cron`, `approve` and `people` work as in a chat.
+`status`, `usage` and `check` show the state, the costs and any problems.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def chat_command() -> None:
 
 
 def _run_gateway(*, is_chat_only: bool, has_terminal: bool) -> None:
-    """Run Mneme until it's stopped. With a chat in this terminal, it logs to a file."""
+    """Run Mneme until it's stopped. If people chat in this terminal, the log goes to a file."""
     with shell.exit_on_error():
         settings = Settings.load()
         platforms = [] if is_chat_only else list(settings.platform_tokens)
@@ -99,8 +99,7 @@ def _run_gateway(*, is_chat_only: bool, has_terminal: bool) -> None:
 def remind_command(words: Words = None, yes: Yes = False) -> None:
     """Set a reminder, such as "tomorrow at 9 call Ana".
 
-    It's sent to the connected platform where you last wrote to Mneme. Otherwise it appears in this
-    terminal.
+    The reminder is sent to the private chat that you used last, or else shown in the terminal.
     """
     shell.run_chat_command("reminders.ReminderCommands", "remind", words, None, is_confirmed=yes)
 
@@ -168,10 +167,10 @@ def approve_command(
 
 
 def people_command(words: Words = None) -> None:
-    """List who has access, or take it away.
+    """List who has access, or end someone's access.
 
-    "remove telegram:42" takes it away from a person with all their accounts. "block telegram:42"
-    also ignores their later requests. "revoke telegram:42" takes it away from this account only,
+    "remove telegram:42" ends the access of a person with all their accounts. "block telegram:42"
+    also ignores their later requests. "revoke telegram:42" ends the access of this account only,
     which may be one of your own.
     """
     shell.run_chat_command("accounts.AccountCommands", "people", words, None)
@@ -180,7 +179,7 @@ def people_command(words: Words = None) -> None:
 def status_command(as_json: AsJson = False) -> None:
     """Show the state of platforms, model, memory and store.
 
-    `mneme check` asks the platforms and the model as well.
+    `mneme check` also calls the platforms and the model.
     """
 
     async def work(services: Services, _: CommandContext) -> None:
@@ -206,7 +205,7 @@ def check_command(
 ) -> None:
     """Check the settings, SQLite, state.db, the model and the tokens.
 
-    It names each problem, and how to solve it.
+    The output describes each problem and how to solve it.
     """
     from gateway.check import repair_indexes, run_checks
 
@@ -244,7 +243,7 @@ def _result_to_json(result: CheckResult) -> dict[str, object]:
 
 
 def _print_results(results: Sequence[CheckResult]) -> None:
-    """Print one line for each result: its state, the subject, and what to do."""
+    """Print a line for each result: the state, the subject, and what to do."""
     width = max(len(result.subject) for result in results)
     for result in results:
         text = result.text
@@ -265,7 +264,7 @@ def usage_command(
 ) -> None:
     """Show what the model has cost.
 
-    It also shows how much of the model's input came from the cache.
+    The output also shows how much of the model's input came from the cache.
     """
     from gateway.commands.status import OVERVIEW_PERIOD
 
@@ -287,7 +286,7 @@ def usage_command(
 
 
 def _spending_to_json(spending: Spending) -> dict[str, object]:
-    """Return the JSON object of some model calls: tokens, costs, and why the cache missed."""
+    """Return a JSON object about model calls: tokens, costs, and the causes of cache misses."""
     usage = spending.usage
     cost, uncached_cost = spending.cost, spending.uncached_cost
     return {

@@ -1,7 +1,7 @@
-"""The parts that shell commands share: services, chat commands, printing and errors.
+"""Helpers for shell commands: opening the services, running chat commands, printing, and errors.
 
-Every problem ends as one sentence and an exit code: 0 for success (also if nothing was found), 1
-for a failure, 2 for wrong usage.
+An error is printed as one sentence. The exit code is 0 for success (even if nothing was found), 1
+for a failure, and 2 for wrong usage.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _SCOPE_KEY = re.compile(r"(?:account|room):[a-z][a-z0-9_-]{0,31}:[^\s:]{1,100}")
 _SHARED_COMMANDS = (
     "approve|cron|facts|forget|memory|people|recall|remember|remind|sessions|skills|status|usage"
 )
-# The beginning of a quoted chat command that exists in the shell as well.
+# The beginning of a quoted chat command that also exists in the shell: "`/" in "`/status`".
 _CHAT_COMMAND = re.compile(rf"`/(?=(?:{_SHARED_COMMANDS})\b)")
 
-# The work of a shell command. It returns an answer, a value to print as JSON, or None.
+# Does the work of a shell command. Returns an answer, a value to print as JSON, or None.
 Work = Callable[[Services, CommandContext], Awaitable[object]]
 # Loads the value that a command prints as JSON.
 JsonLoader = Callable[[Services, frozenset[Scope]], Awaitable[object]]
 
-# Options and arguments that several commands have.
+# Options and arguments of several commands.
 _SCOPE_HELP = "Use this scope only: account:telegram:42 or room:discord:77. Default: all of yours."
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 InScope = Annotated[str | None, typer.Option("--scope", metavar="SCOPE", help=_SCOPE_HELP)]
@@ -59,9 +59,9 @@ Limit = Annotated[
 
 
 class DefaultCommandGroup(TyperGroup):
-    """A group whose first command runs if none is named.
+    """A group of commands whose first command is the default.
 
-    `mneme memory --json` means `mneme memory list --json`.
+    For example, `mneme memory --json` means `mneme memory list --json`.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -75,9 +75,9 @@ class DefaultCommandGroup(TyperGroup):
 def run_as_owner(work: Work, scope: str | None = None) -> None:
     """Run `work` with the rights of the owner, and print its result.
 
-    An `Answer` is printed as text, any other value as JSON, None not at all. With a `scope`, the
-    work reads and writes that scope only. This also works while the gateway is running. Warnings go
-    to the log file.
+    An `Answer` is printed as text and any other value as JSON; for None, nothing is printed. With
+    a `scope`, the work may only read and write that scope. This also works while the gateway is
+    running. Warnings go to the log file.
     """
     if scope is not None and not _SCOPE_KEY.fullmatch(scope):
         raise typer.BadParameter(
@@ -105,7 +105,7 @@ def run_as_owner(work: Work, scope: str | None = None) -> None:
 
 
 async def _make_context(services: Services, scope_key: str | None) -> CommandContext:
-    """Make the context of a command that the owner gives at this terminal."""
+    """Return the context of a command that the owner gives in this shell."""
     if scope_key is None:
         scope = LOCAL_SCOPE
         scopes = await services.people.load_visible_scopes(LOCAL_SCOPE)
@@ -144,14 +144,14 @@ def run_chat_command(
 ) -> None:
     """Run the chat command /`name` with these words, and print its answer.
 
-    `group` names a module in gateway/commands/ and its class, such as "status.UsageCommands". The
-    module is imported only now, because it takes a while to load. If the command asks for
-    confirmation, the answer is read from stdin, unless `is_confirmed`. With `load_json`, the
-    command isn't run; the loaded value is printed instead.
+    `group` is a module of gateway/commands/ and a class in it, such as "status.UsageCommands". The
+    module is imported here, because it takes a while to load. If the command asks for confirmation,
+    the answer is read from stdin, unless `is_confirmed`. With `load_json`, the command isn't run;
+    the value that `load_json` returns is printed instead.
     """
 
     async def work(services: Services, context: CommandContext) -> object:
-        """Load the JSON value, or run the command and confirm it."""
+        """Return the JSON value, or run the command and return its answer."""
         if load_json is not None:
             return await load_json(services, context.scopes)
         module_name, _, class_name = group.partition(".")
@@ -169,7 +169,7 @@ def run_chat_command(
 
 
 def require_yes(markdown: str) -> None:
-    """Ask a question and read the answer. Raises BadParameter if it isn't "yes"."""
+    """Print a question and read the answer. Raises BadParameter if the answer isn't "yes"."""
     print_markdown(markdown)
     try:
         typer.confirm("Yes?", abort=True)
@@ -199,13 +199,13 @@ def render_plain(markdown: str) -> str:
 
 
 def _use_shell_commands(markdown: str) -> str:
-    """Replace the chat commands in a text by those of the shell: `/status` by `mneme status`."""
+    """Replace chat commands in a text with shell commands: `/status` -> `mneme status`."""
     return _CHAT_COMMAND.sub("`mneme ", markdown)
 
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """Turn an expected error into a sentence on standard error and an exit code."""
+    """Print an expected error as a sentence to standard error, and exit with its code."""
     try:
         yield
     except KeyboardInterrupt:
@@ -231,8 +231,8 @@ def fail(sentence: str) -> NoReturn:
 def describe_error(error: Exception) -> str:
     """Describe an error in one sentence.
 
-    If standard output can't be written, it's sent to the null device. Otherwise Python would report
-    the same error again when it exits.
+    If standard output can't be written, it's connected to the null device. Otherwise, Python would
+    report the same error again when it exits.
     """
     if isinstance(error, Refused):
         return render_plain(str(error))
@@ -252,14 +252,14 @@ def describe_error(error: Exception) -> str:
 
 
 def _silence_stdout() -> None:
-    """Send standard output, and the rest of its buffer, to the null device."""
+    """Connect standard output to the null device, which also gets the rest of the buffer."""
     null_device = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null_device, sys.stdout.fileno())
     os.close(null_device)
 
 
 def print_text(text: str) -> None:
-    """Print text that may come from others, without control characters for the terminal."""
+    """Print text without control characters, because it may come from other people."""
     typer.echo(strip_controls(text))
 
 
