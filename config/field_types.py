@@ -37,6 +37,7 @@ def _matches(pattern: str, advice: str) -> BeforeValidator:
     """
 
     def check(value: object) -> str:
+        """Return the value as a text. Raises ValueError if it doesn't match."""
         is_scalar = isinstance(value, int | str) and not isinstance(value, bool)
         if not is_scalar or not re.fullmatch(pattern, str(value)):
             raise ValueError(f"{str(value)[:40]!r} {advice}")
@@ -49,6 +50,7 @@ def _is_url(*schemes: str, is_optional: bool = False) -> AfterValidator:
     """Return a check that accepts a URL with one of two schemes, without trailing slashes."""
 
     def check(value: str) -> str:
+        """Return the URL without trailing slashes. Raises ValueError if it's invalid."""
         if is_optional and not value:
             return value
         try:

@@ -438,6 +438,7 @@ def width(text: str) -> int:
         return len(text)
     columns = 0
     for character in text:
+        # Combining marks and invisible formatting characters take no column.
         if unicodedata.category(character) in ("Mn", "Me", "Cf"):
             continue
         columns += 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -211,10 +211,12 @@ def exit_on_error() -> Iterator[None]:
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     except (MnemeError, SettingsError, OSError, BaseExceptionGroup) as error:
+        # If several tasks failed, only the first error is reported.
         cause: BaseException = error
         while isinstance(cause, BaseExceptionGroup):
             cause = cause.exceptions[0]
         if isinstance(cause, BrokenPipeError):
+            # The reader of a pipe, such as `head`, has ended.
             _silence_stdout()
             raise typer.Exit(0) from None
         if not isinstance(cause, MnemeError | SettingsError | OSError):

@@ -167,6 +167,7 @@ class MemoryCommands:
                 return Answer(text=ask_to_reword(reason), buttons=(_make_anyway_button(edit),))
 
         if operation.action != "add" and (context.is_member or not target):
+            # Find out which file has the note, and who wrote the note.
             targets = [target] if target else FILES
             with _escape_refusals():
                 target, _, change = await self._notebook.find_note(

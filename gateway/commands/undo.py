@@ -42,6 +42,7 @@ class UndoCommands:
         if command.name == "branch":
             return await self._branch(" ".join(command.arguments.split()), context)
         arguments = command.arguments.strip()
+        # "back", or "back KEY" from the button of an earlier /undo. Every key contains a "#".
         word, _, undo_key = arguments.partition(" ")
         if word.lower() == "back" and (not undo_key or "#" in undo_key):
             return await self._redo(undo_key or None, context)
