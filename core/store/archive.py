@@ -382,11 +382,9 @@ def _find_session(connection: Connection, scope: Scope, name: str) -> Session | 
     "mneme-4f1d0c2a9be3-17".
     """
     store_name, _, number = name.rpartition("-")
+    own_store_name = rows.get_meta(connection, _STORE_NAME_KEY)
     own_id = None
-    was_exported_here = bool(store_name) and store_name == rows.get_meta(
-        connection, _STORE_NAME_KEY
-    )
-    if was_exported_here and number.isdecimal():
+    if own_store_name is not None and store_name == own_store_name and number.isdecimal():
         own_id = rows.int64_or_zero(int(number[:20]))  # 20 digits exceed any id
     values = {"scope": scope, "name": name, "own_id": own_id}
     row = connection.execute(_SELECT_BY_NAME, values).fetchone()
@@ -439,7 +437,7 @@ def _ensure_store_name(connection: Connection) -> str:
 
 
 def _read_record(row: Row) -> TransferRecord:
-    """Read a row of `_SELECT_PAGE`."""
+    """Convert a row of `_SELECT_PAGE` to a record."""
     conversation = TransferConversation(
         **rows.pick_columns(row, "name", "parent", "title"),
         address=rows.read_address(row),

@@ -636,7 +636,7 @@ def _mark_finished(connection: Connection, erasure_list: ErasureList, now: datet
 
 
 def _read_list(row: Row) -> ErasureList:
-    """Read a row of `erasures`."""
+    """Convert a row of the table `erasures` to a list."""
     values = json.loads(row["list"])
     account = rows.parse_account(row["account"])
     assert account is not None

@@ -143,7 +143,7 @@ _INSERT_CHANGE = rows.insert_statement(
 
 
 def read_fact(row: Row) -> Fact:
-    """Read a row with `FACT_COLUMNS`."""
+    """Convert a row with `FACT_COLUMNS` to a fact."""
     return Fact(
         **rows.read_fields(row, Fact),
         scope=Scope(key=row["scope_key"]),
@@ -235,7 +235,7 @@ def _log_change(
     at: datetime,
     reason: str = "",
 ) -> None:
-    """Log the columns of a fact before and after a change."""
+    """Log the columns of a fact before and after a change. `old` is None for a new fact."""
     before = None
     if old is not None:
         before = _dump_columns(fact_values(connection, old))

@@ -272,8 +272,8 @@ class Facts:
                 alias_terms = alias.substitute_terms(terms)
                 alias_keys = [*keys, alias.name]
                 candidates = _find_candidates(connection, alias_terms, alias_keys, scopes)
-                others = [item for item in candidates if item.fact.id != alias.fact_id]
-                results.append((alias, others))
+                other_candidates = [item for item in candidates if item.fact.id != alias.fact_id]
+                results.append((alias, other_candidates))
             return results
 
         return await self._database.read_inline(search, limit_s=CANDIDATES_LIMIT_S)

@@ -271,6 +271,7 @@ def quote_message(
     """
     quote = Quote(kind="reply", is_ours=message.role == "assistant")
     if message.origin == "forwarded":
+        # The quote of a forwarded message has the name of the original author.
         quote = message.quote or quote
     elif message.sender is not None:
         quote = replace(quote, name=message.sender.name, user_id=message.sender.id)

@@ -517,12 +517,12 @@ class Notes:
 
 
 def read_change(row: Row) -> NoteChange:
-    """Read a row of `SELECT_CHANGES`. The result doesn't contain the message behind the change."""
+    """Convert a row of `SELECT_CHANGES` to a change, without the message behind the change."""
     return NoteChange(**rows.read_fields(row, NoteChange), **_read_scope_and_address(row))
 
 
 def _read_change_with_message(row: Row) -> NoteChange:
-    """Read a row of `_SELECT_VISIBLE`."""
+    """Convert a row of `_SELECT_VISIBLE` to a change, with the text of the message behind it."""
     change = read_change(row)
     if not row["text"]:
         return change
@@ -535,7 +535,7 @@ def _read_change_with_message(row: Row) -> NoteChange:
 
 
 def _read_pending(row: Row) -> PendingNote:
-    """Read a row of `_SELECT_PENDING`."""
+    """Convert a row of `_SELECT_PENDING` to a pending change."""
     fields = rows.read_fields(row, PendingNote)
     names = ("action", "content", "old_text", "path")
     # Older versions stored no path, so `zip` isn't strict.
@@ -571,6 +571,7 @@ def _insert_pending(connection: Connection, note: PendingNote) -> PendingNote | 
     values = {**_note_values(connection, note), "operations": operations}
     statement = "SELECT * FROM pending_notes WHERE scope_id = :scope_id AND NOT is_written"
     pending_rows = connection.execute(statement, values).fetchall()
+    # All pending changes of a scope share the time at which the first of them was stored.
     began_at = pending_rows[0]["began_at"] if pending_rows else rows.to_timestamp(note.at)
     for row in pending_rows:
         if (row["target"], row["operations"]) == (note.target, operations):

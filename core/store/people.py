@@ -337,6 +337,7 @@ def load_visible_scopes(connection: Connection, scope: Scope) -> frozenset[Scope
 def load_access(connection: Connection, account: Account, scope: Scope) -> AccountAccess:
     """Load the facts that decide whether an account gets answers in a chat with this scope."""
     account_rows = connection.execute(SELECT_LINKED_ACCOUNTS, rows.field_values(account)).fetchall()
+    # The first row is the account itself, if the account is stored.
     is_removed = bool(account_rows) and account_rows[0]["removed_at"] is not None
     return AccountAccess(
         scope=current_group_scope(connection, scope),

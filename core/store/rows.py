@@ -366,7 +366,10 @@ def read_address(row: Row) -> Address:
 
 
 def read_session(row: Row | Sequence[Any]) -> Session:
-    """Read a row that begins with `SESSION_SUMMARY_COLUMNS` or the columns of `SELECT_SESSIONS`."""
+    """Convert a row to a session.
+
+    The row begins with `SESSION_SUMMARY_COLUMNS` or with the columns of `SELECT_SESSIONS`.
+    """
     # Columns are read by position, because a name lookup searches all columns of the row.
     session_id, platform, chat_id, thread_id, link_base, scope_key = row[:6]
     started_at, last_at, ended_at, end_reason, title, external_id = row[6:12]
@@ -401,7 +404,10 @@ def read_session(row: Row | Sequence[Any]) -> Session:
 
 
 def read_message(row: Iterable[Any]) -> Message:
-    """Read a row with `MESSAGE_COLUMNS` and, if the statement selects it, the column `sent`."""
+    """Convert a row to a message.
+
+    The row has `MESSAGE_COLUMNS` and, if the statement selects it, the column `sent`.
+    """
     # Columns are read by position, as in `read_session`, because a history has hundreds of rows.
     (message_id, session_id, role, kind, text, blocks, tools, tool_name, external_id, *rest) = row
     (sender_id, sender_name, is_anonymous, origin, quote, created_at, usage, *optional) = rest

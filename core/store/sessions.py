@@ -424,11 +424,12 @@ class Conversations:
         """
         now = self._clock.now()
         conversation = self._incognito.conversations.get(address)
-        held_message = conversation.find(external_id) if conversation else None
-        if conversation is not None and held_message is not None:
-            conversation.amend(held_message, text)
+        incognito_message = conversation.find(external_id) if conversation else None
+        if conversation is not None and incognito_message is not None:
+            conversation.amend(incognito_message, text)
             if text is not None:
-                return held_message.id
+                return incognito_message.id
+            # A deleted message may still have an inbox entry in state.db, which is closed below.
 
         def write(connection: Connection) -> int | None:
             message_id = messages.amend_message(connection, address, external_id, text)
@@ -439,7 +440,7 @@ class Conversations:
             return message_id
 
         message_id = await write_indexed_text(self._database, write)
-        return message_id if held_message is None else held_message.id
+        return message_id if incognito_message is None else incognito_message.id
 
     async def resolve_quote(self, inbound: Inbound, scopes: frozenset[Scope]) -> Quote | None:
         """Return the quote in an incoming message, shortened to the length that is stored.
@@ -461,8 +462,8 @@ class Conversations:
     async def _quote_stored(self, inbound: Inbound, scopes: frozenset[Scope]) -> Quote | None:
         """Quote the message that a reply answers, or return None if it isn't stored or visible."""
         conversation = self._incognito.conversations.get(inbound.address)
-        if conversation and (held_message := conversation.find(inbound.reply_to)):
-            return messages.quote_message(held_message, inbound.quote)
+        if conversation and (incognito_message := conversation.find(inbound.reply_to)):
+            return messages.quote_message(incognito_message, inbound.quote)
         values = {
             **address_values(inbound.address),
             "external_id": inbound.reply_to,

@@ -273,6 +273,7 @@ class SyncQueue:
         turns = split_turns(messages[:answered_count])
         batch_size = self.batch_sizes.get(state["provider"], 1)
         if not allows_partial_batch:
+            # With batches of 3, only the first 6 of 7 turns are sent.
             turns = turns[: len(turns) - len(turns) % batch_size]
         tasks = []
         for start in range(0, len(turns), batch_size):
