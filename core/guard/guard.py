@@ -28,7 +28,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from config.masking import mask_secrets
 from core.errors import ToolError
 from core.guard.origin_and_fence import neutralise
-from core.text.normalize import language_data, to_single_line
+from core.text.normalize import language_data, to_normal_form, to_single_line
 from core.types import Json, Tool, ToolContext
 
 _DATA = language_data("patterns", "core.guard")
@@ -241,7 +241,7 @@ def inspect_name(name: str) -> tuple[str, list[str]]:
     The name is on one short line, and hidden characters appear as their code points. The dangers
     are phrases that say why the name may be mistaken for another one.
     """
-    normal_name = unicodedata.normalize("NFC", " ".join(name[: 4 * NAME_CHARS].split()))
+    normal_name = to_normal_form("NFC", " ".join(name[: 4 * NAME_CHARS].split()))
     plain_name = _limit_marks(normal_name)
     is_rtl = _RIGHT_TO_LEFT.search(plain_name) is not None
     unseen = _UNSEEN_IN_NAMES if is_rtl else _UNSEEN_IN_LTR_NAMES
@@ -290,7 +290,7 @@ def _list_alphabets(name: str) -> set[str]:
 
     Bold, wide and other special forms of a letter also count as the ordinary letter.
     """
-    characters = {*name, *unicodedata.normalize("NFKC", name)}
+    characters = {*name, *to_normal_form("NFKC", name)}
     alphabets = {
         unicodedata.name(character, "").split(" ")[0]
         for character in characters

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 from enum import Enum
+from functools import lru_cache
 from hashlib import sha256
 
 from core.types import MEMORY_TAG, Account, Message
@@ -35,7 +37,11 @@ _LOOKALIKES = str.maketrans(
     "meopyctxotxye",
 )
 _TAG_LETTERS = "memorycontext"
-_OPENER = re.compile(f"[{_OPENERS}]")
+# An opening bracket that may belong to a tag. Other ASCII signs can't be part of one.
+_OPENER = re.compile(
+    rf"[{_OPENERS}](?=[^\0-\x7f]|[{_TAG_LETTERS[0]}{_TAG_LETTERS[0].upper()}\s"
+    rf"{re.escape(''.join(sorted(_SKIPPED)))}])"
+)
 # The first line of a message (`core.agent.prompt`), or an imitation of it.
 TIME_LINE = re.compile(
     r"[\[\uff3b\u3010]\s{0,4}("
@@ -111,6 +117,7 @@ def _find_tag_end(text: str, start: int) -> int | None:
     return None if remaining_letters else len(text)
 
 
+@lru_cache(maxsize=4096)
 def _fold_character(character: str) -> str:
     """The letters of the tag that a character looks like; empty for signs that are ignored."""
     if character in _OPENERS:
@@ -143,6 +150,10 @@ _BLOCK_EVIDENCE = re.compile(
 _QUOTE_CHARS = " \t>"
 _CODE_FENCE = re.compile(rf"[{_QUOTE_CHARS}]*(~{{3,}}|`{{3,}}(?=[^`]*$))")
 _INLINE_CODE = re.compile(r"(`(?<![`\\].)`*)(?!`).+?(?<!`)\1(?!`)")
+_NON_SPACE = re.compile(r"\S")
+_LINE_END = re.compile("\n")
+# Only the beginning of a longer line is looked at for code.
+_MAX_CODE_LINE_CHARS = 4_000
 
 
 class _TagKind(Enum):
@@ -155,6 +166,53 @@ def _tag_kind(tag: re.Match[str]) -> _TagKind:
     if tag[1] is None:
         return _TagKind.NOTE
     return _TagKind.CLOSING if tag[1] else _TagKind.OPENING
+
+
+class _NextMatch:
+    """Finds the next match of a pattern in a text that grows at its end.
+
+    Hardly any part of the text is searched twice, however often `find` is called.
+    `find_unfinished` returns the earliest position at which later text may complete a match.
+    """
+
+    def __init__(self, pattern: re.Pattern[str], find_unfinished: Callable[[str], int]) -> None:
+        self._pattern = pattern
+        self._find_unfinished = find_unfinished
+        # The end of the part that has no match, or the start of the next match.
+        self._position = 0
+        self._end: int | None = None
+
+    def find(self, text: str, start: int) -> tuple[int, int] | None:
+        """The bounds of the first match at or after `start`, or None.
+
+        `start` must not be smaller than in earlier calls.
+        """
+        if self._end is not None and self._position >= start:
+            return self._position, self._end
+        match = self._pattern.search(text, max(start, self._position))
+        if match is not None:
+            self._position, self._end = match.span()
+            return self._position, self._end
+        self._position = max(self._position, self._find_unfinished(text))
+        self._end = None
+        return None
+
+    def drop(self, count: int) -> None:
+        """Adapt to the removal of the first `count` characters of the text."""
+        if self._position < count:
+            self._position = 0
+            self._end = None
+            return
+        self._position -= count
+        if self._end is not None:
+            self._end -= count
+
+
+def _find_unfinished_evidence(text: str) -> int:
+    """Where the last tag or note begins that later text may complete."""
+    note = text.find("[", max(0, len(text) - len(NOTE)))
+    tag = text.rfind("<")
+    return tag if note < 0 else min(tag, note)
 
 
 class Scrubber:
@@ -187,8 +245,14 @@ class Scrubber:
     def _reset(self) -> None:
         # Text that may not be shown yet.
         self._held = ""
-        # The part of the current line that was shown.
+        self._next_evidence = _NextMatch(_BLOCK_EVIDENCE, _find_unfinished_evidence)
+        self._next_line_end = _NextMatch(_LINE_END, len)
+        # Finds what closes `_code_fence`.
+        self._next_fence = _NextMatch(_LINE_END, len)
+        # The beginning of the current line, as far as it was shown.
         self._line = ""
+        # The bounds of the inline code in a line, and the line.
+        self._code_spans: tuple[str, list[tuple[int, int]]] = ("", [])
         # What opened the code block that the text is in; empty outside of one.
         self._code_fence = ""
         self._is_in_block = False
@@ -208,7 +272,7 @@ class Scrubber:
             if kind is _TagKind.OPENING:
                 is_block = self._is_block(tag, is_end)
                 if is_block is None:
-                    self._held = self._held[position:]
+                    self._drop(position)
                     return "".join(pieces)
                 self._is_in_block = is_block
             if kind is not _TagKind.NOTE and not self._is_in_block:
@@ -218,36 +282,53 @@ class Scrubber:
         end = len(self._held) if is_end else _find_tag_start(self._held, position)
         if not self._is_in_block:
             pieces.append(self._show(self._held[position:end]))
-        self._held = self._held[end:]
+        self._drop(end)
         return "".join(pieces)
+
+    def _drop(self, count: int) -> None:
+        """Remove the first `count` characters of `_held`."""
+        self._held = self._held[count:]
+        self._next_evidence.drop(count)
+        self._next_line_end.drop(count)
+        self._next_fence.drop(count)
 
     def _show(self, text: str) -> str:
         """Follow the current line and code block; return the text unchanged."""
-        *lines, self._line = (self._line + text).split("\n")
+        if "\n" not in text and len(self._line) == _MAX_CODE_LINE_CHARS:
+            return text
+        *lines, rest = (self._line + text).split("\n")
+        self._line = rest[:_MAX_CODE_LINE_CHARS]
         for line in lines:
+            line = line[:_MAX_CODE_LINE_CHARS]
             if not self._code_fence:
                 opening = _CODE_FENCE.match(line)
-                self._code_fence = opening[1] if opening else ""
+                if opening is not None:
+                    self._open_code_fence(opening[1])
             elif line.lstrip(_QUOTE_CHARS).startswith(self._code_fence):
                 self._code_fence = ""
         return text
 
+    def _open_code_fence(self, code_fence: str) -> None:
+        self._code_fence = code_fence
+        closing = re.compile(rf"\n[{_QUOTE_CHARS}]*{code_fence}")
+        self._next_fence = _NextMatch(closing, lambda text: text.rfind("\n"))
+
     def _is_block(self, tag: re.Match[str], is_end: bool) -> bool | None:
         """Whether an opening tag begins a block; None if that depends on later text."""
-        after = self._held[tag.end() :]
-        line, newline, _ = after.partition("\n")
-        if not newline and not is_end:
+        line_end = self._next_line_end.find(self._held, tag.end())
+        if line_end is None and not is_end:
             return None
-        code_rest = self._rest_of_code(tag[0], after)
-        is_in_code = code_rest is not None
-        following = after if code_rest is None else code_rest
+        line_stop = len(self._held) if line_end is None else line_end[0]
+        code_stop = self._find_code_end(tag, line_stop)
+        is_in_code = code_stop is not None
+        stop = len(self._held) if code_stop is None else code_stop
 
-        ends_line = not line.strip()
+        ends_line = _NON_SPACE.search(self._held, tag.end(), line_stop) is None
         is_alone = ends_line and not self._line.strip(_QUOTE_CHARS)
-        _, _, later_lines = following.partition("\n")
-        has_content = ends_line and bool(later_lines.strip())
+        has_content = ends_line and _NON_SPACE.search(self._held, line_stop, stop) is not None
 
-        if _BLOCK_EVIDENCE.search(following):
+        evidence = self._next_evidence.find(self._held, tag.end())
+        if evidence is not None and evidence[1] <= stop:
             return True
         if is_in_code:
             return is_alone and has_content
@@ -255,20 +336,33 @@ class Scrubber:
             return True
         return is_alone if is_end else None
 
-    def _rest_of_code(self, tag: str, after: str) -> str | None:
-        """The rest of the Markdown code that contains the tag.
+    def _find_code_end(self, tag: re.Match[str], line_stop: int) -> int | None:
+        """Where the Markdown code ends that contains the tag. `line_stop` is the end of its line.
 
         Returns None if the tag isn't in code, or if the end of the code hasn't come yet.
         """
         if self._code_fence:
-            closing = re.search(rf"\n[{_QUOTE_CHARS}]*{self._code_fence}", after)
-            return after[: closing.start()] if closing else None
-        tag_start = len(self._line)
-        first_line, _, _ = after.partition("\n")
-        for code in _INLINE_CODE.finditer(self._line + tag + first_line):
-            if code.start() < tag_start < code.end():
-                return after[: code.end() - tag_start - len(tag)]
+            closing = self._next_fence.find(self._held, tag.end())
+            return None if closing is None else closing[0]
+        column = len(self._line)
+        if column >= _MAX_CODE_LINE_CHARS:
+            return None
+        line_stop = min(line_stop, tag.start() + _MAX_CODE_LINE_CHARS - column)
+        line = self._line + self._held[tag.start() : line_stop]
+        for start, end in self._find_inline_code(line):
+            if start < column < end:
+                return tag.start() + end - column
         return None
+
+    def _find_inline_code(self, line: str) -> list[tuple[int, int]]:
+        """The bounds of the inline code in a line. The result for the last line is kept."""
+        if "`" not in line:
+            return []
+        # The brackets of earlier tags have become round.
+        line = line.replace("<", "(").replace(">", ")")
+        if line != self._code_spans[0]:
+            self._code_spans = (line, [code.span() for code in _INLINE_CODE.finditer(line)])
+        return self._code_spans[1]
 
 
 def _find_tag_start(text: str, start: int) -> int:

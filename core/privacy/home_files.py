@@ -11,12 +11,12 @@ import html
 import json
 import os
 import re
-import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 from core.privacy.quotes import QuoteMatcher
+from core.text.normalize import to_normal_form
 from core.types import LOCAL_SCOPE, Scope
 
 HISTORY_FILE = "terminal_history"
@@ -130,8 +130,8 @@ def encode_phrase(phrase: str) -> frozenset[bytes]:
         if variant:
             variants |= {
                 variant,
-                unicodedata.normalize("NFC", variant),
-                unicodedata.normalize("NFD", variant),
+                to_normal_form("NFC", variant),
+                to_normal_form("NFD", variant),
             }
     encodings = set()
     for variant in variants:

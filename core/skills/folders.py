@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import stat
-import unicodedata
 import zipfile
 import zlib
 from collections import defaultdict
@@ -26,6 +25,7 @@ from pathlib import Path, PurePosixPath
 from config.files import find_leftovers, read_file, replace_file
 from core.errors import Refused
 from core.skills.format import SKILL_FILE, Skill, parse_skill
+from core.text.normalize import to_normal_form
 from core.types import Scope
 
 # How many folders of one place are read, in the order of their names.
@@ -107,7 +107,7 @@ def read_skill(folder: Path, place: str) -> Skill:
     text = read_text(folder, SKILL_FILE, place)
     if text is None:
         raise Refused(f"{place}: there is no {SKILL_FILE} in it.")
-    skill = parse_skill(text, f"{place}/{SKILL_FILE}", unicodedata.normalize("NFC", folder.name))
+    skill = parse_skill(text, f"{place}/{SKILL_FILE}", to_normal_form("NFC", folder.name))
     with _refuse_errors(f"{place} cannot be read"):
         changed_at = datetime.fromtimestamp((folder / SKILL_FILE).lstat().st_mtime, UTC)
     return replace(skill, folder=folder, files=list_files(folder), changed_at=changed_at)

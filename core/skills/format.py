@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,6 +19,7 @@ import yaml
 
 from core.errors import Refused
 from core.guard.guard import find_mixed_word, inspect_name
+from core.text.normalize import to_normal_form
 from core.types import LOCAL_SCOPE, Scope
 
 SKILL_FILE = "SKILL.md"
@@ -108,7 +108,7 @@ class Skill:
 
 def is_name(name: str) -> bool:
     """Return whether a skill may have this name. Names that could look like another are invalid."""
-    if name != unicodedata.normalize("NFKC", name).lower() or name != inspect_name(name)[0]:
+    if name != to_normal_form("NFKC", name).lower() or name != inspect_name(name)[0]:
         return False
     if len(name) > NAME_CHARS or not _NAME.fullmatch(name):
         return False

@@ -16,13 +16,19 @@ question finds a word in a German message, and a name has the same stem in both.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 
-from core.text.normalize import STEMMER_NAMES, comparison_form, fold, language_data, stemmer
+from core.text.normalize import (
+    STEMMER_NAMES,
+    comparison_form,
+    fold,
+    language_data,
+    stemmer,
+    to_normal_form,
+)
 
 DETECTION_WORDS = 100
 """The language of a text is detected by at most this many of its words."""
@@ -42,7 +48,7 @@ Folding makes it a plain i, but the stemmer expects the dotless one.
 
 def script_form(word: str) -> str:
     """The form of a word from which its stem is made: folded and in lower case."""
-    return unicodedata.normalize("NFKC", fold(word).casefold()).translate(_SAME_IN_DEVANAGARI)
+    return to_normal_form("NFKC", fold(word).casefold()).translate(_SAME_IN_DEVANAGARI)
 
 
 @lru_cache(maxsize=1)

@@ -1,6 +1,9 @@
 """Brings text into the form in which indexes and queries compare it, and into the form in which a
 terminal or a message may show it.
 
+Long runs of combining marks are bounded here, before anything is normalized (`to_normal_form`). The
+stored text isn't changed: it stays what was said, and only forms for comparison have the bound.
+
 Raise `TERMS_VERSION` when a change makes a function of `core/text` return different results. Every
 index is then rebuilt.
 
@@ -18,15 +21,21 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.resources import files
 from itertools import cycle
-from typing import Any
+from typing import Any, Literal
 
 import snowballstemmer  # type: ignore[import-untyped]
 
-TERMS_VERSION = 7
+TERMS_VERSION = 8
 
 MAX_QUERY_CHARS = 10_000
 """The rest of a longer query is ignored."""
 MAX_QUERY_TERMS = 64
+MAX_INDEXED_CHARS = 100_000
+"""The words of a longer message are found only if they stand before this position.
+
+Indexing takes half a second per million characters, or five if no pair of characters repeats, and
+no other writer can write meanwhile.
+"""
 
 # --- Scripts and signs ---
 
@@ -100,6 +109,110 @@ def language_data(name: str, package: str = "core.text") -> Mapping[str, Any]:
     return tomllib.loads(files(package).joinpath("data", f"{name}.toml").read_text("utf-8"))
 
 
+# --- Normal forms ---
+
+NormalForm = Literal["NFC", "NFD", "NFKC", "NFKD"]
+MAX_NONSTARTERS = 30
+"""How many combining marks may follow each other, as in Unicode's Stream-Safe Text Format (UAX 15).
+
+Normalization sorts the marks of a run, which takes quadratic time: a run of 180,000 marks took 24
+seconds, in which no other thread ran.
+"""
+GRAPHEME_JOINER = "\u034f"
+"""Cuts a run of marks in two. It is invisible, and changes neither words nor letters."""
+_MAX_MARKS_IN_LETTER = 3
+"""A letter consists of at most so many marks and the letter without them."""
+_CERTAINLY_SAFE = MAX_NONSTARTERS - _MAX_MARKS_IN_LETTER
+_BLOCKS_WITH_MARKS = (
+    (0x0300, 0x3100),
+    (0xA66F, 0xABF0),
+    (0xFB1E, 0xFB1F),
+    (0xFE20, 0xFE30),
+    (0x101FD, 0x11F50),
+    (0x16AF0, 0x16FF2),
+    (0x1BC9E, 0x1BC9F),
+    (0x1CF00, 0x1D245),
+    (0x1E000, 0x1E960),
+)
+_DECOMPOSED_TO_MARKS = "\u0f73\u0f75\u0f81\uff9e\uff9f"
+"""Characters that aren't marks themselves, but are replaced by marks."""
+
+
+@lru_cache(maxsize=1)
+def _mark_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Patterns for a possible mark, for a long run of possible marks, and for a long run of marks.
+
+    A class with many characters beyond the first plane is slow, so the first two patterns have
+    whole blocks instead.
+    """
+    marks = [
+        chr(code)
+        for first, end in _BLOCKS_WITH_MARKS
+        for code in range(first, end)
+        if unicodedata.combining(chr(code))
+    ]
+    marks += _DECOMPOSED_TO_MARKS
+    possible_marks = "".join(mark for mark in marks if mark < "\U00010000")
+    possible_marks += "".join(
+        f"{chr(first)}-{chr(end - 1)}" for first, end in _BLOCKS_WITH_MARKS if first > 0xFFFF
+    )
+    return (
+        re.compile(f"[{possible_marks}]"),
+        re.compile(f"[{possible_marks}]{{{_CERTAINLY_SAFE + 1},}}"),
+        re.compile(f"[{''.join(marks)}]{{{_CERTAINLY_SAFE + 1},}}"),
+    )
+
+
+def make_stream_safe(text: str) -> str:
+    """The text in Unicode's Stream-Safe Text Format. Takes linear time.
+
+    A `GRAPHEME_JOINER` is inserted wherever more than `MAX_NONSTARTERS` combining marks would
+    follow each other.
+    """
+    possible_mark, long_possible_run, long_run = _mark_patterns()
+    # A long run contains one of these characters, so the rest needn't be looked at.
+    if not possible_mark.search(text[_CERTAINLY_SAFE :: _CERTAINLY_SAFE + 1]):
+        return text
+    parts: list[str] = []
+    position = 0
+    for possible_run in long_possible_run.finditer(text):
+        for run in long_run.finditer(text, possible_run.start(), possible_run.end()):
+            parts.append(text[position : run.start()])
+            parts.append(_cut_run(run[0], text[: run.start()][-1:]))
+            position = run.end()
+    parts.append(text[position:])
+    return "".join(parts)
+
+
+def _cut_run(run: str, letter: str) -> str:
+    """A run of marks in stream-safe parts. The marks that are part of `letter` count, too."""
+    # These four marks consist of two.
+    for mark in "\u0344\u0f73\u0f75\u0f81":
+        run = run.replace(mark, unicodedata.normalize("NFD", mark))
+    letter_marks = sum(map(bool, map(unicodedata.combining, unicodedata.normalize("NFKD", letter))))
+    first_end = MAX_NONSTARTERS - letter_marks
+    parts = [run[:first_end]]
+    for start in range(first_end, len(run), MAX_NONSTARTERS):
+        parts.append(run[start : start + MAX_NONSTARTERS])
+    return GRAPHEME_JOINER.join(parts)
+
+
+def to_normal_form(form: NormalForm, text: str) -> str:
+    """The text in a normal form of Unicode, with bounded runs of marks, in linear time.
+
+    Call this instead of `unicodedata.normalize` for any text whose length has no small bound.
+    """
+    if text.isascii():
+        return text
+    return unicodedata.normalize(form, make_stream_safe(text))
+
+
+def without_marks(text: str) -> str:
+    """The text in NFKD without combining marks and without `GRAPHEME_JOINER`."""
+    letters_and_marks = to_normal_form("NFKD", text).replace(GRAPHEME_JOINER, "")
+    return "".join(sign for sign in letters_and_marks if not unicodedata.combining(sign))
+
+
 # --- Folding ---
 
 _DROPPED_SIGNS = (
@@ -157,7 +270,7 @@ def fold(text: str) -> str:
     for wide, narrow in _WIDE_PUNCTUATION:
         text = text.replace(wide, narrow)
     pattern, replacements = folding_replacements()
-    normal = unicodedata.normalize("NFKC", text)
+    normal = to_normal_form("NFKC", text)
     return pattern.sub(lambda match: replacements.get(match[0], ""), normal)
 
 
@@ -175,8 +288,8 @@ def comparison_form(text: str | None) -> str:
     """The form in which names and titles are compared: folded, without case and accents."""
     folded_text = fold(text or "")
     if not folded_text.isascii():
-        letters_and_signs = unicodedata.normalize("NFD", folded_text)
-        folded_text = unicodedata.normalize("NFC", _ACCENTS.sub("", letters_and_signs))
+        letters_and_signs = to_normal_form("NFD", folded_text)
+        folded_text = to_normal_form("NFC", _ACCENTS.sub("", letters_and_signs))
     return folded_text.casefold()
 
 
@@ -186,9 +299,7 @@ def _plain_character(character: str) -> str:
     folded_text = fold(character)
     if _RUN.match(folded_text):
         return folded_text
-    letters_and_signs = unicodedata.normalize("NFKD", folded_text)
-    bare = "".join(sign for sign in letters_and_signs if not unicodedata.combining(sign))
-    return (bare or folded_text).lower()
+    return (without_marks(folded_text) or folded_text).lower()
 
 
 def plain_with_offsets(text: str) -> tuple[str, list[int] | None]:
@@ -309,6 +420,7 @@ def indexed_words(text: str | None) -> str:
     """
     if not text:
         return ""
+    text = text[:MAX_INDEXED_CHARS]
     tokens: list[str] = []
     if not text.isascii():
         text, parts = split_unspaced(text)

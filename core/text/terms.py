@@ -28,6 +28,7 @@ from core.text.languages import (
     script_stem,
 )
 from core.text.normalize import (
+    MAX_INDEXED_CHARS,
     clean_query,
     comparison_form,
     fold,
@@ -38,6 +39,8 @@ from core.text.normalize import (
     split_unspaced,
     stemmer,
     symbol_token,
+    to_normal_form,
+    without_marks,
     words_of,
 )
 from core.text.runs import (
@@ -119,8 +122,7 @@ def _term(word: str) -> str:
         return ""
     if word.isascii():
         return stem(word)
-    letters_and_signs = unicodedata.normalize("NFKD", fold(word))
-    plain = "".join(sign for sign in letters_and_signs if not unicodedata.combining(sign))
+    plain = without_marks(fold(word))
     return stem(plain) if plain.isascii() else script_stem(word)
 
 
@@ -187,7 +189,7 @@ def message_terms(text: str, name: str, day_number: int) -> MessageTerms:
 def _message_terms(text: str, name: str, day_number: int) -> MessageTerms:
     """The terms of a message. Equal terms share one string, which takes a tenth of the memory."""
     return MessageTerms(
-        terms=tuple(map(sys.intern, terms_of(text))),
+        terms=tuple(map(sys.intern, terms_of(text[:MAX_INDEXED_CHARS]))),
         name_terms=name_terms(name),
         day_terms=date_terms(date.fromordinal(day_number)),
         is_question=is_question(text),
@@ -435,7 +437,7 @@ def is_smalltalk(text: str) -> bool:
     """
     if len(text) > MAX_SMALLTALK_CHARS:
         return False
-    normal = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    normal = to_normal_form("NFKC", text).casefold().replace("’", "'")
     letters = "".join(sign if _is_word_sign(sign) else " " for sign in normal)
     # An emoji may leave a mark without a letter.
     words = [word.strip("'") for word in letters.split() if any(map(str.isalnum, word))]

@@ -25,7 +25,7 @@ from core.ports import Clock
 from core.store.actions import Actions, ButtonAction, build_question
 from core.store.erasure import ErasureRequest
 from core.store.notes import Author, PendingNote
-from core.text.normalize import language_data, to_single_line
+from core.text.normalize import language_data, to_normal_form, to_single_line
 from core.types import (
     Account,
     Answer,
@@ -413,7 +413,7 @@ def is_yes(inbound: Inbound, *, is_ok_enough: bool = False) -> bool:
         return inbound.command == YES_COMMAND
     if len(inbound.text) > _MAX_YES_CHARS:
         return False
-    text = unicodedata.normalize("NFKC", inbound.text).casefold()
+    text = to_normal_form("NFKC", inbound.text).casefold()
     words = "".join(char for char in text if _is_letter_or_space(char)).split()
     if not words:
         return is_ok_enough and "👍" in text

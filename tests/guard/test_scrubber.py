@@ -4,6 +4,7 @@ stream is cut."""
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -179,6 +180,30 @@ def test_long_text_takes_linear_time() -> None:
     ]
     for line in lines:
         assert scrub(line) == line.replace("<memory-context>", "(memory-context)")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "<memory-context>",
+        "`<memory-context>` ",
+        "<memory-context>x</memory-context> ",
+        "<memory-context>\n",
+        "`a <memory-context>x</memory-context>b` ",
+    ],
+)
+@pytest.mark.parametrize("opening", ["", "```\n"])
+def test_a_hundred_thousand_characters_of_tags_are_shown_in_linear_time(
+    line: str, opening: str
+) -> None:
+    text = opening + line * (100_000 // len(line))
+    scrubber = Scrubber()
+    began_s = time.thread_time()
+    for start in range(0, len(text), 200):
+        scrubber.feed(text[start : start + 200])
+    scrubber.close()
+    # A text of tags took seven seconds.
+    assert time.thread_time() - began_s < 1.5
 
 
 @given(texts)

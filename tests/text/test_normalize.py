@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import sys
+import time
 import unicodedata
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.text.languages import script_form
 from core.text.normalize import (
     SCOPE_MARKER,
+    comparison_form,
     fold,
     folding_replacements,
     indexed_words,
     is_unspaced,
+    make_stream_safe,
     plain_with_offsets,
     split_unspaced,
     strip_controls,
     to_single_line,
     words_of,
 )
+from core.text.terms import terms_of
 
 HAN = {one: simplified for one, simplified in folding_replacements()[1].items() if one >= "\u2e80"}
 
@@ -155,3 +162,60 @@ def test_vowel_signs_leave_each_character_its_place() -> None:
     assert compared == fold(text)
     assert places is not None
     assert "".join(text[place] for place in places) == compared
+
+
+# --- Long runs of combining marks ---
+
+MARKS = "\u0301\u0336\u0323\u0344\u0f73\u3099\uff9e\U0001d167"
+ZALGO = "a" + "\u0301\u0336" * 90_000
+
+
+def longest_run(text: str) -> int:
+    """The most combining marks that follow each other in the decomposed text."""
+    longest = run = 0
+    for sign in unicodedata.normalize("NFKD", text):
+        run = run + 1 if unicodedata.combining(sign) else 0
+        longest = max(longest, run)
+    return longest
+
+
+@given(st.text(st.sampled_from(f"aᾂé{MARKS} 𐌰数"), max_size=200))
+def test_no_run_of_marks_in_a_stream_safe_text_is_longer_than_30(text: str) -> None:
+    safe_text = make_stream_safe(text)
+    assert longest_run(safe_text) <= 30
+    if longest_run(text) <= 30:
+        assert safe_text == text
+    bare_text = safe_text.replace("\u034f", "")
+    assert unicodedata.normalize("NFD", bare_text) == unicodedata.normalize("NFD", text)
+
+
+def test_letters_and_marks_before_the_31st_mark_stay_together() -> None:
+    thirty = "\u0301" * 30
+    assert make_stream_safe(f"a{thirty}b") == f"a{thirty}b"
+    assert make_stream_safe(f"a{thirty}\u0301b") == f"a{thirty}\u034f\u0301b"
+    # The letter itself brings two marks.
+    assert make_stream_safe(f"ᾲ{thirty}") == f"ᾲ{thirty[:28]}\u034f{thirty[28:]}"
+
+
+def test_every_character_that_begins_with_a_mark_counts_as_one() -> None:
+    for code in range(sys.maxunicode + 1):
+        sign = chr(code)
+        first = unicodedata.normalize("NFKD", sign)[0]
+        if unicodedata.combining(first):
+            assert make_stream_safe(sign * 31) != sign * 31, hex(code)
+
+
+@pytest.mark.parametrize("form", [fold, comparison_form, indexed_words, terms_of, script_form])
+def test_180_000_marks_behind_a_letter_are_compared_in_linear_time(
+    form: Callable[[str], object],
+) -> None:
+    began_s = time.thread_time()
+    form(ZALGO)
+    # Sorting the marks of one run took 24 seconds.
+    assert time.thread_time() - began_s < 2
+
+
+def test_a_word_under_too_many_marks_is_the_same_word() -> None:
+    struck_out = "f" + "\u0336\u0301" * 40 + "erry"
+    assert terms_of(struck_out) == terms_of("ferry")
+    assert comparison_form(struck_out) == "ferry"

@@ -1,11 +1,11 @@
 """Fills, rebuilds, merges and checks the text indexes over messages and chunks.
 
 A chunk is a run of 8 to 16 messages of a session that is indexed as one document. A question finds
-a chunk even if its words are spread over several messages. Chunks are created some time after their
-messages are stored. Search reads the messages without a chunk (those after `CHUNKED_UNTIL_KEY`)
-directly. When a message changes, a trigger removes its chunk from the index, and
-`index_pending` indexes the chunk again. Each term of a chunk is prefixed with the id of its scope,
-so that a search reads only entries of its own scopes.
+a chunk even if its words are spread over several messages. A very long message is a chunk of its
+own. Chunks are created some time after their messages are stored. Search reads the messages without
+a chunk (those after `CHUNKED_UNTIL_KEY`) directly. When a message changes, a trigger removes its
+chunk from the index, and `index_pending` indexes the chunk again. Each term of a chunk is prefixed
+with the id of its scope, so that a search reads only entries of its own scopes.
 
 The caller of a function that takes a connection must have begun a write transaction. Each call does
 one small step, so that other writers wait only briefly.
@@ -14,13 +14,14 @@ one small step, so that other writers wait only briefly.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import groupby
-from operator import itemgetter
+from itertools import groupby, starmap
+from operator import attrgetter, itemgetter
+from typing import NamedTuple
 
 from core.errors import StoreError
-from core.store.rows import Connection, T, get_meta, set_meta
+from core.store.rows import Connection, Row, T, get_meta, set_meta
 from core.store.sqlite.database import Database
 from core.store.sqlite.fact_index import (
     find_fact_index_damage,
@@ -49,7 +50,15 @@ chunk, and the other 9 become the next chunk.
 
 Chunks find as much as whole sessions would, and a search reads less.
 """
+LONG_MESSAGE_CHARS = 4_096
+"""A longer message than this, which no platform has, is a chunk of its own.
+
+Otherwise a chunk of long messages could be so large that indexing it blocks all other writers.
+"""
 STEP_MESSAGES = 500
+STEP_CHARS = 50_000
+"""A step takes no further message or chunk after so many characters, so that no writer waits long.
+"""
 STEP_CHUNKS = 20
 LAG_MESSAGES = 32
 """Up to this many new messages aren't indexed yet, because reading them directly is cheaper."""
@@ -62,18 +71,30 @@ _REMOVE_FROM_INDEX = """
 INSERT INTO chunks_fts (chunks_fts, rowid, terms)
 SELECT 'delete', id, terms FROM chunk_texts WHERE id = :id
 """
-_SHOWN_IDS = f"""
-SELECT id FROM messages
+_SHOWN_MESSAGES = f"""
+SELECT id, length(text) AS chars FROM messages
 WHERE session_id = :session AND id BETWEEN :first AND :last AND {IS_SHOWN}
 ORDER BY id
 """
 # All messages after the last one that was considered for a chunk, also those that aren't shown.
 _NEW_MESSAGES = f"""
-SELECT messages.id, messages.session_id, sessions.scope_id, {IS_SHOWN} AS is_shown
+SELECT messages.id, messages.session_id, sessions.scope_id, {IS_SHOWN} AS is_shown,
+    length(messages.text) AS chars
 FROM messages JOIN sessions ON sessions.id = messages.session_id
 WHERE messages.id > :until ORDER BY messages.id LIMIT :count
 """
-_LAST_CHUNK = "SELECT * FROM chunks WHERE session_id = :session ORDER BY place DESC LIMIT 1"
+_CHANGED_CHUNKS = """
+SELECT id, (
+    SELECT TOTAL(length(text)) FROM messages
+    WHERE session_id = chunks.session_id AND messages.id BETWEEN first_id AND last_id
+) AS chars
+FROM chunks WHERE is_indexed = 0 LIMIT :limit
+"""
+_LAST_CHUNK = """
+SELECT chunks.*, COALESCE(length(messages.text), 0) AS last_message_chars
+FROM chunks LEFT JOIN messages ON messages.id = chunks.last_id
+WHERE chunks.session_id = :session ORDER BY place DESC LIMIT 1
+"""
 _CHUNKS_FROM = "SELECT id, first_id FROM chunks WHERE session_id = :session AND last_id >= :first"
 _INSERT_CHUNK = """
 INSERT INTO chunks (session_id, scope_id, place, first_id, last_id, messages)
@@ -86,25 +107,34 @@ def index_pending(connection: Connection, count: int = STEP_MESSAGES) -> int:
 
     Returns the number of these messages and chunks, which is 0 if the index is up to date.
     """
-    changed_chunks = connection.execute(
-        "SELECT id FROM chunks WHERE is_indexed = 0 LIMIT :limit", {"limit": STEP_CHUNKS}
-    ).fetchall()
+    changed_chunks = _take_step(connection.execute(_CHANGED_CHUNKS, {"limit": STEP_CHUNKS}))
     chunk_ids = [row["id"] for row in changed_chunks]
-    new_messages = connection.execute(
-        _NEW_MESSAGES, {"until": last_chunked_id(connection), "count": count}
-    ).fetchall()
+    new_messages = _take_step(
+        connection.execute(_NEW_MESSAGES, {"until": last_chunked_id(connection), "count": count})
+    )
     if new_messages:
-        shown_messages = [
-            (row["session_id"], row["scope_id"], row["id"])
-            for row in new_messages
-            if row["is_shown"]
-        ]
-        for (session_id, scope_id), group in groupby(sorted(shown_messages), key=itemgetter(0, 1)):
-            message_ids = [message_id for _, _, message_id in group]
-            chunk_ids += _append_to_chunks(connection, session_id, scope_id, message_ids)
+        shown_messages = [row for row in new_messages if row["is_shown"]]
+        shown_messages.sort(key=itemgetter("session_id", "scope_id", "id"))
+        for (session_id, scope_id), group in groupby(
+            shown_messages, key=itemgetter("session_id", "scope_id")
+        ):
+            messages = [_ChunkMessage(row["id"], row["chars"]) for row in group]
+            chunk_ids += _append_to_chunks(connection, session_id, scope_id, messages)
         set_meta(connection, CHUNKED_UNTIL_KEY, str(new_messages[-1]["id"]))
     _index_chunks(connection, chunk_ids)
     return len(changed_chunks) + len(new_messages)
+
+
+def _take_step(rows: Iterable[Row]) -> list[Row]:
+    """The first rows, until their `chars` add up to `STEP_CHARS`; at least one if there is any."""
+    step: list[Row] = []
+    chars = 0
+    for row in rows:
+        step.append(row)
+        chars += row["chars"]
+        if chars >= STEP_CHARS:
+            break
+    return step
 
 
 def _index_chunks(connection: Connection, chunk_ids: list[int]) -> None:
@@ -134,8 +164,20 @@ def latest_message_id(connection: Connection) -> int:
     return int(connection.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0])
 
 
+class _ChunkMessage(NamedTuple):
+    """A message that becomes part of a chunk."""
+
+    id: int
+    chars: int
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the message is a chunk of its own."""
+        return self.chars > LONG_MESSAGE_CHARS
+
+
 def _append_to_chunks(
-    connection: Connection, session_id: int, scope_id: int, message_ids: list[int]
+    connection: Connection, session_id: int, scope_id: int, messages: list[_ChunkMessage]
 ) -> list[int]:
     """Divide new messages of a session into chunks. Returns the ids of the chunks to index.
 
@@ -146,29 +188,46 @@ def _append_to_chunks(
     last = connection.execute(_LAST_CHUNK, {"session": session_id}).fetchone()
     place = 0
     if last is not None:
-        is_full = last["messages"] > 2 * CHUNK_MESSAGES
+        is_full = (
+            last["messages"] > 2 * CHUNK_MESSAGES
+            or last["last_message_chars"] > LONG_MESSAGE_CHARS
+            or messages[0].is_long
+        )
         place = last["place"] + 1 if is_full else last["place"]
         if not is_full:
             values = {"session": session_id, "first": last["first_id"], "last": last["last_id"]}
-            rows = connection.execute(_SHOWN_IDS, values).fetchall()
-            message_ids = [row["id"] for row in rows] + message_ids
+            rows = connection.execute(_SHOWN_MESSAGES, values)
+            messages = [*starmap(_ChunkMessage, rows), *messages]
             _delete_chunk(connection, last["id"])
     chunk_ids: list[int] = []
-    while message_ids:
-        size = CHUNK_MESSAGES if len(message_ids) > 2 * CHUNK_MESSAGES else len(message_ids)
-        part, message_ids = message_ids[:size], message_ids[size:]
+    for part in _divide(messages):
         values = {
             "session": session_id,
             "scope": scope_id,
             "place": place,
-            "first": part[0],
-            "last": part[-1],
+            "first": part[0].id,
+            "last": part[-1].id,
             "messages": len(part),
         }
         (row,) = connection.execute(_INSERT_CHUNK, values).fetchall()
         chunk_ids.append(row["id"])
         place += 1
     return chunk_ids
+
+
+def _divide(messages: Sequence[_ChunkMessage]) -> Iterator[Sequence[_ChunkMessage]]:
+    """Yield the messages of each chunk."""
+    for is_long, group in groupby(messages, key=attrgetter("is_long")):
+        rest = list(group)
+        while rest:
+            if is_long:
+                size = 1
+            elif len(rest) > 2 * CHUNK_MESSAGES:
+                size = CHUNK_MESSAGES
+            else:
+                size = len(rest)
+            yield rest[:size]
+            rest = rest[size:]
 
 
 def _delete_chunk(connection: Connection, chunk_id: int) -> None:
@@ -200,8 +259,9 @@ def rechunk_sessions(connection: Connection, first_ids: Mapping[int, int]) -> It
             "SELECT scope_id FROM sessions WHERE id = :session", {"session": session_id}
         ).fetchone()["scope_id"]
         values = {"session": session_id, "first": first_id, "last": last_id}
-        rows = connection.execute(_SHOWN_IDS, values).fetchall()
-        _append_to_chunks(connection, session_id, scope_id, [row["id"] for row in rows])
+        messages = [*starmap(_ChunkMessage, connection.execute(_SHOWN_MESSAGES, values))]
+        if messages:
+            _append_to_chunks(connection, session_id, scope_id, messages)
 
 
 # --- Rebuilding, merging and checking ---
@@ -221,19 +281,22 @@ def rebuild_step(connection: Connection, count: int = REBUILD_MESSAGES) -> int:
     if get_meta(connection, REBUILD_CURSOR_KEY) is None:
         _begin_rebuild(connection)
     cursor = int(get_meta(connection, REBUILD_CURSOR_KEY) or 0)
-    last_id, message_count = connection.execute(
-        "SELECT MAX(id), COUNT(*) FROM "
-        "(SELECT id FROM messages WHERE id > :cursor ORDER BY id LIMIT :count)",
-        {"cursor": cursor, "count": count},
-    ).fetchone()
-    if not message_count:
+    messages = _take_step(
+        connection.execute(
+            "SELECT id, length(text) AS chars FROM messages "
+            "WHERE id > :cursor ORDER BY id LIMIT :count",
+            {"cursor": cursor, "count": count},
+        )
+    )
+    if not messages:
         set_meta(connection, VERSION_KEY, str(TERMS_VERSION))
         _delete_meta(connection, STALE_KEY)
         _delete_meta(connection, REBUILD_CURSOR_KEY)
         return 0
+    last_id = messages[-1]["id"]
     _index_messages(connection, "id > :cursor AND id <= :last", {"cursor": cursor, "last": last_id})
     set_meta(connection, REBUILD_CURSOR_KEY, str(last_id))
-    return int(message_count)
+    return len(messages)
 
 
 def _begin_rebuild(connection: Connection) -> None:

@@ -21,7 +21,13 @@ from string import Template
 
 from core.store.query import DAY_TERM_COUNT
 from core.store.rows import Connection, get_meta
-from core.text.normalize import SCOPE_MARKER, TERMS_VERSION, comparison_form, indexed_words
+from core.text.normalize import (
+    MAX_INDEXED_CHARS,
+    SCOPE_MARKER,
+    TERMS_VERSION,
+    comparison_form,
+    indexed_words,
+)
 from core.text.terms import date_terms, name_terms, terms_of
 from core.types import MEMORY_TAG
 
@@ -87,7 +93,7 @@ class ChunkTerms:
     def step(self, scope_id: int, text: str, name: str | None, created_at: float) -> None:
         """Add one message of the chunk."""
         self._scope_id = scope_id
-        self._terms += terms_of(text)
+        self._terms += terms_of(text[:MAX_INDEXED_CHARS])
         self._terms += name_terms(name or "")
         self._days.add(day_terms(created_at))
 

@@ -95,6 +95,47 @@ async def test_chunks_do_not_depend_on_the_step(
     assert await recall.verify() == []
 
 
+@pytest.mark.parametrize("step", [1, 2, 7, 40])
+async def test_very_long_message_is_a_chunk_of_its_own_at_any_step(
+    stored: StoredHistory, recall: Recall, database: Database, step: int
+) -> None:
+    long_text = "ferry " * 700
+    texts = ["a", "b", long_text, "c", long_text, long_text, *(f"line {n}" for n in range(20))]
+    await stored.session(texts)
+    while await database.write(lambda connection: indexing.index_pending(connection, step)):
+        pass
+    assert await _sizes(stored) == [2, 1, 1, 1, 1, 8, 12]
+    assert await recall.verify() == []
+
+
+async def test_step_of_indexing_ends_after_50_000_characters(
+    stored: StoredHistory, database: Database
+) -> None:
+    texts = ["ferry " * 5_000] * 5
+    await stored.session(texts)
+    # Two of these messages have more than 50,000 characters.
+    steps = [await database.write(indexing.index_pending) for _ in range(4)]
+    assert steps == [2, 2, 1, 0]
+    await stored.execute("UPDATE messages SET text = text || 'x'")
+    steps = [await database.write(indexing.index_pending) for _ in range(4)]
+    assert steps == [2, 2, 1, 0]
+    await database.write(indexing.flag_for_rebuild)
+    steps = [await database.write(indexing.rebuild_step) for _ in range(4)]
+    assert steps == [2, 2, 1, 0]
+
+
+async def test_chunk_whose_last_message_is_gone_takes_new_messages(
+    stored: StoredHistory, recall: Recall, database: Database
+) -> None:
+    session, *_, last = await stored.session(["a", "b", "c"])
+    await _all_taken_in(recall, database)
+    await stored.execute("DELETE FROM messages WHERE id = :id", id=last)
+    await stored.say(session, "d")
+    await _all_taken_in(recall, database)
+    assert await _sizes(stored) == [3]
+    assert await recall.verify() == []
+
+
 async def test_what_is_in_no_chunk_yet_is_found_too(
     stored: StoredHistory, recall: Recall, database: Database
 ) -> None:
