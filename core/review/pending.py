@@ -77,7 +77,7 @@ class Review:
 
     async def add_pending(self, note: PendingNote, epoch: ErasureEpoch | None) -> bool:
         """Store a waiting change and announce it. Returns False if too many are waiting."""
-        stored_note = await self._notes.put_aside(note, epoch)
+        stored_note = await self._notes.add_pending(note, epoch)
         if stored_note is None:
             return False
         if self._on_pending is not None:

@@ -70,7 +70,9 @@ UPDATE links SET claimed_platform = :platform, claimed_user_id = :user_id, claim
     claimed_address = :address, agreed_at = NULL, token = NULL, expires_at = :expires_at
 WHERE digest = :digest
 """
-_SET_AGREED = "UPDATE links SET agreed_at = :now, expires_at = :expires_at WHERE digest = :digest"
+_SET_CONFIRMED = (
+    "UPDATE links SET agreed_at = :now, expires_at = :expires_at WHERE digest = :digest"
+)
 _SET_TOKEN = "UPDATE links SET token = :token, expires_at = :until WHERE digest = :digest"
 _SET_JOINED = "UPDATE links SET joined_at = :now WHERE digest = :digest"
 _SELECT_FOR_OWNER = """
@@ -155,7 +157,7 @@ class Links:
 
         return await self._database.write(store_claim)
 
-    async def agree(self, digest: str, account: Account, now: datetime) -> Link:
+    async def confirm(self, digest: str, account: Account, now: datetime) -> Link:
         """Record the confirmation of the claiming account or, after that, of the offering account.
 
         After the second confirmation, the accounts become one person, or the link waits for the
@@ -163,26 +165,26 @@ class Links:
         """
         values = _link_values(digest, now)
 
-        def store_yes(connection: Connection) -> Link:
-            """Check that the account may confirm now, and join the accounts if it is the second."""
+        def store_confirmation(connection: Connection) -> Link:
+            """Check that the account may confirm now, and join the accounts after both did."""
             row = connection.execute(_SELECT_LINK, values).fetchone()
             claiming = None if row is None else rows.parse_account(row["claimed"])
             if claiming is None:
                 raise Refused(REFUSALS["no_link"])
             offering = rows.read_account(row)
-            is_second_yes = account == offering and row["agreed_at"] is not None
-            if not is_second_yes and account != claiming:
+            is_second_confirmation = account == offering and row["agreed_at"] is not None
+            if not is_second_confirmation and account != claiming:
                 raise Refused(REFUSALS["no_link"])
             has_both_confirmations = row["joined_at"] is not None or row["token"] is not None
             if not has_both_confirmations:
                 _refuse_owner(connection, offering)
                 _refuse_owner(connection, claiming)
-                connection.execute(_SET_AGREED, values)
-                if is_second_yes:
+                connection.execute(_SET_CONFIRMED, values)
+                if is_second_confirmation:
                     self._join_or_ask_owner(connection, offering, claiming, values, now)
             return _load_link(connection, values)
 
-        return await self._database.write(store_yes)
+        return await self._database.write(store_confirmation)
 
     def _join_or_ask_owner(
         self,

@@ -473,7 +473,7 @@ class Notes:
 
         await self._database.write(write)
 
-    async def put_aside(
+    async def add_pending(
         self, note: PendingNote, epoch: ErasureEpoch | None = None
     ) -> PendingNote | None:
         """Store a change that waits for confirmation, and return it with its id.
@@ -561,7 +561,7 @@ def _insert_change(connection: Connection, change: NoteChange) -> int:
 
 
 def _insert_pending(connection: Connection, note: PendingNote) -> PendingNote | None:
-    """Store a pending change as `Notes.put_aside` does, and return it with its id."""
+    """Store a pending change as `Notes.add_pending` does, and return it with its id."""
     operations = rows.dump_json(
         [
             [operation.action, operation.content, operation.old_text, operation.path]

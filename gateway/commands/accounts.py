@@ -165,7 +165,7 @@ class AccountCommands:
 
     async def _confirm_link(self, context: CommandContext, digest: str) -> Answer:
         """Record the "yes" of one side, and ask the next side or the owner to confirm."""
-        link = await self._links.agree(digest, context.account, self._now())
+        link = await self._links.confirm(digest, context.account, self._now())
         if link.is_joined:
             answer = Answer(text=texts.LINK_JOINED)
             key = f"link:{link.digest}:joined"

@@ -315,7 +315,7 @@ async def test_a_draft_of_notes_that_another_process_has_changed_is_not_done(hom
         assert "“The user likes a tea”" in text
         assert "“The user likes tea”" not in text
         (draft,) = await other.notebook.review.list_pending(OWNER)
-        assert await other.notes.put_aside(replace(draft, operations=(change,))) is None, (
+        assert await other.notes.add_pending(replace(draft, operations=(change,))) is None, (
             "one draft a scope"
         )
 

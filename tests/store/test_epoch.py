@@ -68,7 +68,7 @@ WRITES: dict[str, Write] = {
         session.id, "Porto", epoch
     ),
     "a note": lambda database, clock, session, epoch: Notes(database).check_epoch(epoch),
-    "a note that waits": lambda database, clock, session, epoch: Notes(database).put_aside(
+    "a note that waits": lambda database, clock, session, epoch: Notes(database).add_pending(
         PENDING, epoch
     ),
     "a fact": lambda database, clock, session, epoch: Facts(database, clock).learn(

@@ -59,8 +59,8 @@ async def test_two_who_use_one_code_at_once_are_not_both_asked(database: Databas
     won = [one for one in results if isinstance(one, Link)]
     assert len(won) == 1
     assert sum(isinstance(one, Refused) for one in results) == 5
-    await links.agree(won[0].digest, won[0].claiming_accounts[0].account, NOON)
-    agreed = await asyncio.gather(*(links.agree(won[0].digest, ANA, NOON) for _ in range(3)))
+    await links.confirm(won[0].digest, won[0].claiming_accounts[0].account, NOON)
+    agreed = await asyncio.gather(*(links.confirm(won[0].digest, ANA, NOON) for _ in range(3)))
     assert all(link.is_joined for link in agreed)
     assert len(await links.list_accounts(ANA)) == 2
 
@@ -70,16 +70,16 @@ async def test_what_names_a_link_is_no_number_to_be_guessed(database: Database) 
     link = await claimed(links)
     for guess in ("", "1", f"{link.digest}x"):
         with pytest.raises(Refused, match="There is no link to confirm"):
-            await links.agree(guess, named("2").account, NOON)
+            await links.confirm(guess, named("2").account, NOON)
 
 
 async def test_the_same_yes_twice_is_once(database: Database) -> None:
     links, people = Links(database, LET_IN), People(database)
     link = await claimed(links)
     for _ in range(2):
-        assert not (await links.agree(link.digest, named("2").account, NOON)).is_joined
+        assert not (await links.confirm(link.digest, named("2").account, NOON)).is_joined
     for _ in range(2):
-        assert (await links.agree(link.digest, ANA, NOON)).is_joined
+        assert (await links.confirm(link.digest, ANA, NOON)).is_joined
     assert await people.load_visible_scopes(SCOPE) == {SCOPE, Scope.account("discord", "2")}
 
 
@@ -93,18 +93,18 @@ async def test_an_own_code_links_nobody(database: Database) -> None:
 async def test_questions_wait_ten_minutes_each(database: Database) -> None:
     links = Links(database, LET_IN)
     link = await claimed(links)
-    await links.agree(link.digest, named("2").account, NOON + timedelta(minutes=9))
-    assert (await links.agree(link.digest, ANA, NOON + timedelta(minutes=18))).is_joined
+    await links.confirm(link.digest, named("2").account, NOON + timedelta(minutes=9))
+    assert (await links.confirm(link.digest, ANA, NOON + timedelta(minutes=18))).is_joined
     link = await claimed(links, "4")
     with pytest.raises(Refused, match="There is no link to confirm"):
-        await links.agree(link.digest, named("4").account, NOON + LINK_LIFETIME)
+        await links.confirm(link.digest, named("4").account, NOON + LINK_LIFETIME)
 
 
 async def waiting(links: Links) -> Link:
     """A link with somebody who is not let in, to which both have said yes."""
     link = await claimed(links, "9")
-    await links.agree(link.digest, named("9").account, NOON)
-    return await links.agree(link.digest, ANA, NOON)
+    await links.confirm(link.digest, named("9").account, NOON)
+    return await links.confirm(link.digest, ANA, NOON)
 
 
 async def test_with_who_is_not_let_in_it_waits_for_the_owner_for_an_hour(
@@ -124,7 +124,7 @@ async def test_with_who_is_not_let_in_it_waits_for_the_owner_for_an_hour(
     assert await links.decide(link.token, hour, is_yes=True) is None
     assert await people.load_visible_scopes(SCOPE) == {SCOPE}
     for _ in range(2):
-        assert (await links.agree(link.digest, ANA, almost)).token == link.token, (
+        assert (await links.confirm(link.digest, ANA, almost)).token == link.token, (
             "the same yes again changes nothing"
         )
     for _ in range(2):
@@ -144,8 +144,8 @@ async def test_after_a_no_and_after_a_new_claim_the_owners_yes_links_nobody(
     assert await links.decide(refused.token, NOON, is_yes=False) == refused
     code = await links.offer(ANA, HERE, SCOPE, NOON)
     link = await links.claim(code, named("9"), THERE, NOON)
-    await links.agree(link.digest, named("9").account, NOON)
-    asked = await links.agree(link.digest, ANA, NOON)
+    await links.confirm(link.digest, named("9").account, NOON)
+    asked = await links.confirm(link.digest, ANA, NOON)
     assert asked.token is not None
     await links.claim(code, named("9"), THERE, NOON)
     for token in (refused.token, asked.token, "", "X"):
@@ -173,16 +173,16 @@ async def test_whoever_was_let_in_by_any_of_their_accounts_is_so_with_all(
     assert (await waiting(links)).is_joined, "who showed a code"
     code = await links.offer(named("9").account, THERE, Scope.account("discord", "9"), NOON)
     link = await links.claim(code, named("2"), THERE, NOON)
-    await links.agree(link.digest, named("2").account, NOON)
-    assert (await links.agree(link.digest, named("9").account, NOON)).is_joined
+    await links.confirm(link.digest, named("2").account, NOON)
+    assert (await links.confirm(link.digest, named("9").account, NOON)).is_joined
 
 
 async def test_who_was_removed_is_not_let_in_until_the_owner_says_so(database: Database) -> None:
     links, people = Links(database, LET_IN), People(database)
     await Removals(database).remove([ANA, named("2").account], NOON)
     link = await claimed(links)
-    await links.agree(link.digest, named("2").account, NOON)
-    token = (await links.agree(link.digest, ANA, NOON)).token
+    await links.confirm(link.digest, named("2").account, NOON)
+    token = (await links.confirm(link.digest, ANA, NOON)).token
     assert token is not None
     await links.decide(token, NOON, is_yes=True)
     assert not (await people.load_access(ANA, SCOPE)).is_removed

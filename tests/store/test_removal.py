@@ -72,8 +72,8 @@ async def linked(database: Database) -> None:
     link = await links.claim(
         code, NamedAccount(account=BOB, name="Bob"), Address(platform="discord", chat_id="d"), NOON
     )
-    await links.agree(link.digest, BOB, NOON)
-    assert (await links.agree(link.digest, ANA, NOON)).is_joined
+    await links.confirm(link.digest, BOB, NOON)
+    assert (await links.confirm(link.digest, ANA, NOON)).is_joined
 
 
 async def test_a_removed_account_is_not_served_until_it_is_approved_again(

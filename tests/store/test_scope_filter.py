@@ -89,7 +89,7 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
         aside = PendingNote(
             scope=scope, target="user", operations=(Operation(action="add"),), reason="x", at=NOON
         )
-        assert await notes.put_aside(aside)
+        assert await notes.add_pending(aside)
     await database.write(
         lambda connection: connection.execute("DELETE FROM notes WHERE id = 2").close()
     )
