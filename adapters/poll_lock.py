@@ -1,8 +1,8 @@
-"""Allows one process per bot token on a machine. A second one would receive half of the messages.
+"""Allows one process per bot token on a machine. Two processes would each get half of the messages.
 
-The lock is a file lock, so the operating system releases it however the process ends. Where file
-locks don't work (on Windows, or if the folder isn't writable) nothing is locked. Then only the
-platform itself can refuse the second process.
+The lock is a file lock, so the operating system releases it however the process ends. Nothing is
+locked on Windows, or if the folder isn't writable. Then only the platform can refuse the second
+process.
 """
 
 import os
@@ -18,7 +18,7 @@ from core.errors import ConfigError
 from core.text.normalize import language_data
 
 DIGEST_CHARS = 16
-# A process that is shutting down takes up to eight seconds.
+# How long to wait for the lock. A process that shuts down releases it within eight seconds.
 LOCK_TIMEOUT_S = 10.0
 POLL_INTERVAL_S = 0.25
 
@@ -28,7 +28,7 @@ _log = structlog.get_logger(__name__)
 class PollLock:
     """A lock on a bot token.
 
-    `server` is the root of the platform's API. The same token at another server is another bot.
+    `server` is the root URL of the platform's API. The same token at another server is another bot.
     """
 
     def __init__(self, platform: str, server: str, token: str) -> None:
@@ -38,10 +38,10 @@ class PollLock:
         self._lock: AsyncFileLock | None = None
 
     async def acquire(self) -> None:
-        """Take the lock, waiting for a process that is just shutting down.
+        """Acquire the lock, if necessary after another process has shut down.
 
-        A second call does nothing. Raises ConfigError with the id of the process that holds the
-        lock.
+        A second call does nothing. Raises ConfigError with the other process's id if that process
+        keeps the lock. If locking isn't possible, that is only logged.
         """
         if self._lock is not None or sys.platform == "win32":
             return
@@ -50,7 +50,7 @@ class PollLock:
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
             if folder.stat().st_uid != os.getuid():
-                raise PermissionError(f"{folder} belongs to somebody else")
+                raise PermissionError(f"{folder} belongs to another user")
             lock = AsyncFileLock(
                 path,
                 LOCK_TIMEOUT_S,
@@ -68,6 +68,7 @@ class PollLock:
             _log.warning("no lock for the token", platform=self._platform, error=str(error))
 
     async def release(self) -> None:
+        """Release the lock. Does nothing if it isn't acquired."""
         if self._lock is not None:
             await self._lock.release()
             self._lock = None

@@ -1,8 +1,8 @@
-"""Shows one answer on a platform while it grows: typing, drafts, the final answer.
+"""Shows one answer on a platform while the model writes it: typing, drafts, the final answer.
 
-Until `finish` takes over, a single task makes all platform calls, so two calls for one answer never
-overlap. This module knows message parts, message ids and the pace of updates. Rendering, measuring
-and the platform's errors belong to its `MessageApi`.
+Until `finish` is called, a single task makes all platform calls. After that, `finish` makes them.
+So two calls for one answer never overlap. This module splits the answer into messages, remembers
+their ids and decides when they are updated. The platform's `MessageApi` makes the calls.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from core.markup.markdown import StyledText, render, run_off_loop, split
 from core.ports import DeliveryRecord
 from core.types import Answer
 
-# The total of the delays that `finish` accepts from a platform.
+# `finish` waits at most this long in total if the platform asks for delays.
 _MAX_DELAY_S = 30.0
 _NO_TEXT = StyledText("(no text)")
-# Answers that start sooner than this show no typing indicator.
+# If the text of an answer begins within this time, no typing indicator is shown.
 _FIRST_TYPING_S = 0.2
-# A platform removes a draft a little later than this, so it is sent again.
+# A platform removes a draft a little later than this, so typing is shown then.
 _DRAFT_LIFETIME_S = 25.0
-# No draft is shown before this time, so an answer that is complete by then is posted directly.
+# No draft is shown before this time. An answer that is complete by then is posted at once.
 _FIRST_WORDS_S = 0.6
 _DUPLICATE_NOTICE = "(you may have seen this; the connection broke)"
 
@@ -36,13 +36,14 @@ _log = structlog.get_logger("streaming")
 
 
 class MessageApi(Protocol):
-    """The calls of one platform for one chat. Calls that fail raise DeliveryError."""
+    """The calls of one platform for one chat. A call that fails raises DeliveryError."""
 
-    # The longest text of one platform message, as `measure` counts it.
+    # The maximum length of one message of the platform, as `measure` counts it.
     limit_chars: int
-    # The shortest time between two drafts. Edits slow down to a quarter of that rate.
+    # The shortest time between two drafts. If drafts are edits of a message, the time grows up to
+    # four times as long.
     pace_s: float
-    # Whether posting again with the same nonce creates no second message.
+    # Whether a second post with the same nonce creates no second message.
     is_idempotent: bool
 
     def measure(self, part: StyledText) -> int:
@@ -52,26 +53,26 @@ class MessageApi(Protocol):
         """Show that an answer is being prepared. The platform hides it after a few seconds."""
 
     async def prepare(self, answer: Answer) -> None:
-        """Get ready for the final answer. Raises DeliveryError if this chat can't have it."""
+        """Prepare for the final answer. Raises DeliveryError if it can't be sent to this chat."""
 
     async def show_draft(self, part: StyledText, nonce: str) -> bool:
-        """Show the text so far without creating a message.
+        """Show the text so far without creating a message, and return True.
 
-        Returns False if the platform has no drafts.
+        Returns False if the platform has no such drafts.
         """
 
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
         """Create a message and return its id.
 
-        `answer` comes with the last part only; its buttons and files are attached to that message.
-        The part is empty if the answer consists of files alone.
+        `answer` is given only with the last part: its buttons and files are attached to that
+        message. The part is empty if the answer consists only of files.
         """
 
     async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
-        """Replace the text of a message. Sending the same text again is not an error."""
+        """Replace the text of a message. An unchanged text is not an error."""
 
     async def delete(self, message_id: str) -> None:
-        """Delete a message that is no longer needed because a draft was longer than the answer."""
+        """Delete a message that the final answer doesn't need, because a draft was longer."""
 
 
 @dataclass(slots=True)
@@ -82,10 +83,10 @@ class _PostedMessage:
 
 
 class StreamedReply:
-    """A reply that appears while it is written.
+    """A `Reply` that shows the answer while the model writes it.
 
-    Each new message is recorded as soon as the platform confirms it. Messages that an earlier
-    process recorded are edited, not posted again.
+    The id of each new message is recorded as soon as the platform confirms the message. If an
+    earlier process has recorded messages of this answer, these are edited, not posted again.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class StreamedReply:
         self._record: DeliveryRecord
         self._messages: list[_PostedMessage] = []
         self._text = ""
-        # Whether the latest update was shown as a platform draft, not as a message.
+        # Whether the latest text was shown as a draft of the platform, not as a message.
         self._is_draft_shown = False
         self._remaining_delay_s = 0.0
         # Whether a post may have succeeded although its response was lost.
@@ -107,7 +108,7 @@ class StreamedReply:
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, record: DeliveryRecord) -> None:
-        """Start to show typing and drafts; they end when the calling task ends.
+        """Start the task that shows typing and drafts. The task ends when the calling task ends.
 
         Call this once, inside a running event loop.
         """
@@ -122,15 +123,16 @@ class StreamedReply:
             caller.add_done_callback(lambda _: self._end_soon())
 
     def show(self, text: str) -> None:
+        """Set the text so far. The streaming task shows it with its next draft."""
         if text != self._text:
             self._text = text
             self._text_changed.set()
 
     async def finish(self, answer: Answer) -> None:
-        """Make the platform's messages equal to the answer.
+        """Post and edit messages until they show exactly the answer, and delete superfluous ones.
 
-        Waits up to 30 seconds in total if the platform asks for delays, then raises DeliveryError.
-        A further call continues where this one stopped.
+        Raises DeliveryError if a call fails, or if the platform asks for delays of more than 30
+        seconds in total. A further call then continues where this one stopped.
         """
         await self._stop()
         await self._api.prepare(answer)
@@ -157,10 +159,10 @@ class StreamedReply:
             _log.warning("abandoned", error=str(error))
 
     async def _add_duplicate_notice(self, parts: list[StyledText], text: str) -> list[StyledText]:
-        """Return the parts with a notice that a message may appear twice.
+        """Insert a notice that a message may appear twice, and return the parts.
 
-        Messages with a known id are edited, so they don't appear twice. The message after them may
-        have been posted although its id is unknown, so the notice is inserted before it.
+        Messages with known ids are edited, so they don't appear twice. The first message without a
+        known id may already have been posted, so the notice is inserted before its part.
         """
         position = len(self._messages)
         if position == 0:
@@ -170,11 +172,15 @@ class StreamedReply:
         return parts
 
     def _end_soon(self) -> None:
+        """Tell the streaming task to end after its current call."""
         self._ending.set()
         self._text_changed.set()
 
     async def _stop(self) -> None:
-        """End the streaming task after its current call, so that no message id gets lost."""
+        """Wait until the streaming task has ended, after its current call.
+
+        The call isn't cancelled, because then the id of its message could get lost.
+        """
         self._end_soon()
         task = self._task
         self._task = None
@@ -188,7 +194,7 @@ class StreamedReply:
             raise
 
     async def _stream(self) -> None:
-        """Show typing and drafts until the reply ends. Drafts slow down as edits add up."""
+        """Show typing and drafts until the reply ends. Drafts become rarer with each edit."""
         draft_delay_s = self._first_words_s
         typing_delay_s = _FIRST_TYPING_S
         edits = 0
@@ -215,7 +221,11 @@ class StreamedReply:
             draft_delay_s = self._api.pace_s * min(2**edits, 4)
 
     async def _try(self, call: Callable[[], Awaitable[None]]) -> None:
-        """Make a call whose failure only drops a draft. A permanent error ends all drafts."""
+        """Make a call for typing or a draft. If it fails, only this draft is lost.
+
+        A permanent error ends all drafts. If the platform asks for a delay, the same text is tried
+        again after it.
+        """
         try:
             await call()
         except DeliveryError as error:
@@ -233,9 +243,10 @@ class StreamedReply:
                 await self._ending.wait()
 
     async def _show_draft(self) -> None:
-        """Show the text so far, as a platform draft if possible, else as messages that are edited.
+        """Show the text so far, as a draft of the platform if possible, else as messages.
 
-        A full part is shown in its final form, and the text continues in the next message.
+        Messages are edited as the text grows. When a message is full, the text continues in the
+        next one.
         """
         parts = await run_off_loop(self._split, self._text)
         is_draft_shown = False
@@ -257,8 +268,9 @@ class StreamedReply:
     ) -> None:
         """Make the message at `index` show its final part.
 
-        A message that is gone, can't be edited or loses its text is deleted. The next message or
-        a new one takes its place.
+        The message is edited, or posted if there is none yet. If the message is gone, can't be
+        edited or would be left without text, it is deleted and the next message or a new one is
+        used instead.
         """
         if index == len(self._messages):
             await self._post(part, answer, is_last=answer is not None and not is_replacing)
@@ -275,7 +287,10 @@ class StreamedReply:
         await self._delete(unusable.id)
 
     async def _try_edit(self, index: int, part: StyledText, answer: Answer | None) -> bool:
-        """Edit a message if it changed. Returns False if it is gone or can't be edited any more."""
+        """Edit a message unless it already shows the part.
+
+        Returns False if the message is gone or can't be edited any more.
+        """
         message = self._messages[index]
         has_attachments = answer is not None and bool(answer.buttons or answer.files)
         if message.part == part and not has_attachments:
@@ -292,7 +307,7 @@ class StreamedReply:
 
     @property
     def _nonce(self) -> str:
-        """A key for the next post. It counts recorded messages, so a replacement gets a new key."""
+        """The key of the next post: the key of the answer and the number of recorded messages."""
         return f"{self._record.key}:{len(self._record.message_ids)}"
 
     async def _post(
@@ -300,8 +315,9 @@ class StreamedReply:
     ) -> None:
         """Create a message and record its id.
 
-        If the platform isn't idempotent, the intention is recorded first. It is withdrawn if the
-        message certainly wasn't created.
+        If the platform isn't idempotent, the intention is recorded first, so that after a crash the
+        next process knows that a message may exist. The intention is withdrawn if the message
+        certainly wasn't created.
         """
         if not self._api.is_idempotent:
             await self._record.intend()
@@ -316,7 +332,7 @@ class StreamedReply:
         await self._record.record(message_id, is_last=is_last)
 
     async def _delete(self, message_id: str) -> None:
-        """Delete a message. If that is refused, the message stays and the delivery still counts."""
+        """Delete a message. If the platform refuses, the message stays; that is not an error."""
         try:
             await self._retry(partial(self._api.delete, message_id))
         except DeliveryError as error:
@@ -325,7 +341,10 @@ class StreamedReply:
             _log.info("not removed", message_id=message_id, error=str(error))
 
     async def _retry(self, call: Callable[[], Awaitable[None]]) -> None:
-        """Repeat a call after each delay the platform asks for, up to the remaining total delay."""
+        """Make a call, and repeat it after each delay that the platform asks for.
+
+        Raises DeliveryError if the call fails otherwise, or if the total delay would be too long.
+        """
         while True:
             try:
                 return await call()
@@ -342,7 +361,7 @@ class StreamedReply:
 
 
 class QuietReply:
-    """A `Reply` that shows nothing before the end. `send` gets the record and the answer."""
+    """A `Reply` that shows only the final answer. `send` gets the record and the answer."""
 
     def __init__(self, send: Callable[[DeliveryRecord, Answer], Awaitable[None]]) -> None:
         self._send = send

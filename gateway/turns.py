@@ -477,8 +477,7 @@ class BatchRunner:
                 await self.revoke_unserved(batch.events)
 
     async def _build_turn(self, batch: Batch) -> Turn:
-        """Build a turn from the open entries of a batch, without those of senders who lost
-        access."""
+        """Build a turn from the open entries of a batch, except those of revoked events."""
         newest = batch.last.inbound
         view = await self._epoch_guard.view(batch.scope, newest.account, batch.entry_ids)
         entries = tuple(

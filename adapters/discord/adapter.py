@@ -1,7 +1,8 @@
 """Discord as a platform: direct chats, mentions in guild channels, threads, commands and buttons.
 
-Events arrive over the gateway and answers leave over HTTP. One client of the library serves both:
-it logs in once and connects to the gateway as often as needed. The sink decides who is answered.
+Events arrive over Discord's gateway (a WebSocket), and answers are sent over HTTP. One client of
+the library does both: it logs in once and connects to the gateway as often as necessary. The sink
+decides who is answered.
 """
 
 from __future__ import annotations
@@ -33,11 +34,12 @@ from core.types import Address, CommandSpec
 if TYPE_CHECKING:
     from core.store.mailbox import Inbox
 
-# The longest wait between two sessions. Discord allows a thousand of them per day.
+# The longest pause between two sessions. Discord allows a thousand sessions per day.
 MAX_PAUSE_S = 300.0
-# A connection that lasted longer than this was stable, so the next failure counts as a first one.
+# If a connection lasted longer than this, the next pause is short again.
 STABLE_AFTER_S = 60.0
-# A cancellation that arrives while the library connects can get lost, so it is repeated.
+# A cancellation that arrives while the library connects can get lost, so it is repeated at this
+# interval.
 CANCEL_INTERVAL_S = 0.2
 # The close code of the gateway if the token is invalid.
 INVALID_TOKEN = 4004
@@ -52,9 +54,10 @@ class Discord:
     platform = PLATFORM
     contact = "your bot"
     hint = language_data("hints", "adapters")[PLATFORM]
-    # The wait after the first lost connection. It doubles with each session that is lost soon.
+    # The pause after the first lost connection. Each session that is lost soon doubles the pause.
     pause_s = 4.0
-    # How long the library may try to reconnect. Its own pauses grow to a quarter of an hour.
+    # How long the library may try to reconnect. After that, the adapter makes a new connection,
+    # because the library's own pauses grow to a quarter of an hour.
     max_downtime_s = 5.0
 
     token: str
@@ -63,7 +66,8 @@ class Discord:
     gateway_url: str | None
     inbox: InitVar[Inbox]
     clock: InitVar[Clock]
-    # Asks for the privileged intent, so that guild messages without a mention can be read too.
+    # Whether to use the privileged intent with which the bot reads guild messages without a
+    # mention.
     has_message_content: bool = False
 
     def __post_init__(self, inbox: Inbox, clock: Clock) -> None:
@@ -79,10 +83,11 @@ class Discord:
         return self._failure if self._client is None else self._client.problem
 
     async def open(self) -> None:
-        """Take the token's lock and log in.
+        """Acquire the lock of the token, and log in.
 
         Raises AccessRefused if the token is refused. Raises ConfigError if an address is refused,
-        or if another process uses the token. If Discord can't be reached, `listen` tries again.
+        or if another process uses the token. If Discord can't be reached, that is only logged, and
+        `listen` tries again.
         """
         set_server_urls(self.api_url, self.gateway_url)
         await self._lock.acquire()
@@ -92,7 +97,7 @@ class Discord:
             log.warning("%s; trying again later", error)
 
     async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
-        """Stay connected until cancelled. Answers in progress continue afterwards, until `close`.
+        """Stay connected until cancelled. Answers in progress continue until `close`.
 
         Raises AccessRefused if the token or the intent is refused.
         """
@@ -134,9 +139,9 @@ class Discord:
         await self._lock.release()
 
     async def _get_client(self) -> DiscordClient:
-        """Return a client that is logged in.
+        """Return the client, after a login if necessary.
 
-        Raises AccessRefused if Discord refuses the token or the intent. Raises DeliveryError if it
+        Raises AccessRefused if Discord refuses the token or the intent, DeliveryError if Discord
         can't be reached.
         """
         async with self._login_lock:
@@ -161,10 +166,10 @@ class Discord:
             return client
 
     async def _connect(self, client: DiscordClient) -> None:
-        """Hold one gateway connection until it is lost or down for `max_downtime_s`.
+        """Connect to the gateway; return when the connection is lost.
 
-        The library resumes its session within this time. Raises AccessRefused if the token or the
-        intent is refused.
+        After an interruption, the library has `max_downtime_s` to resume the session. Raises
+        AccessRefused if the token or the intent is refused.
         """
         client.is_identified = False
         connection = asyncio.create_task(client.connect(), name="discord gateway")
@@ -183,17 +188,17 @@ class Discord:
             if isinstance(error, discord.ConnectionClosed) and error.code == INVALID_TOKEN:
                 raise AccessRefused(REFUSALS["token_of_discord"]) from error
             client.failure = describe_error(error)
-            log.error("The gateway connection to Discord broke, it is made anew: %r", error)
+            log.error("The gateway connection to Discord broke and is opened again: %r", error)
         finally:
             await _cancel_until_done(connection)
             await client.close_gateway()
 
 
 async def check_discord(token: str, api_url: str | None, *, has_message_content: bool) -> str:
-    """Return a sentence that names the bot.
+    """Check the token and the intent; return a sentence with the name of the bot.
 
-    Raises AccessRefused if Discord refuses the token or the intent, DeliveryError if it can't be
-    reached.
+    Raises AccessRefused if Discord refuses the token or the intent, DeliveryError if Discord can't
+    be reached.
     """
     set_server_urls(api_url, None)
     client = discord.Client(intents=discord.Intents.none())
@@ -205,7 +210,10 @@ async def check_discord(token: str, api_url: str | None, *, has_message_content:
 
 
 async def _cancel_until_done(task: asyncio.Task[None]) -> None:
-    """Cancel a task until it ends, and retrieve its error so that asyncio doesn't log it."""
+    """Cancel a task repeatedly until it ends. Its error is ignored.
+
+    `exception` is called so that asyncio doesn't log the error.
+    """
     while not task.done():
         task.cancel()
         await asyncio.wait([task], timeout=CANCEL_INTERVAL_S)
@@ -216,7 +224,7 @@ async def _cancel_until_done(task: asyncio.Task[None]) -> None:
 async def _register_commands(client: discord.Client, specs: Sequence[CommandSpec]) -> None:
     """Register the commands for all guilds and direct chats.
 
-    If that fails, it is logged and the commands registered before stay.
+    A failure is only logged. The commands that were registered before then stay.
     """
     payloads = []
     for spec in specs:
@@ -224,4 +232,4 @@ async def _register_commands(client: discord.Client, specs: Sequence[CommandSpec
     try:
         await client.http.bulk_upsert_global_commands(client.application_id or 0, payloads)
     except (*CALL_ERRORS, *PAYLOAD_ERRORS) as error:
-        log.warning("Discord did not take the commands, those registered before stay: %s", error)
+        log.warning("Discord refused the commands. The commands registered before stay: %s", error)

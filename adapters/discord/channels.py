@@ -1,4 +1,4 @@
-"""Finds the channel that belongs to an id and remembers it."""
+"""Finds channels by their ids, and caches them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class DiscordChannels:
-    """The channels known so far, and the client that can ask Discord about others."""
+    """A cache of channels. Unknown channels are fetched with the client of `get_client`."""
 
     def __init__(self, get_client: ClientSource) -> None:
         self.get_client = get_client
@@ -27,9 +27,9 @@ class DiscordChannels:
     ) -> DiscordChannel | None:
         """Return the channel with this id, or None if the bot may not see it.
 
-        Discord is asked only if neither this object nor the library knows the channel.
-        `library_channel` is the library's object, if there is one. `user_id` is the person of a
-        direct chat.
+        The channel is fetched from Discord only if neither this cache nor the library has it.
+        `library_channel` is the library's object for the channel, if there is one. `user_id` is the
+        person of a direct chat.
         """
         channel = self._channels.get(channel_id) or channel_of(library_channel, user_id)
         if channel is None:
@@ -49,7 +49,10 @@ class DiscordChannels:
         return await self.find(interaction.channel_id or 0, interaction.channel, user_id)
 
     async def _fetch(self, channel_id: int) -> DiscordChannel | None:
-        """Ask the library, then Discord. Returns None if the bot may not see the channel."""
+        """Return the channel from the library's cache or from Discord.
+
+        Returns None if the bot may not see the channel.
+        """
         client = await self.get_client()
         try:
             library_channel = client.get_channel(channel_id)

@@ -1,7 +1,7 @@
 """Extends the library's client, which logs in once for HTTP and reconnects to the gateway.
 
-Passes gateway events to `DiscordEvents` at once, knows whether the connection is alive, and keeps
-events that the library can't parse.
+The client here passes gateway events to `DiscordEvents` at once, reports whether the connection is
+alive, and sets aside events that the library can't parse.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ API_URL = "https://discord.com"
 API_PATH = "/api/v10"
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 CLOSE_TIMEOUT_S = 3.0
-# How late the acknowledgement of a heartbeat may be.
+# A connection is down if the acknowledgement of a heartbeat is later than this.
 ACK_TIMEOUT_S = 10.0
 MAX_RATE_LIMIT_S = 30.0
-# Without these events there is no session, so failing to parse one must end the connection.
+# These events start a session. If one of them can't be parsed, the connection must end.
 SESSION_EVENTS = ("READY", "RESUMED")
 REFUSALS = language_data("refusals", "adapters")
 
@@ -40,15 +40,16 @@ log = logging.getLogger(__name__)
 
 
 class DiscordClient(discord.Client):
-    """A client that hands its events to `events`.
+    """A client that passes its events to `events`.
 
-    `pause_s` is the wait before a further identification. Discord allows one every five seconds.
+    `pause_s` is the pause before each identification except the first. Discord allows one
+    identification every five seconds.
     """
 
     def __init__(self, events: DiscordEvents, *, has_message_content: bool, pause_s: float) -> None:
         intents = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
         intents.message_content = has_message_content
-        # Voice isn't used, so warnings about its missing parts don't help.
+        # Voice isn't used, so warnings about missing voice libraries are useless.
         discord.VoiceClient.warn_nacl = False
         discord.VoiceClient.warn_dave = False
         super().__init__(
@@ -56,9 +57,10 @@ class DiscordClient(discord.Client):
             allowed_mentions=discord.AllowedMentions.none(),
             max_ratelimit_timeout=MAX_RATE_LIMIT_S,
         )
-        # Whether a session was identified since this was last set to False. Discord limits them.
+        # Whether a new session was started since the adapter last set this to False. Discord limits
+        # the number of sessions.
         self.is_identified = False
-        # Why the gateway isn't connected; only valid while it isn't.
+        # Why the gateway isn't connected. Only valid while it isn't connected.
         self.failure = "not connected yet"
         self._events = events
         self._pause_s = pause_s
@@ -73,7 +75,7 @@ class DiscordClient(discord.Client):
 
     @property
     def problem(self) -> str:
-        """Why events can't arrive; empty after READY while heartbeats are acknowledged."""
+        """Why events can't arrive; empty if there is a session and heartbeats are acknowledged."""
         connection: discord.gateway.DiscordWebSocket | None = self.ws
         if connection is None or not connection.open or connection is not self._session_connection:
             return self.failure
@@ -86,6 +88,7 @@ class DiscordClient(discord.Client):
         return "Discord does not acknowledge the heartbeat"
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
+        """Wait before an identification, except the first: called by the library."""
         if not initial:
             await asyncio.sleep(self._pause_s)
 
@@ -96,24 +99,25 @@ class DiscordClient(discord.Client):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(CLOSE_TIMEOUT_S):
                     await connection.close(code=1000)
-        # If connecting was cancelled halfway, only its heartbeat thread still refers to the
-        # connection.
+        # If connecting was cancelled halfway, `self.ws` isn't set yet, but the heartbeat thread of
+        # the new connection may already run. It is found among all threads of the process.
         for thread in threading.enumerate():
             if isinstance(thread, KeepAliveHandler) and thread.ws._connection is self._connection:
                 thread.stop()
 
     def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
-        """Handle an event of the library immediately, so that events keep their order."""
+        """Handle an event at once, so that events stay in order: called by the library."""
         match event:
             case "connect" | "resumed":
-                # These arrive together with READY. The library's "ready" event comes seconds
-                # later, when it knows all guilds.
+                # "connect" is sent when the session begins. The library's "ready" event is sent
+                # seconds later, when all guilds are known.
                 self._session_connection = self.ws
                 self.is_identified = True
                 if event == "connect":
                     self._events.start_task(self._events.catch_up())
             case "disconnect":
-                # The library reconnects on its own, and otherwise only logs the error.
+                # The library reconnects by itself and only logs the error, so remember the error
+                # here.
                 self.failure = describe_error(sys.exception())
             case _:
                 payload = args[0] if args else None
@@ -121,10 +125,10 @@ class DiscordClient(discord.Client):
                     super().dispatch(event, *args, **kwargs)
 
     def _guard_parser(self, event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:
-        """Wrap a parser of the library so that an unexpected payload doesn't end the client."""
+        """Wrap a parser of the library so that an unexpected payload doesn't end the connection."""
 
         def parse_or_set_aside(data: Any) -> None:
-            """Parse an event. If that fails, keep the raw data of a message or interaction."""
+            """Parse an event. If that fails, set the raw data of a message or interaction aside."""
             self._raw = data
             try:
                 parse(data)
@@ -139,12 +143,12 @@ class DiscordClient(discord.Client):
 
 
 async def log_in(client: discord.Client, token: str, *, has_message_content: bool) -> None:
-    """Log in over HTTP and check that the bot may read message content, if it wants to.
+    """Log in over HTTP. With `has_message_content`, also check that the bot has that intent.
 
-    Raises AccessRefused if Discord refuses the token or the intent, DeliveryError if it can't be
-    reached.
+    Raises AccessRefused if Discord refuses the token or the intent, DeliveryError if Discord can't
+    be reached.
     """
-    # The library logs each failed reconnection with a traceback. The adapter logs what matters.
+    # The library logs each failed reconnection with a traceback. The adapter logs one line instead.
     logging.getLogger("discord").setLevel(logging.WARNING)
     logging.getLogger("discord.client").setLevel(logging.CRITICAL)
     try:
@@ -161,10 +165,10 @@ async def log_in(client: discord.Client, token: str, *, has_message_content: boo
 
 
 def set_server_urls(api_url: str | None, gateway_url: str | None) -> None:
-    """Make the library use other servers. None keeps Discord's own.
+    """Make the library use other servers. None means Discord's own servers.
 
-    The library only has class attributes for this. Raises ConfigError if the token would leave
-    this machine unencrypted.
+    The library has only class attributes for this, so the change applies to the whole process.
+    Raises ConfigError if the token would be sent unencrypted to another machine.
     """
     _check_encryption("MNEME_DISCORD_API_URL", api_url)
     _check_encryption("MNEME_DISCORD_GATEWAY_URL", gateway_url)
@@ -183,5 +187,6 @@ def _check_encryption(variable: str, url: str | None) -> None:
     is_local = parts.scheme in ("http", "ws") and parts.hostname in LOOPBACK_HOSTS
     if not (is_encrypted or is_local):
         raise ConfigError(
-            f"{variable}: {url!r} must begin with https:// or wss://, but on this machine itself."
+            f"{variable}: {url!r} must begin with https:// or wss://, "
+            "unless the server is on this machine."
         )

@@ -1,4 +1,4 @@
-"""Turns failures of Discord, the network and the library into our own errors."""
+"""Converts failures of Discord, the network and the library to `DeliveryError`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAYLOAD_ERRORS = (
     ArithmeticError,
     AssertionError,
 )
-# Raised by a call that failed. Timeouts are OSErrors.
+# Raised by a call that failed. OSError includes timeouts.
 CALL_ERRORS = (discord.DiscordException, aiohttp.ClientError, OSError)
 
 # Error codes of Discord's API.
@@ -42,7 +42,7 @@ EXPIRED_INTERACTION = "expired: the Discord interaction can no longer be answere
 
 
 def describe_error(error: BaseException | None) -> str:
-    """Say why Discord can't be used, as a clause."""
+    """Describe why Discord can't be used, as a clause: ``Discord refuses the token (401)``."""
     match error:
         case discord.LoginFailure():
             return "Discord refuses the token (401)"
@@ -66,9 +66,9 @@ def describe_error(error: BaseException | None) -> str:
 def translate_errors(*, is_interaction: bool = False) -> Iterator[None]:
     """Raise DeliveryError for any failure of the call inside the `with` block.
 
-    `is_interaction` marks calls that use the token of an interaction. They have no nonce, so a
-    call whose response got lost may have succeeded. An expired token isn't a permanent failure,
-    because the answer can still reach the person in another way.
+    `is_interaction` marks calls that use the token of an interaction. Such calls have no nonce, so
+    if a response is lost, the error is marked as uncertain. An expired token isn't a permanent
+    failure, because the answer can still be sent to the channel.
     """
     try:
         yield
@@ -88,12 +88,16 @@ def translate_errors(*, is_interaction: bool = False) -> Iterator[None]:
         ) from error
     except PAYLOAD_ERRORS as error:
         raise DeliveryError(
-            f"Discord gave an answer that cannot be read: {error!r}", is_uncertain=is_interaction
+            f"Discord sent an answer that cannot be read: {error!r}", is_uncertain=is_interaction
         ) from error
 
 
 def _response_error(error: discord.HTTPException, *, is_interaction: bool) -> DeliveryError:
-    """Classify an error status: too fast, message gone, interaction expired, or refused."""
+    """Convert an error status to a DeliveryError with the flags that decide what happens next.
+
+    Status 408 and 429 ask for a delay. Other errors mean that the message is gone, that the
+    interaction has expired, or that Discord refused the call.
+    """
     details = f"{error.text or 'no reason given'} (status {error.status}, code {error.code})"
     if error.status in (408, 429):
         retry_after = error.response.headers.get("Retry-After", "")
@@ -102,18 +106,18 @@ def _response_error(error: discord.HTTPException, *, is_interaction: bool) -> De
         message = f"Discord asks to slow down: {details}"
         return DeliveryError(message, retry_after_s=delay_s, is_unreachable=True)
 
-    # In an archived thread nothing can be edited. A new message reopens it.
+    # In an archived thread nothing can be edited, but a new message reopens the thread.
     is_archived = error.code == THREAD_ARCHIVED and error.response.method == "PATCH"
     if error.code == UNKNOWN_MESSAGE or is_archived:
-        return DeliveryError(f"Discord has no such message to edit: {details}", is_missing=True)
+        return DeliveryError(f"Discord can't edit the message: {details}", is_missing=True)
     if is_interaction and (error.status == 404 or error.code in EXPIRED_INTERACTION_CODES):
         return DeliveryError(EXPIRED_INTERACTION)
 
-    # Discord understood the request and refused it, so another attempt can't help. A refused token
-    # is different: the message can be sent when the token is valid again.
+    # A status of 400 to 499 means that Discord refused the request, so another attempt can't help.
+    # A refused token (401) is different: the message can be sent when the token is valid again.
     is_refused = 400 <= error.status < 500 and error.status != HTTPStatus.UNAUTHORIZED
     return DeliveryError(
-        f"Discord did not take the message: {details}",
+        f"Discord refused the message: {details}",
         is_permanent=is_refused,
         is_uncertain=is_interaction and not is_refused,
         is_unreachable=not is_refused,

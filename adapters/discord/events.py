@@ -1,8 +1,8 @@
-"""Accepts Discord's events, finds their channel, and passes them to the sink in order.
+"""Accepts Discord's events, finds their channels, and passes the events to the sink in order.
 
-Each event runs in its own task. Tasks outlive the gateway connection, so that losing it loses no
-answer. An event that fails is tried again and finally set aside with its raw data. While the store
-is unavailable, events wait for it.
+Each event has its own task. Tasks outlive the gateway connection, so no answer is lost with the
+connection. An event that fails is tried again. After the last attempt, the event is set aside with
+its raw data. While the store is unavailable, events wait for it.
 """
 
 from __future__ import annotations
@@ -32,35 +32,41 @@ if TYPE_CHECKING:
     from core.store.mailbox import Inbox
 
 T = TypeVar("T")
+# Builds the Inbound of an event, once the channel is known. None: the event is ignored.
 _ReadInbound = Callable[[DiscordChannel], Inbound | None]
+# Admits an event and returns the id of its inbox entry, if there is one.
 _Admit = Callable[[], Awaitable[int | None]]
 
 # An event that fails this often is set aside.
 MAX_ATTEMPTS = 3
-# The catch-up after a lost connection goes this far back, and fetches this many messages per
-# channel.
+# The catch-up after a lost connection fetches messages of this period, at most this many per
+# channel and from at most this many channels.
 CATCH_UP_PERIOD = timedelta(hours=24)
 CATCH_UP_MESSAGES = 50
 CATCH_UP_CHANNELS = 100
 CATCH_UP_ATTEMPTS = 6
-# Discord accepts fifty calls per second, and answers need some of them.
+# Discord allows fifty calls per second, and answers need some of them.
 CATCH_UP_CONCURRENCY = 10
 # Discord shows at most this many choices.
 MAX_AUTOCOMPLETE_CHOICES = 25
-# Raised by an undocumented event, or by a mistake in the code that handles it.
+# Errors that an undocumented event causes, or a mistake in the code that handles an event.
 EVENT_ERRORS = (MnemeError, RuntimeError, *CALL_ERRORS, *PAYLOAD_ERRORS)
 
 log = logging.getLogger(__name__)
 
 
 class DiscordEvents:
-    """The events of one bot. `get_client` returns a logged-in client or raises DeliveryError."""
+    """Handles the events of one bot.
+
+    `get_client` returns a client that is logged in, or raises DeliveryError.
+    """
 
     # The delay between two attempts.
     retry_delay_s = 1.0
-    # While this many events are in memory, further ones are dropped and fetched later.
+    # While this many events are in memory, further events are dropped. A catch-up fetches them
+    # later.
     max_pending_events = 1000
-    # An interaction is acknowledged after this time if it has no answer. Discord waits 3 seconds.
+    # An interaction without an answer is acknowledged after this time. Discord waits 3 seconds.
     defer_after_s = 2.0
 
     def __init__(self, get_client: ClientSource, inbox: Inbox, clock: Clock) -> None:
@@ -78,11 +84,12 @@ class DiscordEvents:
         self._catch_up_lock = asyncio.Lock()
 
     def begin(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
+        """Accept events from now on, and pass them to `sink`."""
         self._sink = sink
         self._specs = {spec.name: spec for spec in commands}
 
     def end(self) -> None:
-        """Drop all further events. Events that were accepted before are still answered."""
+        """Ignore all further events. Events that were accepted before are still answered."""
         self._sink = None
 
     async def close(self) -> None:
@@ -93,6 +100,7 @@ class DiscordEvents:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def start_task(self, work: Awaitable[None]) -> None:
+        """Start a task that ends by itself or in `close`."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._on_task_done)
@@ -101,14 +109,14 @@ class DiscordEvents:
         return StreamedReply(DiscordMessages(self._channels, self.start_task, address, reply_to))
 
     def accept_event(self, event: str, payload: Any, raw: Any) -> bool:
-        """Start a task for an event of the library; return False if it is of another kind.
+        """Start a task for an event of the library. Returns False for other kinds of events.
 
-        `payload` is the library's object, `raw` the data from which it was made.
+        `payload` is the library's object, and `raw` is the data from which it was made.
         """
         match event:
             case "message":
-                # The library changes its own object when an edit arrives, perhaps before it is
-                # read here, so this is a copy.
+                # Copy the object, because the library changes it when an edit arrives, which may be
+                # before the task reads it.
                 message = copy.copy(payload)
                 read_inbound = self._message_reader(message)
                 self._start_message_task(message.channel.id, message, raw, read_inbound)
@@ -130,9 +138,10 @@ class DiscordEvents:
         return True
 
     async def catch_up(self) -> None:
-        """Fetch the messages that known channels missed through a lost connection or an overload.
+        """Fetch messages that were missed because of a lost connection or an overload.
 
-        New events wait until every channel's catch-up has its place in the channel's queue.
+        The channels with the newest messages are considered. The task of each channel acquires the
+        lock of the channel before new events can, so missed messages are admitted first.
         """
         async with self._catch_up_lock:
             last_ids = await self._wait_for_store(
@@ -151,11 +160,14 @@ class DiscordEvents:
             for last_id, channel_id in channels[:CATCH_UP_CHANNELS]:
                 after_id = max(last_id, oldest_id)
                 self.start_task(self._catch_up_channel(channel_id, after_id, dead_letter_ids))
-            # Lets each new task take the lock of its channel.
+            # Let each new task acquire the lock of its channel.
             await asyncio.sleep(0)
 
     async def set_aside(self, raw: Any, error: str) -> None:
-        """Store the raw data of an event that can't be handled."""
+        """Store the raw data of an event that can't be handled.
+
+        An event without an id is stored under an id that is made from the time.
+        """
         event_id = str(raw.get("id")) if isinstance(raw, dict) else ""
         if event_id.isdecimal():
             update_id = int(event_id)
@@ -169,7 +181,7 @@ class DiscordEvents:
     async def _catch_up_channel(
         self, channel_id: int, after_id: int, dead_letter_ids: Collection[int]
     ) -> None:
-        """Admit the missed messages of one channel, before any newer ones.
+        """Admit the missed messages of one channel, those after `after_id`, before new messages.
 
         Messages that were set aside aren't tried again.
         """
@@ -186,8 +198,8 @@ class DiscordEvents:
     async def _fetch_latest_messages(self, channel_id: int) -> list[Any]:
         """Return the raw data of the channel's last messages, oldest first.
 
-        Returns an empty list if the bot may not see them. Gives up after about a minute, because
-        new messages in the channel wait meanwhile.
+        Returns an empty list if the bot may not see the messages, or if the attempts have failed
+        for about a minute. New messages in the channel wait meanwhile.
         """
         for attempt in range(CATCH_UP_ATTEMPTS):
             try:
@@ -198,7 +210,7 @@ class DiscordEvents:
                         return newest_first[::-1]
             except DeliveryError as error:
                 log.warning(
-                    "What was missed in channel %d of Discord cannot be looked up: %s",
+                    "The missed messages of Discord channel %d cannot be fetched: %s",
                     channel_id,
                     error,
                 )
@@ -208,7 +220,7 @@ class DiscordEvents:
         return []
 
     async def _admit_missed(self, sink: InboundSink, raw: Any) -> int | None:
-        """Admit a message that was fetched as raw data."""
+        """Admit a message that was fetched as raw data, unless the bot itself wrote it."""
         channel_id = int(raw["channel_id"])
         client = await self._channels.get_client()
         channel = await self._channels.find(channel_id)
@@ -222,7 +234,7 @@ class DiscordEvents:
         return await self._admit(sink, channel_id, library_channel, self._message_reader(message))
 
     def _start_edit_task(self, payload: Any, raw: Any) -> None:
-        """Start a task for an edit. The library may know the message as it was before."""
+        """Start a task for an edit. The library may have a cached copy of the message before it."""
         after = payload.message
         before = payload.cached_message
         bot = _get_bot(after)
@@ -235,7 +247,7 @@ class DiscordEvents:
     def _start_delete_task(
         self, channel_id: int, message_id: int, before: discord.Message | None, raw: Any
     ) -> None:
-        """Start a task for a deletion. `before` is the message, if the library still knows it."""
+        """Start a task for a deletion. `before` is the cached copy of the message, if any."""
         now = self._clock.now()
 
         def read_inbound(channel: DiscordChannel) -> Inbound:
@@ -275,14 +287,14 @@ class DiscordEvents:
             self.start_task(self._process_interaction(sink, interaction, raw))
 
     def _message_reader(self, message: discord.Message) -> _ReadInbound:
-        """Return a function that makes an Inbound of the message once its channel is known."""
+        """Return a function that builds the Inbound of a message once its channel is known."""
         bot = _get_bot(message)
         specs = self._specs
         return lambda channel: normalize.from_message(message, channel, bot, specs)
 
     async def _process(self, sink: InboundSink, channel_id: int, raw: Any, admit: _Admit) -> None:
-        """Admit an event in its channel's order, then have it answered."""
-        # Waits until a catch-up has queued for the channel locks.
+        """Admit an event in the order of its channel, then have it answered."""
+        # If a catch-up is starting, wait until its tasks have acquired the locks of their channels.
         async with self._catch_up_lock:
             pass
         async with self._channel_lock(channel_id):
@@ -294,8 +306,8 @@ class DiscordEvents:
         self, sink: InboundSink, interaction: discord.Interaction[discord.Client], raw: Any
     ) -> None:
         """Answer a command or a button press, and acknowledge it in time."""
-        # Answers to buttons and unknown commands are ephemeral. Known commands state whether
-        # theirs are.
+        # Answers to buttons and unknown commands are ephemeral. For known commands, `is_private` of
+        # the command decides.
         spec = self._specs.get(str(dict(interaction.data or {}).get("name")))
         is_private = spec is None or spec.is_private
         messages = DiscordInteraction(interaction, is_private=is_private)
@@ -318,7 +330,7 @@ class DiscordEvents:
     async def _autocomplete(
         self, sink: Autocompleter, interaction: discord.Interaction[discord.Client]
     ) -> None:
-        """Send values for the option that is being typed.
+        """Send suggestions for the option that is being typed.
 
         A failure is only logged, because Discord asks again with the next letter.
         """
@@ -349,7 +361,7 @@ class DiscordEvents:
         library_channel: object,
         read_inbound: _ReadInbound,
     ) -> int | None:
-        """Normalize an event and give it to the sink. Returns the inbox entry, if there is one."""
+        """Normalize an event and admit it. Returns the id of its inbox entry, if there is one."""
         channel = await self._channels.find(channel_id, library_channel)
         if channel is None:
             return None
@@ -362,7 +374,7 @@ class DiscordEvents:
         return await sink.admit(inbound, self.reply(inbound.address, reply_to))
 
     async def _try_admit(self, raw: Any, admit: _Admit) -> int | None:
-        """Admit an event, or set it aside after its last attempt so that later ones can go on."""
+        """Admit an event. If all attempts fail, set it aside, so that later events continue."""
         failure = ""
         for _ in range(MAX_ATTEMPTS):
             try:
@@ -375,7 +387,7 @@ class DiscordEvents:
         return None
 
     async def _wait_for_store(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Repeat work until the store is available."""
+        """Run work, and repeat it until the store is available. Returns its result."""
         while True:
             try:
                 return await work()
@@ -391,7 +403,7 @@ class DiscordEvents:
         return self._locks.setdefault(channel_id, asyncio.Lock())
 
     def _has_room(self) -> bool:
-        """Whether another event can be kept in memory.
+        """Return whether another event can be kept in memory.
 
         After an event was dropped, this is False until a catch-up fetches the dropped events.
         """
@@ -400,9 +412,10 @@ class DiscordEvents:
         return not self._is_full
 
     def _on_task_done(self, task: asyncio.Future[None]) -> None:
-        """Log a task's failure.
+        """Log the failure of a task.
 
-        If events were dropped, start a catch-up as soon as half of the places are free again.
+        If events were dropped, start a catch-up when the number of tasks has fallen to half of the
+        maximum.
         """
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
@@ -413,6 +426,6 @@ class DiscordEvents:
 
 
 def _get_bot(message: discord.Message) -> discord.ClientUser:
-    # The library knows its own user as soon as it is logged in.
+    # `user` isn't None, because the client is logged in.
     bot: discord.ClientUser = message._state.user  # type: ignore[assignment]
     return bot

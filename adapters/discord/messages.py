@@ -1,7 +1,7 @@
 """Sends, edits and deletes the messages of one answer, in a channel or in reply to an interaction.
 
-Messages never notify anybody, because the client disables mentions in all of them. A private answer
-is either ephemeral or sent in a direct chat.
+Messages never notify anyone, because the client disables mentions in all messages. A private answer
+is either ephemeral (only the person sees it) or sent in a direct chat.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ log = logging.getLogger(__name__)
 class _Messages:
     """The parts of a `MessageApi` that are the same for channels and interactions."""
 
-    # Discord allows more in some places, but every kind of message takes this much.
+    # Discord allows longer texts in some kinds of messages, but this length in all of them.
     limit_chars = 2000
-    # One channel allows five edits in five seconds.
+    # Discord allows five edits in five seconds per channel.
     pace_s = 1.2
 
     def measure(self, part: StyledText) -> int:
@@ -53,8 +53,8 @@ class _Messages:
 class DiscordMessages(_Messages):
     """The messages of one answer in a channel, thread or direct chat.
 
-    `reply_to` is the id of the message to reply to. For a private answer it is "@" and the id of
-    the person.
+    `reply_to` is the id of the message to reply to. For a private answer, `reply_to` is "@" and the
+    id of the person: "@42".
     """
 
     is_idempotent = True
@@ -80,17 +80,17 @@ class DiscordMessages(_Messages):
     async def show_typing(self) -> None:
         """Start a task that shows typing.
 
-        The task isn't awaited, since Discord may ask for a delay. It isn't cancelled either:
-        cancelling it would make the library block all other calls forever.
+        The task isn't awaited, because Discord may ask for a delay. The task isn't cancelled
+        either, because the library would then block all other calls forever.
         """
         if not self._is_typing:
             self._is_typing = True
             self._start_task(self._type())
 
     async def prepare(self, answer: Answer) -> None:
-        """Move a private answer to a direct chat, unless this channel is one.
+        """If the answer is private, send it in the person's direct chat from now on.
 
-        Raises DeliveryError if no person is known whose direct chat it could be.
+        Raises DeliveryError if this isn't a direct chat and the person is unknown.
         """
         if not answer.is_private:
             return
@@ -101,7 +101,7 @@ class DiscordMessages(_Messages):
                 return
             if self._person_id is None:
                 raise DeliveryError(
-                    "expired: a private answer cannot be given in a room", is_permanent=True
+                    "expired: a private answer cannot be sent in a group", is_permanent=True
                 )
             client = await self._channels.get_client()
             direct_chat = await client.create_dm(discord.Object(self._person_id))
@@ -110,8 +110,8 @@ class DiscordMessages(_Messages):
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
         """Create a message and return its id.
 
-        If the same `nonce` is posted again within some minutes, Discord returns the first message
-        as it was. That message is then edited to show the new text.
+        If the same `nonce` was posted within the last minutes, Discord creates no message and
+        returns the first one. If the text of that message differs, it is edited.
         """
         channel = await self._get_channel()
         options = _attachment_options(answer)
@@ -129,7 +129,10 @@ class DiscordMessages(_Messages):
         return str(message.id)
 
     async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
-        """Replace the text. Raises a DeliveryError with `is_missing` if the message is gone."""
+        """Replace the text of a message, and set its buttons and files.
+
+        Raises a DeliveryError with `is_missing` if the message is gone.
+        """
         message = (await self._get_channel()).get_partial_message(int(message_id))
         with translate_errors():
             await message.edit(content=to_discord(part), **_attachment_edit_options(answer))
@@ -140,6 +143,7 @@ class DiscordMessages(_Messages):
             await message.delete()
 
     async def _type(self) -> None:
+        """Show typing once. A failure is only logged."""
         try:
             with translate_errors():
                 await (await self._get_channel()).typing()
@@ -149,18 +153,22 @@ class DiscordMessages(_Messages):
             self._is_typing = False
 
     async def _get_channel(self) -> discord.PartialMessageable:
+        """Return the library's object for the channel, without a call to Discord."""
         client = await self._channels.get_client()
         if not self._channel_id.isdecimal():
-            raise DeliveryError(f"{self._channel_id} is no channel of Discord", is_permanent=True)
+            raise DeliveryError(
+                f"{self._channel_id} isn't the id of a Discord channel", is_permanent=True
+            )
         return client.get_partial_messageable(int(self._channel_id))
 
 
 class DiscordInteraction(_Messages):
     """The messages that answer one interaction.
 
-    An interaction without an answer is either untouched or deferred. While it is deferred, Discord
-    shows "thinking" until the first message takes that place. `is_private` makes messages
-    ephemeral; it can't change after the first one. A lock keeps the deferral and the answer apart.
+    Discord shows an interaction as failed if it isn't acknowledged within 3 seconds. `defer`
+    acknowledges it without an answer: Discord then shows "thinking" until the first message
+    replaces that. If `is_private`, messages are ephemeral, which can't change after the first
+    message. A lock prevents that the deferral and the answer are sent at the same time.
     """
 
     is_idempotent = False
@@ -186,19 +194,19 @@ class DiscordInteraction(_Messages):
                     )
             except DeliveryError as error:
                 log.warning(
-                    "Discord did not take the deferral of interaction %d: %s",
+                    "Discord refused the deferral of interaction %d: %s",
                     self._interaction.id,
                     error,
                 )
 
     async def dismiss(self) -> None:
-        """Acknowledge an interaction without an answer and leave nothing visible. Never raises."""
+        """Acknowledge an interaction without an answer, leaving nothing visible. Never raises."""
         async with self._lock:
             if self._is_answered:
                 return
             self._is_answered = True
             response = self._interaction.response
-            # Pressing a button shows nothing that could be deleted, unless it was deferred.
+            # A button press shows nothing that must be deleted, unless it was deferred.
             is_button = self._interaction.type is discord.InteractionType.component
             is_visible = response.is_done() or not is_button
             try:
@@ -227,7 +235,7 @@ class DiscordInteraction(_Messages):
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
         """Create a message and return its id.
 
-        The first one answers the interaction or replaces its deferral. Later ones follow it.
+        The first message answers the interaction or replaces "thinking". Later messages follow it.
         """
         async with self._lock:
             with translate_errors(is_interaction=True):
@@ -236,7 +244,10 @@ class DiscordInteraction(_Messages):
             return str(message_id)
 
     async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
-        """Replace the text. Raises a DeliveryError with `is_missing` if the message is gone."""
+        """Replace the text of a message, and set its buttons and files.
+
+        Raises a DeliveryError with `is_missing` if the message is gone.
+        """
         options = _attachment_edit_options(answer)
         with translate_errors(is_interaction=True):
             await self._interaction.followup.edit_message(
@@ -248,7 +259,11 @@ class DiscordInteraction(_Messages):
             await self._interaction.followup.delete_message(int(message_id))
 
     async def _send(self, text: str, answer: Answer | None) -> int:
-        """Send a message in the way that fits the interaction's state, and return its id."""
+        """Send a message and return its id.
+
+        The call depends on the state of the interaction: a follow-up if it is answered, the
+        response if it isn't acknowledged, else an edit that replaces "thinking".
+        """
         interaction = self._interaction
         options = {"ephemeral": self._is_private, **_attachment_options(answer)}
         if self._is_answered:
@@ -258,8 +273,8 @@ class DiscordInteraction(_Messages):
                 response = await interaction.response.send_message(text, **options)
                 return response.message_id or (await interaction.original_response()).id
             except discord.HTTPException as error:
-                # An earlier attempt succeeded, but its response was lost. Its message may be
-                # edited, unless that would show a private answer in public.
+                # ALREADY_ACKNOWLEDGED means that an earlier attempt succeeded, but its response was
+                # lost. That message is edited below, unless it is public and the answer is private.
                 became_private = self._is_private != self._was_private_at_first
                 if error.code != ALREADY_ACKNOWLEDGED or became_private:
                     raise
@@ -270,7 +285,7 @@ class DiscordInteraction(_Messages):
 
 
 def _attachment_options(answer: Answer | None) -> dict[str, Any]:
-    """Return buttons and files as arguments for sending. A draft has neither."""
+    """Return buttons and files as arguments for sending. A draft (None) has neither."""
     options: dict[str, Any] = {}
     if answer is not None and answer.buttons:
         options["view"] = _build_view(answer)
@@ -282,7 +297,7 @@ def _attachment_options(answer: Answer | None) -> dict[str, Any]:
 def _attachment_edit_options(answer: Answer | None) -> dict[str, Any]:
     """Return buttons and files as arguments for editing.
 
-    A draft leaves existing buttons alone. The final answer sets or removes them.
+    A draft (None) doesn't change existing buttons. The final answer sets or removes buttons.
     """
     if answer is None:
         return {}
@@ -302,8 +317,8 @@ def _build_files(answer: Answer) -> list[discord.File]:
 def _build_view(answer: Answer) -> discord.ui.View:
     """Build a row of buttons.
 
-    Presses are matched by the ids that we store, so the library needn't remember the view. A
-    stopped view is sent and forgotten.
+    Mneme finds the action of a button press by the stored id of the button. So the library needn't
+    remember the view, which is why the view is stopped.
     """
     view = discord.ui.View(timeout=None)
     for button in answer.buttons[:MAX_BUTTONS]:

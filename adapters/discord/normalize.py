@@ -1,9 +1,8 @@
-"""Turns Discord's channels and events into `Address`, `Scope` and `Inbound`.
+"""Converts Discord's channels and events to `Address`, `Scope` and `Inbound`.
 
 The functions here make no calls and have no state. This module also describes our commands as
-Discord's application commands. The commands in `commands.toml` keep Discord's limits; a test checks
-that. A channel of an unknown kind yields no `DiscordChannel`, so nothing that happens in it is
-accepted.
+Discord's application commands. A test checks that the commands in `commands.toml` respect Discord's
+limits. A channel of an unknown kind has no `DiscordChannel`, so its events are ignored.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from core.types import (
 )
 
 PLATFORM = "discord"
-# The kinds of messages that people write. All others are notices of the system.
+# The kinds of messages that people write. All other kinds are notices of Discord.
 WRITTEN_TYPES = (discord.MessageType.default, discord.MessageType.reply)
 # Kinds of application commands: typed as /name, or chosen from the menu of a message.
 SLASH_COMMAND_TYPE = 1
@@ -38,12 +37,14 @@ STRING_OPTION_TYPE = 3
 # Commands work in guilds and in direct chats with the bot, and are installed per guild.
 AVAILABILITY = {"contexts": [0, 1], "integration_types": [0]}
 QUOTATION_MARKS = frozenset('"\u201c\u201d\u201e\u2033')
-# A mention of a person, role or channel in the raw text of a message.
+# A mention of a person, role or channel in the raw text: "<@42…>", "<@&42…>", "<#42…>".
 MENTION = re.compile(r"<(@!?|@&|#)([0-9]{15,20})>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscordChannel:
+    """A channel, thread or direct chat, with its address and scope."""
+
     address: Address
     scope: Scope
     # The person of a direct chat; None in a group.
@@ -65,8 +66,8 @@ class DiscordChannel:
 def channel_of(channel: Any, user_id: int | None = None) -> DiscordChannel | None:
     """Convert a channel object of the library.
 
-    Returns None if the object doesn't say enough, so that the channel must be fetched. `user_id`
-    is the person of a direct chat, for objects that don't name them.
+    `user_id` is the person of a direct chat, if the object doesn't contain it. Returns None if the
+    object has too little information, so that the channel must be fetched.
     """
     if isinstance(channel, discord.DMChannel):
         if channel.recipient is not None:
@@ -106,7 +107,7 @@ def from_message(
     inbound = _convert_message(message, channel, bot)
     if not inbound.text and not inbound.attachments:
         return None
-    # Discord's client doesn't recognise a command that is pasted or typed as a plain message.
+    # Discord's client doesn't recognize a pasted command, so it arrives as a plain message.
     name, _, arguments = inbound.text.partition(" ")
     is_command = name.startswith("/") and name[1:].lower() in specs
     if not (channel.is_direct and is_command):
@@ -140,8 +141,8 @@ def from_delete(
 ) -> Inbound:
     """Convert a deletion.
 
-    Discord doesn't say who wrote the message. If it isn't cached as `before`, its sender is the
-    person of the direct chat, and anonymous elsewhere.
+    Discord doesn't say who wrote the message. If the library has no cached copy (`before`), the
+    sender is the person of the direct chat; elsewhere, the sender is anonymous.
     """
     if before is not None:
         sender = _sender_of(before)
@@ -157,10 +158,11 @@ def from_interaction(
     channel: DiscordChannel,
     specs: Mapping[str, CommandSpec],
 ) -> Inbound:
-    """Convert a called command or a pressed button.
+    """Convert a command or a button press.
 
-    A command's arguments are the line a person would have typed, or the message chosen from a
-    menu. The `text` of a button is the id that it was given.
+    The arguments of a slash command are joined to the line that a person would have typed. The
+    argument of a menu command is the text of the chosen message. For a button press, `text` is the
+    id of the button.
     """
     data: dict[str, Any] = dict(interaction.data or {})
     reply_to = str(interaction.message.id) if interaction.message is not None else None
@@ -200,7 +202,7 @@ def from_interaction(
 def command_payloads(spec: CommandSpec) -> list[dict[str, Any]]:
     """Describe a command for Discord, and its entry in the menu of a message if it has one.
 
-    Discord wants required options first. `join_options` restores the order of their values.
+    Discord requires that required options come first. `join_options` restores the original order.
     """
     options = [
         {
@@ -226,10 +228,10 @@ def command_payloads(spec: CommandSpec) -> list[dict[str, Any]]:
 
 
 def join_options(options: object, spec: CommandSpec | None) -> str:
-    """Join the values of a call to the line that a person would have typed.
+    """Join the values of a slash command to the line that a person would have typed.
 
-    Values are in the order of the command's options. Switches and options with a prefix come
-    first, so that quotes in other values can't swallow them.
+    Switches come first, then options with a prefix, then other options: "--summary from:Ana ferry".
+    After an unpaired quotation mark in another value, they would be read as quoted text.
     """
     values: dict[str, str] = {}
     if isinstance(options, list):
@@ -264,7 +266,7 @@ def _make_inbound(channel: DiscordChannel, **fields: Any) -> Inbound:
 def _find_menu_command(
     data: Mapping[str, Any], specs: Mapping[str, CommandSpec]
 ) -> CommandSpec | None:
-    """Return the command that was chosen from the menu of a message, if it was one."""
+    """Return the command that was chosen from the menu of a message, or None."""
     if data.get("type") != MESSAGE_COMMAND_TYPE:
         return None
     name = str(data["name"])
@@ -275,9 +277,10 @@ def _find_menu_command(
 
 
 def _describe_chosen_message(raw: Any, interaction: discord.Interaction[discord.Client]) -> str:
-    """Return the text of the message on which a menu was opened, with its author.
+    """Return the text of the message whose menu was used: ``Ana: hello``.
 
-    If the caller wrote the message, no author is added.
+    The author is left out if it is the person who used the menu. The text of a forwarded message
+    begins with "Forwarded: ".
     """
     channel: Any = interaction.channel
     message = discord.Message(state=interaction._state, channel=channel, data=raw)
@@ -288,7 +291,7 @@ def _describe_chosen_message(raw: Any, interaction: discord.Interaction[discord.
         lead = ""
     else:
         lead = f"{message.author.display_name}: "
-    # The client has a user since it logged in.
+    # `user` isn't None, because the client is logged in.
     text = _text_of(message, interaction.client.user)  # type: ignore[arg-type]
     return lead + text if text else ""
 
@@ -296,7 +299,7 @@ def _describe_chosen_message(raw: Any, interaction: discord.Interaction[discord.
 def _convert_message(
     message: discord.Message, channel: DiscordChannel, bot: discord.ClientUser
 ) -> Inbound:
-    """Convert a written message without looking for a command."""
+    """Convert a message, without looking for a command in it."""
     reply_to = None
     reference = message.reference
     if reference is not None and reference.type is discord.MessageReferenceType.reply:
@@ -318,7 +321,7 @@ def _convert_message(
 
 
 def _sender_of(message: discord.Message) -> Sender:
-    """Return who wrote a message. Webhooks and notices of the system count as anonymous."""
+    """Return who wrote a message. Webhooks and notices of Discord count as anonymous."""
     sender = _sender_of_user(message.author)
     if message.webhook_id is None and message.type in WRITTEN_TYPES:
         return sender
@@ -330,7 +333,7 @@ def _sender_of_user(user: discord.User | discord.Member) -> Sender:
 
 
 def _is_addressed(message: discord.Message, bot: discord.ClientUser) -> bool:
-    """Whether a group message mentions the bot or replies to it."""
+    """Return whether a group message mentions the bot or replies to it."""
     if any(user.id == bot.id for user in message.mentions):
         return True
     target = _replied_message(message)
@@ -338,7 +341,7 @@ def _is_addressed(message: discord.Message, bot: discord.ClientUser) -> bool:
 
 
 def _replied_message(message: discord.Message) -> discord.Message | None:
-    """Return the message that this one replies to; None if it was deleted or isn't a reply."""
+    """Return the message that a message replies to; None if there is none or it was deleted."""
     if message.reference is None:
         return None
     target = message.reference.resolved
@@ -351,14 +354,14 @@ def _text_of(message: discord.Message, bot: discord.ClientUser) -> str:
     A mention of the bot at the beginning is left out.
     """
     if message.type not in WRITTEN_TYPES:
-        # The answer to a command has a type of its own.
+        # For example the answer to a command, which has its own type.
         return message.system_content or message.content
     content = message.content
     if not content:
         content = "\n\n".join(snapshot.content for snapshot in message.message_snapshots)
     text = re.sub(rf"^<@!?{bot.id}>(?:[,:] )?", "", content.strip()).strip()
     if not text and content and not message.attachments:
-        # A mention alone calls the bot, so the message isn't empty.
+        # A message that consists only of a mention of the bot keeps it as its text.
         return f"@{bot.display_name}"
 
     names = {f"@{user.id}": user.display_name for user in message.mentions}
@@ -374,7 +377,10 @@ def _text_of(message: discord.Message, bot: discord.ClientUser) -> str:
 
 
 def _quote_of(message: discord.Message, bot: discord.ClientUser) -> Quote | None:
-    """Return what a message forwards or replies to. Discord hides the author of a forward."""
+    """Return the message that a message forwards or replies to, or None.
+
+    Discord doesn't say who wrote a forwarded message.
+    """
     if message.message_snapshots:
         return Quote(kind="forward", at=message.message_snapshots[0].created_at)
     target = _replied_message(message)
@@ -395,7 +401,7 @@ def _quote_of(message: discord.Message, bot: discord.ClientUser) -> Quote | None
 
 
 def _describe_content(message: discord.Message) -> str:
-    """Return the embeds of a message without text, or else the kinds of its files."""
+    """Describe a message without text by its embeds, or else by the kinds of its files."""
     lines = []
     for embed in message.embeds:
         lines += [part for part in (embed.title, embed.description) if part]

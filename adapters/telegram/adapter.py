@@ -1,8 +1,8 @@
-"""Telegram as a platform: receives updates without losing one, and provides a way to answer them.
+"""Telegram as a platform: receives updates without losing any, and creates replies.
 
-This module polls without the library's updater. An update is confirmed to Telegram only after the
-inbox has committed it. An update that can't be handled is set aside with its raw data. The sink
-decides who is answered.
+This module polls without the library's updater, so that an update is confirmed to Telegram only
+after the inbox has stored it. An update that can't be handled is set aside with its raw data. The
+sink decides who is answered.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 API_URL = "https://api.telegram.org"
 UPDATE_KINDS = ("message", "edited_message", "callback_query")
-# How long the answer to a poll may take beyond the time that Telegram holds it open.
+# How long the answer to a poll may take after the time that Telegram holds the poll open.
 POLL_GRACE_S = 10
 # An update that fails this often is set aside.
 MAX_ATTEMPTS = 3
@@ -53,22 +53,25 @@ PAYLOAD_ERRORS = (
     ArithmeticError,
     AssertionError,
 )
-# Raised by an undocumented update, or by a mistake in the code that handles it.
+# Errors that an undocumented update causes, or a mistake in the code that handles an update.
 UPDATE_ERRORS = (MnemeError, TelegramError, RuntimeError, OSError, *PAYLOAD_ERRORS)
 
 _log = structlog.get_logger(__name__)
 
 
 class Telegram:
-    """The adapter for one bot. `api_url` is the root of a Bot API server, or None."""
+    """The adapter for one bot.
+
+    `api_url` is the root of a Bot API server; None means Telegram's own server.
+    """
 
     platform = PLATFORM
     contact = "your bot"
     hint = language_data("hints", "adapters")[PLATFORM]
     # How long Telegram may hold a poll open when there are no updates.
     poll_timeout_s = 30
-    # The pause between polls that aren't held open, and after a first failed poll. Further
-    # failures double it, up to MAX_PAUSE_S.
+    # The pause after a failed poll, and between polls that aren't held open. Each further failure
+    # doubles the pause, up to MAX_PAUSE_S.
     pause_s = 1.0
 
     def __init__(self, *, token: str, api_url: str | None, inbox: Inbox, clock: Clock) -> None:
@@ -103,10 +106,10 @@ class Telegram:
         return ""
 
     async def open(self) -> None:
-        """Take the token's lock and ask Telegram for the bot's name.
+        """Acquire the lock of the token, and ask Telegram for the bot's name.
 
-        Raises AccessRefused if the token is refused. Raises ConfigError if another process polls
-        with it. If Telegram can't be reached, `listen` tries again.
+        Raises AccessRefused if the token is refused, ConfigError if another process uses it. If
+        Telegram can't be reached, that is only logged, and `listen` tries again.
         """
         await self._lock.acquire()
         await self._request.initialize()
@@ -121,7 +124,7 @@ class Telegram:
             _log.warning("telegram.out_of_reach", error=self._failure)
 
     async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
-        """Poll until cancelled. Answers in progress continue afterwards, until `close`.
+        """Poll for updates until cancelled. Answers in progress continue until `close`.
 
         Raises AccessRefused if the token is revoked.
         """
@@ -132,8 +135,9 @@ class Telegram:
         retry_ids: set[int] = set()
         while True:
             started_at = time.monotonic()
-            # After a failure a poll doesn't wait, so it proves the connection at once. Only a
-            # waiting poll detects a second process, so that failure keeps the normal timeout.
+            # After a failure, a poll with timeout 0 shows at once whether the connection works
+            # again. A conflict with a second process is detected only while a poll waits, so after
+            # a conflict the timeout stays the same.
             timeout_s = self.poll_timeout_s if self._failure in ("", CONFLICT) else 0
             updates = await self._poll(offset, timeout_s)
             if updates is None:
@@ -147,7 +151,7 @@ class Telegram:
             pending = {id_: updates[id_] for id_ in updates if id_ in retry_ids or id_ in new_ids}
             retry_ids = await self._receive(pending, sink)
             if updates:
-                # A higher offset confirms all updates below it.
+                # The offset confirms all updates below it. Updates to try again stay unconfirmed.
                 offset = min(retry_ids, default=max(updates) + 1)
             if retry_ids:
                 await asyncio.sleep(self.pause_s)
@@ -168,11 +172,11 @@ class Telegram:
         await self._lock.release()
 
     async def _poll(self, offset: int | None, timeout_s: int) -> dict[int, Json] | None:
-        """Return the raw data of the next updates by id.
+        """Return the raw data of the next updates, by their ids.
 
-        The library's own method isn't used, because one update that it can't parse makes all of
-        them fail. Returns None after a failed poll and the pause it requires. Raises AccessRefused
-        if the token is refused.
+        The library's own method isn't used, because it fails if it can't parse a single update. If
+        the poll fails, waits for the necessary pause and returns None. Raises AccessRefused if the
+        token is refused.
         """
         query: dict[str, Any] = {
             "timeout": timeout_s,
@@ -181,7 +185,7 @@ class Telegram:
         }
         try:
             self._me = self._me or await _get_me(self._bot, self._root)
-            # With the usual spelling, the library warns that it has a method for this.
+            # With the spelling "getUpdates", the library warns that it has its own method for this.
             result: Any = await self._bot.do_api_request(
                 "get_Updates", api_kwargs=query, read_timeout=timeout_s + POLL_GRACE_S
             )
@@ -190,7 +194,7 @@ class Telegram:
             await self._recover(error)
             return None
         except (TypeError, KeyError, ValueError):
-            await self._recover(NetworkError("the answer to getUpdates is no list of updates"))
+            await self._recover(NetworkError("the answer to getUpdates isn't a list of updates"))
             return None
         self._failure = ""
         self._failed_polls = 0
@@ -198,11 +202,11 @@ class Telegram:
         return updates
 
     async def _recover(self, error: TelegramError) -> None:
-        """Log a failed poll, remove its cause if possible, and wait before the next one."""
+        """Log a failed poll, remove its cause if possible, and wait before the next poll."""
         self._failure = describe_error(error)
         if isinstance(error, InvalidToken | EndPointNotFound):
-            # The server answers an unknown path in the same way, so this doesn't prove that the
-            # token is invalid. The next poll asks for the bot's name to find out.
+            # A server gives the same answer for an unknown path, so the token may still be valid.
+            # The next poll first asks for the bot's name, which raises AccessRefused if it isn't.
             self._me = None
         if not isinstance(error, Conflict):
             _log.warning("telegram.poll_failed", error=error.message)
@@ -224,8 +228,8 @@ class Telegram:
     async def _receive(self, updates: Mapping[int, Json], sink: InboundSink) -> set[int]:
         """Admit updates in order, then start to answer them.
 
-        Returns the ids of updates to try again: those that the store didn't take, those after
-        them in the same chat, and those that failed but weren't set aside yet.
+        Returns the ids of updates to try again: updates that couldn't be stored, later updates of
+        the same chat, and updates that failed but weren't set aside yet.
         """
         retry_ids: set[int] = set()
         blocked_addresses: set[str] = set()
@@ -247,10 +251,11 @@ class Telegram:
         return retry_ids
 
     async def _admit(self, raw: Json, sink: InboundSink, blocked_addresses: set[str]) -> int | None:
-        """Normalize an update and give it to the sink. Returns the inbox entry, if there is one.
+        """Normalize an update and admit it. Returns the id of its inbox entry, if there is one.
 
-        Raises StoreError if the store doesn't take it, and adds its address to
-        `blocked_addresses`. Raises one of UPDATE_ERRORS if the update is malformed.
+        If the update can't be stored, adds its address to `blocked_addresses` and raises
+        StoreError. Also raises StoreError if the address is already blocked, so that the updates of
+        a chat stay in order. Raises one of UPDATE_ERRORS if the update is malformed.
         """
         update = Update.de_json(dict(raw), self._bot)
         migration = group_migration(update)
@@ -261,8 +266,8 @@ class Telegram:
         if inbound is None:
             return None
         if inbound.address.key in blocked_addresses:
-            raise StoreError("what came before it at this address is not stored yet")
-        # A pressed button is answered below the message that has the button.
+            raise StoreError("an earlier update of this chat is not stored yet")
+        # The answer to a button press replies to the message with the button.
         is_press = inbound.kind == "action"
         reply_to = inbound.reply_to if is_press else inbound.message_id
         try:
@@ -278,9 +283,9 @@ class Telegram:
         return entry_id
 
     async def _set_aside_if_hopeless(self, update_id: int, raw: Json, error: str) -> bool:
-        """Count a failure of an update; after the last attempt, store its raw data.
+        """Count a failed attempt for an update; after the last attempt, store its raw data.
 
-        Returns whether the update was set aside.
+        Returns whether the update was set aside. If not, it must be tried again.
         """
         failures = self._failed_attempts.get(update_id, 0) + 1
         self._failed_attempts[update_id] = failures
@@ -296,14 +301,14 @@ class Telegram:
         return True
 
     async def _try_call(self, method: Callable[..., Awaitable[object]], *arguments: Any) -> None:
-        """Make a call that is allowed to fail, such as setting the menu or ending a spinner."""
+        """Make a call that may fail, such as setting the menu. A failure is only logged."""
         try:
             await method(*arguments)
         except TelegramError as error:
             _log.warning("telegram.call_failed", method=method.__name__, error=error.message)
 
     def _start_task(self, work: Awaitable[None]) -> None:
-        """Run work that outlives `listen`, so that answers continue when polling stops."""
+        """Start a task that outlives `listen`, so that answers continue when polling stops."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._on_task_done)
@@ -315,9 +320,9 @@ class Telegram:
 
 
 async def check_telegram(token: str, api_url: str | None) -> str:
-    """Return a sentence that names the bot.
+    """Check the token; return a sentence with the name of the bot.
 
-    Raises AccessRefused if the token is refused, DeliveryError if the server can't be reached.
+    Raises AccessRefused if the token is refused, or DeliveryError if the server can't be reached.
     """
     root = (api_url or API_URL).rstrip("/")
     request = TelegramRequest(token, connections=1)
@@ -335,7 +340,7 @@ async def check_telegram(token: str, api_url: str | None) -> str:
 
 
 async def _get_me(bot: Bot, root: str) -> User:
-    """Return the bot's own account, which is needed to recognise mentions.
+    """Return the bot's own account.
 
     Raises AccessRefused if the token is refused.
     """

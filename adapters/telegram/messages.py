@@ -1,8 +1,9 @@
 """Calls the Bot API within its limits, and sends, edits and deletes the messages of one answer.
 
-Errors become ours, and the token never appears in them. Some refusals are handled here: if Telegram
-rejects the formatting, plain text is sent; if a topic is gone, its chat is used; if a group has
-moved, the new chat is used. `adapters.streaming` decides when something is sent.
+Errors are converted to `DeliveryError`, and the token never appears in them. Some refusals are
+handled here: if Telegram rejects the formatting, plain text is sent; if a topic was deleted, the
+message is sent to its chat; if a group has a new chat id, the new id is used. `adapters.streaming`
+decides when messages are sent.
 """
 
 from __future__ import annotations
@@ -48,25 +49,25 @@ CALL_TIMEOUT_S = 300.0
 # Telegram accepts this many calls per period.
 MAX_CALLS = 30
 CALLS_PERIOD_S = 1.0
-# Typing and drafts leave at least this many calls to messages.
+# Of these calls, this many are reserved for messages, so typing and drafts can't use them.
 RESERVED_CALLS = 10
 # Telegram accepts this many messages to one group per period.
 MAX_GROUP_MESSAGES = 20
 GROUP_PERIOD_S = 60.0
-# A call that would have to wait longer fails, and its caller decides when to try again.
+# A call that would have to wait longer than this fails, and its caller decides when to try again.
 MAX_WAIT_S = 5.0
 POLL_METHOD = "getUpdates"
 CONFLICT = "another process polls with this token (409)"
 _MESSAGE_METHODS = frozenset({"sendMessage", "sendDocument", "editMessageText"})
 # Methods that only show progress. They are dropped rather than delayed.
 _COSMETIC_METHODS = frozenset({"sendChatAction", "sendMessageDraft"})
-# Refusals that say that the bot can't write to the chat at all (a pattern, lower case).
+# A pattern for error messages, in lower case, if the bot can't write to the chat at all.
 _CHAT_GONE = (
     "chat not found|user is deactivated|group chat was deactivated|peer_id_invalid|user_is_blocked"
     "|not enough rights|have no rights|chat_write_forbidden|bot is not a member"
     "|need administrator rights|chat_restricted|topic_closed"
 )
-# Refusals of the formatting (a pattern, lower case).
+# A pattern for error messages, in lower case, if Telegram rejects the formatting.
 _BAD_FORMATTING = "entit|can't parse|can't find end|url"
 # Errors that occur before the first byte of a call is sent.
 _UNSENT_ERRORS = (
@@ -77,7 +78,7 @@ _UNSENT_ERRORS = (
 )
 # What the library raises if Telegram refuses the token. It raises them for unknown methods, too.
 _TOKEN_REFUSALS = (InvalidToken, telegram.error.EndPointNotFound)
-# A proxy answers with these after it passed on a call, so the call may have been carried out.
+# A proxy answers with these after it has forwarded a call, so Telegram may have executed the call.
 _GATEWAY_STATUSES = (HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
 
 # Telegram's limit for one message, in UTF-16 units.
@@ -89,7 +90,7 @@ PACE_GROUP_S = 3.0
 # Buttons with labels up to this length share a row.
 SHORT_LABEL_CHARS = 14
 MAX_BUTTONS_PER_ROW = 3
-# Our kinds of entities that Telegram doesn't have.
+# Kinds of entities in `StyledText` that Telegram doesn't have.
 _UNSUPPORTED_ENTITIES = frozenset({"heading", "list_marker"})
 _NO_PREVIEW = telegram.LinkPreviewOptions(is_disabled=True)
 
@@ -97,7 +98,10 @@ _log = structlog.get_logger(__name__)
 
 
 class FloodError(TelegramError):
-    """Status 429. The library's RetryAfter isn't used, because it emits a deprecation warning."""
+    """Telegram asks for a delay (status 429).
+
+    The library's RetryAfter isn't used, because it emits a deprecation warning.
+    """
 
     def __init__(self, retry_after_s: float) -> None:
         super().__init__(f"Flood control exceeded. Retry in {retry_after_s:g} seconds")
@@ -105,14 +109,14 @@ class FloodError(TelegramError):
 
 
 class LostReplyError(NetworkError):
-    """A call was sent but its response got lost, so it may have been carried out."""
+    """A call was sent but its response was lost, so Telegram may have executed the call."""
 
 
 class _RateLimits:
     """Decides how long a call must wait.
 
-    Counts calls against the numbers that Telegram publishes, and keeps the delays that it asked
-    for. A delay applies to a chat, or to a method that has no chat.
+    A call waits because of the rate limits that Telegram publishes, or because Telegram has asked
+    for a delay with status 429. Such a delay applies to a chat, or to a method that has no chat.
     """
 
     def __init__(self) -> None:
@@ -121,10 +125,11 @@ class _RateLimits:
         self._groups: defaultdict[int, deque[float]] = defaultdict(
             partial(deque, maxlen=MAX_GROUP_MESSAGES)
         )
-        # When the delay that Telegram asked for ends, by chat id or method.
+        # The time at which a requested delay ends, by chat id or method.
         self._blocked_until: dict[object, float] = {}
 
     def block(self, method: str, chat_id: Any, retry_after_s: float) -> None:
+        """Record a delay that Telegram has asked for."""
         self._blocked_until[chat_id or method] = time.monotonic() + retry_after_s
 
     def reserve(self, method: str, chat_id: Any) -> float:
@@ -140,8 +145,9 @@ class _RateLimits:
         if method != POLL_METHOD:
             counters.append(self._calls)
             if len(self._calls) == MAX_CALLS:
-                # A place becomes free one period after the oldest call. A cosmetic call must leave
-                # RESERVED_CALLS places free, so a later call decides.
+                # `_calls` has the last 30 times, oldest first. The next call is allowed one period
+                # after the oldest. A cosmetic call is allowed only when 10 further calls would be
+                # allowed, too, which is one period after the call at index 10.
                 freeing_call = self._calls[RESERVED_CALLS if is_cosmetic else 0]
                 start_at = max(start_at, freeing_call + CALLS_PERIOD_S)
         if method in _MESSAGE_METHODS and isinstance(chat_id, int) and chat_id < 0:
@@ -161,8 +167,8 @@ class _RateLimits:
 class TelegramRequest(BaseRequest):
     """Makes the HTTP calls of the library with one aiohttp connection pool.
 
-    This takes a quarter of the time that the library's own implementation needs. `connections` is
-    the number of concurrent calls.
+    The library's own implementation takes four times as long. `connections` is the maximum number
+    of concurrent calls.
     """
 
     def __init__(self, token: str, connections: int) -> None:
@@ -224,8 +230,9 @@ class TelegramRequest(BaseRequest):
             self._limits.block(api_method, chat_id, retry_after_s)
             raise FloodError(retry_after_s)
         if b'"ok"' not in body:
-            # A proxy or the login page of a network. Its status says nothing about the token.
-            raise NetworkError(f"what answers with status {status} is no Bot API")
+            # The answer comes from a proxy or the login page of a network. Its status says nothing
+            # about the token.
+            raise NetworkError(f"the answer with status {status} isn't from a Bot API")
         return status, body
 
     async def _send(
@@ -273,7 +280,7 @@ def _read_retry_after(body: bytes) -> float:
 def _find_proxy(root: str) -> str | None:
     """Return the proxy that the environment names for a server.
 
-    aiohttp could look it up too, but would start a thread for each call.
+    aiohttp could also find the proxy, but would start a thread for each call.
     """
     parts = urlsplit(root)
     if proxy_bypass(parts.netloc):
@@ -284,7 +291,7 @@ def _find_proxy(root: str) -> str | None:
 
 
 def _describe_network_error(error: Exception, url: str) -> str:
-    """Say why a call failed, as a clause."""
+    """Describe why a call failed, as a clause: ``the proxy refuses the connection``."""
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return f"the name {urlsplit(url).hostname} cannot be resolved"
     if isinstance(error, aiohttp.ClientConnectorError) and isinstance(
@@ -299,7 +306,7 @@ def _describe_network_error(error: Exception, url: str) -> str:
 
 
 def describe_error(error: TelegramError) -> str:
-    """Say why Telegram can't be used, as a clause."""
+    """Describe why Telegram can't be used, as a clause: ``the token is refused (401)``."""
     if isinstance(error, _TOKEN_REFUSALS):
         return "the token is refused (401)"
     if isinstance(error, Conflict):
@@ -309,12 +316,16 @@ def describe_error(error: TelegramError) -> str:
 
 
 def _is_refusal(error: TelegramError, pattern: str) -> bool:
-    """Whether Telegram refused a call with a message that matches the pattern (lower case)."""
+    """Return whether Telegram refused a call with an error message that matches the pattern.
+
+    The pattern is matched against the message in lower case.
+    """
     return isinstance(error, BadRequest) and re.search(pattern, error.message.lower()) is not None
 
 
 def _delivery_error(error: TelegramError) -> DeliveryError:
-    """Convert an error. Raise the result `from` the original."""
+    """Convert an error of Telegram to a DeliveryError, which the caller raises `from` the
+    original."""
     message = error.message
     if isinstance(error, Forbidden):
         return DeliveryError(
@@ -327,7 +338,7 @@ def _delivery_error(error: TelegramError) -> DeliveryError:
     return DeliveryError(
         f"Telegram did not take the message: {message}",
         retry_after_s=error.retry_after_s if isinstance(error, FloodError) else None,
-        # Editing the message would fail again, so it must be posted as a new one.
+        # If an edit was refused, it would fail again, so a new message must be posted instead.
         is_missing=isinstance(error, BadRequest),
         is_uncertain=isinstance(error, LostReplyError),
         is_unreachable=is_network_error or isinstance(error, _TOKEN_REFUSALS),
@@ -337,7 +348,7 @@ def _delivery_error(error: TelegramError) -> DeliveryError:
 class TelegramMessages:
     """The messages of one answer in a chat or topic.
 
-    `reply_to` is the message to answer. Only groups show it as a reply.
+    `reply_to` is the id of the message to answer. Only in groups, the answer is sent as a reply.
     """
 
     limit_chars = LIMIT_UTF16
@@ -350,25 +361,25 @@ class TelegramMessages:
         is_group = self._chat_id < 0
         self.pace_s = PACE_GROUP_S if is_group else PACE_DIRECT_S
         self._reply_to: int | None = None
-        # Scheduled questions have ids too, but these aren't numbers of messages.
+        # The id of a scheduled question ("7@2026-05-03…") isn't the number of a message.
         if is_group and reply_to and reply_to.isdecimal():
             self._reply_to = int(reply_to)
-        # The id of a posted text whose files aren't all sent yet.
+        # The id of a posted text while its files are being sent.
         self._text_id: str | None = None
         self._files_sent = 0
         self._has_drafts = not is_group
 
     def measure(self, part: StyledText) -> int:
-        """Return the length in UTF-16 units.
+        """Return the length in UTF-16 units, or a larger number if there are many entities.
 
-        A message is also full if it has MAX_ENTITIES entities. Their number is therefore converted
-        to a length, too, and the larger length counts.
+        A message is full with 4,096 units or with 100 entities. So each entity counts as a
+        hundredth of the limit: 50 entities return at least 2,048.
         """
         entities = sum(1 for entity in part.entities if entity.kind not in _UNSUPPORTED_ENTITIES)
         return max(utf16_length(part.text), entities * LIMIT_UTF16 // MAX_ENTITIES)
 
     async def show_typing(self) -> None:
-        """Show typing. A failure is ignored, because posting the message would fail, too."""
+        """Show typing. A failure is only logged; posting the message will report the problem."""
         try:
             await self._call(
                 self._bot.send_chat_action, action="typing", message_thread_id=self._thread_id
@@ -377,12 +388,14 @@ class TelegramMessages:
             _log.debug("telegram.typing_failed", error=str(error))
 
     async def prepare(self, answer: Answer) -> None:
-        """Do nothing. Telegram's groups have no private messages; commands refuse such answers."""
+        """Do nothing. Telegram has no private messages in groups, and commands don't send them
+        there."""
 
     async def show_draft(self, part: StyledText, nonce: str) -> bool:
-        """Show a draft, in direct chats only. It disappears after half a minute.
+        """Show a draft, which is possible only in direct chats. It disappears after half a minute.
 
-        A server that doesn't know the method isn't asked again.
+        Returns False if drafts aren't possible. After a server has refused a draft, no more are
+        sent.
         """
         if not self._has_drafts:
             return False
@@ -419,7 +432,7 @@ class TelegramMessages:
         return message_id
 
     async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
-        """Replace the text and send the files.
+        """Replace the text of a message, and send the files of the answer.
 
         Raises a DeliveryError with `is_missing` if the message is gone or can't be edited.
         """
@@ -435,7 +448,8 @@ class TelegramMessages:
         await self._call(self._bot.delete_message, message_id=int(message_id))
 
     async def _send_files(self, answer: Answer | None) -> str:
-        """Send the files that weren't sent yet and return the id of the last message."""
+        """Send the files that weren't sent yet; return the id of the last message, or an empty
+        id."""
         message_id = ""
         files = answer.files if answer else ()
         while self._files_sent < len(files):
@@ -447,7 +461,7 @@ class TelegramMessages:
         return message_id
 
     def _place(self) -> dict[str, Any]:
-        """Return the topic and the replied message as arguments of a call."""
+        """Return the topic and the message to reply to, as arguments of a call."""
         reply = None
         if self._reply_to:
             reply = telegram.ReplyParameters(self._reply_to, allow_sending_without_reply=True)
@@ -456,8 +470,9 @@ class TelegramMessages:
     async def _call(self, method: Callable[..., Awaitable[Any]], **arguments: Any) -> Any:
         """Make a call for this chat, and repeat it without the part that Telegram refuses.
 
-        Follows a group that moved, leaves a topic that is gone, and drops entities that aren't
-        accepted. Raises DeliveryError for everything else.
+        The call is repeated with the new chat id of a group, without a topic that was deleted, or
+        without entities that Telegram rejects. Returns None if the message already has this text.
+        Raises DeliveryError for all other errors.
         """
         has_moved = False
         while True:
@@ -482,7 +497,7 @@ class TelegramMessages:
 
 
 def _text_arguments(part: StyledText, answer: Answer | None) -> dict[str, Any]:
-    """Return a text with its buttons as arguments of a call."""
+    """Return a text and its buttons as arguments of a call."""
     return {
         "text": part.text,
         "entities": _convert_entities(part),
@@ -492,7 +507,7 @@ def _text_arguments(part: StyledText, answer: Answer | None) -> dict[str, Any]:
 
 
 def _convert_entities(part: StyledText) -> list[telegram.MessageEntity]:
-    """Convert our entities, whose offsets are code points, to Telegram's with UTF-16 units."""
+    """Convert entities with offsets in code points to Telegram's entities with UTF-16 units."""
     entities = [
         telegram.MessageEntity(
             entity.kind, entity.offset, entity.length, url=entity.url, language=entity.language
@@ -504,7 +519,7 @@ def _convert_entities(part: StyledText) -> list[telegram.MessageEntity]:
 
 
 def _build_keyboard(answer: Answer | None) -> telegram.InlineKeyboardMarkup | None:
-    """Arrange the buttons in their order. Neighbours with short labels share a row."""
+    """Arrange the buttons in rows, in their order. Up to three with short labels share a row."""
     if answer is None or not answer.buttons:
         return None
     rows: list[list[telegram.InlineKeyboardButton]] = []

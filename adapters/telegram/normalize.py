@@ -1,8 +1,8 @@
-"""Turns a Telegram update into an `Inbound`, or None if it has nothing for Mneme.
+"""Converts a Telegram update to an `Inbound`, or to None if Mneme doesn't handle such updates.
 
-The functions here use neither the network nor the clock. They decide what kind of chat it is (scope
-and links), who speaks, whether the bot is addressed, and which command is meant. Telegram counts
-the offsets of entities in UTF-16 units.
+The functions here use neither the network nor the clock. They find the scope and the links of the
+chat, the sender, whether the bot is addressed, and which command the message contains. Telegram
+counts the offsets of entities in UTF-16 units.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ from core.markup.markdown import utf16_length
 from core.types import Address, Attachment, Command, Inbound, Origin, Quote, Scope, Sender
 
 PLATFORM = "telegram"
-# Anonymous group admins, posts in the name of a channel, and Telegram itself.
+# The users that Telegram shows as senders for anonymous group admins, for posts in the name of a
+# channel, and for Telegram's own messages.
 ANONYMOUS_USER_IDS = frozenset({1087968824, 136817688, 777000})
-# The Bot API's id of a supergroup is minus the sum of this and the number used in links.
+# A supergroup has the id -(10**12 + number) in the Bot API. Links contain the number.
 _SUPERGROUP_OFFSET = 10**12
 
 
 @dataclass(frozen=True, slots=True)
 class _FileType:
     kind: str
-    # Used if Telegram doesn't name the file or its type.
+    # The name and type that are used if the update doesn't contain them.
     default_name: str
     default_mime: str | None = None
 
@@ -56,9 +57,10 @@ _FILE_TYPES: dict[type, _FileType] = {
 
 
 def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
-    """Convert an update.
+    """Convert an update to an `Inbound`.
 
-    `me` is the bot. `now` is the time of a press on a button whose message is no longer available.
+    `me` is the bot. `now` is used as the time of a button press if the message with the button is
+    no longer available. Returns None for channels and for messages without text or a file.
     """
     if update.callback_query:
         return _convert_press(update.callback_query, now)
@@ -83,6 +85,7 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
         address=address,
         scope=_scope_of(message.chat, sender),
         sender=sender,
+        # A message that consists only of a mention of the bot keeps the mention as its text.
         text=_replace_surrogates(_slice_utf16(text, start)) or _replace_surrogates(text),
         message_id=str(message.message_id),
         # The time of an edit distinguishes it from other edits of the same message.
@@ -100,7 +103,7 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
 
 
 def group_migration(update: Update) -> tuple[str, str] | None:
-    """Return the old and the new chat id if a group became a supergroup."""
+    """Return the old and the new chat id if the update says that a group became a supergroup."""
     message = update.message
     if message is None or not (message.migrate_to_chat_id or message.migrate_from_chat_id):
         return None
@@ -112,8 +115,9 @@ def group_migration(update: Update) -> tuple[str, str] | None:
 def _convert_press(query: CallbackQuery, now: datetime) -> Inbound | None:
     """Convert a press on a button.
 
-    A press has no time of its own. It gets the time of its message, so it is the same if Telegram
-    delivers the press twice. An old message may be unavailable, but its chat is always known.
+    An update doesn't contain the time of the press. The time of the message is used instead, so
+    that the result is the same if Telegram delivers the press twice. The content of an old message
+    may be unavailable, but its chat is always known.
     """
     message = query.message
     if message is None or not query.data or message.chat.type == Chat.CHANNEL:
@@ -138,8 +142,8 @@ def _convert_press(query: CallbackQuery, now: datetime) -> Inbound | None:
 def _address_of(message: MaybeInaccessibleMessage) -> Address:
     """Return the chat and topic of a message.
 
-    In supergroups, replies have a thread id too, but only topics are separate places. The topic
-    "General" has no id.
+    In supergroups, replies also have a thread id, but only topics are separate conversations. The
+    topic "General" has no id.
     """
     thread_id = None
     if isinstance(message, Message) and message.is_topic_message:
@@ -152,9 +156,10 @@ def _address_of(message: MaybeInaccessibleMessage) -> Address:
 
 
 def _link_base_of(chat: Chat, address: Address) -> str | None:
-    """Return the URL to which a message id is appended. Only supergroups have such links.
+    """Return the URL to which a message id is appended: ``https://t.me/c/1234/``.
 
-    Anybody can open the links of a public group, only members those of a private one.
+    Returns None outside of supergroups, which have no such links. Anyone can open the links of a
+    public group. Only members can open the links of a private group.
     """
     if chat.type != Chat.SUPERGROUP:
         return None
@@ -170,7 +175,7 @@ def _scope_of(chat: Chat, sender: Sender) -> Scope:
 
 
 def _sender_of(message: Message) -> Sender:
-    """Return who wrote a message. Those who write in the name of a chat are anonymous."""
+    """Return who wrote a message. A sender who writes in the name of a chat is anonymous."""
     chat = message.sender_chat
     if chat is None and message.from_user is not None:
         return _sender_of_user(message.from_user)
@@ -195,9 +200,10 @@ def _origin_of(message: Message) -> Origin:
 
 
 def _replied_message(message: Message) -> Message | None:
-    """Return the message that this one replies to.
+    """Return the message that this message replies to, or None.
 
-    A message in a topic formally replies to the notice that opened the topic, which doesn't count.
+    In a topic, a message without a reply refers to the notice that opened the topic. Such a
+    reference is ignored.
     """
     target = message.reply_to_message
     if target is None or target.forum_topic_created:
@@ -206,9 +212,9 @@ def _replied_message(message: Message) -> Message | None:
 
 
 def _quote_of(message: Message, target: Message | None, me: User) -> Quote | None:
-    """Return what a message forwards or replies to.
+    """Return the message that a message forwards or replies to, or None.
 
-    For a reply to a message in another chat, Telegram only passes on the selected part.
+    For a reply to a message in another chat, the update contains only the selected part.
     """
     if message.forward_origin:
         return _quote_origin(message.forward_origin, me, "forward")
@@ -239,9 +245,10 @@ def _quote_of(message: Message, target: Message | None, me: User) -> Quote | Non
 def _quote_origin(
     origin: MessageOrigin, me: User, kind: Literal["reply", "part", "forward"]
 ) -> Quote:
-    """Return a quote without text that names the first author.
+    """Return a quote without text, with the original author of a forwarded message.
 
-    That is a person, a person who hides their account, a group or a channel.
+    The author is a person, a person who hides their account, a group or a channel. Only a person
+    who doesn't hide the account has a user id.
     """
     if isinstance(origin, MessageOriginUser):
         sender = _sender_of_user(origin.sender_user)
@@ -260,7 +267,7 @@ def _quote_origin(
 def _is_addressed(
     text: str, entities: tuple[MessageEntity, ...], target: Message | None, me: User
 ) -> bool:
-    """Whether a message replies to the bot or mentions it."""
+    """Return whether a message replies to the bot or mentions it."""
     if target is not None and target.from_user == me:
         return True
     return any(_is_mention(text, entity, me) for entity in entities)
@@ -276,7 +283,10 @@ def _is_mention(text: str, entity: MessageEntity, me: User) -> bool:
 
 
 def _start_after_mention(text: str, entities: tuple[MessageEntity, ...], me: User) -> int:
-    """Return where the text starts after a leading mention of the bot, in UTF-16 units."""
+    """Return the offset of the text after a leading mention of the bot, in UTF-16 units.
+
+    Returns 0 if the text doesn't begin with a mention: ``@bot, hello`` returns 6.
+    """
     for entity in entities:
         if entity.offset == 0 and _is_mention(text, entity, me):
             rest = _slice_utf16(text, entity.length)
@@ -288,9 +298,9 @@ def _start_after_mention(text: str, entities: tuple[MessageEntity, ...], me: Use
 def _find_command(
     text: str, entities: tuple[MessageEntity, ...], me: User, start: int
 ) -> tuple[bool, Command | None]:
-    """Return whether the text is a command for another bot, and the command for this one.
+    """Return whether the text is a command for another bot, and the command for this bot.
 
-    The command must begin at `start`. ``/cmd@name`` names the bot that it is for.
+    The command must begin at `start`. ``/cmd@name`` is a command for the bot `name`.
     """
     for entity in entities:
         if entity.type != MessageEntity.BOT_COMMAND or entity.offset != start:
@@ -305,7 +315,7 @@ def _find_command(
 
 
 def _text_of(message: Message) -> tuple[str, tuple[MessageEntity, ...]]:
-    """Return the text or caption with its entities. Places and contacts are put into words."""
+    """Return the text or caption with its entities. Places and contacts are described as text."""
     if message.text:
         return message.text, message.entities
     if message.caption:
@@ -324,7 +334,7 @@ def _text_of(message: Message) -> tuple[str, tuple[MessageEntity, ...]]:
 
 
 def _attachments_of(message: Message) -> tuple[Attachment, ...]:
-    """Return the file of a message. Its reference is the id under which it can be fetched."""
+    """Return the file of a message, or nothing. `reference` is Telegram's id of the file."""
     attachment: Any = message.effective_attachment
     # A photo comes in several sizes, the largest last.
     file = attachment[-1] if isinstance(attachment, Sequence) else attachment
@@ -349,7 +359,10 @@ def _attachments_of(message: Message) -> tuple[Attachment, ...]:
 
 
 def _slice_utf16(text: str, start: int, length: int | None = None) -> str:
-    """Cut out a part of the text by UTF-16 units; without a `length`, up to its end."""
+    """Return the part of the text that begins at `start`, in UTF-16 units.
+
+    Without a `length`, the part extends to the end of the text.
+    """
     units = text.encode("utf-16-le", "surrogatepass")[2 * start :]
     if length is not None:
         units = units[: 2 * length]
@@ -357,5 +370,5 @@ def _slice_utf16(text: str, start: int, length: int | None = None) -> str:
 
 
 def _replace_surrogates(text: str) -> str:
-    """Replace lone surrogates, which JSON can carry but UTF-8 can't, with U+FFFD."""
+    """Replace lone surrogates, which JSON can contain but UTF-8 can't, with U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,7 +1,7 @@
 """The terminal as a platform: typed lines become messages of the owner, and answers are printed.
 
-A person gets a prompt (`screen`), a program gets plain lines (`pipe`). Each message is answered
-before the next one is read.
+A person gets a prompt (module `screen`); a program gets plain lines (module `pipe`). Each message
+is answered before the next one is read.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from adapters.terminal.screen import TerminalScreen
 
 ADDRESS = Address(platform="terminal", chat_id="local")
-# Names inside the home.
+# Names of a file and a folder in the home.
 HISTORY_FILE = "terminal_history"
 FILES_FOLDER = "files"
-# The pause before a message that the store didn't take is offered again.
+# The pause before a message is admitted again if the store wasn't available.
 RETRY_DELAY_S = 1.0
 # Longer messages are cut.
 TEXT_CHARS = 1_000_000
@@ -49,12 +49,12 @@ class Terminal:
     problem = contact = ""
     hint = language_data("hints", "adapters")["terminal"]
 
-    # Receives the history of typed lines and the files of answers.
+    # The folder in which the history of typed lines and the files of answers are stored.
     home: Path
     clock: Clock
     stdin: TextIO = field(default_factory=lambda: sys.stdin)
     stdout: TextIO = field(default_factory=lambda: sys.stdout)
-    # Whether typed lines must not be kept at the moment.
+    # Returns whether typed lines must not be stored in the history at the moment.
     is_incognito: Callable[[Address], bool] = lambda _: False
 
     def __post_init__(self) -> None:
@@ -62,11 +62,11 @@ class Terminal:
         self._screen: TerminalPipe | TerminalScreen
 
     async def open(self) -> None:
-        """Open a prompt if both ends are a terminal, else a pipe."""
+        """Open a prompt if input and output are a terminal, else a pipe."""
         if not (self.stdin.isatty() and self.stdout.isatty()):
             self._screen = TerminalPipe(self.stdin, self.stdout, self._save_file)
             return
-        # The libraries of the prompt take 13 MB, and a program doesn't need them.
+        # Imported here because the libraries of the prompt take 13 MB, which a pipe doesn't need.
         from adapters.terminal.screen import TerminalScreen
 
         self._screen = TerminalScreen(
@@ -83,7 +83,7 @@ class Terminal:
         screen.welcome(commands)
 
         async def admit(inbound: Inbound) -> int | None:
-            """Give a message to the sink; repeat that until the store is available."""
+            """Admit a message. If the store isn't available, try again until it is."""
             while True:
                 try:
                     return await sink.admit(inbound, screen.reply())
@@ -130,7 +130,10 @@ class Terminal:
         )
 
     def _save_file(self, file: File) -> str:
-        """Store a file in the home without replacing one of the same name; say where it is."""
+        """Store a file of an answer in the home; return a sentence that says where.
+
+        If a file of this name exists, the new one gets another name.
+        """
         folder = self.home / FILES_FOLDER
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         name = re.sub(r"[^\w.-]+", "_", file.name).lstrip(".") or "file"

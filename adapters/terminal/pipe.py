@@ -1,4 +1,4 @@
-"""The terminal for programs: each input line is a message, and answers are printed as a whole."""
+"""The terminal for programs: each input line is a message, and only final answers are printed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ READ_BYTES = 65536
 class TerminalPipe:
     """Reads lines and prints answers. Blank lines are ignored.
 
-    Reading never blocks the event loop and needs no thread, so the process can end at any moment.
+    Reading needs no thread and never blocks the event loop, so the process can end at any moment.
     `save_file` stores a file of an answer and returns a sentence that says where.
     """
 
@@ -50,7 +50,7 @@ class TerminalPipe:
     async def wait_for_answer(
         self, work: Awaitable[None], stop: Callable[[], Awaitable[None]]
     ) -> None:
-        """Wait for an answer. A program has no key that would call `stop`."""
+        """Wait for an answer. `stop` is never called, because a program can't press Ctrl-C."""
         await work
 
     def reply(self) -> Reply:
@@ -59,7 +59,7 @@ class TerminalPipe:
     async def _print(self, record: DeliveryRecord, answer: Answer) -> None:
         """Write an answer as plain text in UTF-8, whatever the locale is.
 
-        Raises DeliveryError if the other end is closed.
+        Raises DeliveryError if the reading end of the output was closed.
         """
         text = await run_off_loop(
             lambda markdown: strip_controls(to_plain(markdown)).strip("\n"), answer.text
@@ -73,7 +73,7 @@ class TerminalPipe:
         except OSError as error:
             self._is_output_closed = True
             raise DeliveryError(
-                f"nobody reads the answers any more ({error.strerror})", is_unreachable=True
+                f"the output was closed ({error.strerror})", is_unreachable=True
             ) from error
 
     async def _read_line(self) -> bytes | None:
@@ -94,7 +94,10 @@ class TerminalPipe:
         return line if line or line_feed else None
 
     async def _wait_until_readable(self) -> None:
-        """Return when a read won't block. Files can't be watched, but reading them never blocks."""
+        """Return when a read won't block.
+
+        The event loop can't watch regular files (PermissionError), but reading them never blocks.
+        """
         loop = asyncio.get_running_loop()
         is_readable = asyncio.Event()
         try:

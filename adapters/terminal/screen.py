@@ -1,7 +1,7 @@
 """The terminal for a person: a prompt with history and completion, and rendered answers.
 
-Either a line is edited or an answer is shown while it grows. Other messages that arrive meanwhile,
-such as reminders, are printed above.
+The screen shows either the line that is being edited or the answer that is being written. Other
+messages that arrive meanwhile, such as reminders, are printed above.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ WELCOME = (
     "Write a message and press Enter. /help lists what I can do, /quit leaves, "
     "Ctrl-C stops an answer."
 )
-# Commands whose lines may contain secrets, so the history doesn't keep them.
+# Lines with these commands may contain secrets, so they aren't stored in the history.
 _SECRET_COMMANDS = ("/approve", "/forget", "/link")
 
 
 class TerminalScreen:
-    """A prompt and a live area that shows one growing answer.
+    """A prompt, and a live area that shows one answer while it is written.
 
     `save_file` stores a file of an answer and returns a sentence that says where. While
-    `is_incognito` returns True, the history keeps no lines.
+    `is_incognito` returns True, no lines are stored in the history.
     """
 
     def __init__(
@@ -57,12 +57,12 @@ class TerminalScreen:
         save_file: Callable[[File], str],
         is_incognito: Callable[[], bool],
     ) -> None:
-        # Creates the history with access for the user alone.
+        # Create the history so that only the user can read it.
         os.close(os.open(history, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
         self._input = create_input(stdin)
         self._console = Console(file=stdout, force_terminal=True, highlight=False)
         bindings = KeyBindings()
-        # Alt-Enter inserts a line break. Pasted text keeps its own.
+        # Alt-Enter inserts a line break. Pasted text keeps its line breaks.
         bindings.add("escape", "enter")(lambda event: event.current_buffer.insert_text("\n"))
         self._session: PromptSession[str] = PromptSession(
             "> ",
@@ -77,7 +77,7 @@ class TerminalScreen:
         self._live: Live | None = None
 
     def welcome(self, commands: Sequence[CommandSpec]) -> None:
-        """Print a greeting, and complete these commands from now on."""
+        """Print a greeting, and set the commands that the prompt completes."""
         descriptions = {f"/{spec.name}": spec.description for spec in commands}
         descriptions["/quit"] = "Leave"
         self._session.completer = WordCompleter(
@@ -112,7 +112,7 @@ class TerminalScreen:
     async def wait_for_answer(
         self, work: Awaitable[None], stop: Callable[[], Awaitable[None]]
     ) -> None:
-        """Wait for an answer. Ctrl-C calls `stop`; other keys go to the next prompt."""
+        """Wait for an answer. Ctrl-C calls `stop`; other keys become input of the next prompt."""
         is_interrupted = asyncio.Event()
         typed_ahead: list[KeyPress] = []
 
@@ -137,7 +137,7 @@ class TerminalScreen:
         store_typeahead(self._input, typed_ahead)
 
     def start_live(self, reply: ConsoleRenderable) -> None:
-        """Give the live area to this reply, unless another reply has it or the person is typing."""
+        """Show a reply in the live area, unless another reply is shown or the person is typing."""
         if self._live is None and not self._is_prompting:
             self._live = Live(
                 reply,
@@ -148,7 +148,7 @@ class TerminalScreen:
             self._live.start()
 
     def stop_live(self, reply: ConsoleRenderable) -> None:
-        """Clear the live area if this reply has it."""
+        """Clear the live area if it shows this reply."""
         if self._live is not None and self._live.get_renderable() is reply:
             self._live.stop()
             self._live = None
@@ -186,13 +186,13 @@ class _LiveReply:
         await self._screen.print_answer(answer)
 
     async def abandon(self) -> None:
-        # The live area draws its content once more before it is cleared. This mustn't render a long
-        # text again, which would take long.
+        # The live area draws its content once more before it is cleared. Without its text, that is
+        # quick even for a long answer.
         self._text = ""
         self._screen.stop_live(self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Render the last lines of the text, as many as fit into the window."""
+        """Render as many of the last lines of the text as fit into the window."""
         if not self._text:
             yield self._spinner
             return
@@ -206,7 +206,7 @@ class _LiveReply:
 
 
 class _History(FileHistory):
-    """A history file without secrets and without incognito lines."""
+    """A history file that stores neither secrets nor incognito lines."""
 
     def __init__(self, filename: str, is_incognito: Callable[[], bool]) -> None:
         super().__init__(filename)

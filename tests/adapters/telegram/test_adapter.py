@@ -546,7 +546,7 @@ async def test_what_is_no_bot_api_refuses_no_token(
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()
     async with house.running() as adapter:
-        assert adapter.problem == f"what answers with status {status} is no Bot API"
+        assert adapter.problem == f"the answer with status {status} isn't from a Bot API"
         await runner.cleanup()
         await api.start()
         api.user_says(42, "hi")
