@@ -114,7 +114,7 @@ class FactEditor:
             raise Refused("Say what to remember: `/remember Ana's birthday is on 3 May`.")
         if len(text) > MAX_FACT_CHARS:
             raise Refused(
-                f"That is too long for a fact: it has {len(text):,} characters, and the limit is "
+                f"That is too long for a fact: {len(text):,} characters, but the limit is "
                 f"{MAX_FACT_CHARS}. Say what to remember in a sentence or two."
             )
         return clean_typed_text(text, MAX_FACT_CHARS, has_anyway=has_anyway)[0]
