@@ -315,8 +315,9 @@ class TimeExpression:
         last day of each month. The expression becomes uncertain if no day is set, or if some months
         don't have the day.
         """
-        is_everywhere = self.month or max(self.month_days, default=0) <= LAST_MONTH_DAY_EVERYWHERE
-        if not self.month_days or not is_everywhere:
+        last_day = max(self.month_days, default=0)
+        may_be_missing = not self.month and last_day > LAST_MONTH_DAY_EVERYWHERE
+        if not self.month_days or may_be_missing:
             self.is_certain = False
         last_days = (-1,) if self.month else (-1, 31)
         days = sorted(self.month_days or (here.day,))

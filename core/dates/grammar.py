@@ -316,6 +316,8 @@ def _read_nth(cursor: WordCursor, expression: TimeExpression, *, has_every: bool
     match = cursor.match("nth")
     if match is None:
         return False
+    # After "every", an ending such as "of the month" is enough. Otherwise, the ending itself must
+    # contain "every": "first monday of every month".
     is_monthly = bool(match["ending"] if has_every else match["each"])
     if match["weekday"]:
         expression.weekdays = (word_tables()["weekdays"][match["weekday"]],)

@@ -182,15 +182,16 @@ class Evidence:
         names must not come from earlier messages.
         """
         parts = comparison.parts | statement.parts_in(comparison.question)
-        names = set(statement.names) - parts
-        figures = {
+        missing_names = set(statement.names) - parts
+        missing_figures = {
             figure
             for figure in set(statement.figures) - parts
             if not _is_derived(figure, statement, self._messages[index], comparison.own)
         }
-        if not names and not figures:
+        if not missing_names and not missing_figures:
             return True
 
+        # Look for the missing parts in earlier messages of the same person.
         sender = self._messages[index].sender
         earlier = [
             earlier_index
@@ -201,12 +202,12 @@ class Evidence:
             statement.parts_in(self._own_words(earlier_index))
             for earlier_index in earlier[-NAME_LOOKBACK_MESSAGES:]
         ]
-        if not figures <= set().union(*earlier_parts[-FIGURE_LOOKBACK_MESSAGES:]):
+        if not missing_figures <= set().union(*earlier_parts[-FIGURE_LOOKBACK_MESSAGES:]):
             return False
-        if not names:
+        if not missing_names:
             return True
         names_others = any(not statement.text.has_name(name) for name in names_in(comparison.text))
-        return not names_others and names <= set().union(*earlier_parts)
+        return not names_others and missing_names <= set().union(*earlier_parts)
 
     def _own_words(self, index: int) -> AnalyzedText:
         return self._analyze(extract_own_words(self._messages[index].text))
@@ -233,7 +234,7 @@ def _has_enough_words(statement: Statement, comparison: _Comparison) -> bool:
     words: Sequence[str] = statement.words
     min_share = MIN_WORD_SHARE
     if anchor_count:
-        # The lower share allows it to ignore words such as "à" and "в", which occur everywhere.
+        # Words such as "à" and "в" are ignored, because they occur in almost every text.
         words = [word for word in words if len(word) > 2 or is_unspaced(word)]
         min_share = MIN_ANCHORED_WORD_SHARE
     elif len(words) <= SHORT_STATEMENT_WORDS:

@@ -579,6 +579,7 @@ def _order(
     passage_stretch_scores = stretch_scores[passages.stretch]
     message_stretches = np.maximum.reduceat(passage_stretch_scores, passages.message_starts)
     best_stretches = np.maximum.reduceat(message_stretches, passages.lineage_starts)
+    # A lineage whose messages all have the score 0 isn't found by its stretches alone.
     mean_scores = BEST_MESSAGE_SHARE * best_messages + (1 - BEST_MESSAGE_SHARE) * best_stretches
     lineage_scores = np.where(best_messages > 0, mean_scores, 0)
     lineage_of_message = np.repeat(np.arange(len(lineages)), list(map(len, lineages.values())))

@@ -100,12 +100,7 @@ def weigh_terms(index: TextIndex, text: str, names: Sequence[str]) -> TermWeight
     variants = [*spelling_variants(query_text), *map(name_terms, names)]
     variants = [variant for variant in variants if not set(variant) <= set(terms)]
     frequencies = index.chunk_frequencies(dict.fromkeys([*terms, *chain.from_iterable(variants)]))
-    # The terms that no message contains.
-    unknown = {
-        term
-        for term, count in frequencies.items()
-        if not count and term not in index.unchunked_term_counts
-    }
+    unknown = _find_unknown_terms(index, frequencies)
     variants = [variant for variant in variants if unknown.isdisjoint(variant)][:MAX_VARIANTS]
     # Other stems of the query's words, such as English ones.
     alternates = {form for form, term in alternate_terms(text).items() if term not in unknown}
@@ -129,6 +124,15 @@ def weigh_terms(index: TextIndex, text: str, names: Sequence[str]) -> TermWeight
             for term, word_corrections in corrections.items()
         },
     )
+
+
+def _find_unknown_terms(index: TextIndex, frequencies: Mapping[str, int]) -> set[str]:
+    """Return the terms that no message contains, neither in a chunk nor without a chunk."""
+    return {
+        term
+        for term, count in frequencies.items()
+        if not count and term not in index.unchunked_term_counts
+    }
 
 
 def choose_chunks(terms: TermWeights, query: SearchQuery, chunk_count: int) -> list[ChunkChoice]:
