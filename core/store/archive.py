@@ -421,6 +421,7 @@ def _choose_title(records: Sequence[TransferRecord]) -> str:
         if record.role == "user":
             text = record.text
             break
+    # The text may be very long, so only its beginning is passed to `shorten`.
     return shorten(text[: MAX_TITLE_CHARS * 2], TITLE_FROM_TEXT_CHARS)
 
 

@@ -65,7 +65,7 @@ class ErasureRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasureItem:
-    """One thing to erase, as it is shown to the person."""
+    """One item of the list that is shown to the person before the erasure."""
 
     kind: Literal["message", "fact", "note", "skill", "job", "room"]
     text: str
@@ -360,7 +360,7 @@ SELECT id, text FROM messages
 WHERE session_id IN ({VISIBLE_SESSION_IDS}) AND (NOT :limited OR sender_id = :sender)
     AND (kind = 'chat' AND text GLOB '*[%&\\ßẞ*_~`|]*' OR kind = 'undone')
 """
-"""Selects the messages in which a search of the text index may miss the words.
+"""Selects the messages whose words a search of the text index may miss.
 
 These are undone messages, and messages that contain ß or characters that encode or mark up text, as
 in URLs ("%20"), HTML ("&amp;"), JSON ("\\n") or Markdown ("**").

@@ -105,8 +105,8 @@ class IncognitoConversation:
             return
         for turn in split_turns(self.list_undoable()):
             if any(message.id in ids for message in turn):
-                others = [m.id for m in turn if m.role != "user" and m.id not in ids]
-                self.undo(origin, others)
+                answer_ids = [message.id for message in turn if message.role != "user"]
+                self.undo(origin, [answer_id for answer_id in answer_ids if answer_id not in ids])
                 return
 
     def _replace(self, message: Message, **values: Any) -> None:

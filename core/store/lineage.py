@@ -37,7 +37,7 @@ WITH RECURSIVE parts (id, until_id) AS (
     WHERE parts.until_id = 9223372036854775807
 )
 """
-"""Selects session ``:id``, and the child sessions in which a compressed last turn continued.
+"""Selects session ``:id``, and the child sessions that continue its last turn after a compression.
 
 In a child session, the turn ends before the message `until_id`, the first message of a person in
 that session. If it has no such message, the turn may continue in the next child session.
@@ -73,8 +73,7 @@ _COUNT_PER_ROOT = f"""
 SELECT {_ROOT.format("sessions")}, SUM(messages) FROM sessions
 WHERE {in_list(_ROOT.format("sessions"), "roots")} AND {_is_listed("sessions")} GROUP BY 1
 """
-# Follows session :id to the child session in which it continues, then to the child of that one and
-# so on, and selects the last session of this chain.
+# Follows the chain of child sessions that continue session :id, and selects the last one.
 _SELECT_TIP = f"""
 WITH RECURSIVE line (id, hops) AS (
     SELECT id, 0 FROM sessions WHERE id = :id AND {visible()}

@@ -243,7 +243,7 @@ def erase_message(connection: Connection, row: Row) -> None:
     An empty message of kind `command` remains, which all lists leave out.
     """
     if row["kind"] == "command" and not row["text"]:
-        return
+        return  # already erased
     connection.execute(_ERASE, {"id": row["id"]})
     if row["kind"] == "chat":
         statement = "UPDATE sessions SET messages = messages - 1 WHERE id = :id"

@@ -43,7 +43,7 @@ class Clause(NamedTuple):
 
 
 class SearchPlan(NamedTuple):
-    """A query in the form in which the text indexes are searched.
+    """A parsed query for the text indexes.
 
     A message matches if it meets all clauses of at least one alternative. If there are no
     alternatives, there is nothing to search for.
@@ -167,7 +167,7 @@ class Hit(NamedTuple):
 
 
 class ShownMessage(NamedTuple):
-    """One message of a session, in the form in which it is shown around a hit."""
+    """One message of a session that is shown around a hit."""
 
     message_id: int
     role: Role

@@ -292,9 +292,9 @@ class Conversations:
         The model `calls` are logged, and the `actions` of buttons are stored. The outbox item is
         ignored for incognito messages, so that their text isn't stored.
 
-        Returns the messages as they are read from the database. If the address already has a
-        message with the same external id, that message is returned. If a session doesn't exist,
-        StoreError is raised and nothing is stored.
+        Returns the stored messages. If the address already has a message with the same external id,
+        that message is returned. If a session doesn't exist, StoreError is raised and nothing is
+        stored.
         """
         is_incognito = any(message.session_id < 0 for message in new_messages)
         if is_incognito or any(message_id < 0 for message_id, _ in sent_blocks):

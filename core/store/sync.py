@@ -1,9 +1,9 @@
 """The sync of conversations and notes with memory services.
 
 A sync task is an outbox item that calls one hook of one service. Tasks contain ids but no words.
-They are derived from the rows of state.db. A task that is queued twice has the same key both times,
-so it exists only once. A task that couldn't be queued because of a crash is queued later. The table
-`told` records up to which row each service is synced.
+They are derived from the rows of state.db. The same task always has the same key, so a task that is
+queued twice exists only once. Tasks that couldn't be queued because of a crash are queued later.
+The table `told` records the last row of each session that a service has received.
 
 Statements in this module don't filter by scope. Their results are sent to a service under their own
 scope, and are never shown to a person.
@@ -118,8 +118,8 @@ class SyncTask:
 class Forgotten:
     """The ids of the messages or note changes that a service must erase.
 
-    It has no texts, because they are already erased here. If a service derived a copy from several
-    messages or notes, it must erase the copy if any of these is listed.
+    The texts aren't included, because they are already erased. If a service derived a copy from
+    several messages or notes, the service must erase the copy if any of these is listed.
     """
 
     scope: Scope
@@ -155,7 +155,7 @@ WHERE sessions.id BETWEEN :first AND :last AND sessions.last_at >= :since
     AND (:has_imported OR sessions.end_reason IS NOT 'import')
 ORDER BY sessions.id
 """
-# Note changes since a time, or since the last one that was synced, that have no task yet.
+# Note changes without a task that were made since a given time or after the last synced change.
 _SELECT_UNSYNCED_CHANGES = f"""
 SELECT :provider AS provider, id, 'notes' AS session_id, 'notes' AS address_id FROM notes
 WHERE (
@@ -194,7 +194,8 @@ JOIN scopes ON scopes.id = notes.scope_id
 WHERE told.subject = 'notes'
 ORDER BY 1, 2, 4, 5
 """
-"""The messages and note changes among ``:message_ids`` and ``:note_ids`` that a service has.
+"""Selects the messages among ``:message_ids`` and the note changes among ``:note_ids`` that a
+service has received.
 
 A message is listed under the session in which its turn began. If a compression interrupted the
 turn, that is the session before the compression.
