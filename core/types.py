@@ -51,7 +51,7 @@ Origin = Literal[
     # Delivered by a reminder or a scheduled question, in the assistant's name.
     "job",
 ]
-"""Where a text comes from. It decides, for example, whether the text can confirm a question.
+"""Where a text comes from. The origin decides, for example, whether "yes" confirms a question.
 
 Stored messages have only these origins: typed, forwarded, via_bot, imported, tool and job.
 """
@@ -272,7 +272,7 @@ class Inbound:
     group_id: str | None = None
     # A line that is shown above the answer.
     heading: str = ""
-    # Set if the text was read from the store, such as the text of a job. It isn't stored.
+    # Set if the text was read from the store, such as the text of a job. The epoch isn't stored.
     epoch: ErasureEpoch | None = None
 
     @property
@@ -399,8 +399,8 @@ class Session:
     messages: int = 0
     # An incognito session exists in memory only.
     is_incognito: bool = False
-    # A delegated session is a task of the parent session, on which the model works alone. It begins
-    # a lineage of its own.
+    # The session is a task of the parent session, on which the model works alone. A delegated
+    # session begins a lineage of its own.
     is_delegated: bool = False
 
     @property

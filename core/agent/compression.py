@@ -62,8 +62,8 @@ MAX_MESSAGES = 5_000
 # A compression is futile if the conversation is still too long. After this many futile compressions
 # in a row, automatic compression stops.
 MAX_FUTILE_COMPRESSIONS = 2
-# A conversation is also compressed because the person asked for it or because it has too many
-# messages. It may then have few tokens, so the last turns may take this share of the conversation.
+# A conversation that is compressed on request, or because of its number of messages, may have few
+# tokens. So its last turns may take at most this share of the conversation.
 SHORT_TAIL_SHARE = 0.25
 # The helper model reads at most this many tokens, and this share of its window, at once.
 PART_TOKENS = 80_000

@@ -1,8 +1,8 @@
 """Delegation: the model calls a tool to have a task done in a separate session.
 
-In that session, the same model works on the task with read-only tools. Its answer is returned as
-the result of the tool call, so it's data and never an instruction. The session is stored as ended
-from the start. It isn't listed, and it's never resumed, not even after a crash.
+In that session, the same model works on the task with read-only tools. The model's answer is
+returned as the result of the tool call, so the answer is data and never an instruction. The session
+is stored as ended from the start. No list shows it, and it's never resumed, not even after a crash.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Delegator:
     model: Model
     conversations: Conversations
     prompt: PromptWriter
-    # Its hook `on_delegation` is called after each finished task.
+    # The hook `on_delegation` is called after each finished task.
     memory: MemoryManager
     # All tools. A task may use only the read-only tools.
     tools: Sequence[Tool]

@@ -284,7 +284,7 @@ def _quote_conversation(messages: Sequence[Json], question: str) -> str:
     for utterance in _earlier_utterances(messages):
         text = utterance.text
         is_question = _is_question(text)
-        # The question doesn't answer itself. It may consist of several messages, one on each line.
+        # Skip the question itself, which may consist of several messages, one on each line.
         if text == question or (text in question_lines and is_question):
             continue
         rank = (_term_share(text, terms), not is_question)

@@ -59,6 +59,7 @@ SECRET_SEARCH_TOKENS = 60_000 / CHARS_PER_TOKEN
 _HEADING_LINE = re.compile(rf"^#{{1,3}}\s*(?:{'|'.join(HEADINGS)})", re.MULTILINE | re.IGNORECASE)
 # The first character of a line that isn't a heading.
 _TEXT_LINE = re.compile(r"^[^#\s]", re.MULTILINE)
+# A secret in words, such as "my PIN is 4711". Group 1 is the part that stays.
 _SECRET = re.compile(
     language_data("compression", "core.agent")["secret"], re.IGNORECASE | re.VERBOSE
 )
@@ -144,9 +145,9 @@ def prune_parts(parts: HistoryParts, turn_tokens: float, max_message_tokens: flo
     """
     turns = split_turns(parts.tail)
     active_rows = turns[-1] if turns else []
-    call_indexes = [index for index, row in enumerate(active_rows) if row.role == "assistant"]
-    if call_indexes and sum(map(estimate_row_tokens, active_rows)) > turn_tokens:
-        active_rows = active_rows[call_indexes[-1] :]
+    answer_indexes = [index for index, row in enumerate(active_rows) if row.role == "assistant"]
+    if answer_indexes and sum(map(estimate_row_tokens, active_rows)) > turn_tokens:
+        active_rows = active_rows[answer_indexes[-1] :]
     rows = [*parts.head, *parts.tail]
     sent_blocks: dict[int, tuple[Json, ...]] = {}
     for row, pruned_row in zip(

@@ -51,7 +51,7 @@ class ToolRunner:
         return "\n".join(lines) or None
 
     def is_read_only(self, calls: Sequence[Json]) -> bool:
-        """Return True if all calls are of read-only tools. They may be repeated after a crash."""
+        """Return True if all calls are of read-only tools, which may run again after a crash."""
         tools = [self.tools.get(call["name"]) for call in calls]
         return all(tool is not None and tool.is_read_only for tool in tools)
 

@@ -72,7 +72,7 @@ class RunningTurn:
 
     turn: Turn
     session: Session
-    # The history of the session, oldest first. It grows with every stored row.
+    # The history of the session, oldest first. Each stored row is added at the end.
     rows: list[Message]
     # Called with the whole answer so far whenever the answer grows.
     show: TextCallback = lambda _: None
@@ -83,7 +83,7 @@ class RunningTurn:
     current_text: str = ""
     # How many model calls have been answered.
     answered_calls: int = 0
-    # A model call is running. It costs money even if it is cancelled.
+    # A model call is running. The call is charged even if it's cancelled.
     is_call_open: bool = False
     # Model calls that aren't in the usage log yet.
     unlogged_calls: list[ModelCall] = field(default_factory=list)
@@ -197,6 +197,7 @@ class Agent:
         except ModelError as error:
             if error.status != TOO_LONG_STATUS:
                 raise
+            # The model's window is smaller than assumed: compress the session and ask once more.
             session, rows = await self.sessions.open(turn)
             continuation = await self.compressor.compress(session, rows, turn, is_exceeded=True)
             if continuation is None:

@@ -64,7 +64,7 @@ _LOOP_CHARS = 1000
 # A grapheme, such as an emoji with modifiers, has at most about this many characters.
 _GRAPHEME_CHARS = 64
 _ESCAPED_CHARACTER = re.compile(r"[\\`*_\[\]<>~|&#]")
-_INDENT = re.compile(r"\n[^\S\n]+")
+_INDENT = re.compile(r"\n[^\S\n]+")  # a line break and the white space after it
 # The start of a line that Markdown would read as a list item, rule or table: "1.", "+", "-", "=".
 _LINE_MARK = re.compile(r"(?<=\n)(?:([0-9]+)(?=[.)])|(?=[+\-=:]))")
 _SENTENCE_END = re.compile(rf"[.!?…](?=\s)|[{CJK_STOPS}](?![{CJK_CLOSERS}])")

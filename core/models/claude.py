@@ -45,6 +45,7 @@ _NO_KEY = "no-key"
 # Connections stay open for a minute, so that the next turn of a conversation needs no handshake.
 _CONNECTION_LIMITS = httpx2.Limits(max_connections=100, keepalive_expiry=60.0)
 _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
+# Half of a surrogate pair. It can't be encoded as UTF-8.
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # At most this many characters of the server's explanation of an error are shown.
 MAX_EXPLANATION_CHARS = 300

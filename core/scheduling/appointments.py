@@ -218,7 +218,7 @@ class Appointments:
             reason = f": {job.pause_reason}" if job.pause_reason else ""
             state = f" [paused{reason}]"
         elif job.ended_at:
-            state = " [over]"
+            state = " [ended]"
         lead = "asks me: " if job.is_prompt else ""
         text = shorten(job.text, _PREVIEW_CHARS)
         return f"{job.id}: {self.describe_time(job, is_full=False)}{state}: {lead}{text}"

@@ -33,6 +33,7 @@ from gateway.services import Services
 TERMINAL_ADDRESS = Address(platform="terminal", chat_id="local")
 OWNER = Sender(id="local", name="Owner")
 LOG_FILE_NAME = "mneme.log"
+# "account:telegram:42" or "room:discord:77".
 _SCOPE_KEY = re.compile(r"(?:account|room):[a-z][a-z0-9_-]{0,31}:[^\s:]{1,100}")
 _SHARED_COMMANDS = (
     "approve|cron|facts|forget|memory|people|recall|remember|remind|sessions|skills|status|usage"

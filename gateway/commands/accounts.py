@@ -119,7 +119,7 @@ class AccountCommands:
         details = []
         for account in accounts:
             if account.why:
-                day = account.at and texts.format_day(account.at, zone)
+                day = texts.format_day(account.at, zone) if account.at else None
                 details.append(reasons[account.why].format(day=day))
         if not details:
             return None

@@ -297,14 +297,14 @@ class FactCommands:
             author = fact.account
             verb = texts.table("FACT_SOURCES")[fact.origin]
         if author in (None, asker):
-            who = "You"
+            subject = "You"
         elif author == fact.account and fact.speaker:
-            who = escape(fact.speaker)
+            subject = escape(fact.speaker)
         else:
-            who = "Someone here"
+            subject = "Someone here"
         day = self.known_facts.format_day(fact.last_at or fact.created_at)
         times = "" if fact.said == 1 else f", {fact.said} times in these words"
-        return f"{who} {verb}, last on {day}{times}."
+        return f"{subject} {verb}, last on {day}{times}."
 
     def _render_change(self, change: FactChange) -> str:
         """Render a change of a fact with its reason. A correction shows the previous wording."""

@@ -148,20 +148,22 @@ class UsageCommands:
                 "**This conversation** is incognito. Its calls count only in the total below."
             )
         elif not context.is_shell:
-            here = await self._usage_log.load_spending(
+            session_spending = await self._usage_log.load_spending(
                 context.scopes, session_id=context.session.id
             )
-            parts.append(_render_spending("This conversation", here))
-        recent = await self._usage_log.load_spending(context.scopes, since=now - OVERVIEW_PERIOD)
-        parts.append(_render_spending("The last 30 days", recent))
+            parts.append(_render_spending("This conversation", session_spending))
+        month_spending = await self._usage_log.load_spending(
+            context.scopes, since=now - OVERVIEW_PERIOD
+        )
+        parts.append(_render_spending("The last 30 days", month_spending))
 
         billing = BillingScope(scope=context.scope, user_id=context.inbound.sender.id)
         for budget in await self._usage_log.load_budgets(billing, now):
             if budget.limited_names:
-                title = "Today in this room" if budget.scope.is_group else "Your limits today"
+                title = "Today in this group" if budget.scope.is_group else "Your limits today"
                 usage = ", ".join(budget.format_usage(name) for name in budget.limited_names)
                 parts.append(f"**{title}**: {usage}.")
-        buttons = (make_button("By month", "usage", "months"),) if recent.calls else ()
+        buttons = (make_button("By month", "usage", "months"),) if month_spending.calls else ()
         return Answer(text="\n\n".join(parts), buttons=buttons)
 
 

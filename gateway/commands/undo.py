@@ -58,8 +58,9 @@ class UndoCommands:
         hidden_messages = await self._hide(messages, context)
         if not hidden_messages:
             raise Refused(texts.NOTHING_TO_TAKE_BACK)
-        what = "our last exchange" if len(turns) == 1 else f"our last {len(turns)} exchanges"
-        sentences = [texts.UNDONE.format(what=what, words=_quote_beginning(hidden_messages))]
+        exchanges = "our last exchange" if len(turns) == 1 else f"our last {len(turns)} exchanges"
+        beginning = _quote_beginning(hidden_messages)
+        sentences = [texts.UNDONE.format(what=exchanges, words=beginning)]
         if len(turns) < number:
             sentences.append(texts.NO_MORE_TO_UNDO)
         if any(message.role == "tool" for message in hidden_messages):

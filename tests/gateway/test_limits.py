@@ -211,7 +211,7 @@ async def test_in_a_room_each_member_and_the_room_have_their_own(
         assert (await in_room(harness, "Hello", "42")).text == ANSWER
         usage = (await in_room(harness, "/usage", "8")).text
         assert "**Your limits today**: 1 of 2 answers, " in usage
-        assert "**Today in this room**: 3 of 3 answers, " in usage
+        assert "**Today in this group**: 3 of 3 answers, " in usage
         assert chats(api) == 7
 
 
