@@ -22,7 +22,7 @@ class ConfigError(MnemeError):
 class AccessRefused(ConfigError):
     """A platform refuses the token, or a permission that the settings ask for.
 
-    This may end without a restart, so it's tried again.
+    The owner may correct that without a restart, so the connection is tried again.
     """
 
 

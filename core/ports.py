@@ -131,8 +131,8 @@ class Adapter(Protocol):
     async def open(self) -> None:
         """Connect.
 
-        Raises AccessRefused if the platform refuses the token. Raises ConfigError if only other
-        settings can help.
+        Raises AccessRefused if the platform refuses the token, and ConfigError if the settings
+        must be changed.
         """
 
     async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:

@@ -222,7 +222,7 @@ class Quote:
     at: datetime | None = None
     # Written by the assistant.
     is_ours: bool = False
-    # The stored message with the same text.
+    # The id of the quoted message in the store, if the message is stored.
     message_id: int | None = None
 
 

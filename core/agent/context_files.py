@@ -260,7 +260,7 @@ class ContextFiles:
 
         The options also apply to the chat's threads and to its scheduled questions.
         """
-        # "room:telegram:-5#7" (thread 7 of a group) -> "telegram:-5"
+        # "room:telegram:-5#2" (the second generation of a group's scope) -> "telegram:-5"
         _, _, account_or_group = scope.key.partition(":")
         account_or_group, _, _ = account_or_group.partition("#")
         chat = f"{address.platform}:{address.chat_id}"

@@ -323,7 +323,8 @@ class PromptWriter:
         parts = [self._format_moment(row.created_at)]
         if context.scope.is_group and row.sender:
             parts.append(f"from {_render_name(row.sender.name, row.sender.id, context)}")
-        if label := origin_label(row):
+        label = origin_label(row)
+        if label:
             parts.append(label)
         return f"[{', '.join(parts)}]"
 

@@ -407,6 +407,7 @@ class SessionTracker:
         if new_session.is_incognito:
             return new_session
         parent_id = session.parent_id or (previous.id if previous is not None else None)
+        # A session that replaces another for the reason "new" is one that is resumed elsewhere.
         switch = "resume" if reason == "new" else reason
         await self.memory.on_session_switch(new_session.id, parent_id, switch)
         return new_session

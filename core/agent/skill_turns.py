@@ -29,13 +29,15 @@ NUDGE_LOOKBACK_MESSAGES = 200
 _SKILL_CALL = re.compile(
     r"/(?P<by>skill(?:@\w+)?\s+)?(?P<name>[\w-]+)(?:@\w+)?(?:\s.*)?", re.DOTALL | re.IGNORECASE
 )
-_MANY_CALLS_REASON = "the last turn took {calls} calls of tools. If that way will be needed again, "
+_MANY_CALLS_REASON = (
+    "the last turn took {calls} tool calls. If this procedure will be useful again, "
+)
 _CORRECTION_REASON = (
-    "the person may be correcting how you do something. If so, and it holds for next time too, "
+    "the person may be correcting how you do something. If the correction also applies next time, "
 )
 _ADVICE = (
-    "keep it with skill_manage, or mend the skill that you used where it fell short; "
-    "what is true of people is a note"
+    "save it with skill_manage, or improve the skill that you used; "
+    "what you learned about people belongs in a note instead"
 )
 _QUESTION_MARKS = ("?", "？", "؟")
 
@@ -102,7 +104,7 @@ class SkillTurns:
             text = await self.tools.show_skill(skill, context)
         except Refused as refusal:
             text = str(refusal)
-        request = "what it says, for what stands behind its name, is what they ask you to do"
+        request = "they ask you to follow it, for the text after its name"
         return (f"[{SKILL_LEAD} “{skill.name}”: {request}.]\n{neutralise(text)}",)
 
     def _render_nudge(

@@ -21,8 +21,8 @@ from core.types import Json, Message, Tool, ToolContext
 MAX_RESULT_CHARS = 30_000
 # Replaces a result that may not be stored, because data was erased while the tool was running.
 STRIPPED_RESULT = (
-    "It was done. What it gave is not kept, since something was forgotten meanwhile. "
-    "Do not do the same again."
+    "The tool has run, but its result was not stored, because data was erased meanwhile. "
+    "Do not call it again for the same purpose."
 )
 
 

@@ -351,12 +351,14 @@ class Agent:
         context = running.turn.build_tool_context(session, self.clock.now(), rows)
         question = await self._question_rows(session, running.turn, rows)
         question_ids = {row.id for row in question}
+        # `changed_rows` are the rows that get a sent form now, by id.
         earlier, changed_rows = self._render_missing_sent_forms(
             [row for row in rows if row.id not in question_ids], context
         )
         rendered_rows = await self.prompt.render_sent_form(
             [row for row in question if row.sent_blocks is None], earlier, context
         )
+        # New rows have no id yet. Rows with an id are stored already and get only their sent form.
         changed_rows |= {row.id: row for row in rendered_rows if row.id}
         stored_rows = await self.conversations.append(
             [row for row in rendered_rows if not row.id],

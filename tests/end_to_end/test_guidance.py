@@ -133,9 +133,7 @@ def _frames(seen: _Seen) -> None:
 def _skills(seen: _Seen) -> None:
     called, steps = seen.messages[SKILL][2].split("\n", 1)
     assert seen.messages[SKILL][1] == "/knots the bow"
-    assert called.startswith(
-        f"[{SKILL_LEAD} “knots”: what it says, for what stands behind its name,"
-    )
+    assert called.startswith(f"[{SKILL_LEAD} “knots”: they ask you to follow it,")
     assert "Over, under, through." in steps
     nudges = [
         text for message in seen.messages for text in message if text.startswith(f"[{NUDGE_LEAD}")

@@ -122,7 +122,7 @@ async def test_a_skill_is_called_by_its_name(home: Path, line: str) -> None:
         assert (await harness.say(line)).text == "Sorted."
         (frame,) = blocks(model.requests[0])
         assert frame.startswith(
-            f"[{SKILL_LEAD} “tidy-inbox”: what it says, for what stands behind its name"
+            f"[{SKILL_LEAD} “tidy-inbox”: they ask you to follow it, for the text after its name"
         )
         assert "Sort it." in frame
         assert f"[{SKILL_LEAD} …]" in model.requests[0].system[0]["text"], (
@@ -170,7 +170,9 @@ async def test_a_skill_with_the_name_of_a_command_is_called_with_skill(home: Pat
     async with open_gateway(home, model) as harness:
         await keep(harness, "whoami")
         assert (await harness.say("/skill whoami now")).text == "Done."
-        assert blocks(model.requests[0])[0].startswith(f"[{SKILL_LEAD} “whoami”: what it says")
+        assert blocks(model.requests[0])[0].startswith(
+            f"[{SKILL_LEAD} “whoami”: they ask you to follow it"
+        )
 
 
 async def test_a_skill_is_forgotten_with_what_was_sent_of_it(home: Path) -> None:
@@ -216,8 +218,8 @@ async def test_after_much_work_there_is_one_nudge_to_keep_or_mend_what_was_learn
         await harness.say("thanks")
         assert nudges(model) == [False, False, False, True]
         (nudge,) = blocks(model.requests[3])
-        assert "the last turn took 6 calls of tools" in nudge
-        assert "or mend the skill that you used where it fell short" in nudge
+        assert "the last turn took 6 tool calls" in nudge
+        assert "or improve the skill that you used" in nudge
         model.script[:] = [WORK, says("Done.")]
         await harness.say("again")
         await harness.say("thanks")
@@ -258,7 +260,7 @@ async def test_after_a_correction_there_is_a_nudge(
         await harness.say(said)
         found = [block for block in blocks(model.requests[1]) if block.startswith(f"[{NUDGE_LEAD}")]
         assert bool(found) is is_nudged
-        assert all("or mend the skill that you used" in block for block in found)
+        assert all("or improve the skill that you used" in block for block in found)
 
 
 async def test_nothing_nudges_where_nothing_is_learned(home: Path) -> None:
