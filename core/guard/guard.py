@@ -1,9 +1,9 @@
 """The guard: checks of text that is about to be stored, and of tools from outside.
 
 The guard finds things that honest text doesn't contain: hidden characters, forged words, imitations
-of our own markup, and patterns of `data/patterns.toml` such as secrets. It doesn't look for the
-wording of attacks. It only reports what it finds, as a phrase that can follow "it contains". The
-origin of a text (`core.types.Origin`) decides what happens to it.
+of our own markup, and the patterns in `data/patterns.toml`, such as secrets. It doesn't look for
+the wording of attacks. It only reports what it finds, as a phrase that can follow "it contains".
+The origin of a text (`core.types.Origin`) decides whether the text is stored.
 
 A hidden character is one that a reader doesn't see or mistakes for another one. The joiners of
 Persian, Indic scripts and emoji, the marks of Arabic and Hebrew, flags and soft hyphens are
@@ -32,11 +32,11 @@ from core.text.normalize import language_data, to_normal_form, to_single_line
 from core.types import Json, Tool, ToolContext
 
 _DATA = language_data("patterns", "core.guard")
-# A longer text is suspicious because of its length, and isn't checked any further.
+# A longer text is suspicious because of its length alone.
 LIMIT_CHARS = 50_000
 RIGHT_TO_LEFT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
-# Scripts whose letters join: Arabic, Syriac, N'Ko, the scripts of India, Tibetan, Khmer, Mongolian
-# and their neighbours.
+# Scripts whose letters join, so that joiners are needed: Arabic, Syriac, N'Ko, the scripts of
+# India, Tibetan, Khmer, Mongolian and their neighbours.
 JOINING = (
     f"{RIGHT_TO_LEFT}\u0900-\u0dff\u0e00-\u109f\u1780-\u18af\u1950-\u19df\u1a00-\u1aaf"
     "\u1b00-\u1c4f\ua800-\ua9ff"
@@ -50,7 +50,7 @@ _DIRECTION = "\u202a\u202b\u202d\u202e\u2066-\u2068"
 _LETTER = "A-Za-z\u00c0-\u052f\u1e00-\u1fff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 # Letters and symbols that look like a space.
 _BLANK = "\u115f\u1160\u2800\u3164\uffa0"
-# Characters that no text needs.
+# Characters that are hidden wherever they occur.
 _ALWAYS_HIDDEN = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u17b4\u17b5\u180e"
     "\u202a\u202b\u202d\u202e\u2060-\u2068\u206a-\u206f"
@@ -83,8 +83,8 @@ _ALLOWED_SEQUENCES = (
     # right-to-left text.
     re.compile(f"[{_DIRECTION}]{{1,4}}[0-9 +()./\u00a0\u2011-]{{3,24}}[\u202c\u2069]{{1,4}}"),
 )
-# A passage with a direction of its own, from the character that opens it to the one that closes it.
-# Right-to-left text needs such passages. Only the opening character is allowed by this.
+# A passage that sets its own direction of reading, from its opening to its closing character.
+# Right-to-left text needs such passages. Only the position of the opening character is used.
 _BALANCED_DIRECTION = re.compile(
     "([\u2066-\u2068])[^\u2066-\u2069\u202a-\u202e\n]{0,200}\u2069"
     "|([\u202a\u202b])[^\u2066-\u2069\u202a-\u202e\n]{0,200}\u202c"
@@ -100,6 +100,7 @@ _LATIN_TWINS = LATIN_LIKE - set(
 # Latin letters that are drawn like Cyrillic ones.
 _CYRILLIC_LIKE = frozenset("aceopxyikmtbhnurABCEHKMOPTXY")
 _WORD = re.compile(r"[^\W\d_]{3,100}")
+# A Latin letter next to a Greek, Cyrillic, Armenian or Cherokee one.
 _MIXED = re.compile("[A-Za-z][\u0370-\u058f\u13a0-\u13f5]|[\u0370-\u058f\u13a0-\u13f5][A-Za-z]")
 _WORD_END = re.compile(r"[)\s]")
 
@@ -108,11 +109,11 @@ REASONS: Mapping[str, str] = _DATA["reasons"]
 NAME_CHARS = 64
 # The most marks on one letter of a name. Hebrew, Arabic and Burmese need this many.
 MAX_MARKS = 3
-# Characters that a text may contain but a name doesn't need.
+# Invisible characters that a text may contain, but that no name needs.
 _UNSEEN_IN_NAMES = (
     f"[{_BLANK}\u00ad\u034f\u180b\u180c\u180d\u180f\ufeff]|(?<=[^\\W\\d])[\ufe00-\ufe0f]"
 )
-# The same, for names without right-to-left letters. They don't need direction marks either.
+# Names without right-to-left letters don't need direction marks either.
 _UNSEEN_IN_LTR_NAMES = f"{_UNSEEN_IN_NAMES}|[\u061c\u200e\u200f]"
 _EAST_ASIAN_ALPHABETS = {
     "CJK",
@@ -132,10 +133,10 @@ _MIXABLE_ALPHABETS = _EAST_ASIAN_ALPHABETS | {"MODIFIER", "FEMININE", "MASCULINE
 class Pattern:
     """A pattern of `data/patterns.toml`.
 
-    A text contains the pattern if it has a match of `first` and, if there is a `then`, a match of
-    `then` after it in the same line. With `is_word`, both must be in the same word. Two searches in
-    turn keep the time linear. A text is searched only if its lower-case form contains one of
-    `needs`.
+    The pattern matches a text that contains `first` and later in the same line `then`, if there is
+    a `then`. With `is_word`, both must be in the same word. Two separate searches take linear time,
+    unlike one regular expression. Only texts that contain one of `needs`, ignoring case, are
+    searched.
     """
 
     def __init__(self, table: Mapping[str, Any]) -> None:
@@ -150,7 +151,7 @@ class Pattern:
         self.is_word = table.get("is_word", False)
 
     def is_in(self, text: str) -> bool:
-        """Whether the pattern matches anywhere in a text."""
+        """Return whether the pattern matches anywhere in a text."""
         match = self.first.search(text)
         if self.then is None:
             return match is not None
@@ -163,7 +164,7 @@ class Pattern:
         return False
 
     def _end_of_context(self, text: str, start: int) -> int:
-        """The end of the line or word in which `then` is searched."""
+        """Return the end of the line or word in which `then` is searched."""
         end = text.find("\n", start)
         if end < 0:
             end = len(text)
@@ -175,7 +176,7 @@ class Pattern:
 
 
 def find_suspicion(text: str) -> str | None:
-    """The first thing in `text` that honest text doesn't contain, as a noun phrase, or None."""
+    """Return what makes a text suspicious, as a noun phrase such as "a password", or None."""
     if len(text) > LIMIT_CHARS:
         return REASONS["length"].format(most=LIMIT_CHARS)
     hidden_at = next(_find_hidden(text), None)
@@ -193,6 +194,7 @@ def find_suspicion(text: str) -> str | None:
 
 
 def _describe_hidden(character: str) -> str:
+    """Return a phrase for a hidden character that ends with its code point."""
     if unicodedata.category(character) == "Cc":
         reason = REASONS["control"]
     elif re.match(f"[{_DIRECTION}]", character):
@@ -203,7 +205,7 @@ def _describe_hidden(character: str) -> str:
 
 
 def clean_text(text: str) -> str:
-    """`text` without hidden characters and without imitations of our markup (`neutralise`)."""
+    """Return `text` without hidden characters and imitations of our markup (`neutralise`)."""
     hidden_positions = set(_find_hidden(text))
     if hidden_positions:
         text = "".join(
@@ -218,10 +220,10 @@ def _patterns() -> tuple[Pattern, ...]:
 
 
 def find_mixed_word(text: str) -> str | None:
-    """The first word that imitates another word by mixing two alphabets, or None.
+    """Return the first word that imitates another word by mixing two alphabets, or None.
 
-    A foreign word with an ending in the alphabet of the sentence isn't an imitation, for example
-    "Telegram" with a Cyrillic ending.
+    An example is "paypal" with a Cyrillic "p". A foreign word with an ending in the alphabet of the
+    sentence isn't an imitation, such as "Telegram" with a Cyrillic ending.
     """
     if text.isascii() or _MIXED.search(text) is None:
         return None
@@ -236,10 +238,10 @@ def find_mixed_word(text: str) -> str | None:
 
 
 def inspect_name(name: str) -> tuple[str, list[str]]:
-    """Return a name as it is shown to someone who decides about its owner, and its dangers.
+    """Return a form of a name that is safe to show, and why it may be mistaken for another name.
 
-    The name is on one short line, and hidden characters appear as their code points. The dangers
-    are phrases that say why the name may be mistaken for another one.
+    The name is on one short line, and each hidden character is replaced with its code point. The
+    reasons are phrases such as "invisible characters". The list is empty for an ordinary name.
     """
     normal_name = to_normal_form("NFC", " ".join(name[: 4 * NAME_CHARS].split()))
     plain_name = _limit_marks(normal_name)
@@ -262,17 +264,15 @@ def inspect_name(name: str) -> tuple[str, list[str]]:
     if is_cut:
         reasons.append("cut")
 
-    signs: list[str] = []
-    for index, character in enumerate(plain_name):
-        signs.append(
-            f"\u2039U+{ord(character):04X}\u203a" if index in hidden_positions else character
-        )
+    signs = list(plain_name)
+    for index in hidden_positions:
+        signs[index] = f"\u2039U+{ord(plain_name[index]):04X}\u203a"
     shown_name = "".join(signs[:NAME_CHARS])
     return (f"{shown_name}…" if is_cut else shown_name), reasons
 
 
 def _limit_marks(name: str) -> str:
-    """The name with at most `MAX_MARKS` combining marks on each letter."""
+    """Return the name with at most `MAX_MARKS` combining marks on each letter."""
     characters: list[str] = []
     marks = 0
     for character in name:
@@ -286,7 +286,7 @@ def _limit_marks(name: str) -> str:
 
 
 def _list_alphabets(name: str) -> set[str]:
-    """The alphabets of a name's letters, as their Unicode names begin.
+    """Return the alphabets of a name's letters: the first words of their Unicode names.
 
     Bold, wide and other special forms of a letter also count as the ordinary letter.
     """
@@ -300,7 +300,7 @@ def _list_alphabets(name: str) -> set[str]:
 
 
 def _find_hidden(text: str) -> Iterator[int]:
-    """The positions of characters that hide something or change the direction of reading."""
+    """Yield the positions of hidden characters."""
     if text.isascii() and text.isprintable():
         return
     allowed_positions: set[int] | None = None
@@ -312,7 +312,7 @@ def _find_hidden(text: str) -> Iterator[int]:
 
 
 def _find_allowed(text: str) -> set[int]:
-    """The positions of characters that are needed although they look hidden."""
+    """Return the positions of characters that match `_HIDDEN` but are needed in this text."""
     allowed_positions: set[int] = set()
     for pattern in _ALLOWED_SEQUENCES:
         for match in pattern.finditer(text):
@@ -323,16 +323,16 @@ def _find_allowed(text: str) -> set[int]:
 
 
 def _alphabet(letter: str) -> str:
-    """ "latin", "other" for an alphabet with letters like Latin ones, or "" for all others."""
+    """Return "latin", "other" for an alphabet with letters like Latin ones, or "" for the rest."""
     if letter < "\u0370":
         return "latin"
     return "other" if letter < "\u0590" or "\u13a0" <= letter <= "\u13f5" else ""
 
 
 def _is_imitation(runs: list[tuple[str, str]]) -> bool:
-    """Whether a word imitates another one.
+    """Return whether a word imitates another word.
 
-    `runs` are the parts of the word that are in one alphabet: the alphabet and the letters of each.
+    `runs` are the parts of the word in one alphabet each: the alphabet and the letters.
     """
     if len(runs) == 1 or any(not alphabet for alphabet, _ in runs):
         return False
@@ -350,15 +350,16 @@ def _is_imitation(runs: list[tuple[str, str]]) -> bool:
 SERVICE_LINES = 12
 SERVICE_LINE_CHARS = 600
 SERVICE_TEXT_CHARS = 4_000
+# A first word with a digit: "m123 ".
 _TOKEN = re.compile(r"\S*\d\S* ")
 _log = structlog.get_logger("memory")
 
 
 def clean_service_lines(name: str, result: Any) -> list[str]:
-    """The lines that an external memory provider returned, without suspicious ones.
+    """Return the lines that an external memory provider returned, except suspicious ones.
 
-    Long lines are cut. Each line begins with the provider's name and a token. If the provider gave
-    no token, the token is a checksum, because lines with the same token count as the same.
+    Long lines are cut. Each line begins with the provider's name and a token, such as "mem0:m123 ".
+    A line without a token gets a checksum as its token.
     """
     texts = result[:SERVICE_LINES] if isinstance(result, (list, tuple)) else [[result]]
     lines: list[str] = []
@@ -371,10 +372,10 @@ def clean_service_lines(name: str, result: Any) -> list[str]:
 
 
 def clean_service_text(name: str, value: Any, limit_chars: int = SERVICE_TEXT_CHARS) -> str:
-    """The beginning of a text from an external memory provider; empty if it is suspicious.
+    """Return the beginning of a text from an external memory provider, or "" if it's suspicious.
 
-    Lone surrogates are replaced, because they can't be sent. A value that is neither text nor None
-    gives an empty text and is logged.
+    Lone surrogates are replaced, because they can't be sent. For a value that isn't a text, the
+    result is empty. Everything that is left out is logged, except None.
     """
     if value is None:
         return ""
@@ -396,7 +397,7 @@ _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def find_tool_fault(tool: object, other_names: Collection[str] = ()) -> str | None:
-    """Why an object can't be offered to a model as a tool, as a clause; None if it can.
+    """Return why an object can't be offered to a model as a tool, as a clause, or None if it can.
 
     `other_names` are the names of the tools that are already offered.
     """
@@ -429,9 +430,9 @@ M = TypeVar("M", bound=ToolArguments)
 
 
 def parse_arguments(model: type[M], arguments: Json) -> M:
-    """Validate the arguments of a tool. An argument that is null counts as missing.
+    """Validate the arguments of a tool and return them as its model.
 
-    Raises a ToolError that names the invalid argument.
+    An argument that is null counts as missing. Raises a ToolError that names an invalid argument.
     """
     values = {name: value for name, value in arguments.items() if value is not None}
     try:
@@ -449,10 +450,10 @@ def build_tool(
     package: str,
     **marks: Any,
 ) -> Tool:
-    """Build a tool whose texts are in `data/prompts.toml` of a package.
+    """Build a tool that calls `run` with validated arguments.
 
-    The file contains the descriptions of the tool and of its arguments. `marks` are further fields
-    of Tool.
+    `data/prompts.toml` in `package` describes the tool and its arguments. `marks` are further
+    fields of Tool.
     """
     description, schema = _describe_tool(name, arguments, package)
 
@@ -467,10 +468,10 @@ def build_tool(
 
 @cache
 def _describe_tool(name: str, arguments: type[BaseModel], package: str) -> tuple[str, Json]:
-    """The description of a tool and the JSON schema of its arguments.
+    """Return the description of a tool and the JSON schema of its arguments.
 
-    The texts under ``[arguments]`` describe arguments of all tools of the package. The texts under
-    ``[arguments.<tool>]`` describe arguments of one tool.
+    In `data/prompts.toml`, ``[arguments]`` describes arguments of all tools of the package, and
+    ``[arguments.<tool>]`` the arguments of one tool.
     """
     texts = language_data("prompts", package)
     schema = arguments.model_json_schema()

@@ -1,11 +1,12 @@
-"""Tells the model who wrote a text, by the origin of a message and by the memory fence.
+"""Marks text for the model: the fence around recalled background, and the origin of messages.
 
-The fence is the `<memory-context>` block around recalled background, so that no model takes it for
-new input. This module makes the block. It keeps people from forging a fence or the time line above
-a message, and it removes a fence that the model repeats in its answer.
+The fence is the `<memory-context>` block, which separates recalled background from new input. This
+module builds the block (`fence`), prevents people from forging it (`neutralise`), and removes a
+block that the model repeats in its answer (`Scrubber`).
 
-The first paragraph of a message, up to a blank line or a code fence, counts as typed. If it is
-longer than `TYPED_CHARS`, nothing counts as typed. All other text counts as pasted.
+The origin says who wrote a text. Of a message that a person sent, the first paragraph up to a blank
+line or a code block counts as typed, and the rest as pasted. If the first paragraph is longer than
+`TYPED_CHARS`, the whole message counts as pasted.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ NOTE = (
 # Characters that look like angle brackets.
 _OPENERS = "<\u2039\u2329\u27e8\u3008\u300a\u276e\u276c\u1438\ufe64\uff1c"
 _CLOSERS = ">\u203a\u232a\u27e9\u3009\u300b\u276f\u276d\u1433\ufe65\uff1e"
-# Characters that may stand between the letters of a forged tag.
+# Characters that are ignored between the letters of a forged tag.
 _SKIPPED = frozenset("-_/\\!?:=~|'\"\u2044\u2215")
 # Cyrillic and Greek letters that look like those of the tag.
 _LOOKALIKES = str.maketrans(
@@ -37,24 +38,27 @@ _LOOKALIKES = str.maketrans(
     "meopyctxotxye",
 )
 _TAG_LETTERS = "memorycontext"
-# An opening bracket that may belong to a tag. Other ASCII signs can't be part of one.
+# An opening bracket after which a forged tag may follow: "m", a sign that is ignored, or a
+# character outside of ASCII, which may look like one of these.
 _OPENER = re.compile(
     rf"[{_OPENERS}](?=[^\0-\x7f]|[{_TAG_LETTERS[0]}{_TAG_LETTERS[0].upper()}\s"
     rf"{re.escape(''.join(sorted(_SKIPPED)))}])"
 )
-# The first line of a message (`core.agent.prompt`), or an imitation of it.
+# The time line at the beginning of a message (`core.agent.prompt`), or an imitation of one:
+# "[Monday 8 May 2023, 14:05 …]". Group 2 is the closing bracket.
 TIME_LINE = re.compile(
     r"[\[\uff3b\u3010]\s{0,4}("
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)day\s{1,3}\d{1,2}\s{1,3}[a-z]{3,9}\s{1,3}\d{4},?"
     r"\s{1,3}\d{1,2}:\d{2}[^\]\uff3d\u3011\n]{0,200})([\]\uff3d\u3011]?)",
     re.IGNORECASE,
 )
-# How the frames begin that follow the time line of a message.
+# The first words of the frames after the time line of a message. A frame is a text in brackets
+# that Mneme adds.
 QUOTE_LEAD = "In answer to"
 FORWARD_LEAD = "Forwarded from"
 JOB_RESULTS_LEAD = "Your own reminders and scheduled questions"
 EARLIER_ANSWERS_LEAD = "Your answers to this scheduled question"
-# How the frames begin that follow the text of a message.
+# The first words of the frames after the text of a message.
 SKILL_LEAD = "The person calls the skill"
 NUDGE_LEAD = "Not from the person, and nothing to answer"
 RULES_LEAD = "Rules of your owner's projects for what is named here"
@@ -69,21 +73,22 @@ _FRAME_LEADS = "|".join(
         RULES_LEAD,
     )
 )
+# The opening bracket of a frame, or of an imitation.
 FRAME_START = re.compile(rf"[\[\uff3b\u3010](?=\s{{0,4}}(?:{_FRAME_LEADS})\b)", re.IGNORECASE)
 
 
 def fence(passages: str) -> str:
-    """The memory block around `passages`. No tag in them can end it early."""
+    """Return the memory block that contains `passages`. No tag in them can end the block early."""
     return f"{OPENING}\n{NOTE}\n\n{neutralise(passages)}\n{CLOSING}"
 
 
 def neutralise(text: str) -> str:
-    """Change a text by others so that nothing in it looks like our own markup.
+    """Return a text of others so that nothing in it looks like our own markup.
 
-    The brackets of anything that looks like the tag or a time line become round, and so does the
-    opening bracket of anything that looks like a frame. A tag is recognized in upper or lower case,
-    with attributes, with signs between its letters and with letters of other alphabets. A second
-    pass changes nothing.
+    The brackets of a forged tag or time line, and the opening bracket of a forged frame, become
+    round. For example, "<memory-context>" becomes "(memory-context)". A forged tag may be in upper
+    case, have attributes or signs between its letters, and use letters of other alphabets. Calling
+    this function again changes nothing.
     """
     text = TIME_LINE.sub(lambda match: f"({match[1]}{')' if match[2] else ''}", text)
     text = FRAME_START.sub("(", text)
@@ -101,14 +106,16 @@ def neutralise(text: str) -> str:
 
 
 def _find_tag_end(text: str, start: int) -> int | None:
-    """The position of the bracket that closes a tag whose opening bracket is before `start`.
+    """Return the position of the closing bracket of a tag whose opening bracket is before `start`.
 
-    Returns the end of the text if the tag isn't closed next, and None if it isn't a tag. The search
-    never crosses another opening bracket, so all searches in a text together take linear time.
+    If other text follows the letters of the tag, such as attributes, the end of the text is
+    returned. Returns None if the letters aren't those of our tag. The search stops at the next
+    opening bracket, so all searches in a text together take linear time.
     """
     remaining_letters = _TAG_LETTERS
     for position in range(start, len(text)):
         letters = _fold_character(text[position])
+        # After the whole name of the tag, the first character that counts decides.
         if not remaining_letters and letters:
             return position if letters == ">" else len(text)
         if not remaining_letters.startswith(letters):
@@ -119,7 +126,10 @@ def _find_tag_end(text: str, start: int) -> int | None:
 
 @lru_cache(maxsize=4096)
 def _fold_character(character: str) -> str:
-    """The letters of the tag that a character looks like; empty for signs that are ignored."""
+    """Return the ASCII letters or the bracket that a character looks like.
+
+    The result is empty for signs that are ignored in a tag.
+    """
     if character in _OPENERS:
         return "<"
     if character in _CLOSERS:
@@ -139,20 +149,25 @@ def _fold_character(character: str) -> str:
 
 
 _NAME = OPENING[1:-1]
+# The rest of a tag from its name on, perhaps with attributes: "memory-context id=1>".
 _NAME_TO_END = rf"(?i:{_NAME})(?:[\s/][^<>]*)?>"
-# Group 1 is empty for an opening tag, a slash for a closing tag, and None for the note.
+# A tag or our note. Group 1 is empty for an opening tag, a slash for a closing tag, and None for
+# the note.
 _TAG = re.compile(rf"<\s*(/\s*|){_NAME_TO_END}|\[(?i:{re.escape(NOTE[1:])})", re.ASCII)
+# The beginning of any tag. Group 1 is its name, which may be incomplete, group 2 the attributes.
 _TAG_START = re.compile(r"<\s*(?:/\s*)?([^\s/<>]*)([\s/][^<>]*)?", re.ASCII)
 # The closing tag or our note. After an opening tag, it proves that the tag begins a block.
 _BLOCK_EVIDENCE = re.compile(
     rf"<\s*/\s*{_NAME_TO_END}|\[(?i:{re.escape(NOTE[1 : NOTE.index(':')])})", re.ASCII
 )
 _QUOTE_CHARS = " \t>"
+# The line that opens a code block in Markdown: "```python", "> ~~~".
 _CODE_FENCE = re.compile(rf"[{_QUOTE_CHARS}]*(~{{3,}}|`{{3,}}(?=[^`]*$))")
+# Inline code: as many backticks after it as before it.
 _INLINE_CODE = re.compile(r"(`(?<![`\\].)`*)(?!`).+?(?<!`)\1(?!`)")
 _NON_SPACE = re.compile(r"\S")
 _LINE_END = re.compile("\n")
-# Only the beginning of a longer line is looked at for code.
+# Inline code and code blocks are recognised only in this much of the beginning of a line.
 _MAX_CODE_LINE_CHARS = 4_000
 
 
@@ -171,19 +186,21 @@ def _tag_kind(tag: re.Match[str]) -> _TagKind:
 class _NextMatch:
     """Finds the next match of a pattern in a text that grows at its end.
 
-    Hardly any part of the text is searched twice, however often `find` is called.
-    `find_unfinished` returns the earliest position at which later text may complete a match.
+    Almost no part of the text is searched twice, no matter how often `find` is called.
+    `find_unfinished` returns the earliest position in a text where a match may begin that later
+    text completes.
     """
 
     def __init__(self, pattern: re.Pattern[str], find_unfinished: Callable[[str], int]) -> None:
         self._pattern = pattern
         self._find_unfinished = find_unfinished
-        # The end of the part that has no match, or the start of the next match.
+        # The start and the end of the next match. If no match was found, `_end` is None, and the
+        # text before `_position` contains no match.
         self._position = 0
         self._end: int | None = None
 
     def find(self, text: str, start: int) -> tuple[int, int] | None:
-        """The bounds of the first match at or after `start`, or None.
+        """Return the start and the end of the first match at or after `start`, or None.
 
         `start` must not be smaller than in earlier calls.
         """
@@ -198,7 +215,7 @@ class _NextMatch:
         return None
 
     def drop(self, count: int) -> None:
-        """Adapt to the removal of the first `count` characters of the text."""
+        """Adjust the positions after the first `count` characters of the text were removed."""
         if self._position < count:
             self._position = 0
             self._end = None
@@ -209,7 +226,10 @@ class _NextMatch:
 
 
 def _find_unfinished_evidence(text: str) -> int:
-    """Where the last tag or note begins that later text may complete."""
+    """Return the start of a tag or note at the end of a text that later text may complete.
+
+    Returns -1 if neither is there.
+    """
     note = text.find("[", max(0, len(text) - len(NOTE)))
     tag = text.rfind("<")
     return tag if note < 0 else min(tag, note)
@@ -218,26 +238,31 @@ def _find_unfinished_evidence(text: str) -> int:
 class Scrubber:
     """Removes memory blocks from a stream of text.
 
-    `feed` holds back only text that may become a block. The result depends on the text alone, never
-    on where it is cut into chunks.
+    `feed` holds back only text that may be part of a block. The result is the same however the text
+    is cut into chunks.
 
-    A tag begins a block in two cases: its closing tag or our note follows; or it ends its line, as
-    ours does, and more text follows or nothing stands before it. The block ends at its closing tag,
-    or at the end of the text. For a tag in Markdown code, only the rest of the same code counts,
-    and the end of its line counts only if the tag is alone on it. Any other tag is only mentioned:
-    it stays, in round brackets.
+    An opening tag begins a block in two cases:
+
+    * A closing tag or our note follows.
+    * The tag is the last thing on its line, as in our blocks, and either more text follows or the
+      line contains nothing else.
+
+    The block ends at its closing tag, or at the end of the text. If the tag is in Markdown code,
+    only the rest of this code is searched for a closing tag or our note, and the second case
+    applies only to a tag that is alone on its line. Any other tag is only mentioned in the answer.
+    It remains, with round brackets.
     """
 
     def __init__(self) -> None:
         self._reset()
 
     def feed(self, chunk: str) -> str:
-        """Add a chunk; return the text that may be shown from now on."""
+        """Add a chunk, and return the text that may be shown now."""
         self._held += chunk
         return self._release(is_end=False)
 
     def close(self) -> str:
-        """Return the rest. The scrubber can then be used again."""
+        """End the text and return the rest of it. The scrubber can be used again afterwards."""
         text = self._release(is_end=True)
         self._reset()
         return text
@@ -247,18 +272,22 @@ class Scrubber:
         self._held = ""
         self._next_evidence = _NextMatch(_BLOCK_EVIDENCE, _find_unfinished_evidence)
         self._next_line_end = _NextMatch(_LINE_END, len)
-        # Finds what closes `_code_fence`.
+        # Finds the line that closes the code block. Unused outside of a code block.
         self._next_fence = _NextMatch(_LINE_END, len)
-        # The beginning of the current line, as far as it was shown.
+        # The part of the current line that was shown, up to `_MAX_CODE_LINE_CHARS`.
         self._line = ""
-        # The bounds of the inline code in a line, and the line.
+        # The last line that was searched for inline code, and the bounds of the code in it.
         self._code_spans: tuple[str, list[tuple[int, int]]] = ("", [])
-        # What opened the code block that the text is in; empty outside of one.
+        # The backticks or tildes that opened the current code block. Empty outside of a block.
         self._code_fence = ""
         self._is_in_block = False
 
     def _release(self, *, is_end: bool) -> str:
-        """Take the text out of `_held` that is decided; return the part outside of blocks."""
+        """Process the tags in `_held`, and return the text that may be shown.
+
+        What can't be decided before more text arrives stays in `_held`. With `is_end`, no more text
+        arrives, so nothing stays.
+        """
         pieces: list[str] = []
         position = 0
         while tag := _TAG.search(self._held, position):
@@ -272,10 +301,12 @@ class Scrubber:
             if kind is _TagKind.OPENING:
                 is_block = self._is_block(tag, is_end)
                 if is_block is None:
+                    # Only later text can tell, so this tag and the text after it are held back.
                     self._drop(position)
                     return "".join(pieces)
                 self._is_in_block = is_block
             if kind is not _TagKind.NOTE and not self._is_in_block:
+                # The tag is only mentioned.
                 pieces.append(self._show(f"({tag[0][1:-1]})"))
             position = tag.end()
 
@@ -286,15 +317,16 @@ class Scrubber:
         return "".join(pieces)
 
     def _drop(self, count: int) -> None:
-        """Remove the first `count` characters of `_held`."""
+        """Remove the first `count` characters of `_held`, and adjust the next matches."""
         self._held = self._held[count:]
         self._next_evidence.drop(count)
         self._next_line_end.drop(count)
         self._next_fence.drop(count)
 
     def _show(self, text: str) -> str:
-        """Follow the current line and code block; return the text unchanged."""
+        """Update `_line` and `_code_fence` for a text that is shown, and return the text."""
         if "\n" not in text and len(self._line) == _MAX_CODE_LINE_CHARS:
+            # The rest of a long line changes nothing.
             return text
         *lines, rest = (self._line + text).split("\n")
         self._line = rest[:_MAX_CODE_LINE_CHARS]
@@ -309,12 +341,13 @@ class Scrubber:
         return text
 
     def _open_code_fence(self, code_fence: str) -> None:
+        """Begin a code block, which a line with the same backticks or tildes will close."""
         self._code_fence = code_fence
         closing = re.compile(rf"\n[{_QUOTE_CHARS}]*{code_fence}")
         self._next_fence = _NextMatch(closing, lambda text: text.rfind("\n"))
 
     def _is_block(self, tag: re.Match[str], is_end: bool) -> bool | None:
-        """Whether an opening tag begins a block; None if that depends on later text."""
+        """Return whether an opening tag begins a block, or None if that depends on later text."""
         line_end = self._next_line_end.find(self._held, tag.end())
         if line_end is None and not is_end:
             return None
@@ -337,13 +370,15 @@ class Scrubber:
         return is_alone if is_end else None
 
     def _find_code_end(self, tag: re.Match[str], line_stop: int) -> int | None:
-        """Where the Markdown code ends that contains the tag. `line_stop` is the end of its line.
+        """Return the position where the Markdown code that contains the tag ends.
 
-        Returns None if the tag isn't in code, or if the end of the code hasn't come yet.
+        `line_stop` is the end of the tag's line. Returns None if the tag isn't in code, or if the
+        end of the code hasn't arrived yet.
         """
         if self._code_fence:
             closing = self._next_fence.find(self._held, tag.end())
             return None if closing is None else closing[0]
+        # Everything before the tag was shown, so this is the place of the tag in its line.
         column = len(self._line)
         if column >= _MAX_CODE_LINE_CHARS:
             return None
@@ -355,10 +390,14 @@ class Scrubber:
         return None
 
     def _find_inline_code(self, line: str) -> list[tuple[int, int]]:
-        """The bounds of the inline code in a line. The result for the last line is kept."""
+        """Return the start and the end of each inline code in a line.
+
+        The result for the last line is cached, because a line may contain many tags.
+        """
         if "`" not in line:
             return []
-        # The brackets of earlier tags have become round.
+        # Earlier tags of the line were shown with round brackets. All brackets become round here,
+        # so that the line equals the cached one.
         line = line.replace("<", "(").replace(">", ")")
         if line != self._code_spans[0]:
             self._code_spans = (line, [code.span() for code in _INLINE_CODE.finditer(line)])
@@ -366,8 +405,12 @@ class Scrubber:
 
 
 def _find_tag_start(text: str, start: int) -> int:
-    """The position of an unfinished tag or note at the end of a text; otherwise its end."""
-    tag, note = text.rfind("<", start), text.rfind("[", start)
+    """Return the position of an unfinished tag or note at the end of a text.
+
+    Returns the length of the text if neither is there.
+    """
+    tag = text.rfind("<", start)
+    note = text.rfind("[", start)
     match = _TAG_START.fullmatch(text, tag) if tag >= 0 else None
     if match:
         name = match[1].lower()
@@ -381,7 +424,7 @@ def _find_tag_start(text: str, start: int) -> int:
 
 
 def scrub(text: str) -> str:
-    """A whole text without memory blocks."""
+    """Return a whole text without memory blocks."""
     scrubber = Scrubber()
     return scrubber.feed(text) + scrubber.close()
 
@@ -389,13 +432,17 @@ def scrub(text: str) -> str:
 # A longer first paragraph counts as pasted.
 TYPED_CHARS = 600
 MARK_LETTERS = 4
+# A blank line, or the line that opens a code block.
 _PASTE_START = re.compile(r"\n[^\S\n]*\n|^[^\S\n]{0,3}(?:```|~~~)", re.MULTILINE)
 # Origins whose label differs from their name.
 _ORIGIN_LABELS = {"via_bot": "sent through a bot", "tool": ""}
 
 
 def typed_part(text: str) -> str:
-    """The part of a message with origin "typed" that was typed; may be empty."""
+    """Return the typed part of a message with the origin "typed": its first paragraph.
+
+    The result is empty if the first paragraph is so long that it counts as pasted.
+    """
     text = text.strip()
     paste = _PASTE_START.search(text)
     if paste is not None:
@@ -404,10 +451,10 @@ def typed_part(text: str) -> str:
 
 
 def typed_text(message: Message) -> str:
-    """The part of a message that its person typed.
+    """Return the part of a message that its sender typed.
 
-    Returns "" if the message was forwarded, sent through a bot or imported, or if the sender is
-    anonymous.
+    The result is empty if the message was forwarded, sent through a bot or imported, if its sender
+    is anonymous, or if it isn't a person's message.
     """
     is_persons = message.role == "user" and message.kind == "chat"
     is_anonymous = message.sender is not None and message.sender.is_anonymous
@@ -417,12 +464,17 @@ def typed_text(message: Message) -> str:
 
 
 def origin_label(message: Message) -> str:
-    """The origin of a person's message for its time line; empty if all of it was typed."""
+    """Return the origin of a person's message for its time line, such as "partly pasted".
+
+    The result is empty if the whole message was typed.
+    """
     if message.origin != "typed":
         return _ORIGIN_LABELS.get(message.origin, message.origin)
     return "" if typed_part(message.text) == message.text.strip() else "partly pasted"
 
 
 def account_mark(account: Account) -> str:
-    """A short stable mark of an account: ``#3fa9``. It tells two people of the same name apart."""
+    """Return a short hash of an account, such as ``#3fa9``, to distinguish people by more than
+    their name.
+    """
     return f"#{sha256(account.key.encode()).hexdigest()[:MARK_LETTERS]}"

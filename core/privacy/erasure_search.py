@@ -1,7 +1,7 @@
 """Finds the rows of state.db to erase: messages that match a query, and rows that repeat them.
 
-Messages are found in the same way as recall finds them. Copies are found by the words of the query
-and by passages from the messages.
+Messages are found with the search index that recall uses. Copies are rows that contain the words of
+the query or repeat passages from the messages.
 """
 
 from __future__ import annotations
@@ -22,18 +22,19 @@ from core.store.sqlite.schema import encode_list, is_stale
 from core.store.sqlite.text_index import TextIndex
 from core.text.terms import stop_words
 
-# The limit per session for a query that has filters but no words.
+# The maximum number of messages for a query that has filters but no words.
 MAX_MESSAGES = 100_000
-# Copies are searched for with the texts of this many messages. The newest messages are used.
+# Copies are searched for with the texts of this many messages, the newest ones.
 MAX_QUOTED_MESSAGES = 2_000
 TOO_COMMON = (
     "Nearly every text has these words. Name what it is about, or put what was said in quotes."
 )
-# Kinds of copies that belong to the person who asks, also in a group.
+# Kinds of copies that always belong to the person who asks, even in a group.
 _OWN_KINDS = ("facts", "jobs", "pending_notes", "updates", "own_quotes")
-# Kinds of copies that a person sees one by one, each with the kind of its items.
+# Kinds of copies that are listed for the person, and the kind of their items.
 _SHOWN_KINDS: Mapping[str, Literal["fact", "job"]] = {"facts": "fact", "jobs": "job"}
-# Words around the subject of "everything I said about Porto", in addition to the stop words.
+# Words that aren't the subject of a request such as "everything I said about Porto", in addition to
+# the stop words.
 _FILLER_WORDS = frozenset(
     {
         "all",
@@ -55,10 +56,10 @@ _FILLER_WORDS = frozenset(
 def fill_list(
     connection: Connection, *, erasure_list: ErasureList, query: SearchQuery
 ) -> QuoteMatcher:
-    """Add everything that a query finds to the list, and return a matcher for repetitions.
+    """Add all rows to erase to the list, and return a matcher for the words and the messages.
 
-    If the list was already shown, only messages that existed at that time are added. Raises Refused
-    while indexes are being rebuilt, and if the query has only very common words.
+    If the list was shown to the person before, only messages that existed then are added. Raises
+    Refused while an index is being rebuilt, and if the query has only very common words.
     """
     if is_stale(connection):
         raise Refused(
@@ -85,8 +86,8 @@ def fill_list(
     _add_messages(connection, erasure_list, message_ids)
 
     matcher = words.with_texts(erasure_list.message_texts[-MAX_QUOTED_MESSAGES:])
-    # Filters can't be checked on unanswered events. If there are filters, events aren't matched by
-    # their words.
+    # The filters of a query can't be applied to unanswered events. So if there are filters, no
+    # event is matched by its words.
     open_entry_words = QuoteMatcher(()) if erasure_list.is_narrowed else matcher
     _add_open_entries(connection, erasure_list, open_entry_words)
     _add_repeats(connection, erasure_list, matcher)
@@ -95,11 +96,11 @@ def fill_list(
 
 
 def _limit_query(query: SearchQuery, request: ErasureRequest) -> SearchQuery:
-    """Limit a query to what the person may erase.
+    """Return the query limited to what the person may erase.
 
-    These are all messages in their scopes. If the request is limited, they are only the person's
-    own messages in the group. Results of tools are included unless the query names roles. Delegated
-    sessions are always included.
+    A person may erase all messages in their scopes. A limited request, by a member of a group, may
+    erase only the person's own messages there. Tool results are included unless the query names
+    roles. Delegated sessions are always included.
     """
     roles = query.filters.roles
     if roles == DEFAULT_ROLES:
@@ -114,10 +115,11 @@ def _limit_query(query: SearchQuery, request: ErasureRequest) -> SearchQuery:
 
 
 def _find_messages(connection: Connection, query: SearchQuery) -> tuple[SearchPlan, str, set[int]]:
-    """Return the search plan, the words that were searched for, and the ids of the matches.
+    """Return the search plan, the phrase that was searched for, and the ids of the matches.
 
-    If no message matches a whole sentence, only its subject is searched for: the words that aren't
-    filler words. Raises Refused if the query has only filler words.
+    If no message matches the whole query, the query is searched again without filler words:
+    "everything I said about Porto" becomes "Porto". Raises Refused if the query has only filler
+    words.
     """
     plan = plan_inflected(query.text)
     phrase = query.text
@@ -137,10 +139,10 @@ def _find_messages(connection: Connection, query: SearchQuery) -> tuple[SearchPl
 def _search(connection: Connection, plan: SearchPlan, query: SearchQuery) -> set[int]:
     """Return the ids of the matching messages.
 
-    If the query has no words, these are the messages that pass its filters.
+    A query without words matches all messages that pass its filters.
     """
     if not plan.alternatives and query.text.strip():
-        # The query consists of characters that no message can match.
+        # The query consists of signs that aren't in the index.
         return set()
     index = TextIndex(connection, query)
     if plan.alternatives:
@@ -151,7 +153,7 @@ def _search(connection: Connection, plan: SearchPlan, query: SearchQuery) -> set
 
 
 def _add_messages(connection: Connection, erasure_list: ErasureList, message_ids: set[int]) -> None:
-    """Add the messages with these ids, except messages that are newer than the list."""
+    """Add the messages with these ids, except those that are newer than the list."""
     parameters = {**erasure_list.parameters, "messages": encode_list(message_ids)}
     rows = connection.execute(erasure.SELECT_LISTED_MESSAGES, parameters).fetchall()
     erasure_list.ids["messages"] = [row["id"] for row in rows]
@@ -173,9 +175,9 @@ def _add_messages(connection: Connection, erasure_list: ErasureList, message_ids
 def _add_open_entries(
     connection: Connection, erasure_list: ErasureList, words: QuoteMatcher
 ) -> None:
-    """Add unanswered events that belong to a listed message or contain the words.
+    """Add unanswered inbox events that belong to a listed message or contain the words.
 
-    Events that aren't stored as messages yet are also shown as items, except commands.
+    An event that isn't a listed message also becomes an item of the list, unless it's a command.
     """
     message_ids = set(erasure_list.ids["messages"])
     request = erasure_list.request
@@ -207,7 +209,10 @@ def _add_open_entries(
 
 
 def _add_repeats(connection: Connection, erasure_list: ErasureList, matcher: QuoteMatcher) -> None:
-    """Add answers, tool results, commands and summaries that repeat the messages."""
+    """Add answers, tool results, commands and summaries that repeat the messages.
+
+    From a summary, only the repeating lines are erased if that is enough.
+    """
     message_ids = set(erasure_list.ids["messages"])
     request = erasure_list.request
     for row in connection.execute(erasure.SELECT_POSSIBLE_REPEATS, erasure_list.parameters):
@@ -224,10 +229,10 @@ def _add_repeats(connection: Connection, erasure_list: ErasureList, matcher: Quo
 
 
 def _remove_repeating_lines(row: Row, request: ErasureRequest, matcher: QuoteMatcher) -> str | None:
-    """Return a summary without the lines that repeat the messages.
+    """Return the text of a summary without the lines that repeat the messages.
 
-    Returns None if the remaining lines together still repeat them. The whole summary must then be
-    erased.
+    Returns None if the remaining lines together still repeat the messages, so that the whole
+    summary must be erased.
     """
     fields = dict(row)
     lines = []
@@ -241,11 +246,12 @@ def _remove_repeating_lines(row: Row, request: ErasureRequest, matcher: QuoteMat
 
 
 def _is_repeat(row: Row | dict[str, Any], request: ErasureRequest, matcher: QuoteMatcher) -> bool:
-    """Whether a row repeats the messages and this person may erase it.
+    """Return whether a row repeats the messages, and this person may erase the row.
 
-    An answer must repeat a passage. For commands, tool results and answers to the person's own
-    jobs, the words or a short text are enough. Messages that people typed never count as
-    repetitions, except commands.
+    * An answer repeats a message if it contains a passage of the message.
+    * A command, a tool result or the answer of the person's own job also repeats a message if it
+      contains the words of the query or a whole short text.
+    * Other messages that people typed never count as repetitions.
     """
     texts = (row["text"], row["tools"], row["blocks"])
     is_from_user = row["role"] == "user"
@@ -265,27 +271,29 @@ def _is_repeat(row: Row | dict[str, Any], request: ErasureRequest, matcher: Quot
 
 
 def _add_copies(connection: Connection, erasure_list: ErasureList, matcher: QuoteMatcher) -> None:
-    """Add rows of other tables that were made from the messages or repeat them."""
+    """Add rows of other tables that were derived from the messages or repeat them."""
     source_ids = {*erasure_list.ids["messages"], *erasure_list.ids["repeats"]}
     for kind, (statement, _) in erasure.COPY_STATEMENTS.items():
-        # In a group, other people use the words of a query, too. So only passages count there,
-        # unless the rows are the person's own.
+        # In a group, other people use the words of the query too. So rows of other people must
+        # repeat a passage.
         can_match_words = kind in _OWN_KINDS or not erasure_list.request.is_limited
         for row_id, message_id, at, *columns in connection.execute(
             statement, erasure_list.parameters
         ):
             texts = [text for text in columns if text]
             is_derived = message_id in source_ids
-            # Items with files are always added. Their files aren't searched, and an export can be
-            # made again.
+            # Outgoing messages with files are always erased, because their files aren't searched.
+            # The person can make such a file, an export, again.
             has_files = kind == "outbox" and '"files":[{' in texts[0]
             if not (is_derived or has_files or _repeats(matcher, texts, can_match_words)):
                 continue
             erasure_list.ids[kind].append(row_id)
             if kind == "note_changes":
                 notes = [text for text in texts if _repeats(matcher, [text], can_match_words)]
-                # The last text is the new one, or the old one if the note was removed.
-                erasure_list.note_entries.update(notes, texts[-1:] if is_derived else [])
+                erasure_list.note_entries.update(notes)
+                if is_derived:
+                    # The last text is the note after the change, or before it if it was removed.
+                    erasure_list.note_entries.update(texts[-1:])
             elif kind in _SHOWN_KINDS:
                 erasure_list.items.append(
                     ErasureItem(kind=_SHOWN_KINDS[kind], text=texts[0], at=to_datetime(at))
@@ -293,7 +301,7 @@ def _add_copies(connection: Connection, erasure_list: ErasureList, matcher: Quot
 
 
 def _repeats(matcher: QuoteMatcher, texts: Sequence[str], can_match_words: bool) -> bool:
-    """Whether the texts repeat a passage or, with `can_match_words`, contain the words."""
+    """Return whether the texts repeat a passage or, with `can_match_words`, contain the words."""
     if can_match_words and matcher.has_words(*texts):
         return True
     return matcher.has_passage(*texts)

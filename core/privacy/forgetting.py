@@ -1,8 +1,9 @@
-"""/forget from the question to the receipt: lists the matches and, once confirmed, erases them.
+"""The steps of /forget: lists what would be erased, and erases it after the person confirms.
 
 `erasure_search` finds the rows, `core/store/erasure.py` erases them, and
-`core/store/sqlite/compaction.py` removes their bytes. This module erases notes, parts of skills and
-texts in files of the home. It resumes erasures that were interrupted by a crash.
+`core/store/sqlite/compaction.py` removes their bytes from the database file. This module itself
+erases notes, parts of skills, and texts in files of the home. It also resumes erasures that a crash
+interrupted.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ from core.types import Scope
 
 # How many items a person sees before they confirm.
 MAX_SHOWN_ITEMS = 8
-# An erasure that another process began this long ago is resumed, because the process may be dead.
+# An erasure that began this long ago is resumed, because the process that began it may be dead.
 ABANDONED_AFTER = timedelta(seconds=30)
-# How long a person waits for the bytes to be erased. Maintenance erases the rest afterwards.
+# How long a person waits until the bytes are removed. Maintenance removes the rest afterwards.
 COMPACTION_TIMEOUT_S = 10.0
 LATER = "You need not: your yes counts, and I go on with it by myself within a minute."
 UNCLEAR = (
@@ -60,7 +61,7 @@ class _Note:
 
 @dataclass
 class Forgetting:
-    """Prepares erasures, carries them out, and resumes them after a crash."""
+    """Lists what an erasure would erase, erases it, and resumes erasures after a crash."""
 
     database: Database
     notebook: Notebook
@@ -78,11 +79,11 @@ class Forgetting:
         self._running: set[str] = set()
 
     async def prepare(self, text: str, request: ErasureRequest) -> ErasureList:
-        """List everything that would be erased, and store the list until a person confirms it.
+        """List everything that would be erased, and store the list until the person confirms it.
 
-        The returned list has a token, which confirms it, and only the first items. If there is
-        nothing to erase, the list isn't stored and has no token. Raises Refused if the request is
-        unclear, or if the search could overlook something.
+        The returned list has the token that `erase` needs, and only the first items to show. If
+        there is nothing to erase, the list isn't stored and has no token. Raises Refused if the
+        request is unclear, or if the search could overlook something.
         """
         erasure_list = ErasureList(request=request, text=text)
         words = await self._search(erasure_list)
@@ -106,16 +107,17 @@ class Forgetting:
 
         erasure_list.token = secrets.token_urlsafe(12)
         await self.erasures.save(erasure_list)
-        # Notes first, because they have the most effect.
+        # Notes come first, because their erasure has the most effect.
         erasure_list.items.sort(key=lambda item: (item.kind != "note", item.kind))
         del erasure_list.items[MAX_SHOWN_ITEMS:]
         return erasure_list
 
     async def erase(self, token: str, request: ErasureRequest) -> ErasureList:
-        """Erase a confirmed list, and return it with counts of the texts that still match.
+        """Erase everything on a confirmed list.
 
-        Raises Refused if this person no longer has such a list, or if the erasure can't be finished
-        now and will continue later.
+        Returns the list with counts of the texts that still match. Raises Refused if this person no
+        longer has a list with this token. Also raises Refused if the erasure can't be finished now
+        and will be resumed later.
         """
         erasure_list = await self.erasures.begin(token, request)
         if erasure_list is None:
@@ -135,10 +137,10 @@ class Forgetting:
         return erasure_list
 
     async def resume(self, before: datetime | None = None) -> int:
-        """Resume erasures that have begun but aren't finished, unless they run in this process.
+        """Resume unfinished erasures that this process isn't carrying out already.
 
-        If `before` is given, only erasures that began before that time are resumed. Returns the
-        number of erasures, including those that couldn't be finished.
+        If `before` is given, only erasures that began before that time are resumed. Returns how
+        many erasures were resumed, including those that still couldn't be finished.
         """
         abandoned_lists = [
             erasure_list
@@ -153,7 +155,7 @@ class Forgetting:
         return len(abandoned_lists)
 
     async def replay_journal(self) -> tuple[int, Sequence[str]]:
-        """Repeat the erasures that happened after this state.db was backed up.
+        """If this state.db is a restored backup, repeat the erasures that happened after it.
 
         Returns the result of `epoch.replay_journal`.
         """
@@ -167,7 +169,10 @@ class Forgetting:
         return result
 
     async def maintain(self) -> bool:
-        """Resume abandoned erasures and erase some bytes. Returns whether more bytes are left."""
+        """Resume abandoned erasures, and remove some bytes of erased rows from the database file.
+
+        Returns whether there are more bytes to remove.
+        """
         await self.erasures.prune()
         await self.resume(self.clock.now() - ABANDONED_AFTER)
         return await compact_step(self.database)
@@ -183,9 +188,9 @@ class Forgetting:
             erasure_list.items.append(ErasureItem(kind="skill", text=part, at=now))
 
     async def _count_recollections(self, erasure_list: ErasureList) -> None:
-        """Count what could still be erased if the list has no items.
+        """If the list has no items, count the recollections and names that contain the words.
 
-        Only recollections and names are counted, because the question itself may have the words.
+        Other texts aren't counted, because the person's request itself contains the words.
         """
         remaining = await self._count_remaining(erasure_list)
         if not erasure_list.request.is_limited:
@@ -193,18 +198,19 @@ class Forgetting:
         erasure_list.remaining_counts = +Counter(name=remaining["name"])
 
     async def _compact(self) -> bool:
-        """Erase bytes until the timeout. Returns whether none are left."""
+        """Remove the bytes of erased rows until the timeout. Returns whether all are removed."""
         try:
             return await compact(self.database, COMPACTION_TIMEOUT_S)
         except StoreError as error:
-            # Maintenance rebuilds a damaged index and then continues with the bytes.
+            # Maintenance repairs a damaged index, and removes the bytes afterwards.
             _log.error("the bytes of what was erased are still there", error=str(error))
             return False
 
     async def _carry_out(self, erasure_list: ErasureList) -> None:
         """Carry out an erasure that has begun. Every step can be repeated after a crash.
 
-        Copies outside of state.db are erased first, because finding them requires the rows.
+        Copies outside of state.db are erased before the rows, because the rows are needed to find
+        the copies. Raises Refused or OSError if notes can't be changed now.
         """
         if erasure_list.is_done:
             return
@@ -214,7 +220,7 @@ class Forgetting:
             for group_list in group_lists:
                 await self.erasures.save(group_list)
                 await self.erasures.begin(group_list.token, group_list.request)
-            # After this, no note is still on its way to a file.
+            # A note that is being written now might contain the words.
             await self.notebook.wait_for_writes()
             unwritable_files: set[str] = set()
             for each_list in (erasure_list, *group_lists):
@@ -238,16 +244,17 @@ class Forgetting:
             self._running.discard(erasure_list.token)
 
     async def _write_journal(self, erasure_list: ErasureList) -> None:
+        """Append the erasure to the journal, which restored backups read, and note the success."""
         line = await self.database.read(
             partial(epoch.build_journal_line, token=erasure_list.token, now=self.clock.now())
         )
         erasure_list.is_journaled = await asyncio.to_thread(self.files.append_to_journal, line)
 
     async def _list_in_groups(self, erasure_list: ErasureList) -> list[ErasureList]:
-        """Find what the person said in groups that they can't see from this direct chat.
+        """Find what the person said in groups whose scopes aren't visible in this direct chat.
 
-        Returns one list for each account in each group. If the request came from a group, nothing
-        is returned, because others read the answer there.
+        Returns a list for each account in each group. If the request came from a group, the result
+        is empty, because other people read the answer there.
         """
         if erasure_list.request.scope.is_group or not erasure_list.text:
             return []
@@ -261,7 +268,7 @@ class Forgetting:
         return group_lists
 
     async def _count_remaining(self, erasure_list: ErasureList) -> Counter[str]:
-        """Count the texts that still match, by kind."""
+        """Return how many texts still match, by kind."""
         if not erasure_list.phrase:
             # The request has only filters and no words, so the search is repeated.
             repeated_list = ErasureList(request=erasure_list.request, text=erasure_list.text)
@@ -276,10 +283,10 @@ class Forgetting:
         )
 
     async def _find_remaining_files(self, erasure_list: ErasureList) -> tuple[str, ...] | None:
-        """Return the files of the home that still have the phrase.
+        """Return the names of the files in the home that still contain the phrase.
 
         Returns None if the request has no phrase. Also returns None unless the owner asks in a
-        direct chat, because the files contain other people's words.
+        direct chat, because the files contain other people's words too.
         """
         request = erasure_list.request
         if not erasure_list.phrase or not request.is_owner or request.scope.is_group:
@@ -290,9 +297,9 @@ class Forgetting:
         return tuple(names)
 
     async def _search(self, erasure_list: ErasureList) -> QuoteMatcher:
-        """Fill the list, and return a matcher for its words.
+        """Fill the list with the rows to erase, and return a matcher for the words of its text.
 
-        For a member of a group the matcher has no words, because others use the same words there.
+        For a member of a group, the matcher has no words, because other members use the same words.
         Raises Refused if the text doesn't say what to search for.
         """
         request = erasure_list.request
@@ -311,10 +318,10 @@ class Forgetting:
         return QuoteMatcher(()) if request.is_limited else matcher
 
     async def _erase_outside_database(self, erasure_list: ErasureList) -> None:
-        """Erase matching notes, files of the home and skills.
+        """Erase matching notes, parts of skills, and texts in files of the home.
 
-        Files that can't be written are skipped and added to `unwritable_files`. Waiting for them
-        would block the conversation forever.
+        Files that can't be written are skipped and added to `unwritable_files`. Retrying them would
+        block the conversation for as long as they can't be written.
         """
         words = QuoteMatcher(())
         if erasure_list.text:
@@ -342,9 +349,9 @@ class Forgetting:
     async def _erase_skills(
         self, erasure_list: ErasureList, words: QuoteMatcher, *, is_trial: bool = False
     ) -> tuple[list[str], list[str]]:
-        """Erase matching parts of skills, or only find them if `is_trial` is set.
+        """Erase matching parts of skills. With `is_trial`, only find them.
 
-        Returns the parts, and the names of the files that can't be written.
+        Returns the parts, and the names of the files that couldn't be written.
         """
         if self.skills is None:
             return [], []
@@ -356,7 +363,7 @@ class Forgetting:
         )
 
     async def _find_notes(self, erasure_list: ErasureList, words: QuoteMatcher) -> list[_Note]:
-        """Return the notes that are on the list or contain the words."""
+        """Return the notes that are in `erasure_list.note_entries` or contain the words."""
         notes = []
         for scope in sorted(erasure_list.request.scopes):
             for target in ALL_FILES:
@@ -367,7 +374,7 @@ class Forgetting:
 
 
 def _start_group_list(erasure_list: ErasureList, row: Row) -> ErasureList:
-    """Make an empty list for one account in one group.
+    """Return an empty list for one account in one group, which `row` names.
 
     The token of the new list begins with the token of `erasure_list`.
     """

@@ -1,7 +1,7 @@
-"""Erases texts from files in Mneme's home folder, and keeps the journal of erasures next to it.
+"""Erases texts from files in Mneme's home folder, and writes the journal of erasures next to it.
 
-Texts are erased from the terminal history and the log. All other files are only searched for a
-phrase. The journal tells a restored backup about later erasures.
+Texts are erased from the terminal history and the log. Other files are only searched for a phrase.
+The journal lists all erasures, so that a restored backup can repeat the erasures made after it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from core.types import LOCAL_SCOPE, Scope
 HISTORY_FILE = "terminal_history"
 LOG_FILE = "mneme.log"
 READ_BYTES = 1 << 20
-# Suffixes of the files that people write. These files are also searched by words.
+# Suffixes of files that people write. These files are also searched for the words of a query.
 _TEXT_SUFFIXES = (".md", ".py", ".toml")
-# An entry of the history begins with a blank line, followed by "#" and the time.
+# An entry of the history begins with a blank line, followed by a line such as
+# "# 2026-05-08 14:05:00".
 _ENTRY_START = re.compile(r"(?m)^(?=\n# )")
 
 
@@ -36,16 +37,20 @@ class HomeFiles:
         self._journal = home.with_name(f"{home.name}.erasures")
 
     def list_typed_entries(self, scopes: frozenset[Scope]) -> list[str]:
-        """Return the texts that were typed in the terminal; none if the scopes don't include it."""
+        """Return the texts that were typed in the terminal.
+
+        The list is empty if the terminal's scope isn't among `scopes`.
+        """
         if LOCAL_SCOPE not in scopes:
             return []
         texts = [_typed_text(entry) for entry in self._read_history()]
         return [text for text in texts if text]
 
     def erase(self, scopes: frozenset[Scope], matcher: QuoteMatcher) -> list[str]:
-        """Erase matching lines of the log and, if the scopes include it, of the terminal history.
+        """Erase matching lines from the log, and matching entries from the terminal history.
 
-        Returns the names of files that can't be written.
+        The history is changed only if the terminal's scope is among `scopes`. Returns the names of
+        the files that couldn't be written.
         """
         is_owner = LOCAL_SCOPE in scopes
         contents: dict[Path, str] = {}
@@ -69,11 +74,11 @@ class HomeFiles:
         return unwritable_names
 
     def find_files_containing(self, phrase: str, has_words: Callable[[str], bool]) -> list[str]:
-        """Return the paths, relative to the home, of files that contain the phrase.
+        """Return the paths, relative to the home, of the files that contain the phrase.
 
         The bytes of all files are searched for the phrase in its usual encodings. A file that
-        people write is also returned if `has_words` is true for one of its paragraphs. The
-        write-ahead log of a database is reported as the database.
+        people write is also returned if `has_words` is true for one of its paragraphs. If the
+        write-ahead log of a database matches, the path of the database is returned.
         """
         encodings = encode_phrase(phrase)
         if not encodings:
@@ -90,15 +95,14 @@ class HomeFiles:
         return list(dict.fromkeys(names))
 
     def append_to_journal(self, line: str) -> bool:
-        """Append a line to the journal and wait until it is on the disk.
+        """Append a line to the journal, and wait until the line is on the disk.
 
-        Returns False if it can't be written.
+        Returns False if the journal can't be written.
         """
         with contextlib.suppress(OSError):
             self._journal.touch(0o600)
             with self._journal.open("a", encoding="utf-8") as file:
-                # If an earlier write was cut off by a full disk, the first line break ends its
-                # line.
+                # A full disk may have cut off the last line. The first line break ends that line.
                 file.write(f"\n{line}\n")
                 file.flush()
                 os.fsync(file.fileno())
@@ -109,19 +113,20 @@ class HomeFiles:
         return _read_text(self._journal)
 
     def _read_history(self) -> list[str]:
-        """Return the entries of the terminal history in the format of prompt_toolkit.
+        """Return the entries of the terminal history, which prompt_toolkit writes.
 
         An entry consists of a blank line, a line with "#" and the time, and the lines of the text,
-        each after a "+".
+        each with a "+" before it.
         """
         return _ENTRY_START.split(_read_text(self._home / HISTORY_FILE))
 
 
 def encode_phrase(phrase: str) -> frozenset[bytes]:
-    """Return the encodings of a phrase, to search for them in bytes.
+    """Return the encodings in which a file may contain a phrase.
 
-    The ASCII letters of those bytes must be lower case. The encodings cover upper and lower case,
-    the Unicode normal forms, and the ways in which text, JSON, HTML and URLs write the phrase.
+    They cover upper and lower case, the Unicode normal forms, and the ways in which text, JSON,
+    HTML and URLs write the phrase. Their ASCII letters are lower case, so the bytes of a file must
+    be converted with `bytes.lower` before the search.
     """
     phrase = phrase.strip()
     variants = set()
@@ -144,34 +149,36 @@ def encode_phrase(phrase: str) -> frozenset[bytes]:
 
 
 def _is_log_line_erased(line: str, matcher: QuoteMatcher, is_owner: bool) -> bool:
-    """Whether a line of the log repeats a passage or, if the owner asks, contains the words.
+    """Return whether a line of the log is erased: whether it repeats a passage of the texts.
 
-    For others the words aren't enough, because a single word may be part of a log message. The log
-    contains people's words only by mistake.
+    If the owner asks, a line that contains the words is erased too. For other people the words
+    aren't enough, because a single word may be part of an ordinary log message. The log contains
+    people's words only by mistake.
     """
     return matcher.has_passage(line) or (is_owner and matcher.has_words(line))
 
 
 def _public_path(path: Path) -> str:
-    """Return a path without the names that people gave to their skills.
+    """Return a path relative to the home as text, without the names of people's skills.
 
-    The path is relative to the home.
+    For example, "memories/<scope>/skills/taxes/SKILL.md" becomes "memories/<scope>/skills".
     """
     is_in_skill = path.parts[:1] == ("memories",) and path.parts[2:3] == ("skills",)
     return "/".join(path.parts[:3] if is_in_skill else path.parts)
 
 
 def _contains(path: Path, encodings: frozenset[bytes], has_words: Callable[[str], bool]) -> bool:
-    """Whether a file contains one of the encodings, or a paragraph for which `has_words` is true.
+    """Return whether a file contains one of the encodings.
 
-    Encodings also match inside longer words, because a database doesn't separate its texts.
-    Paragraphs are checked only in files that people write. The result is False if the file can't
-    be read.
+    An encoding also matches inside a longer word, because a database doesn't separate its texts.
+    For files that people write, the result is also True if `has_words` is true for a paragraph. If
+    the file can't be read, the result is False.
     """
+    # The last bytes of a chunk are searched again with the next chunk, because a match may be cut.
     overlap_bytes = max(map(len, encodings))
     tail = b""
     with contextlib.suppress(OSError):
-        # Reading a pipe could wait for ever.
+        # Reading a named pipe could block forever.
         if not path.is_file():
             return False
         with path.open("rb") as file:
@@ -193,19 +200,20 @@ def _typed_text(entry: str) -> str:
 
 
 def _read_text(path: Path) -> str:
-    """Return the content of a file; an empty text if it can't be read."""
+    """Return the content of a file, or an empty string if the file can't be read."""
     with contextlib.suppress(OSError):
         return path.read_text(encoding="utf-8", errors="replace")
     return ""
 
 
 def _try_rewrite(path: Path, text: str) -> bool:
-    """Replace the content of a file in place. Returns False if the file can't be written.
+    """Replace the content of a file with a shorter one. Returns False if that isn't possible.
 
-    No new file takes its place, because another process may have this one open to append to it.
+    The file is overwritten in place, because another process may have it open to append to it.
     """
     content = text.encode("utf-8", "replace")
     with contextlib.suppress(OSError):
+        # If the size is the same, nothing was erased.
         if path.is_file() and path.stat().st_size != len(content):
             with path.open("r+b") as file:
                 file.write(content)

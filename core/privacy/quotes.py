@@ -1,4 +1,4 @@
-"""Recognises texts that repeat other texts: by their words, by a passage, or as a whole."""
+"""Recognises texts that contain the words of a query, or that repeat texts which were said."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from core.text.normalize import comparison_form, is_unspaced
 # without spaces, each character is a token.
 PASSAGE_TOKENS = 5
 PASSAGE_CHARS = 12
-# A text that is too short for a passage is searched for only if it has this many characters.
+# A text that is too short for a passage counts only if it has at least this many characters.
 SHORT_TEXT_CHARS = 6
-# An escape sequence of JSON. Its backslash may have been escaped again.
+# An escape sequence of JSON such as \n or \u00e9. Its backslash may have been escaped again.
 _ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrtbf\"/])")
 # Marks for bold, italics, strikethrough, spoilers and code.
 _EMPHASIS = re.compile(r"\*+|__+|~~|\|\||`+")
 _WORD = re.compile(r"\w+")
+# A single character of Thai, Hangul, Kana or Han, or a word of any other script.
 _TOKEN = re.compile("[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\\W_]+")
 
 
 class QuoteMatcher:
-    """Matches texts against the words of a query and against texts that were said.
+    """Matches texts against the words of a query, and against texts that were said.
 
-    `terms` are the highlights of a `SearchPlan`. A text has the words if it contains all terms. If
-    `is_any` is set, one of the terms is enough.
+    `terms` are the words as search terms (`SearchPlan.highlights`), and `texts` are the texts that
+    were said. A text has the words if it contains all terms or, with `is_any`, one of the terms.
     """
 
     def __init__(
@@ -44,7 +45,8 @@ class QuoteMatcher:
         self._short_texts: set[tuple[str, ...]] = set()
         for text in texts:
             self._add_text(text)
-        # Almost all texts are ruled out by their pairs of tokens.
+        # The first two tokens of each passage. Looking them up first is quick, and rules out almost
+        # all texts.
         self._first_pairs = {passage[:2] for passage in self._passages}
 
     def with_texts(self, texts: Iterable[str]) -> QuoteMatcher:
@@ -52,7 +54,7 @@ class QuoteMatcher:
         return QuoteMatcher(self._terms, texts, is_any=self._is_any)
 
     def has_words(self, *texts: str | None) -> bool:
-        """Whether the texts together contain the words. False if there are no words."""
+        """Return whether the texts together contain the words; False if there are no words."""
         if not self._patterns:
             return False
         content = comparison_form("\n".join(_decode(text) for text in texts if text))
@@ -60,7 +62,7 @@ class QuoteMatcher:
         return any(matches) if self._is_any else all(matches)
 
     def has_passage(self, *texts: str | None) -> bool:
-        """Whether one of the texts contains a passage of the texts that were said."""
+        """Return whether one of the texts contains a passage of a text that was said."""
         if not self._passages:
             return False
         for text in texts:
@@ -73,10 +75,10 @@ class QuoteMatcher:
         return False
 
     def has_copy(self, *texts: str | None) -> bool:
-        """Whether one of the texts repeats a text that was said.
+        """Return whether one of the texts repeats a text that was said.
 
-        It does if it contains a passage of a longer text or all of a shorter one, or if it is the
-        same text.
+        A text repeats another text if it contains a passage of that text, if that text is short and
+        it contains all of it, or if both are the same.
         """
         if self.has_passage(*texts):
             return True
@@ -87,7 +89,10 @@ class QuoteMatcher:
         )
 
     def _add_text(self, text: str) -> None:
-        """Add a text as a whole, and its passages or, if it is short, its tokens."""
+        """Add a text that was said: the whole text, and its passages.
+
+        A text that is too short for a passage is added with all its tokens instead.
+        """
         self._whole_texts.add(text.strip())
         tokens = tuple(_tokenize(text))
         if len(tokens) < PASSAGE_TOKENS:
@@ -100,6 +105,7 @@ class QuoteMatcher:
                 self._passages.add(passage)
 
     def _has_short_text(self, tokens: Sequence[str]) -> bool:
+        """Return whether the tokens contain all tokens of a short text, in a row."""
         for size in {len(short_text) for short_text in self._short_texts}:
             for start in range(len(tokens)):
                 if tuple(tokens[start : start + size]) in self._short_texts:
@@ -108,9 +114,12 @@ class QuoteMatcher:
 
 
 def _decode(text: str) -> str:
-    """Undo the escapes of JSON and HTML, and append variants without URL escapes and emphasis."""
+    """Undo the escapes of JSON and HTML in a text.
+
+    If the text contains URL escapes or Markdown emphasis, a copy without them is appended.
+    """
     if "\\" in text:
-        # Other escapes than \\uXXXX stand for a space or a line break.
+        # "\u0041" becomes "A". The other escapes, such as "\n", become a space.
         text = clean(_ESCAPE.sub(lambda match: chr(int(match[1] or "20", 16)), text))
     if "&" in text:
         text = html.unescape(text)
@@ -127,7 +136,7 @@ def _tokenize(text: str) -> list[str]:
 
 
 def _passage_at(tokens: Sequence[str], start: int) -> tuple[str, ...]:
-    """Return the shortest passage that begins at `start`; empty if too few tokens are left."""
+    """Return the shortest passage that begins at `start`, or () if too few tokens are left."""
     for end in range(start + PASSAGE_TOKENS, len(tokens) + 1):
         passage = tuple(tokens[start:end])
         if sum(map(len, passage)) >= PASSAGE_CHARS:
@@ -136,9 +145,10 @@ def _passage_at(tokens: Sequence[str], start: int) -> tuple[str, ...]:
 
 
 def _term_regex(term: str) -> str:
-    """Convert a search term to a regular expression.
+    """Convert a search term to a regular expression that matches whole words.
 
-    A term that ends in ``*`` is a prefix. Bars separate alternative forms.
+    A term that ends in ``*`` matches the beginning of a word. Bars separate alternatives, as in
+    ``ferry|ferries``.
     """
     if "|" in term:
         forms = [_term_regex(form) for form in term.split("|")]

@@ -1,9 +1,11 @@
-"""Decides whether a text is stored at once, after a question, or after a review.
+"""Stores changes that wait for a yes, and provides the checks that decide whether a change waits.
 
-The decision depends on who wrote the text. If the responsible person typed it, it is stored without
-invisible characters, but they are asked first if it looks like a secret or an address for data.
-Any other text is put aside and listed. It is stored only after the person who decides for its scope
-says yes. This module never touches a file.
+If a person typed a text, it's stored at once without invisible characters. But if it looks
+suspicious, such as a password, Mneme refuses it and asks the person to reword it or to insist.
+
+Any other text is put aside. It's stored only after a yes of the person who decides for its scope.
+`core/notes/approval.py`, `core/skills/tools.py` and `core/facts/provider.py` decide which changes
+are put aside. This module never touches a file.
 """
 
 from __future__ import annotations
@@ -19,11 +21,11 @@ from core.ports import Clock
 from core.store.notes import Author, Notes, Operation, PendingNote
 from core.types import Account, ErasureEpoch, Message, Scope, Sender
 
-# A person writes this before a text that should be stored even if it looks suspicious.
+# A person writes this before a text to store the text even if it looks suspicious.
 ANYWAY = "--anyway"
-# Phones turn two hyphens into a dash.
+# Phones replace two hyphens with a dash.
 _ANYWAY_SPELLINGS = (ANYWAY, "\N{EM DASH}anyway")
-# A line of recalled background that is neither a note (n1) nor a fact (f1).
+# A line of recalled background, such as "- m12 …", but not of a note (n1) or a fact (f1).
 _RECALLED_LINE = re.compile(r"- (?![nf]\d)")
 MAX_NAME_CHARS = 80
 
@@ -40,9 +42,10 @@ class Review:
     ) -> None:
         self._notes = notes
         self._clock = clock
-        # Called with each change that was put aside.
+        # Called with each change that was put aside, to announce the change.
         self._on_pending = on_pending
-        # Called with scope, target, suspicion and text if a file was edited by hand.
+        # Called with the scope, target, suspicion and text of a suspicious note that was written
+        # into a file by hand.
         self.on_warning = on_warning
 
     async def put_aside(
@@ -53,9 +56,10 @@ class Review:
         author: Author,
         reason: str,
     ) -> str:
-        """Let a change wait for a yes, and return a sentence for the model.
+        """Store a change that waits for a yes, and return a sentence for the model.
 
-        `reason` is a clause. Raises Refused if too many changes are waiting already.
+        `reason` is a clause that says why the change waits. Raises Refused if too many changes are
+        waiting already.
         """
         note = PendingNote(
             **author.source_values,
@@ -76,7 +80,7 @@ class Review:
         )
 
     async def add_pending(self, note: PendingNote, epoch: ErasureEpoch | None) -> bool:
-        """Store a waiting change and announce it. Returns False if too many are waiting."""
+        """Store a waiting change and announce it. Return False if too many are waiting already."""
         stored_note = await self._notes.add_pending(note, epoch)
         if stored_note is None:
             return False
@@ -89,12 +93,13 @@ class Review:
         return await self._notes.list_pending(scopes)
 
     async def announce_pending(self, scopes: frozenset[Scope]) -> None:
-        """Announce the oldest waiting change of each scope and kind again.
+        """Announce the oldest draft and the oldest other change of each scope again.
 
-        There may have been no chat for the first announcement.
+        At the time of the first announcement, the person may not have had a chat.
         """
         if self._on_pending is None:
             return
+        # `list_pending` returns the oldest first, so the last assignment for a key is the oldest.
         oldest_notes: dict[tuple[Scope, bool], PendingNote] = {}
         for note in reversed(await self.list_pending(scopes)):
             oldest_notes[note.scope, note.is_draft] = note
@@ -103,9 +108,10 @@ class Review:
 
 
 def clean_typed_text(content: str, limit_chars: int, *, has_anyway: bool) -> tuple[str, str]:
-    """Return a typed text as it is kept, and a sentence about removed parts, if any.
+    """Return a typed text without hidden characters, and a sentence about what was removed.
 
-    Raises Refused if the text is too long, or suspicious without `has_anyway`.
+    The sentence is empty if nothing suspicious was removed. Raises Refused if the text is too long,
+    or if it's suspicious and the person doesn't insist (`has_anyway`).
     """
     if len(content) > limit_chars:
         raise Refused(
@@ -123,7 +129,10 @@ def clean_typed_text(content: str, limit_chars: int, *, has_anyway: bool) -> tup
 
 
 def explain_suspicion(operations: Sequence[Operation]) -> str | None:
-    """Return the reason why the contents need a yes, whoever wrote them, as a clause, or None."""
+    """Return why the contents look suspicious, as a clause, or None if they don't.
+
+    Suspicious contents need a yes, no matter who wrote them.
+    """
     for operation in operations:
         suspicion = guard.find_suspicion(operation.content)
         if suspicion:
@@ -132,6 +141,7 @@ def explain_suspicion(operations: Sequence[Operation]) -> str | None:
 
 
 def ask_to_reword(suspicion: str) -> str:
+    """Return the answer to a person whose text looks suspicious."""
     return (
         f"Not kept yet: it contains {suspicion}. "
         f"Reword it, or say it again with {ANYWAY} before it."
@@ -147,12 +157,13 @@ def split_anyway(text: str) -> tuple[str, bool]:
 
 
 def is_foreign(row: Message, asker: Sender, own_tools: Sequence[str]) -> bool:
-    """Whether this message contains something that the asker didn't type.
+    """Return whether a message contains text that the asker didn't type.
 
-    This can be a result of a tool other than `own_tools`, a forward, a quote of another person, a
+    Such text is a result of a tool other than `own_tools`, a forward, a quote of another person, a
     paste, a file, or a message of another member.
     """
     if row.role != "user":
+        # The assistant's own messages don't count.
         return row.role == "tool" and row.tool_name not in own_tools
     quotes_other = row.quote is not None and not row.quote.is_ours and row.quote.user_id != asker.id
     is_from_other = row.sender is not None and row.sender.id != asker.id
@@ -162,9 +173,9 @@ def is_foreign(row: Message, asker: Sender, own_tools: Sequence[str]) -> bool:
 def find_foreign_source(
     rows: Sequence[Message], asker: Sender, own_tools: Sequence[str]
 ) -> str | None:
-    """Return why a request of the model may not come from the asker, as a clause.
+    """Return why an idea of the model may not come from the asker, as a clause, or None.
 
-    The reason is foreign or recalled text in the conversation. Returns None if there is none.
+    The reason is the first message with foreign or recalled text in the conversation.
     """
     for row in rows:
         if not (_is_recalled(row) or is_foreign(row, asker, own_tools)):
@@ -179,7 +190,7 @@ def find_foreign_source(
 def quote_operations(
     name: str, account: Account, operations: Sequence[Operation]
 ) -> list[Operation]:
-    """Turn the contents of a group member's changes into quotations with their name and mark."""
+    """Turn the contents of a group member's operations into quotations: "Ana #3fa9: “…”"."""
     short_name = " ".join(name.split())[:MAX_NAME_CHARS]
     author = f"{short_name} {account_mark(account)}"
     quoted_operations = []
@@ -192,7 +203,11 @@ def quote_operations(
 
 
 def _is_recalled(row: Message) -> bool:
-    """Whether a message has text of another conversation that is neither a note nor a fact."""
+    """Return whether a message contains text of another conversation.
+
+    Such text is a summary, the result of a job, or recalled background. Recalled notes and facts
+    don't count, because people typed or accepted them.
+    """
     if row.kind == "summary" or row.origin == "job":
         return True
     for block in row.memory_blocks:

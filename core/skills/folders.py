@@ -1,9 +1,9 @@
 """Reads skills from folders, writes them, and unpacks them from archives and other folders.
 
-A skill is a folder with a SKILL.md and other files. Sizes are checked before a file is read. Paths
-can't lead out of a skill, and links aren't followed. No script is ever run.
+A skill is a folder with a SKILL.md and other files. Mneme checks the size of a file before reading
+it. Paths can't lead out of a skill, links aren't followed, and scripts are never run.
 
-All functions block, so they are called in a thread.
+All functions block, so call them in a thread.
 """
 
 from __future__ import annotations
@@ -28,32 +28,33 @@ from core.skills.format import SKILL_FILE, Skill, parse_skill
 from core.text.normalize import to_normal_form
 from core.types import Scope
 
-# How many folders of one place are read, in the order of their names.
+# At most this many folders with skills are read, in the order of their names.
 MAX_FOLDERS = 1_000
-# The largest text that is read.
+# The maximum size of a text file.
 FILE_BYTES = 200_000
-# The most that one skill may contain.
+# The maximum number of files and bytes in one skill.
 MAX_FILES = 200
 MAX_SKILL_BYTES = 5_000_000
-# The most that a folder or archive may contain from which skills are added.
+# The maximum number of files and bytes in a folder or archive from which skills are added.
 MAX_SOURCE_FILES = 2_000
 MAX_SOURCE_BYTES = 20_000_000
-# The ending of a folder that is being deleted.
+# A folder that is being deleted is renamed so that its name ends with this.
 REMOVED = ".removed"
 
+# A name in a path: no dot at the beginning, and no dot or blank at the end.
 _PART = r"(?!\.)[\w .()+,@&'~=-]{1,100}(?<![ .])"
 _PATH = re.compile(rf"{_PART}(?:/{_PART}){{0,5}}")
-# Errors that reading an archive may raise, including for a password or an unknown compression.
+# Errors of zipfile for a damaged archive, a password or an unknown compression.
 _ARCHIVE_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError)
 
 
 def read_skills(
     root: Path, title: str, scope: Scope, *, is_own: bool
 ) -> Iterator[tuple[str, Skill | Refused]]:
-    """Yield the name of each skill below `root` and the skill, or the problem with its folder.
+    """Yield each skill below `root` with its name. If a folder is no skill, yield the problem.
 
     A skill may also be one level deeper, in a folder that is named after its category. `title` is
-    the name of `root` for people. If `is_own`, interrupted deletions of skills are finished first.
+    the name of `root` in problems. If `is_own`, interrupted deletions of skills are finished first.
     """
     if is_own:
         for leftover in root.glob(f".*{REMOVED}"):
@@ -75,7 +76,10 @@ def read_skills(
 
 
 def _list_skill_folders(root: Path) -> Iterator[Path]:
-    """Yield the folders and links in `root`. A category yields the skills in it instead."""
+    """Yield the folders and links in `root`. For a category, yield the skills in it instead.
+
+    A category is a folder without a SKILL.md that contains folders with a SKILL.md.
+    """
     for folder in _list_folders(root):
         skills = []
         if not os.path.lexists(folder / SKILL_FILE):
@@ -89,7 +93,10 @@ def _list_skill_folders(root: Path) -> Iterator[Path]:
 
 
 def _list_folders(folder: Path) -> list[Path]:
-    """Return the folders and links in a folder, sorted. A link to a folder counts as empty."""
+    """Return the folders and links in a folder, sorted.
+
+    The list is empty if `folder` is a link or can't be read.
+    """
     if folder.is_symlink():
         return []
     with suppress(OSError), os.scandir(folder) as entries:
@@ -103,7 +110,10 @@ def _list_folders(folder: Path) -> list[Path]:
 
 
 def read_skill(folder: Path, place: str) -> Skill:
-    """Read the skill in a folder. Raises Refused, with `place` as the name of the folder."""
+    """Read the skill in a folder. Raises Refused if the folder isn't a valid skill.
+
+    `place` is the name of the folder in the error.
+    """
     text = read_text(folder, SKILL_FILE, place)
     if text is None:
         raise Refused(f"{place}: there is no {SKILL_FILE} in it.")
@@ -115,7 +125,7 @@ def read_skill(folder: Path, place: str) -> Skill:
 
 @contextmanager
 def _refuse_errors(problem: str) -> Iterator[None]:
-    """Turn an error of a file or an archive into Refused, with `problem` before its reason."""
+    """Turn an error of a file or an archive into Refused: `problem`, a colon and the reason."""
     try:
         yield
     except (*_ARCHIVE_ERRORS, OSError) as error:
@@ -123,7 +133,10 @@ def _refuse_errors(problem: str) -> Iterator[None]:
 
 
 def decode_text(content: bytes, place: str) -> str:
-    """Decode UTF-8, with or without a byte order mark. Raises Refused, with the line."""
+    """Decode UTF-8 with or without a byte order mark, and normalize the line ends.
+
+    If the content isn't UTF-8, raises Refused with `place` and the line.
+    """
     try:
         return re.sub(r"\r\n?", "\n", content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -132,7 +145,7 @@ def decode_text(content: bytes, place: str) -> str:
 
 
 def _walk(folder: Path) -> Iterator[tuple[str, int]]:
-    """Yield the path and the bytes of each file below a folder, sorted by folder and name.
+    """Yield the path and the size of each file below a folder, sorted by folder and name.
 
     Hidden files, hidden folders and links are left out.
     """
@@ -150,16 +163,17 @@ def _walk(folder: Path) -> Iterator[tuple[str, int]]:
 
 
 def _is_hidden(path: str) -> bool:
+    """Return whether a part of the path begins with a dot or is a folder made by macOS."""
     return any(part.startswith((".", "__MACOSX")) and part != ".." for part in path.split("/"))
 
 
 def list_files(folder: Path) -> dict[str, int]:
-    """Return the size in bytes of each file of a skill, by path, for at most `MAX_FILES` files."""
+    """Return the size in bytes of the first `MAX_FILES` files of a skill, by path."""
     return {path: size for path, size in islice(_walk(folder), MAX_FILES) if _PATH.fullmatch(path)}
 
 
 def check_path(path: str) -> str:
-    """Return a path below a skill. Raises Refused if it leads out of the skill or is unusual."""
+    """Return a path unchanged. Raises Refused if it isn't a plain relative path in a skill."""
     if not _PATH.fullmatch(path):
         raise Refused(
             f"“{path[:80]}” is no path in a skill: write one such as references/steps.md."
@@ -168,10 +182,10 @@ def check_path(path: str) -> str:
 
 
 def resolve_file(folder: Path, path: str, place: str = "") -> Path:
-    """Return the file at a path below a skill.
+    """Return the location of a file of a skill.
 
-    Raises Refused if the path leads out of the skill or contains a link. `place` is the name of the
-    file in the error.
+    Raises Refused if the path leads out of the skill, or if the file or a folder on the way is a
+    link. `place` is the name of the file in the error.
     """
     file = folder / check_path(path)
     # The file, its folders and the folder of the skill.
@@ -198,7 +212,7 @@ def read_text(folder: Path, path: str, place: str = "") -> str | None:
 
 
 def read_texts(folder: Path) -> dict[str, str]:
-    """Return the texts of all files of a skill that are text, by path."""
+    """Return the texts of the files of a skill by path. Files that aren't text are left out."""
     texts = {}
     for path in list_files(folder):
         with suppress(Refused):
@@ -211,9 +225,9 @@ def read_texts(folder: Path) -> dict[str, str]:
 def write_files(root: Path, folder: Path, files: Mapping[str, bytes | None]) -> None:
     """Write files of a skill, and delete each file whose content is None.
 
-    Deleting SKILL.md deletes the whole skill. Otherwise SKILL.md is written last, so that a crash
-    leaves no folder that looks like a complete skill. Raises Refused if the skill would have too
-    many files or can't be written.
+    If the content of SKILL.md is None, the whole skill is deleted. Otherwise SKILL.md is written
+    last, so that a crash doesn't leave an incomplete skill with a SKILL.md. Raises Refused if the
+    skill would have too many files or can't be written.
     """
     new_paths = {path for path, content in files.items() if content is not None}
     if new_paths and len(new_paths.union(list_files(folder))) > MAX_FILES:
@@ -233,7 +247,10 @@ def write_files(root: Path, folder: Path, files: Mapping[str, bytes | None]) -> 
 
 
 def write_or_remove(path: Path, content: bytes | None) -> None:
-    """Write a file. Without content, delete it and its folder if that is empty. Raises OSError."""
+    """Write a file, or delete the file if `content` is None, and its folder if that is empty.
+
+    Raises OSError if the file can't be written or deleted.
+    """
     for leftover in find_leftovers(path):
         leftover.unlink(missing_ok=True)
     if content is not None:
@@ -246,20 +263,20 @@ def write_or_remove(path: Path, content: bytes | None) -> None:
 
 
 def remove_skill(root: Path, folder: Path) -> None:
-    """Delete a skill. It is renamed first, so that it disappears at once.
+    """Delete a skill. Its folder is renamed first, so that the skill disappears at once.
 
-    Raises OSError.
+    Raises OSError if the folder can't be renamed or deleted.
     """
     trash_folder = root / f".{folder.name}{REMOVED}"
     shutil.rmtree(trash_folder, ignore_errors=True)
     folder.rename(trash_folder)
-    # Another process may delete the rest at the same time (`read_skills`).
+    # Another process may be deleting the same folder (`read_skills`).
     with suppress(FileNotFoundError):
         shutil.rmtree(trash_folder)
 
 
 def unpack_skills(source: Path) -> list[dict[str, bytes]]:
-    """Return the files of each skill in a folder or zip archive, by path.
+    """Return a dictionary for each skill in a folder or zip archive: its files by path.
 
     Links, hidden files and files outside of skills are left out. Raises Refused if the source can't
     be read, is too large or contains no skill.
@@ -274,6 +291,7 @@ def unpack_skills(source: Path) -> list[dict[str, bytes]]:
         with zipfile.ZipFile(source) as archive:
             sizes = {}
             for entry in archive.infolist():
+                # The upper 16 bits are the Unix mode of the file.
                 is_link = stat.S_ISLNK(entry.external_attr >> 16)
                 if not entry.is_dir() and not is_link and not _is_hidden(entry.filename):
                     sizes[entry.filename] = entry.file_size
@@ -283,12 +301,15 @@ def unpack_skills(source: Path) -> list[dict[str, bytes]]:
 def _unpack(
     title: str, sizes: Mapping[str, int], read: Callable[[str], bytes]
 ) -> list[dict[str, bytes]]:
-    """Check all files of a source by path and size, then read the files of its skills."""
+    """Check the paths and sizes of all files of a source, and read the files of its skills.
+
+    `sizes` contains the size of each file by its path, and `read` returns the content of a file.
+    """
     _check_limits(title, sizes.values(), MAX_SOURCE_FILES, MAX_SOURCE_BYTES)
     roots = {PurePosixPath(path).parent for path in sizes if PurePosixPath(path).name == SKILL_FILE}
     if not roots:
         raise Refused(f"There is no {SKILL_FILE} in {title}, so it is no skill.")
-    # For each skill: its files' paths in the source, by their paths in the skill.
+    # For each skill folder: the path of each file in the source, by its path in the skill.
     skills = defaultdict[PurePosixPath, dict[str, str]](dict)
     for path in sizes:
         root = _find_root(PurePosixPath(path), roots)
@@ -307,7 +328,11 @@ def _unpack(
 
 
 def _find_root(path: PurePosixPath, roots: Collection[PurePosixPath]) -> PurePosixPath | None:
-    """Return the outermost skill folder that contains a file, or None. Skills don't nest."""
+    """Return the outermost of the skill folders `roots` that contains a file, or None.
+
+    A SKILL.md deeper inside a skill is an ordinary file.
+    """
+    # `parents` begins with the innermost folder.
     for folder in reversed(path.parents):
         if folder in roots:
             return folder
@@ -315,6 +340,7 @@ def _find_root(path: PurePosixPath, roots: Collection[PurePosixPath]) -> PurePos
 
 
 def _check_limits(title: str, sizes: Collection[int], max_files: int, max_bytes: int) -> None:
+    """Raise Refused if there are too many files or they are too large together."""
     if len(sizes) > max_files or sum(sizes) > max_bytes:
         raise Refused(
             f"{title} is too large: {max_files:,} files and {max_bytes:,} bytes are the most."

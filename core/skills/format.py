@@ -1,7 +1,7 @@
 """The published Agent Skills format: a SKILL.md with YAML front matter and Markdown below it.
 
-The front matter is between two lines of three dashes. Its size is checked before it's parsed. Plain
-values stay text, so version 1.10 isn't 1.1.
+The front matter is between two lines of three dashes. Mneme checks its size before parsing it.
+Plain values stay text, so the version 1.10 doesn't become the number 1.1.
 """
 
 from __future__ import annotations
@@ -34,18 +34,22 @@ NAME_FORM = (
     f"small letters of one alphabet, digits and single hyphens, at most {NAME_CHARS}, such as "
     "tidy-inbox"
 )
-# How many parsed files are kept, so that unchanged ones aren't parsed again.
+# How many parsed front matters are cached, so that unchanged files aren't parsed again.
 MAX_CACHED_SKILLS = 2_000
 
+# Words with single hyphens between them: "tidy-inbox".
 _NAME = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
+# A line of dashes, the front matter, and another line of dashes.
 _FRONT_MATTER = re.compile(
     r"---[ \t]*\n(?P<front>.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
 )
-# A value with a colon and without the quotes that YAML requires.
+# A line whose value contains a colon but not the quotes that YAML requires then:
+# "description: Sorts mail: invoices first".
 _UNQUOTED_VALUE = re.compile(
     r"(?m)^(?P<key>[A-Za-z][\w-]*):[ \t]+(?P<value>[^\s\"'\[{|>&*!#%@`][^#\n]*:[ \t][^#\n]*)$"
 )
-# A file pattern such as *.py or {a,b}.py without quotes.
+# A line with a file pattern but without the quotes that YAML requires: "globs: *.py",
+# "- {a,b}.py".
 _UNQUOTED_PATTERN = re.compile(
     r"(?m)^([A-Za-z][\w-]*:|[ \t]*-)[ \t]+(\*[^\w\n][^\n]*|\{[^{}\n]*\}[^\s,}][^\n]*)$"
 )
@@ -58,14 +62,14 @@ class Skill:
     name: str
     description: str
     category: str = ""
-    # All values of the front matter.
+    # The values of the front matter, by key.
     front: Mapping[Any, Any] = field(default_factory=dict)
     folder: Path = Path()
     # The size in bytes of each file, by its path below `folder`.
     files: Mapping[str, int] = field(default_factory=dict)
     changed_at: datetime | None = None
     scope: Scope = LOCAL_SCOPE
-    # Whether Mneme may change it. Skills in folders of the settings are only read.
+    # Whether Mneme may change the skill. Skills in the folders of `skills.folders` are only read.
     is_own: bool = True
     uses: int = 0
     # The time of the last use.
@@ -74,15 +78,16 @@ class Skill:
 
     @property
     def needs_shell(self) -> bool:
+        """Whether the skill has scripts or asks for the tool Bash, which Mneme doesn't have."""
         has_scripts = any(path.startswith(f"{SCRIPTS}/") for path in self.files)
         return has_scripts or "bash" in str(self.front.get("allowed-tools")).lower()
 
     def front_value(self, key: str) -> str:
-        """Return a value of the front matter as text, or "". A list is joined with commas.
+        """Return a value of the front matter as text, or "" if there is no such value.
 
-        The value may also be in the table `metadata`, or in a table of a program inside that.
+        The items of a list are joined with commas. The value may also be in the table `metadata`,
+        or in a table inside `metadata` that belongs to one program.
         """
-
         for table in self._tables():
             if key in table:
                 value = table[key]
@@ -91,6 +96,7 @@ class Skill:
         return ""
 
     def _tables(self) -> Iterator[Mapping[Any, Any]]:
+        """Yield the front matter, its table `metadata`, and the tables inside `metadata`."""
         yield self.front
         metadata = self.front.get("metadata")
         if isinstance(metadata, dict):
@@ -100,14 +106,18 @@ class Skill:
                     yield value
 
     def matches_words(self, words: str) -> bool:
-        """Return whether the name, description, category and tags contain all words."""
+        """Return whether the name, description, category and tags together contain all words."""
         parts = (self.name, self.description, self.category, self.front_value("tags"))
         text = " ".join(parts).casefold()
         return all(word in text for word in words.casefold().split())
 
 
 def is_name(name: str) -> bool:
-    """Return whether a skill may have this name. Names that could look like another are invalid."""
+    """Return whether a skill may have this name.
+
+    A name must not look like another name, so it can't contain capitals, hidden characters or
+    letters of two alphabets.
+    """
     if name != to_normal_form("NFKC", name).lower() or name != inspect_name(name)[0]:
         return False
     if len(name) > NAME_CHARS or not _NAME.fullmatch(name):
@@ -116,10 +126,11 @@ def is_name(name: str) -> bool:
 
 
 def parse_skill(text: str, place: str, folder: str | None = None) -> Skill:
-    """Parse a SKILL.md and return its name, description and front matter.
+    """Parse a SKILL.md. Returns a skill with its name, description and front matter.
 
-    `place` is the name of the file in errors. `folder` is the name of its folder, which must be the
-    name of the skill. Raises Refused, with the line of the problem, if the file is invalid.
+    `place` is the name of the file in errors. If `folder`, the name of its folder, is given, the
+    skill must have the same name. If the file is invalid, raises Refused with the line of the
+    problem.
     """
     match = _FRONT_MATTER.match(text)
     if match is None:
@@ -133,12 +144,13 @@ def parse_skill(text: str, place: str, folder: str | None = None) -> Skill:
 
 @lru_cache(MAX_CACHED_SKILLS)
 def _parse_front_matter(front: str, place: str, folder: str | None) -> Skill:
-    """Return the skill that front matter describes. Raises Refused for the first problem."""
+    """Return the skill that a front matter describes. Raises Refused for the first problem."""
     values, lines = _parse_yaml(front, place)
     name = _to_text(values.get("name"))
     description = _to_text(values.get("description"))
 
     def check(key: str, is_valid: bool, problem: str) -> None:
+        """Raise Refused with the line of the key unless the value is valid."""
         if not is_valid:
             raise Refused(f"{place}, line {lines.get(key, 1)}: {problem}.")
 
@@ -160,9 +172,9 @@ def _parse_front_matter(front: str, place: str, folder: str | None) -> Skill:
 
 
 def front_matter(text: str, place: str) -> tuple[Mapping[Any, Any], str]:
-    """Return the values of the front matter of a text, and the text below it.
+    """Return the values of the front matter of a text, and the text below the front matter.
 
-    The values are empty if there is no front matter. File patterns such as *.py needn't be quoted,
+    Without a front matter, there are no values. File patterns such as *.py needn't be quoted,
     although YAML requires quotes. Raises Refused if the front matter is invalid.
     """
     match = _FRONT_MATTER.match(text)
@@ -176,16 +188,20 @@ def front_matter(text: str, place: str) -> tuple[Mapping[Any, Any], str]:
 
 
 def split_front_matter(text: str) -> tuple[str, str]:
-    """Return the front matter with its lines of dashes, or an empty string, and the text below."""
+    """Split a text into its front matter, including the lines of dashes, and the text below.
+
+    Without a front matter, the first part is empty.
+    """
     match = _FRONT_MATTER.match(text)
     end = match.end() if match else 0
     return text[:end], text[end:]
 
 
 def _parse_yaml(front: str, place: str) -> tuple[Mapping[Any, Any], Mapping[str, int]]:
-    """Return the values of front matter, and the line number of each key in the file.
+    """Return the values of a front matter, and the line number of each key in the file.
 
-    A value with a colon is read as if it were quoted. Raises Refused, with the line of the problem.
+    A value with a colon needn't be quoted, although YAML requires quotes. If the front matter is
+    invalid, raises Refused with the line of the problem.
     """
     try:
         if len(front) > FRONT_MATTER_CHARS:
@@ -204,7 +220,8 @@ def _parse_yaml(front: str, place: str) -> tuple[Mapping[Any, Any], Mapping[str,
         lines = _locate_keys(node)
         return loader.construct_mapping(node, deep=True), lines
     except yaml.YAMLError as error:
-        # Errors of the parser have a mark with a line, errors of the reader only a position.
+        # Errors of the YAML parser have a mark with a line. Errors of the YAML reader have only a
+        # position.
         mark = getattr(error, "problem_mark", None)
         line = mark.line if mark else front.count("\n", 0, getattr(error, "position", 0))
         problem = getattr(error, "problem", None) or "it has a character that nobody can see"
@@ -226,12 +243,15 @@ def _locate_keys(node: yaml.MappingNode) -> Mapping[str, int]:
 
 
 class _TextLoader(yaml.BaseLoader):
-    """Reads plain values as text. Refuses aliases and deep nesting, which could use all memory."""
+    """A YAML loader that reads plain values as text.
+
+    It rejects aliases and deep nesting, because a short document with them could use all memory.
+    """
 
     _depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Compose a node unless it's an alias or nested too deeply."""
+        """Compose the next node. Raises MarkedYAMLError for an alias or too deep nesting."""
         event = self.peek_event()  # type: ignore[no-untyped-call]
         self._depth += 1
         problem = ""

@@ -1,8 +1,8 @@
-"""The skills that each scope can see: reading, changing, adding and erasing them, and the index for
-the prompt.
+"""Reads, changes, adds and erases skills, and lists them for the prompt.
 
-Each change is one operation. It's checked before a file is touched, written under one lock, and
-logged with the text of each file before and after. A change that wasn't typed waits for a yes.
+Each change is one operation. Mneme checks the operation before it touches a file, writes the files
+under a lock, and logs the text of each file before and after the change. A change that no person
+typed waits for a yes.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ from core.store.notes import SKILL, Author, NoteChange, Notes, Operation, Pendin
 from core.text.normalize import shorten
 from core.types import LOCAL_SCOPE, ErasureEpoch, Scope
 
-# Longer files aren't searched for texts to erase.
+# Larger files aren't searched for texts to erase.
 MAX_SEARCHED_BYTES = 5_000_000
-# Descriptions are shortened to these lengths, one after the other, until the index fits.
+# To make the index for the prompt fit, descriptions are shortened to each of these lengths in turn.
 DESCRIPTION_LENGTHS = (1024, 300, 200, 120, 60, 0)
 LEFT_OUT = "\n({:,} more: skills_list)"
 NO_SHELL = "needs a shell, which is not here"
-# The units that are erased from a file: paragraphs of Markdown, or else lines.
+# Erasing removes whole paragraphs from Markdown files, and whole lines from other files.
 _PARAGRAPH = re.compile(r".+?(?:\n[ \t]*\n\s*|\Z)", re.DOTALL)
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """The text of a file before and after a change, or None where the file doesn't exist."""
+    """The text of a file before and after a change. None means that there is no file."""
 
     before: str | None
     after: str | None
 
 
-# By the path of each file below its skill.
+# The changes of one skill, by the path of each file below the skill's folder.
 FileChanges = Mapping[str, FileChange]
 
 
@@ -58,8 +58,9 @@ FileChanges = Mapping[str, FileChange]
 class Skills:
     """The skills in all folders.
 
-    Skills of the owner are in `home`/skills. Skills of another scope are next to its notes. More
-    skills of the owner, which are only read, are in folders of the settings.
+    The owner's skills are in `home`/skills. The skills of any other scope are next to its notes.
+    The setting `skills.folders` names more folders with skills of the owner, which Mneme only
+    reads.
     """
 
     home: Path
@@ -79,10 +80,13 @@ class Skills:
         return folder_of(self.home / "memories", scope) / "skills"
 
     async def _load(self, scopes: frozenset[Scope]) -> Mapping[str, Skill | Refused]:
-        """Return the visible skills by name, and the problems with folders that aren't skills.
+        """Return the skills of the scopes by name.
 
-        If several skills have the same name, the first wins. Skills of the owner come first.
+        The value for a folder that can't be read as a skill is the problem. If several skills have
+        the same name, the first wins. The owner's skills come first.
         """
+        # For each folder with skills: its path, the scope of its skills, and whether Mneme may
+        # change them.
         places: list[tuple[Path, Scope, bool]] = []
         if LOCAL_SCOPE in scopes:
             places.append((self._root(LOCAL_SCOPE), LOCAL_SCOPE, True))
@@ -109,10 +113,9 @@ class Skills:
     async def list_skills(
         self, scopes: frozenset[Scope], words: str = ""
     ) -> tuple[list[Skill], list[str]]:
-        """Return the skills that match all words, sorted by category and name.
+        """Return the skills that contain all words, and a sentence about each unreadable folder.
 
-        Disabled skills are included. The second list has a sentence about each folder that can't be
-        read as a skill.
+        The skills are sorted by category and name. Disabled skills are included.
         """
         skills: list[Skill] = []
         problems: list[str] = []
@@ -125,9 +128,9 @@ class Skills:
         return skills, problems
 
     async def find(self, name: str, scopes: frozenset[Scope]) -> Skill:
-        """Return the skill with this name, which may have underscores instead of hyphens.
+        """Return the skill with this name, in which underscores count as hyphens.
 
-        Raises Refused if there is no such skill or it can't be read.
+        Raises Refused if there is no such skill, or if its folder can't be read as a skill.
         """
         skills = await self._load(scopes)
         skill = skills.get(name.strip().lower().replace("_", "-"))
@@ -148,6 +151,7 @@ class Skills:
             if len(index) <= self.options.index_chars:
                 return index
 
+        # Even without descriptions the index is too long, so the least used skills are left out.
         skills.sort(key=lambda skill: (-skill.uses, skill.name))
         available = self.options.index_chars - len(LEFT_OUT.format(folders.MAX_FOLDERS))
         index_skills: list[Skill] = []
@@ -173,7 +177,10 @@ class Skills:
         return text
 
     async def read_all_texts(self, scopes: frozenset[Scope]) -> list[tuple[str, str, str]]:
-        """Return the skill, path and text of each file of all own skills, for an export."""
+        """Return the name of the skill, the path and the text of each file, for an export.
+
+        Skills that Mneme only reads are left out.
+        """
         rows = []
         skills, _ = await self.list_skills(scopes)
         for skill in skills:
@@ -185,14 +192,14 @@ class Skills:
     async def apply(
         self, scope: Scope, scopes: frozenset[Scope], operation: Operation, author: Author
     ) -> str:
-        """Change a skill, or let the change wait for a yes if the author didn't type it.
+        """Change a skill, or put the change aside until a yes unless the author typed it.
 
         Returns a sentence about the result. Raises Refused if the change isn't possible.
         """
         home = LOCAL_SCOPE if LOCAL_SCOPE in scopes else scope
         skill = await self._find_target(home, scopes | {home}, operation)
         if author.origin != "typed":
-            # A change that couldn't be made after the yes is refused now.
+            # This raises Refused now if the change couldn't be made after the yes.
             await asyncio.to_thread(_plan_changes, skill, operation)
             return await self.review.put_aside(home, SKILL, [operation], author, author.reason)
         content, notice = clean_typed_text(
@@ -213,10 +220,10 @@ class Skills:
     async def _find_target(
         self, home: Scope, scopes: frozenset[Scope], operation: Operation
     ) -> Skill:
-        """Return the skill to change, or an empty one to create in `home`.
+        """Return the skill that an operation changes, or an empty skill in `home` to create.
 
-        Raises Refused if the path is invalid in a skill. Also raises it if a new skill exists
-        already, or a skill to change doesn't exist or is read-only.
+        Raises Refused if the path isn't allowed in a skill, if a skill to create exists already, or
+        if a skill to change doesn't exist or is read-only.
         """
         name, _, path = operation.path.partition("/")
         is_file_action = operation.action in ("write_file", "remove_file")
@@ -241,7 +248,7 @@ class Skills:
     ) -> str:
         """Apply a change that waited for a yes, on behalf of its author.
 
-        Raises Refused if it no longer fits.
+        Returns a sentence about the result. Raises Refused if the change isn't possible any more.
         """
         author = Author(**note.source_values, origin="typed", is_insisting=True, epoch=epoch)
         return await self.apply(note.scope, scopes | {note.scope}, note.operations[0], author)
@@ -249,7 +256,7 @@ class Skills:
     async def undo(self, change: NoteChange, author: Author) -> str:
         """Undo a change and all changes that were made together with it.
 
-        Raises Refused if a file was changed after that.
+        Returns a sentence about the result. Raises Refused if one of the files was changed later.
         """
         folder_path, _ = change.skill or ("", "")
         folder = self._root(change.scope) / folder_path
@@ -261,7 +268,7 @@ class Skills:
             reversals[path] = FileChange(before=each.after, after=each.before)
 
         def write_files() -> list[NoteChange]:
-            """Restore the earlier texts, unless a file was changed since."""
+            """Restore the earlier texts. Raises Refused if a file was changed later."""
             for path, reversal in reversals.items():
                 if folders.read_text(folder, path) != reversal.before:
                     raise Refused(
@@ -278,10 +285,10 @@ class Skills:
     async def add(
         self, source: Path, scope: Scope, scopes: frozenset[Scope], author: Author
     ) -> Sequence[str]:
-        """Add all skills of a folder or zip archive, or none of them. Returns their names.
+        """Add all skills of a folder or zip archive, and return their names.
 
-        Raises Refused if a skill is invalid or exists already, or if it has suspicious text and the
-        author doesn't insist.
+        Raises Refused, without adding any skill, if one of them is invalid or exists already. It
+        also does so if a skill contains suspicious text, unless `author.is_insisting`.
         """
         home = LOCAL_SCOPE if LOCAL_SCOPE in scopes else scope
         root = self._root(home)
@@ -289,7 +296,7 @@ class Skills:
         names: list[str] = []
 
         def write_files() -> list[NoteChange]:
-            """Check all skills of the source, then write them."""
+            """Check all skills of the source, write their files, and return the changes to log."""
             new_skills: dict[str, dict[str, bytes]] = {}
             for files in folders.unpack_skills(source):
                 name = _read_name(files, source)
@@ -317,15 +324,15 @@ class Skills:
         *,
         is_trial: bool = False,
     ) -> tuple[list[str], list[str]]:
-        """Erase the parts of all skills for which `is_quoting` is true.
+        """Erase the parts of all skills for which `is_quoting` returns True.
 
-        A part is a paragraph or a line. If the path or the front matter is quoting, the part is the
-        whole file or skill. A trial erases nothing. Returns the parts, and the files that couldn't
-        be written.
+        A part is a paragraph or a line. If `is_quoting` is true for the path or the front matter of
+        a file, the whole file or skill is erased. With `is_trial`, nothing is erased. Returns the
+        parts, and the names of the files that couldn't be written.
         """
 
         def erase_all() -> tuple[list[str], list[str]]:
-            """Go through all files of the scopes."""
+            """Erase the parts in each file, while this process holds the lock."""
             erased_parts: list[str] = []
             failed_files: list[str] = []
             for root in map(self._root, sorted(scopes)):
@@ -345,9 +352,10 @@ class Skills:
     def _write_files(
         self, author: Author, action: str, skill: Skill, changes: FileChanges
     ) -> list[NoteChange]:
-        """Write files of a skill and return the changes for the log.
+        """Write the files of a skill, and return the changes to log.
 
-        Deleting SKILL.md deletes the whole skill. Raises Refused if the files can't be written.
+        A change that deletes SKILL.md deletes all files of the skill. Raises Refused if the files
+        can't be written.
         """
         skill_file = changes.get(SKILL_FILE)
         if skill_file is not None and skill_file.after is None:
@@ -364,8 +372,7 @@ class Skills:
     def _build_changes(
         self, author: Author, action: str, scope: Scope, folder: Path, changes: FileChanges
     ) -> list[NoteChange]:
-        """Return the changes for the log. They have the same time, so `undo` undoes them
-        together."""
+        """Return the changes to log. They have the same time, so `undo` undoes them together."""
         target = f"{SKILL}:{folder.relative_to(self._root(scope)).as_posix()}"
         template = NoteChange(
             **author.source_values, scope=scope, target=target, action=action, at=self.clock.now()
@@ -378,7 +385,10 @@ class Skills:
     async def _write(
         self, write_files: Callable[[], Sequence[NoteChange]], author: Author
     ) -> list[int]:
-        """Call `write_files` in a thread, log the changes it returns and return their numbers."""
+        """Call `write_files` in a thread, log the changes that it returns, and return their ids.
+
+        Raises StaleReadError if words of the author's message were erased meanwhile.
+        """
 
         async def write() -> list[int]:
             async with self._lock.hold():
@@ -390,7 +400,7 @@ class Skills:
 
 
 def _plan_changes(skill: Skill, operation: Operation) -> FileChanges:
-    """Return the change of a file that an operation makes, without writing the file.
+    """Return how an operation changes a file of a skill, without writing the file.
 
     Raises Refused if the operation isn't possible.
     """
@@ -423,9 +433,9 @@ def _plan_changes(skill: Skill, operation: Operation) -> FileChanges:
 
 
 def _format_index(skills: Sequence[Skill], description_chars: int) -> str:
-    """Return a list of skills with a heading for each category.
+    """Return a list of skills, which are sorted by category, with a heading for each category.
 
-    Descriptions are shortened. If `description_chars` is 0, only the names are listed.
+    Descriptions are cut to `description_chars`. If that is 0, the list contains only names.
     """
     lines = []
     for category, group in groupby(skills, key=lambda skill: skill.category):
@@ -442,12 +452,16 @@ def _format_index(skills: Sequence[Skill], description_chars: int) -> str:
 
 
 def _read_name(files: Mapping[str, bytes], source: Path) -> str:
+    """Return the name in a skill's SKILL.md. Raises Refused if SKILL.md is invalid."""
     place = f"{SKILL_FILE} in {source.name}"
     return parse_skill(folders.decode_text(files[SKILL_FILE], place), place).name
 
 
 def _find_suspicious_text(files: Mapping[str, bytes]) -> str | None:
-    """Return the first suspicion about the names or the texts of files, as a clause, or None."""
+    """Return what is suspicious about the names or the texts of files, as a phrase, or None.
+
+    Files that aren't text are skipped.
+    """
     texts = ["\n".join(files)]
     for content in files.values():
         with suppress(UnicodeDecodeError):
@@ -459,7 +473,7 @@ def _find_suspicious_text(files: Mapping[str, bytes]) -> str | None:
 
 
 def _list_paths(root: Path) -> Iterator[Path]:
-    """Yield all files below a folder except links, sorted."""
+    """Yield the paths of all files below a folder, sorted. Links are left out."""
     paths = [Path(folder, name) for folder, _, names in os.walk(root) for name in names]
     for path in sorted(paths):
         if not path.is_symlink():
@@ -469,11 +483,12 @@ def _list_paths(root: Path) -> Iterator[Path]:
 def _erase_in_file(
     root: Path, path: Path, is_quoting: Callable[[str], bool], *, is_trial: bool
 ) -> list[str]:
-    """Erase the parts of a file for which `is_quoting` is true, and return them.
+    """Erase the parts of a file for which `is_quoting` is true, and return these parts.
 
-    If `is_quoting` is true for its path with its front matter, the whole file is erased, or for a
-    SKILL.md the whole skill. A file that isn't text is one part. Raises OSError if the file can't
-    be written, and ValueError if it's too long or not a regular file.
+    If `is_quoting` is true for the path together with the front matter, the whole file is erased.
+    For a SKILL.md, the whole skill is erased then. A file that isn't text counts as one part. With
+    `is_trial`, nothing is erased. Raises OSError if the file can't be written, and ValueError if
+    it's too large or not a regular file.
     """
     relative_path = path.relative_to(root).as_posix()
     is_skill = path.name == SKILL_FILE and path.parent != root
@@ -494,6 +509,10 @@ def _erase_in_file(
 
 
 def _split_parts(path: Path, text: str) -> list[str]:
+    """Split Markdown into paragraphs and other text into lines. Together they are the whole text.
+
+    A file that isn't UTF-8 text is one part.
+    """
     if "\N{REPLACEMENT CHARACTER}" in text:
         return [text]
     pattern = _PARAGRAPH if path.suffix == ".md" else _LINE

@@ -1,7 +1,7 @@
 """The model's tools for skills, and the section about skills in the prompt.
 
-A change by the model waits for a yes, unless everything that the model has read in the conversation
-was typed by the person or belongs to them.
+A change by the model waits for a person's yes if the conversation contains any text that the person
+didn't type, such as a web page or a forwarded message, because the idea may come from that text.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ HEADING = (
     "and follow it."
 )
 SHOWN_CHARS = 20_000
-# The version, the platforms and other details of a skill are cut to this length in a list.
+# In a list, the version, the platforms and other details of a skill are cut to this length.
 DETAIL_CHARS = 100
-# Tools whose results contain only what the person typed or approved.
+# Tools whose results contain only text that the person typed or approved.
 _OWN_TOOLS = ("skills_list", "skill_view", "skill_manage", "memory", "reminder")
 
 
@@ -53,7 +53,7 @@ class _Manage(ToolArguments):
     path: str = ""
 
 
-# Returns the text of a rule of the owner's projects, given its path, or None if there is none.
+# Returns the text of a rule in the owner's projects by its name, or None if there is no such rule.
 RuleReader = Callable[[str, ToolContext], Awaitable[str | None]]
 
 
@@ -63,7 +63,7 @@ class SkillTools:
 
     skills: Skills
     conversations: Conversations
-    # Reads rules, which the model can view like skills.
+    # Reads the rules of the owner's projects, which `skill_view` shows too.
     read_rule: RuleReader | None = None
 
     @property
@@ -81,13 +81,17 @@ class SkillTools:
         return f"{HEADING}\n{index}" if index else ""
 
     async def _run_list(self, arguments: _List, context: ToolContext) -> str:
+        """List the skills that match the words, and the folders that can't be read as skills."""
         skills, problems = await self.skills.list_skills(context.scopes, arguments.words)
         lines = [render_skill(skill) for skill in skills]
         lines += [f"({problem})" for problem in problems]
         return _excerpt("\n".join(lines) or "There are no such skills.", arguments.line)
 
     async def _run_view(self, arguments: _View, context: ToolContext) -> str:
-        """Show a rule, or a file of a skill."""
+        """Return the text of a rule or of a file of a skill, from the given line on.
+
+        Raises ToolError if the skill is disabled.
+        """
         if self.read_rule is not None:
             rule = await self.read_rule(arguments.name, context)
             if rule is not None:
@@ -103,8 +107,10 @@ class SkillTools:
         return _excerpt(clean_text(text), arguments.line)
 
     async def show_skill(self, skill: Skill, context: ToolContext, line: int = 1) -> str:
-        """Return SKILL.md from a line on and the list of other files. Records a use of the skill,
-        except in incognito sessions."""
+        """Return SKILL.md from a line on, and the list of the skill's other files.
+
+        Counts as a use of the skill, except in incognito sessions.
+        """
         text = _excerpt(clean_text(await self.skills.read_text(skill)), line).rstrip()
         if not context.session.is_incognito:
             await self.skills.notes.update_skill(
@@ -116,7 +122,7 @@ class SkillTools:
         return "\n".join([text, "", "Its files, for skill_view with a path:", *files])
 
     async def _run_manage(self, arguments: _Manage, context: ToolContext) -> str:
-        """Change a skill, or let the change wait for a yes."""
+        """Change a skill, or put the change aside until a person says yes. Returns a report."""
         if not context.session.is_remembered:
             raise ToolError("Nothing is kept in this conversation; read skills only.")
         path = arguments.name
@@ -132,9 +138,15 @@ class SkillTools:
         return await self.skills.apply(context.scope, context.scopes, operation, author)
 
     async def _build_author(self, operation: Operation, context: ToolContext) -> Author:
-        """Return the author of a change. The author's origin tells whether it waits for a yes."""
+        """Return the author of a change by the model.
+
+        The author's origin is "typed" if the change may be made at once. Otherwise the change waits
+        for a yes, and `author.reason` says why.
+        """
         author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
-        if context.scope.is_group and context.scopes == {context.scope}:
+        # The owner's own groups see more than their own scope.
+        is_others_group = context.scope.is_group and context.scopes == {context.scope}
+        if is_others_group:
             return replace(
                 author, origin="member", reason="in a group, the owner decides about its skills"
             )
@@ -148,19 +160,19 @@ class SkillTools:
 
 
 def _excerpt(text: str, line: int) -> str:
-    """Return a text from a line on. After `SHOWN_CHARS`, a notice says how to continue."""
+    """Return a text from a line on. If more than `SHOWN_CHARS` remain, cut it and say so."""
     rest = "".join(text.splitlines(keepends=True)[line - 1 :])
     if len(rest) <= SHOWN_CHARS:
         return rest
     excerpt = rest[:SHOWN_CHARS]
-    whole_lines = excerpt.rpartition("\n")[0]
-    excerpt = whole_lines or excerpt
+    # The last line is probably cut, so it's left out unless it's the only one.
+    excerpt = excerpt.rpartition("\n")[0] or excerpt
     next_line = line + excerpt.count("\n") + 1
     return f"{excerpt}\n[cut: it goes on with line={next_line}]"
 
 
 def render_files(skill: Skill) -> list[str]:
-    """Return the files of a skill except SKILL.md, as items of a list."""
+    """Return an item of a list for each file of a skill except SKILL.md."""
     return [
         f"- {path} ({size:,} bytes)" for path, size in skill.files.items() if path != SKILL_FILE
     ]
