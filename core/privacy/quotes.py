@@ -77,8 +77,8 @@ class QuoteMatcher:
     def has_copy(self, *texts: str | None) -> bool:
         """Return whether one of the texts repeats a text that was said.
 
-        A text repeats another text if it contains a passage of that text, if that text is short and
-        it contains all of it, or if both are the same.
+        This is the case if the text contains a passage of a long text or the whole of a short text,
+        or if both texts are the same.
         """
         if self.has_passage(*texts):
             return True

@@ -1,1 +1,1 @@
-"""Imports and exports: each module reads one family of formats as records to store."""
+"""Imports and exports. Each module reads a family of formats, and yields records to store."""

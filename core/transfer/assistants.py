@@ -1,7 +1,7 @@
 """Reads the exports of assistants: `conversations.json` of ChatGPT and of Claude.
 
-The formats are those that were in use until 2026. Content that the assistants' own pages hide is
-skipped and counted.
+Content that the assistants' own pages hide is skipped and counted. The formats are those of exports
+up to 2026.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from core.transfer.formats import (
 from core.transfer.json_stream import json_values
 from core.types import Address, Role
 
-# A reason to skip a part of a record. It follows a number in reports.
+# A reason to skip a part of a record, as it's shown in reports after a number.
 LONG_ATTACHMENT = "attachments of which only the beginning was taken"
 ATTACHMENT_CHARS = 100_000
 
-# People see messages to these recipients: everybody, and the tool that runs code.
+# ChatGPT's page shows messages of the assistant to these recipients: the person, and the tool that
+# runs code.
 _VISIBLE_RECIPIENTS = ("all", "python")
-# Tools whose names begin with this write documents, which people see, too.
+# Recipients that begin with this are tools that write documents. Their messages are shown too.
 _DOCUMENT_RECIPIENT = "canmore."
 _HIDDEN_CONTENT_TYPES = (
     "thoughts",
@@ -46,9 +47,10 @@ _CLAUDE_ROLES: dict[str, Role] = {"human": "user", "user": "user", "assistant": 
 def read_chatgpt(
     stream: BinaryIO, title: str, options: ImportOptions
 ) -> Iterator[TransferRecord | SkippedRecord]:
-    """Read the conversations of ChatGPT.
+    """Yield the messages of all conversations of ChatGPT.
 
-    The messages of a conversation are a tree. Only the path to its current node is read.
+    The messages of a conversation form a tree. Only the path to its current node is read, which is
+    the branch that ChatGPT's page shows.
     """
     for _, value in json_values(stream, title, {"item"}):
         values = as_dict(value)
@@ -84,7 +86,7 @@ def _path_to_current_node(nodes: dict[str, Any], current: Any) -> list[str]:
     if not isinstance(current, str) or current not in nodes:
         leaves = [key for key in nodes if not nodes[key].get("children")]
         current = leaves[-1] if leaves else None
-    # The keys of a dict keep their order and show in constant time that a key is repeated.
+    # A dict keeps the order of its keys, and finds a repeated key quickly.
     path: dict[str, None] = {}
     while isinstance(current, str) and current in nodes and current not in path:
         path[current] = None
@@ -121,7 +123,7 @@ def _chatgpt_text(message: dict[str, Any]) -> str | None:
 
 
 def _chatgpt_parts(content: dict[str, Any], recipient: str) -> Iterator[str]:
-    """Yield the texts of a message. Images, audio and video are named by their kind."""
+    """Yield the texts of a message. An image, for example, becomes "[image]"."""
     text = as_text(content.get("text"))
     if content.get("content_type") == "code" and text.strip():
         if recipient.startswith(_DOCUMENT_RECIPIENT):
@@ -146,7 +148,7 @@ def _chatgpt_parts(content: dict[str, Any], recipient: str) -> Iterator[str]:
 def read_claude(
     stream: BinaryIO, title: str, options: ImportOptions
 ) -> Iterator[TransferRecord | SkippedRecord]:
-    """Read the conversations of Claude: text blocks and the text of attachments."""
+    """Yield the messages of all conversations of Claude, with the texts of their attachments."""
     for _, value in json_values(stream, title, {"item"}):
         values = as_dict(value)
         if not isinstance(values.get("chat_messages"), list):
@@ -172,10 +174,10 @@ def read_claude(
 
 
 def _claude_texts(message: dict[str, Any]) -> Iterator[str | SkippedRecord]:
-    """Yield the text blocks of a message.
+    """Yield the text blocks of a message, and a skipped record for each block of another type.
 
-    The field `text` mixes the text with sentences such as "This block is not supported". It is
-    only read if there are no blocks, as in exports of 2024.
+    The field `text` also contains sentences such as "This block is not supported". So `text` is
+    read only if there are no blocks, as in exports of 2024.
     """
     blocks = as_list(message.get("content"))
     if not blocks:
@@ -190,7 +192,7 @@ def _claude_texts(message: dict[str, Any]) -> Iterator[str | SkippedRecord]:
 def _claude_attachments(message: dict[str, Any]) -> Iterator[str | SkippedRecord]:
     """Yield the names and texts of attachments, then the names of files.
 
-    An attachment was pasted or read out of a file. A file only has a name.
+    An attachment has the text that was pasted or extracted from a file. A file has only a name.
     """
     attachment_names = {""}
     for attachment in map(as_dict, as_list(message.get("attachments"))):

@@ -1,4 +1,4 @@
-"""Functions that all import formats use, and our own format, JSON lines.
+"""Functions that all import formats use, and Mneme's own format, JSON lines.
 
 Each line is an object with these keys. Keys with "?" may be missing or null::
 
@@ -30,7 +30,7 @@ from core.store.archive import MAX_TITLE_CHARS, SkippedRecord, TransferConversat
 from core.transfer.json_stream import BYTE_ORDER_MARK, MAX_VALUE_BYTES
 from core.types import LOCAL_SCOPE, Address, MessageKind, Role, Scope
 
-# Reasons to skip a record. They follow a number in reports.
+# Reasons to skip a record, as they are shown in reports after a number.
 NO_TEXT = "messages without text or media"
 NO_TIME = "messages without a time"
 UNKNOWN_SHAPE = "entries of an unknown shape"
@@ -43,7 +43,7 @@ HIDDEN = (
 class ImportOptions:
     """Information that an import needs and that the file doesn't contain.
 
-    Options are compared by identity, because they are a part of the cache key for each line.
+    Options are compared by identity, which makes them quick as a cache key for each line.
     """
 
     scope: Scope = LOCAL_SCOPE
@@ -56,7 +56,7 @@ class ImportOptions:
 
 
 def matches_any_name(names: frozenset[str], *candidates: str) -> bool:
-    """Whether one of the candidates is among the names, ignoring case."""
+    """Return whether one of the candidates is among the names, ignoring case."""
     folded_names = {name.casefold() for name in names}
     return any(candidate.casefold() in folded_names for candidate in candidates)
 
@@ -68,10 +68,10 @@ def build_conversation(
     name: str | None = None,
     parent: str | None = None,
 ) -> TransferConversation:
-    """Make a conversation, which all records of its messages share.
+    """Return a new conversation. All records of its messages share this object.
 
-    Without a `name`, the conversation is named by its address. `parent` is the name of the
-    conversation that this one continues.
+    Without a `name`, the address is the name. `parent` is the name of the conversation that this
+    one continues.
     """
     return TransferConversation(
         name=name or address.key,
@@ -91,7 +91,7 @@ def build_record(
     id_: str | None,
     sender: str | None = None,
 ) -> TransferRecord | SkippedRecord:
-    """Make the record of a message, or a skipped record if it has no text or no time."""
+    """Return the record of a message, or a skipped record if the message has no text or time."""
     if not text.strip():
         return SkippedRecord(reason=NO_TEXT)
     if at is None:
@@ -112,7 +112,7 @@ def as_text(value: object) -> str:
 
 
 def parse_seconds(value: object) -> datetime | None:
-    """Convert seconds since 1970 (UTC) to a time. Returns None if the value isn't valid."""
+    """Convert seconds since 1970 (UTC) to a time. Returns None for an invalid value."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -122,9 +122,9 @@ def parse_seconds(value: object) -> datetime | None:
 
 
 def parse_iso(value: object, zone: tzinfo = UTC) -> datetime | None:
-    """Parse a time in ISO 8601, or return None if it isn't valid.
+    """Parse a time in ISO 8601, and return it in UTC, or None for an invalid value.
 
-    `zone` is used if the time has no zone of its own.
+    A time without a zone is in `zone`.
     """
     if not isinstance(value, str):
         return None
@@ -140,9 +140,10 @@ def parse_iso(value: object, zone: tzinfo = UTC) -> datetime | None:
 def read_lines(
     stream: Iterable[bytes | str], title: str = "", options: ImportOptions = ImportOptions()
 ) -> Iterator[TransferRecord | SkippedRecord]:
-    """Yield a record for each JSON line, or a skipped record with the number of an invalid line.
+    """Yield a record for each JSON line.
 
-    Blank lines are ignored.
+    For an invalid line, yields a skipped record with the number of the line and the reason. Blank
+    lines are ignored.
     """
     for number, line in enumerate(stream, start=1):
         if number == 1:
@@ -178,7 +179,7 @@ _ROLES = frozenset(get_args(Role))
 _SCOPE = re.compile(r"(?:account|room):[^:\0]+:[^\0]+", re.DOTALL)
 _REQUIRED = typed_dict_field(str_schema(strict=True, min_length=1))
 _OPTIONAL = typed_dict_field(nullable_schema(str_schema(strict=True)), required=False)
-# Reads a valid line in a quarter of the time that `_load_fields` takes.
+# Parses a valid line in a quarter of the time that `_load_fields` needs.
 _LINE_VALIDATOR = SchemaValidator(
     typed_dict_schema(
         dict.fromkeys(_FIELDS, _OPTIONAL)
@@ -190,7 +191,7 @@ _LINE_VALIDATOR = SchemaValidator(
 
 
 def parse_line(line: str | bytes, options: ImportOptions = ImportOptions()) -> TransferRecord:
-    """Parse one JSON line. Raises ValueError with a reason that people can understand."""
+    """Return the record in a JSON line. Raises ValueError with a reason for people."""
     if len(line) > MAX_VALUE_BYTES:
         raise ValueError(f"is longer than {MAX_VALUE_BYTES:,} bytes")
     try:
@@ -220,10 +221,10 @@ def parse_line(line: str | bytes, options: ImportOptions = ImportOptions()) -> T
 
 
 def _load_fields(line: str | bytes) -> dict[str, Any]:
-    """Load a line that the validator refuses.
+    """Return the fields of a line that `_LINE_VALIDATOR` rejects.
 
-    Odd content, such as half of an emoji, is accepted as `json` accepts it. Raises ValueError if
-    the line is invalid.
+    A line with odd characters, such as half of an emoji, is accepted here. Raises ValueError with a
+    reason for people if the line is invalid.
     """
     try:
         values = json.loads(line)
@@ -253,9 +254,10 @@ def _load_conversation(
     chat: str | None,
     scope: str | None,
 ) -> TransferConversation:
-    """Make the conversation of a line.
+    """Return the conversation that a line belongs to.
 
-    `chat` may end in a slash and a thread. Raises ValueError if the platform or scope is invalid.
+    `chat` may end with a slash and the id of a thread. Raises ValueError if the platform or scope
+    is invalid.
     """
     platform = platform or "terminal"
     if ":" in platform:
@@ -272,7 +274,7 @@ def _load_conversation(
 
 
 def format_line(record: TransferRecord) -> str:
-    """Return a record as a JSON line, without a line break. `parse_line` is the reverse."""
+    """Return a record as a JSON line without a line break, which `parse_line` can read."""
     conversation = record.conversation
     address = conversation.address
     is_named_by_chat = address.chat_id == conversation.name

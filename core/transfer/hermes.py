@@ -1,6 +1,7 @@
 """Reads the home of Hermes Agent: conversations in state.db, notes in memories/.
 
-Messages that Hermes itself hides are skipped: undone messages, sessions of subagents, summaries.
+Messages that Hermes itself hides are skipped, such as undone messages, sessions of subagents and
+summaries.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def read_hermes(
 ) -> Iterator[TransferRecord | SkippedRecord]:
     """Yield a record for each message, with one message in memory at a time.
 
-    If a session continues another one, that session is its parent.
+    Each session becomes a conversation. If a session continues another session, the conversation
+    has that session as its parent.
     """
     with open_hermes(Path(stream.name), title) as store:
         for session in map(dict, store.execute(_SELECT_SESSIONS)):
@@ -56,8 +58,8 @@ def read_hermes(
             # The times of compacted messages, by a digest of role and content.
             compacted_times: dict[int, set[object]] = {}
             for row in map(dict, store.execute(_SELECT_MESSAGES, session)):
-                # Compression (`archive_and_compact`) writes recent messages a second time. A copy
-                # has the time of its message or that of the summary.
+                # Hermes' compression (`archive_and_compact`) writes recent messages a second time.
+                # Such a copy has the time of the original message or of the summary.
                 digest = hash((row["role"], row["content"]))
                 is_copy = (
                     digest in compacted_times
@@ -90,7 +92,7 @@ def read_notes(store: Path) -> dict[str, list[str]]:
 
 
 def _build_conversation(session: Mapping[str, Any], options: ImportOptions) -> TransferConversation:
-    """Make the conversation of a session. Without a chat, the session's id is the chat id."""
+    """Return the conversation for a session. If the session has no chat id, its own id is used."""
     session_id = str(session["id"])
     chat_id = session.get("chat_id")
     thread_id = session.get("thread_id")
@@ -111,9 +113,9 @@ def _build_conversation(session: Mapping[str, Any], options: ImportOptions) -> T
 
 
 def _is_hidden(session: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
-    """Whether Hermes hides a message.
+    """Return whether Hermes hides a message.
 
-    Undone messages, summaries, messages of helper sessions and results of recall are hidden.
+    Hermes hides undone messages, summaries, messages of helper sessions and the results of recall.
     """
     is_undone = row.get("active") == 0 and not row.get("compacted")
     is_of_helper = session["source"] in _HELPER_SOURCES
@@ -141,7 +143,7 @@ def _text_of(content: object) -> str:
 
 
 def _part_text(part: Any) -> str:
-    """Return the text of a part or, if it has no text, its kind in brackets."""
+    """Return the text of a part. A part without text becomes its kind, such as "[image]"."""
     if not isinstance(part, dict):
         return str(part)
     text = part.get("text")

@@ -1,4 +1,4 @@
-"""Reads JSON documents of any size piece by piece. Its limits are above those of real exports."""
+"""Reads JSON documents of any size piece by piece. No real export reaches the limits."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ _READ_BYTES = 1 << 16
 # A piece with more brackets than this is passed to the parser in small steps.
 _MAX_BRACKETS = 2000
 _STEP_BYTES = 1 << 10
-# A backslash with the character it escapes, or \x and two digits.
+# An escape such as \n or \x0B. Group 1 is the two digits of \x.
 _ESCAPE = re.compile(rb"\\(?:x([01][0-9A-Fa-f])|.)", re.DOTALL)
-# An escape at the end of a piece that may continue in the next one.
+# The beginning of an escape at the end of a piece, whose rest is in the next piece.
 _CUT_ESCAPE = re.compile(rb"\\(?:x[01]?)?\Z")
 
 
 def json_events(stream: BinaryIO, title: str) -> Iterator[tuple[str, str, Any]]:
-    """Yield the path, kind and value of each event, as `ijson.parse` does.
+    """Yield the path, kind and value of each event in a JSON document, as `ijson.parse` does.
 
-    Raises HistoryError if the document is broken or exceeds a limit, after all earlier events.
+    If the document is broken or exceeds a limit, raises HistoryError after all earlier events.
     """
     depth = 0
-    # Bytes since the last event: the length of the value that is being read.
+    # The bytes that were read since the last event, which all belong to one value.
     unparsed_bytes = 0
 
     def read_pieces() -> Iterator[bytes]:
-        """Yield the content in pieces, and check the length of the value that is being read."""
+        """Yield the content in pieces. Raises HistoryError if a value is too long."""
         nonlocal unparsed_bytes
         for data in _repair_escapes(stream):
-            # The parser reads a whole piece before it reports the first event. Small steps make
-            # sure that the depth is checked in time.
+            # The parser reads a whole piece before it reports the first event of the piece. If a
+            # piece has many brackets, small steps make sure that the depth is checked in time.
             brackets = data.count(b"[") + data.count(b"{")
             step = _STEP_BYTES if brackets > _MAX_BRACKETS else len(data)
             for start in range(0, len(data), step):
@@ -56,8 +56,8 @@ def json_events(stream: BinaryIO, title: str) -> Iterator[tuple[str, str, Any]]:
                 )
 
     try:
-        # With use_float, a number of 5,000 digits is an error. As an integer, it would end the
-        # process.
+        # With use_float, a number of 5,000 digits is an error that can be caught. Without it, such
+        # a number would end the process.
         for path, event, value in ijson.parse(ijson.from_iter(read_pieces()), use_float=True):
             unparsed_bytes = 0
             if event.startswith("start_"):
@@ -76,12 +76,13 @@ def json_events(stream: BinaryIO, title: str) -> Iterator[tuple[str, str, Any]]:
 def json_values(
     stream: BinaryIO, title: str, paths: Collection[str], starts: Collection[str] = ()
 ) -> Iterator[tuple[str, Any]]:
-    """Yield path and value for each value at one of the paths, such as "chats.list.item.name".
+    """Yield the path and the value of each value at one of the paths.
 
-    Only one value is in memory at a time. If an object or array begins at one of the paths in
-    `starts`, (path, None) is yielded. Raises HistoryError as `json_events` does, and if a value has
-    too many parts or isn't found in time.
+    An example of a path is "chats.list.item.name". Only one value is in memory at a time. When an
+    object or array begins at one of the paths in `starts`, (path, None) is yielded. Raises
+    HistoryError like `json_events`, and also if a value has too many parts or takes too long.
     """
+    # Builds the value that is being read; None between values.
     builder = None
     value_path = ""
     events = 0
@@ -112,6 +113,7 @@ def json_values(
 
 
 def _describe_error(error: Exception, title: str) -> str:
+    """Return a sentence for people about an error of the JSON parser."""
     message = str(error)
     if "overflow" in message:
         return f"{title} has a number with more digits than any id or time."
@@ -121,14 +123,15 @@ def _describe_error(error: Exception, title: str) -> str:
 
 
 def _repair_escapes(stream: BinaryIO) -> Iterator[bytes]:
-    r"""Yield the content without a byte order mark and with valid escapes.
+    r"""Yield the content in pieces, without a byte order mark and with valid escapes.
 
     Telegram Desktop writes control characters as \x0B (`SerializeString` in its
-    export_output_json.cpp). JSON writes them as \u000B.
+    export_output_json.cpp). JSON requires \u000B.
     """
     head = stream.read(len(BYTE_ORDER_MARK)).removeprefix(BYTE_ORDER_MARK)
     while data := head + stream.read(_READ_BYTES):
         head = b""
+        # If the piece ends within an escape, read on until the escape is complete.
         while _CUT_ESCAPE.search(data) and (more := stream.read(1)):
             data += more
         if b"\\x" in data:
@@ -137,5 +140,6 @@ def _repair_escapes(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _repair_escape(match: re.Match[bytes]) -> bytes:
+    r"""Return \u000B for \x0B, and any other escape unchanged."""
     digits = match[1]
     return b"\\u00" + digits if digits else match[0]

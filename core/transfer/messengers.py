@@ -31,11 +31,12 @@ from core.transfer.formats import (
 from core.transfer.json_stream import MAX_VALUE_BYTES, json_values
 from core.types import Address, Role
 
-# Reasons to skip a record. They follow a number in reports.
+# Reasons to skip a record, as they are shown in reports after a number.
 SERVICE_MESSAGE = "service messages (joined, pinned, called, …)"
 BROKEN_CHANNEL = "channels whose messages are broken (from some place on)"
 
-# The path prefixes of chats: the export of one chat, of all chats, and of chats that were left.
+# The JSON paths of chats: in the export of a single chat, in the list of all chats, and in the list
+# of chats that the person has left.
 _CHATS = ("", "chats.list.item.", "left_chats.list.item.")
 # The fields of a chat that come before its messages.
 _CHAT_FIELDS = ("name", "type", "id")
@@ -52,18 +53,18 @@ _CHANNEL_TYPES = (
     "private_channel",
     "public_channel",
 )
-# In the Bot API, the id of a supergroup or channel is the negative sum of this and the exported id.
+# In the Bot API, the id of a supergroup or channel is -(this + the exported id).
 _CHANNEL_OFFSET = 1_000_000_000_000
-# The folder of a Discord channel. The names of its parent folders depend on the language.
+# The folder of a Discord channel: "c123456789".
 _CHANNEL_FOLDER = re.compile(r"c?\d{1,20}")
 
 
 def read_telegram(
     stream: BinaryIO, title: str, options: ImportOptions
 ) -> Iterator[TransferRecord | SkippedRecord]:
-    """Read each chat as one session, with one message in memory at a time.
+    """Yield the messages of all chats, with one message in memory at a time.
 
-    In a chat with a bot, the bot is the assistant.
+    Each chat becomes one conversation. In a chat with a bot, the bot is the assistant.
     """
     paths = set()
     for chat in _CHATS:
@@ -89,7 +90,7 @@ def read_telegram(
 def _telegram_conversation(
     chat_fields: dict[str, Any], options: ImportOptions
 ) -> TransferConversation:
-    """Make the conversation of a chat, with the chat's id in the Bot API.
+    """Return the conversation for a chat, with the chat's id in the Bot API.
 
     In the Bot API, ids of groups are negative. Ids of supergroups and channels begin with -100.
     """
@@ -110,7 +111,7 @@ def _telegram_conversation(
 def _telegram_record(
     conversation: TransferConversation, options: ImportOptions, message: Any, bot_id: str
 ) -> TransferRecord | SkippedRecord:
-    """Convert a message to a record.
+    """Return the record of a message.
 
     Service messages and entries of an unknown shape become skipped records.
     """
@@ -130,7 +131,10 @@ def _telegram_record(
 
 
 def _telegram_text(message: dict[str, Any]) -> str:
-    """Return the text of a message, after lines that name its forward and its attachments."""
+    """Return the text of a message, after a line for its forward and one for each attachment.
+
+    A forward without text or attachments is empty.
+    """
     content = message.get("text")
     text = _join_pieces(message.get("text_entities") if content is None else content)
     attachments = _telegram_attachments(message)
@@ -142,9 +146,9 @@ def _telegram_text(message: dict[str, Any]) -> str:
 
 
 def _join_pieces(content: Any) -> str:
-    """Return a text or the text of its pieces.
+    """Return the text of a message's content, which is a string or a list of formatted pieces.
 
-    The URL of a link follows its words, because people search for it.
+    The URL of a link is added after its words, so that people can search for the URL.
     """
     texts = []
     for piece in content if isinstance(content, list) else [content]:
@@ -203,21 +207,21 @@ def _document_name(message: dict[str, Any]) -> str:
 
 
 def _join_values(separator: str, values: dict[str, Any], *keys: str) -> str:
+    """Return the values of these keys as one text. Missing and empty values are left out."""
     return separator.join(str(values[key]) for key in keys if values.get(key))
 
 
 def _file_name(path: Any) -> str:
-    """Return the name of an exported file.
+    """Return the name of an exported file, or an empty string if the file wasn't exported.
 
-    For a file that wasn't exported, the path is a sentence such as "(File not included.)", and the
-    name is empty.
+    Telegram then writes a sentence such as "(File not included.)" instead of the path.
     """
     text = as_text(path)
     return "" if "(File " in text else PurePosixPath(text).name
 
 
 def is_channel_file(path: Path) -> bool:
-    """Whether a file has the messages of a channel in a Discord data package."""
+    """Return whether a file contains the messages of a channel in a Discord data package."""
     is_in_channel_folder = _CHANNEL_FOLDER.fullmatch(path.parent.name) is not None
     return (
         path.name == "messages.json"
@@ -229,7 +233,7 @@ def is_channel_file(path: Path) -> bool:
 def read_discord(
     stream: BinaryIO, title: str, options: ImportOptions
 ) -> Iterator[TransferRecord | SkippedRecord]:
-    """Read one channel, oldest message first. All of its messages are in memory at once."""
+    """Yield the messages of one channel, oldest first. All of them are in memory at once."""
     folder = Path(stream.name).parent
     conversation = _discord_conversation(folder, options)
     sender = _discord_owner(folder.parent.parent)
@@ -247,10 +251,10 @@ def read_discord(
 
 
 def _discord_conversation(folder: Path, options: ImportOptions) -> TransferConversation:
-    """Make the conversation of a channel.
+    """Return the conversation for a channel.
 
-    Its title is the label in the index ("general in Server", "Direct Message with ana#0"). If the
-    index has no label, the title is the name in the channel's own file.
+    The title is the label in index.json, such as "general in Server" or "Direct Message with
+    ana#0". Without a label, the title is the name in channel.json.
     """
     channel = _load_json(folder / "channel.json")
     labels = _load_json(folder.parent / "index.json")
@@ -263,7 +267,7 @@ def _discord_conversation(folder: Path, options: ImportOptions) -> TransferConve
 
 
 def _discord_owner(package: Path) -> str | None:
-    """Return the name of the person whose data package this is."""
+    """Return the name of the person whose data package this is, or None if it's unknown."""
     for path in package.glob("*/user.json"):
         user = _load_json(path)
         name = user.get("global_name") or user.get("username")
@@ -275,9 +279,9 @@ def _discord_owner(package: Path) -> str | None:
 def _discord_record(
     conversation: TransferConversation, row: dict[str, Any], sender: str | None
 ) -> TransferRecord | SkippedRecord:
-    """Convert a message, or return a skipped record if it has no id.
+    """Return the record of a message, or a skipped record if the message has no id.
 
-    The export contains only messages of its owner.
+    The role is always "user", because the package contains only messages of its owner.
     """
     message_id = str(row.get("ID") or "")
     if not message_id:
@@ -286,7 +290,7 @@ def _discord_record(
     lines = []
     for url in as_text(row.get("Attachments")).split():
         lines.append(f"[file: {Path(url.partition('?')[0]).name}]")
-    # If a message consists of a number, its contents are a number instead of a string.
+    # If the text of a message is a number, the JSON value is a number instead of a string.
     contents = row.get("Contents")
     if contents is not None:
         lines.append(str(contents))
@@ -296,9 +300,9 @@ def _discord_record(
 
 
 def _load_json(path: Path) -> dict[str, Any]:
-    """Load a JSON object from a small file. If it can't be read, the object is empty.
+    """Return the JSON object in a small file, or an empty one if the file can't be read.
 
-    Only names and titles depend on it.
+    Only names and titles are read from such files, so an error isn't reported.
     """
     try:
         with path.open("rb") as stream:

@@ -1,8 +1,8 @@
-"""Finds the history in a file, a folder or a zip archive, and reads it as a stream of records.
+"""Finds the files with history in a file, folder or zip archive, and reads them as records.
 
-Formats are recognised by their content, except that the files of Discord channels are recognised by
-their names. To recognise a format, only the beginning of a file is read. The rest is read while the
-records are consumed, so little memory is needed.
+The format of a file is recognised by the file's content. Only the files of Discord channels are
+recognised by their names. Recognising a format reads only the beginning of a file. The rest is read
+while the records are consumed, so little memory is needed.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from core.transfer import assistants, hermes, messengers
 from core.transfer.formats import ImportOptions, read_lines
 from core.transfer.json_stream import BYTE_ORDER_MARK, MAX_VALUE_BYTES, json_events
 
-# Limits of an archive. It may always unpack to ALWAYS_ALLOWED_BYTES. Beyond that, it may unpack to
-# MAX_RATIO times its own size, but never to more than MAX_UNPACKED_BYTES.
+# The size of an archive's content may always be ALWAYS_ALLOWED_BYTES. A larger content may be
+# MAX_RATIO times as large as the archive, but never more than MAX_UNPACKED_BYTES.
 MAX_UNPACKED_BYTES = 4_000_000_000
 ALWAYS_ALLOWED_BYTES = 100_000_000
 MAX_RATIO = 100
@@ -68,9 +68,10 @@ class ImportFormat(NamedTuple):
 def _read_lines(
     stream: BinaryIO, title: str, options: ImportOptions
 ) -> Iterator[TransferRecord | SkippedRecord]:
-    """Read JSON lines. Lines that are too long are cut, so that they don't fill the memory."""
+    """Yield a record for each JSON line. Lines that are too long are cut to save memory."""
 
     def cut_lines() -> Iterator[bytes]:
+        """Yield each line, cut after `MAX_VALUE_BYTES` and one more byte, and skip the rest."""
         while line := stream.readline(MAX_VALUE_BYTES + 1):
             yield line
             while len(line) > MAX_VALUE_BYTES and not line.endswith(b"\n"):
@@ -87,8 +88,8 @@ FORMATS: Mapping[str, ImportFormat] = {
     "hermes": ImportFormat("state.db of Hermes", hermes.read_hermes),
     "lines": ImportFormat("file of JSON lines", _read_lines),
 }
-# The format of a JSON document, by the first of its events that is listed here.
-_TELLING_EVENTS = {
+# The format of a JSON document, by a path and event that only documents of this format have.
+_FORMAT_BY_EVENT = {
     ("item.mapping", "start_map"): "chatgpt",
     ("item.chat_messages", "start_array"): "claude",
     ("chats", "start_map"): "telegram",
@@ -104,10 +105,10 @@ class _HistoryFile:
 
 
 class Source:
-    """The files with history in a file or folder. Create it with `Source.open`.
+    """The files with history in a file or folder. Use `Source.open` to create a source.
 
-    `title` is the name that error messages use. `read_error` is raised after all records have been
-    read, or at once if no file has history.
+    `title` is its name in error messages. `read_error` is a problem with a part of the content. It
+    is raised after all other records have been read, or at once if no file contains history.
     """
 
     def __init__(
@@ -126,10 +127,11 @@ class Source:
     @classmethod
     @contextlib.contextmanager
     def open(cls, origin: Path | BinaryIO, options: ImportOptions) -> Iterator[Source]:
-        """Recognise the content of a path or a stream.
+        """Open a path or a stream, and recognise the formats of its files.
 
-        A stream is copied to a temporary file first, because it is read twice. Raises HistoryError
-        if nothing can be imported, and OSError if the path or the stream can't be read.
+        A stream is first copied to a temporary file, because its content is read twice. An archive
+        is unpacked to a temporary folder. Raises HistoryError if nothing can be imported, and
+        OSError if the path or the stream can't be read.
         """
         is_archive = isinstance(origin, Path) and origin.is_file() and _is_zip(origin)
         if isinstance(origin, Path) and not is_archive:
@@ -158,7 +160,7 @@ class Source:
 
     @property
     def file_names(self) -> list[str]:
-        """The paths of the files in a folder or archive; empty for a single file."""
+        """The paths of the files in a folder or archive. The list is empty for a single file."""
         return [
             _display_name(file.path.relative_to(self._root))
             for file in self._files
@@ -166,12 +168,12 @@ class Source:
         ]
 
     def read_records(self) -> Iterator[TransferRecord | SkippedRecord]:
-        """Yield the records of all files. Raises HistoryError when it reaches a broken part."""
+        """Yield the records of all files. Raises HistoryError at the first broken part."""
         for file in self._files:
             title = self._file_title(file.path)
             try:
-                # The buffer is large, because the writing thread takes over the interpreter
-                # whenever this thread waits for the file.
+                # Whenever this thread waits for the file, it hands the interpreter to the thread
+                # that writes. A large buffer makes that rare.
                 with file.path.open("rb", _READ_BYTES) as stream:
                     yield from FORMATS[file.kind].read(stream, title, self._options)
             except OSError as error:
@@ -180,9 +182,9 @@ class Source:
             raise self._read_error
 
     def read_notes(self) -> dict[str, list[str]]:
-        """Read the notes that belong to the first Hermes database that has any.
+        """Return the notes next to the first Hermes database that has any, by target.
 
-        Returns the notes by target ("memory" or "user").
+        The targets are "memory" and "user". Without notes, the dictionary is empty.
         """
         for file in self._files:
             if file.kind == "hermes":
@@ -192,6 +194,7 @@ class Source:
         return {}
 
     def _file_title(self, path: Path) -> str:
+        """Return the name of a file in error messages."""
         if path == self._root:
             return self._title
         return f"{_display_name(path.relative_to(self._root))} in {self._title}"
@@ -199,8 +202,8 @@ class Source:
     def _find_files(self) -> list[_HistoryFile]:
         """Return the files that contain history.
 
-        Raises HistoryError if no file does. Broken files are ignored as long as another file
-        contains history.
+        Raises HistoryError if no file contains history. If another file contains history, broken
+        files are ignored.
         """
         is_folder = self._root.is_dir()
         if is_folder:
@@ -234,9 +237,9 @@ class Source:
 
 
 def _copy_stream(stream: BinaryIO, path: Path) -> HistoryError | None:
-    """Copy a stream to a file, up to the size limit.
+    """Copy a stream to a file, up to `MAX_UNPACKED_BYTES`.
 
-    Returns an error, without raising it, if the stream is longer.
+    If the stream is longer, returns an error without raising it.
     """
     remaining_bytes = MAX_UNPACKED_BYTES
     with path.open("wb") as copy:
@@ -263,7 +266,7 @@ def _is_zip(path: Path) -> bool:
 def _unpack(path: Path, folder: Path, title: str) -> HistoryError | None:
     """Unpack the texts and databases of an archive, but not its pictures, sounds or videos.
 
-    Returns an error, without raising it, if unpacking failed or a limit is exceeded. If a limit is
+    If unpacking fails or a limit is exceeded, returns an error without raising it. If a limit is
     exceeded, nothing is unpacked.
     """
     # The part of the archive that an error message names.
@@ -292,14 +295,14 @@ def _unpack(path: Path, folder: Path, title: str) -> HistoryError | None:
     except _DAMAGED_ARCHIVE_ERRORS:
         return HistoryError(f"{name} is damaged: get the archive anew.")
     except (RuntimeError, OSError) as error:
-        # The entry has a password, an unknown compression, or a name that can't be written.
+        # The entry may have a password, an unknown compression, or a name that can't be written.
         reason = getattr(error, "strerror", None) or error
         return HistoryError(f"{name} cannot be unpacked here ({reason}). {_UNPACK_YOURSELF}")
     return None
 
 
 def _may_have_history(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bool:
-    """Whether an entry is a database or a text.
+    """Return whether an entry of an archive is a database or a text.
 
     An entry that can't be read counts as a text, so that unpacking it reports the error.
     """
@@ -319,17 +322,17 @@ def _display_name(path: object) -> str:
 
 
 def _recognise(path: Path, title: str, *, is_alone: bool) -> str | None:
-    """Return the format of a file as a key of FORMATS, or None if the file isn't history.
+    """Return the format of a file as a key of FORMATS, or None if the file contains no history.
 
-    With `is_alone`, the file is the only one. HistoryError is then raised if it is empty, or if it
-    is a text without history. It is always raised for a broken JSON document, and for a database
-    that isn't from Hermes.
+    Raises HistoryError for a broken JSON document, and for a database that isn't from Hermes. If
+    the file is the only one (`is_alone`), also raises HistoryError if the file is empty or a text
+    without history.
     """
     head = _read_head(path)
     if is_alone and not head:
         raise HistoryError(f"{title} is empty.")
     if head.startswith(_SQLITE_START):
-        # Raises HistoryError unless it is a database of Hermes.
+        # This raises HistoryError unless the file is a database of Hermes.
         with open_hermes(path, title):
             return "hermes"
     if b"\0" in head:
@@ -355,7 +358,7 @@ def _recognise(path: Path, title: str, *, is_alone: bool) -> str | None:
 
 
 def _has_history_line(stream: BinaryIO) -> bool:
-    """Whether one of the first lines is a JSON object that has a key of our own format."""
+    """Return whether one of the first lines is a JSON object with a key of our own format."""
     for _ in range(_MAX_LINES_TO_RECOGNISE):
         line = stream.readline(_READ_BYTES)
         with contextlib.suppress(ValueError, RecursionError):
@@ -373,7 +376,7 @@ def _recognise_document(stream: BinaryIO, title: str) -> str | None:
     items = 0
     has_id = False
     for path, event, _ in json_events(stream, title):
-        kind = _TELLING_EVENTS.get((path, event))
+        kind = _FORMAT_BY_EVENT.get((path, event))
         if kind:
             return kind
         if path == "id":
