@@ -228,7 +228,7 @@ class _NextMatch:
 def _find_unfinished_evidence(text: str) -> int:
     """Return the start of a tag or note at the end of a text that later text may complete.
 
-    Returns -1 if neither is there.
+    Returns -1 if the text contains no opening bracket of a tag.
     """
     note = text.find("[", max(0, len(text) - len(NOTE)))
     tag = text.rfind("<")
