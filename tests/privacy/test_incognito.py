@@ -262,7 +262,7 @@ async def test_a_failure_says_that_it_is_not_kept(home: Path) -> None:
     model = ScriptedModel(ModelError("no"))
     async with open_gateway(home, model) as harness:
         await harness.say("/incognito")
-        assert "what you wrote is not kept" in (await harness.say("quetzal")).text
+        assert "your message is not saved" in (await harness.say("quetzal")).text
         assert on_disk(home, "quetzal") == []
 
 
