@@ -159,6 +159,7 @@ def parse_named_period(text: str, today: date) -> tuple[date, date] | None:
     exactly one period. Raises OverflowError or ValueError for days outside the years 1 to 9999.
     """
     name = [token for token in tokenize(text, is_period_name=True) if token.kind != Kind.SINCE]
+    # Some forms need a preposition: "2024" alone is read like "in 2024".
     tokens = [Token(Kind.IN), *name]
     kinds = kinds_of(tokens)
     periods = _parse(tokens, today)
@@ -208,6 +209,7 @@ def _occurrences(period: Period, today: date) -> list[tuple[date, date]]:
     if not period.every_months:
         return [(period.first, period.last)]
     spans = []
+    # The numbers of months from the period to its occurrences.
     this_year = (today.year - period.first.year) * 12
     earliest = this_year - RECURRENCE_YEARS * 12
     for months in range(earliest, this_year + 13, period.every_months):

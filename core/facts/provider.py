@@ -94,6 +94,7 @@ class Question:
 
     def is_about(self, fact: Fact) -> bool:
         """Whether the fact is about the asker, or about a person whom the question names."""
+        # An attribute such as "ana|home" begins with its subject.
         subject, _, attribute = (fact.attribute or "").partition("|")
         if attribute and subject in self.keys:
             return True
@@ -105,7 +106,7 @@ class Question:
             is_about_speaker = claim_pattern("first_person").search(fact.content) is not None
         if not fact.scope.is_group:
             return is_about_speaker
-        # In a group, the subject of such a fact is an account: "telegram:42".
+        # In a group, the subject of a fact about its speaker is an account: "telegram:42|home".
         if fact.account is None or fact.account != self.asker:
             return False
         return is_about_speaker or (bool(attribute) and ":" in subject)

@@ -127,9 +127,12 @@ def plan_any_word(text: str) -> SearchPlan:
     words = content_words(typed_words)
     run_terms = drop_covered_characters(list(chain.from_iterable(map(question_run_terms, runs))))
     if not run_terms and not words and not symbols:
+        # The text has only stop words, or only characters that mark a question.
         run_terms = runs
         words = [] if runs else typed_words
 
+    # The texts to highlight for each term. Terms of words with a sign ("C++") have none, because
+    # the word without the sign is highlighted.
     highlights: dict[str, tuple[str, ...]] = dict.fromkeys(signed_terms(spaced_text), ())
     for word in words[:MAX_QUERY_TERMS]:
         highlights[word] = (word,)
@@ -421,6 +424,7 @@ def text_for_next_page(text: str) -> str:
         is_page = (match["key"] or "").lower() == "page" and not match["minus"]
         number = _parse_number(_filter_value(match)) if is_page else None
         if number:
+            # Leave out the ``page:`` filter that the text already has.
             page = number
             parts.append(head[position : match.start()])
             position = match.end()

@@ -553,6 +553,7 @@ def _score_stretches(
         day_rows[stretch, passages.day_terms[row]] = row
     rows = list(day_rows.values())
     stretches = passages.stretch[rows]
+    # `np.add.at` also adds up the days of the same stretch, unlike `+=` with an index array.
     np.add.at(stretch_counts, stretches, DAY_TERM_COUNT * day_counts[rows])
     day_lengths = [DAY_TERM_COUNT * len(day_terms) for _, day_terms in day_rows]
     np.add.at(stretch_lengths, stretches, day_lengths)

@@ -97,6 +97,7 @@ def weigh_terms(index: TextIndex, text: str, names: Sequence[str]) -> TermWeight
     """
     query_text = clean_query(text)
     terms = query_terms(text)
+    # Only variants whose terms all occur in a message are searched.
     variants = [*spelling_variants(query_text), *map(name_terms, names)]
     variants = [variant for variant in variants if not set(variant) <= set(terms)]
     frequencies = index.chunk_frequencies(dict.fromkeys([*terms, *chain.from_iterable(variants)]))
@@ -111,6 +112,7 @@ def weigh_terms(index: TextIndex, text: str, names: Sequence[str]) -> TermWeight
     weights = _weigh_words(terms, corrections, variants)
     weights |= dict.fromkeys(_find_month_terms(text, terms), 1.0)
     weights |= dict.fromkeys(alternates, RELATED_WEIGHT)
+    # Terms that were added above haven't been counted yet.
     frequencies |= index.chunk_frequencies(weights.keys() - frequencies.keys())
     full_text = text
     if corrections or variants:
