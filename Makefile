@@ -1,7 +1,7 @@
-# What people run. Each target sets up what it needs by itself; only the first time takes long.
+# The commands of the project. Each target first installs what it needs; only the first run takes long.
 PYTHON ?= python3
 export PYTHON
-# Bytecode is kept, also where the environment says otherwise: compiling everything anew takes seconds each time.
+# Write bytecode files even if the environment forbids it. Otherwise each run compiles everything again for seconds.
 export PYTHONDONTWRITEBYTECODE =
 SETUP = venv=$$(./setup.sh) && PATH="$$venv/bin:$$PATH" && export PATH
 TEST_SETUP = venv=$$(./setup.sh test) && PATH="$$venv/bin:$$PATH" && export PATH
@@ -10,14 +10,14 @@ TEST_SETUP = venv=$$(./setup.sh test) && PATH="$$venv/bin:$$PATH" && export PATH
 .PHONY: help run test check services soak bench docs picture
 
 help:
-	@echo "make run    starts the assistant: every platform that has a token, otherwise a chat in this terminal"
-	@echo "make test   the whole check, at most 4 minutes"
-	@echo "make check  its quick part, under 40 seconds"
-	@echo "make services  memory services as they really are, in environments of their own; at most 15 minutes"
-	@echo "make soak   kills, fuzzing and load; takes long"
-	@echo "make bench  how fast and how good; takes long"
-	@echo "make docs   the documentation as a site, in site/"
-	@echo "make picture  draws the picture of the README again"
+	@echo "make run       start Mneme on every platform that has a token, otherwise in this terminal"
+	@echo "make test      run all linters and tests, under 5 minutes"
+	@echo "make check     run linters and quick tests, under 40 seconds"
+	@echo "make services  test the memory services with the real programs, up to 15 minutes"
+	@echo "make soak      run tests with kills, fuzzing and load; takes long"
+	@echo "make bench     measure speed and quality; takes long"
+	@echo "make docs      build the documentation as a site in site/"
+	@echo "make picture   draw the picture of the README again"
 
 run:
 	@$(SETUP) && exec python -m gateway.cli.main run
@@ -28,7 +28,8 @@ test:
 check:
 	@$(TEST_SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m pytest -q -n 3 --dist worksteal -m "not slow and not services"
 
-# mem0 is a library, which runs with us in one process: its environment has us beside it. MNEME_SERVICES: where they lie.
+# Installs the services into the folder MNEME_SERVICES. mem0 is a library that runs in our process, so its environment also
+# contains Mneme.
 services:
 	@$(TEST_SETUP) && sh tests/services/setup.sh && sh tests/services/run.sh
 
@@ -41,7 +42,7 @@ docs:
 picture:
 	@$(SETUP) && python -m tests.tools.draw_picture
 
-# make bench -- --only recall: what stands behind the dashes is for the benchmarks.
+# The benchmarks get the arguments after the dashes: make bench -- --only recall
 bench:
 	@$(TEST_SETUP) && python -m tests.bench $(filter-out bench,$(MAKECMDGOALS))
 

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Prepares the virtual environment and prints its folder, the only thing on stdout. `./setup.sh test` also installs what the
-# checks need, `./setup.sh docs` also what builds the documentation. Does nothing if the installed packages match pyproject.toml and constraints.txt. Used by the Makefile.
+# Creates the virtual environment and prints its folder, the only output on stdout. `./setup.sh test` also installs what the
+# checks need, `./setup.sh docs` also what builds the documentation. Installs nothing if the environment matches
+# pyproject.toml and constraints.txt. Used by the Makefile.
 set -eu
 cd "$(dirname "$0")"
 here=$(pwd)
@@ -15,7 +16,7 @@ case "${1:-}" in
         ;;
 esac
 
-# An environment with more extras also serves where fewer are needed.
+# Returns whether an environment has the required packages. One with more extras is fine.
 is_ready() {
     installed=$(cat "$1/ready" 2>/dev/null) || return 1
     case "$installed" in
@@ -30,7 +31,7 @@ say() {
     printf '%s\n' "$*" >&2
 }
 
-# An environment of another user that does not fit is left alone; then we make one of our own.
+# If .venv belongs to another user and does not fit, create our own environment in the cache folder.
 venv=$here/.venv
 if is_ready "$venv"; then
     printf '%s\n' "$venv"
@@ -44,7 +45,7 @@ if [ -e "$venv" ] && [ ! -w "$venv" ]; then
     fi
 fi
 
-# What we need of Python: a version we know, and the parts that some systems package apart.
+# Find a Python of a supported version with the modules that some systems package separately.
 probe='import sys, sqlite3, ssl, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))'
 python=
 for candidate in "${PYTHON:-python3}" python3.14 python3.13 python3.12 python3.11; do
@@ -54,21 +55,21 @@ for candidate in "${PYTHON:-python3}" python3.14 python3.13 python3.12 python3.1
     fi
 done
 if [ -z "$python" ]; then
-    say "Mneme needs Python 3.11, 3.12, 3.13 or 3.14 with its venv module (Debian, Ubuntu: apt install python3-venv), and none of"
-    say "python3, python3.11 ... python3.14 on the PATH is one. Install it, or name it: make PYTHON=/path/to/python3 run"
+    say "Mneme needs Python 3.11, 3.12, 3.13 or 3.14 with its venv module (Debian, Ubuntu: apt install python3-venv), but the PATH"
+    say "has none. Install it, or give its path: make PYTHON=/path/to/python3 run"
     exit 1
 fi
 
 say "Setting up $venv with $("$python" -V), once; this takes a minute or two ..."
 mkdir -p "$(dirname "$venv")"
 rm -f "$venv/ready"
-# One that runs is kept and brought up to date; anything else is made anew.
+# An environment that works is updated; otherwise a new one is created.
 if ! "$venv/bin/python" -c "import sys, pip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))" 2>/dev/null; then
     "$python" -m venv --clear "$venv" >&2
 fi
 if ! "$venv/bin/python" -m pip install -qq --no-input --disable-pip-version-check --root-user-action ignore \
     --editable "$here$extras" --constraint constraints.txt >&2; then
-    say "The packages could not be installed; the lines above say why. Once that is put right, run the same command again."
+    say "The packages could not be installed; the lines above say why. Fix that, and run the same command again."
     exit 1
 fi
 printf '%s' "$here $wanted $extras" >"$venv/ready"

@@ -261,12 +261,14 @@ class ConversationQueues:
             while held_events:
                 first = held_events[0]
                 if not first.is_mergeable:
+                    # A command was held only because older events were.
                     self._enqueue(held_events.pop(0))
                     continue
                 wait_s = self._wait_s(first.inbound)
                 if wait_s:
                     waits_s.append(wait_s)
                     break
+                # The turn was counted. Messages up to the next command may share it.
                 messages = takewhile(lambda event: event.is_mergeable, held_events)
                 merged_events = [event for event in messages if self._share_turn(first, event)]
                 # Change the list in place, because `_held` contains it.
@@ -458,6 +460,7 @@ async def _wait_for_burst(queue: _Queue, event: PendingEvent) -> None:
         burst = _find_burst(queue, event)
         rest_s = burst[-1].queued_at + BURST_WINDOW_S - asyncio.get_running_loop().time()
         may_continue = any(other.may_continue for other in (*queue.batch.events, *burst))
+        # If another event waits behind the burst, the burst is over.
         is_last = len(burst) == len(queue.waiting)
         if not may_continue or not is_last or rest_s <= 0:
             return

@@ -146,6 +146,8 @@ class Telegram:
                 self._start_task(self._try_call(self._bot.set_my_commands, menu))
                 is_menu_sent = True
 
+            # A poll returns unconfirmed updates again. Those that were admitted are skipped: only
+            # new updates and those to try again are pending.
             new_ids = updates.keys() - previous_ids
             previous_ids = set(updates)
             pending = {id_: updates[id_] for id_ in updates if id_ in retry_ids or id_ in new_ids}

@@ -185,12 +185,12 @@ def _notes(seen: _Seen) -> None:
 
 CLAIMS: Mapping[str, Callable[[_Seen], None]] = {
     "Every message of a person": _time_lines,
-    "Behind that line": _frames,
-    "Behind it may stand, too": _reports,
+    "After that line": _frames,
+    "After it, there may also be": _reports,
     "A line like [attached": _attachments,
     "A turn may end with a <memory-context>": _memory,
     "The notes below": _notes,
-    "Behind the text of a message": _skills,
+    "After the text of a message": _skills,
     "Durable facts": _noting,
 }
 """How each line begins, and what holds it."""
