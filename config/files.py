@@ -243,6 +243,7 @@ class OptionForm:
             except ValueError as error:
                 problems.append(str(error).rstrip("."))
             except KeyError:
+                # `variables` doesn't have the variable that the option names.
                 problems.append(f"{name}: the environment variable {options[name]} is not set")
         if problems:
             raise ValueError("; ".join(problems))

@@ -41,20 +41,20 @@ def add_commands(root: typer.Typer) -> None:
     root.command("import")(import_command)
 
 
-def recall_command(  # noqa: PLR0913  Typer reads the options off the signature.
+def recall_command(  # noqa: PLR0913  Typer reads the options from the signature.
     query: Annotated[
         list[str] | None,
         typer.Argument(
-            help="What to look for, in your own words. Filters may be part of it (from:Ana "
+            help="What to look for, in your own words, with filters if you like (from:Ana "
             "before:May on:telegram in:12 around:345 page:2). Use - to read one query per line."
         ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10, help="How many sessions.")] = 3,
+    limit: Annotated[int, typer.Option(min=1, max=10, help="Show this many sessions.")] = 3,
     messages: Annotated[
-        int, typer.Option(min=0, max=1000, help="Add the N best messages over all sessions.")
+        int, typer.Option(min=0, max=1000, help="Also show the N best messages of all sessions.")
     ] = 0,
     window: Annotated[
-        int, typer.Option(min=0, max=100, help="How many messages on each side of around:345.")
+        int, typer.Option(min=0, max=100, help="Show N messages before and after around:345.")
     ] = 5,
     summary: Annotated[
         bool,
@@ -77,8 +77,8 @@ def recall_command(  # noqa: PLR0913  Typer reads the options off the signature.
 ) -> None:
     """Search the history, in your own words.
 
-    Shows the sessions that match best, each with its best message and the messages around it.
-    Without a query, it shows the latest sessions.
+    The result is a list of the best sessions, each with its best messages. Without a query, the
+    latest sessions are listed.
     """
     text = " ".join(query or ())
 

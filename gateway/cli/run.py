@@ -150,12 +150,12 @@ def approve_command(
     words: Words = None,
     owner: Annotated[
         bool,
-        typer.Option("--owner", help="It is your own account: it sees everything that you see."),
+        typer.Option("--owner", help="It's your own account, so it sees everything that you see."),
     ] = False,
 ) -> None:
     """Approve a pairing or link code.
 
-    "no CODE" rejects it. Without a code, it lists everyone who is waiting for approval.
+    Use "no CODE" to reject a code. Without a code, everyone who is waiting for approval is listed.
     """
 
     async def work(services: Services, _: CommandContext) -> Answer:
