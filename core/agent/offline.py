@@ -137,12 +137,12 @@ class OfflineModel:
 
     def _has_explained(self, messages: Sequence[Json]) -> bool:
         """Return True if an earlier answer of the conversation already contains the reason."""
-        return any(
-            self._reason in block.get("text", "")
-            for message in messages
-            if message["role"] == "assistant"
-            for block in message["content"]
-        )
+        for message in messages:
+            if message["role"] != "assistant":
+                continue
+            if any(self._reason in block.get("text", "") for block in message["content"]):
+                return True
+        return False
 
     def _answer_from_results(
         self, messages: Sequence[Json], question: str, results: Sequence[_ToolResult]

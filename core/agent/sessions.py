@@ -91,16 +91,14 @@ class Turn:
         self, session: Session, now: datetime, rows: Sequence[Message] = ()
     ) -> ToolContext:
         """Return the context for tools in this turn. `rows` is the history that the model reads."""
-        question_ids = (
-            row.id for row in reversed(rows) if row.role == "user" and row.kind == "chat"
-        )
+        question_ids = [row.id for row in rows if row.role == "user" and row.kind == "chat"]
         return ToolContext(
             session=session,
             scope=self.scope,
             scopes=self.scopes,
             sender=self.entries[-1].inbound.sender,
             now=now,
-            message_id=next(question_ids, None),
+            message_id=question_ids[-1] if question_ids else None,
             window=window_of(session, rows),
             epoch=self.epoch,
         )
@@ -161,7 +159,8 @@ class SessionTracker:
 
         open_session = await self.conversations.load_open(turn.address, turn.scopes)
         if open_session is None:
-            session, rows = await self.conversations.ensure(blank), list[Message]()
+            session = await self.conversations.ensure(blank)
+            rows: list[Message] = []
         else:
             session, rows = open_session
 
@@ -453,9 +452,10 @@ class SessionTracker:
 
         The suggestion is dropped if the person has changed the title meanwhile.
         """
-        questions = (row.text for row in rows if row.role == "user" and row.kind == "chat")
-        answers = (row.text for row in reversed(rows) if row.role == "assistant")
-        question, answer = next(questions, ""), next(answers, "")
+        questions = [row.text for row in rows if row.role == "user" and row.kind == "chat"]
+        answers = [row.text for row in rows if row.role == "assistant"]
+        question = questions[0] if questions else ""
+        answer = answers[-1] if answers else ""
         provisional = shorten(question, TITLE_CHARS)
         await self.conversations.retitle(session.id, provisional, turn.epoch)
         if self.helper is None or not answer:

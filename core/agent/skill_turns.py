@@ -147,11 +147,12 @@ def _ends_with_question(turn: Sequence[Message]) -> bool:
 
 
 def _has_nudge(turn: Sequence[Message]) -> bool:
-    return any(
-        str(block.get("text", "")).startswith(f"[{NUDGE_LEAD}")
-        for row in turn
-        for block in row.sent_blocks or ()
-    )
+    """Return True if a message of the turn was sent with a nudge."""
+    for row in turn:
+        for block in row.sent_blocks or ():
+            if str(block.get("text", "")).startswith(f"[{NUDGE_LEAD}"):
+                return True
+    return False
 
 
 def _is_typed(row: Message) -> bool:

@@ -100,10 +100,14 @@ def split_history(rows: Sequence[Message], tail_tokens: float, head_tokens: floa
             summary_index = index
             break
     turns = split_turns(rows)
+    head: Sequence[Message]
+    summary: Message | None = None
     if summary_index is None:
-        head, summary = _short_first_turn(turns, head_tokens), None
+        head = _short_first_turn(turns, head_tokens)
     else:
-        head, summary = rows[:summary_index], rows[summary_index]
+        # What an earlier compression has kept comes before its summary.
+        head = rows[:summary_index]
+        summary = rows[summary_index]
     later_turns = [turn for turn in turns if not head or turn[0].id != head[0].id]
     tail = _last_turns(later_turns, tail_tokens)
     staying_ids = {row.id for row in (*head, *tail)}

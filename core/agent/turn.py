@@ -470,12 +470,10 @@ class Agent:
         The provider charges a cancelled call, but doesn't report its usage.
         """
         session = running.session
-        usages = (
-            row.usage
-            for row in reversed(running.rows)
-            if row.usage and row.session_id == session.id
-        )
-        last_usage = next(usages, Usage())
+        last_usage = Usage()
+        for row in running.rows:
+            if row.usage and row.session_id == session.id:
+                last_usage = row.usage
         cached_tokens = last_usage.cache_read + last_usage.cache_write
         sent_tokens = int(estimate_request_tokens(session, running.rows))
         return ModelCall(
