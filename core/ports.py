@@ -112,6 +112,18 @@ class Autocompleter(Protocol):
         """
 
 
+@runtime_checkable
+class UnstoredAnswerer(Protocol):
+    """Answers commands without storing them. An InboundSink may implement this too."""
+
+    async def answer_unstored(self, inbound: Inbound, reply: Reply) -> bool:
+        """Answer a command that only reads, while earlier events of its address can't be stored.
+
+        Returns False if the event isn't such a command. Raises StoreError if the store can't be
+        read.
+        """
+
+
 class Adapter(Protocol):
     """A connection to one platform.
 

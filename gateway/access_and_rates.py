@@ -151,6 +151,10 @@ class Access:
             raise Refused(REMOVAL_REASON)
         return await self._epoch_guard.view(job.scope)
 
+    async def load_view(self, scope: Scope, account: Account) -> View:
+        """Return what an account sees in a scope."""
+        return await self._epoch_guard.view(scope, account)
+
     def is_probably_served(self, inbound: Inbound) -> bool:
         """Guess whether a sender is served, while the store can't be read."""
         if inbound.is_direct and inbound.account.key in self._named_accounts:

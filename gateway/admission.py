@@ -26,7 +26,7 @@ MAX_NAME_CHARS = 100
 
 
 class Admission:
-    """Accepts events. Implements `InboundSink` and `Autocompleter`."""
+    """Accepts events. Implements `InboundSink`, `Autocompleter` and `UnstoredAnswerer`."""
 
     def __init__(
         self,
@@ -51,10 +51,7 @@ class Admission:
 
     async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
         """Store and queue an event, and return its id: see `core.ports.InboundSink`."""
-        sender = replace(inbound.sender, name=inbound.sender.name[:MAX_NAME_CHARS])
-        # A command that was forwarded isn't a command of the person who forwarded it.
-        command = inbound.command if inbound.origin == "typed" else None
-        inbound = replace(inbound, sender=sender, command=command)
+        inbound = _limit_inbound(inbound)
         try:
             return await self._admit(inbound, reply)
         except StoreError as error:
@@ -81,7 +78,7 @@ class Admission:
             await self._turns.amend(inbound)
             return None
 
-        await self._access.record_name(inbound)
+        named_inbound = inbound
         inbound = _clean_sender_name(inbound)
         if can_confirm(inbound) and await self._inbox.is_known(inbound):
             # The platform delivered an old event again. It mustn't confirm a newer question.
@@ -92,7 +89,13 @@ class Admission:
             resolved_inbound.inbound, resolved_inbound.command
         ):
             return None
-        event = await self._store(resolved_inbound, reply, judgement)
+        try:
+            await self._access.record_name(named_inbound)
+            event = await self._store(resolved_inbound, reply, judgement)
+        except StoreError:
+            if await self._answer_unstored(resolved_inbound, reply, judgement):
+                return None
+            raise
         if event is None:
             return None
         self._outage_addresses.clear()
@@ -101,6 +104,39 @@ class Admission:
             # The sender may have lost access since `judge`.
             await self._turns.revoke_unserved([event])
         return event.entry.id
+
+    async def answer_unstored(self, inbound: Inbound, reply: Reply) -> bool:
+        """Answer a command that only reads: see `core.ports.UnstoredAnswerer`."""
+        inbound = _limit_inbound(inbound)
+        if inbound.command is None or not self._commands.is_read_only(inbound.command):
+            return False
+        judgement = await self._access.judge(inbound)
+        if judgement.verdict is not Verdict.SERVED:
+            return False
+        resolved_inbound = await self._commands.resolve(
+            _clean_sender_name(inbound), judgement.scope
+        )
+        if not judgement.is_owner and not self._rates.acquire_command(
+            resolved_inbound.inbound, resolved_inbound.command
+        ):
+            return True
+        return await self._answer_unstored(resolved_inbound, reply, judgement)
+
+    async def _answer_unstored(
+        self, resolved_inbound: ResolvedInbound, reply: Reply, judgement: Judgement
+    ) -> bool:
+        """Answer a command that only reads, although the event can't be stored.
+
+        Returns False if the event isn't such a command, so that it must be stored first.
+        """
+        command = resolved_inbound.command
+        is_served = judgement.verdict is Verdict.SERVED
+        if command is None or not resolved_inbound.is_immediate or not is_served:
+            return False
+        inbound = resolved_inbound.inbound
+        view = await self._access.load_view(judgement.scope, inbound.account)
+        await self._failures.answer_unstored(command, inbound, reply, view)
+        return True
 
     def _report_outage(self, inbound: Inbound, error: StoreError) -> None:
         """Tell a sender that the store is unavailable, once per address and outage."""
@@ -280,6 +316,14 @@ def _build_welcome(pairing: Pairing, inbound: Inbound, text: str, now: datetime)
         answer=Answer(text=text),
         next_at=now,
     )
+
+
+def _limit_inbound(inbound: Inbound) -> Inbound:
+    """Return the event with a short name of its sender, and without a command that isn't theirs."""
+    sender = replace(inbound.sender, name=inbound.sender.name[:MAX_NAME_CHARS])
+    # A command that was forwarded isn't a command of the person who forwarded it.
+    command = inbound.command if inbound.origin == "typed" else None
+    return replace(inbound, sender=sender, command=command)
 
 
 def _clean_sender_name(inbound: Inbound) -> Inbound:

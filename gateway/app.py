@@ -40,6 +40,7 @@ from core.search.expansion import ExpandedRecall
 from core.search.recall import HistoryProvider, load_word_lists
 from core.search.tool import session_search
 from core.store.fact_rows import FactKind
+from core.store.sqlite.opening import wait_until_unlocked
 from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
 from core.types import Tool
@@ -64,7 +65,7 @@ from gateway.failures import Failures
 from gateway.process import GatewayProcess, MessagePath, print_notice
 from gateway.queues import ConversationQueues
 from gateway.scheduler import Scheduler
-from gateway.services import LOCK_FILE, Services, create_model_client, load_providers
+from gateway.services import LOCK_FILE, STATE_FILE, Services, create_model_client, load_providers
 from gateway.turns import BatchRunner, TurnDispatcher, TurnRunner
 
 
@@ -80,6 +81,9 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
     # answer.
     await asyncio.to_thread(load_word_lists)
     with _lock_home(settings.home):
+        await wait_until_unlocked(
+            settings.home / STATE_FILE, lambda: print_notice(texts.STORE_IS_LOCKED)
+        )
         async with (
             Services.open(settings, changed.set, notifies_owner=True) as services,
             AsyncExitStack() as stack,

@@ -289,7 +289,7 @@ class Delivery:
                     await self._start_due_deliveries(tasks)
                     pause_s = await self._pause_s()
                 except StoreError as error:
-                    _log.error("the outbox cannot be used", error=str(error))
+                    _log.error("the outbox cannot be used", error=error)
                     pause_s = STORE_RETRY_S
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(pause_s):
@@ -388,7 +388,7 @@ class Delivery:
         try:
             return await read
         except StoreError as error:
-            _log.error("the outbox cannot be read", error=str(error))
+            _log.error("the outbox cannot be read", error=error)
             return default
 
     async def _write_outbox(self, write: StoreWrite) -> None:
@@ -396,7 +396,7 @@ class Delivery:
         try:
             await write()
         except StoreError as error:
-            _log.error("the outbox cannot be written, so this is written later", error=str(error))
+            _log.error("the outbox cannot be written, so this is written later", error=error)
             self._failed_writes.append(write)
             self.wake()
 

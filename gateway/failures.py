@@ -16,11 +16,12 @@ import structlog
 from core.agent.sessions import Turn
 from core.agent.turn import Agent
 from core.errors import DeliveryError, StoreError
-from core.ports import Adapter
+from core.ports import Adapter, Reply
 from core.store.mailbox import InboxEntry
-from core.types import Answer, Inbound
+from core.store.people import View
+from core.types import Answer, Command, Inbound
 from gateway import texts
-from gateway.commands.registry import CommandRegistry
+from gateway.commands.registry import CommandContext, CommandRegistry
 from gateway.delivery import Delivery
 from gateway.queues import Batch, ReplyState
 from gateway.supervisor import contain_adapter_errors
@@ -88,7 +89,7 @@ class Failures:
         try:
             is_stored = await self._retry_stale_reads(batch, store)
         except StoreError as error:
-            _log.error("an answer cannot be stored", address=inbound.address.key, error=str(error))
+            _log.error("an answer cannot be stored", address=inbound.address.key, error=error)
             if event.is_addressed:
                 await self._delivery.send_unstored(inbound, event.reply, answer, has_begun=True)
             return
@@ -122,6 +123,27 @@ class Failures:
             raise error
         reason = f"{type(error).__name__}: {error}"
         await self._delivery.inbox.close_as_dead_letter(entry.id, address.platform, reason)
+
+    async def answer_unstored(
+        self, command: Command, inbound: Inbound, reply: Reply, view: View
+    ) -> None:
+        """Answer a command that only reads while nothing can be stored.
+
+        The answer has no buttons, because their rows can't be stored. Raises StoreError if the
+        store can't be read either.
+        """
+        session = await self._agent.sessions.find_session(inbound.address, view.scope)
+        context = CommandContext(
+            inbound=inbound,
+            scope=view.scope,
+            scopes=view.scopes,
+            session=session,
+            is_owner=view.is_owner,
+            epoch=view.epoch,
+        )
+        answer, _ = await self._commands.answer(command, context)
+        answer = replace(answer, buttons=())
+        self._tasks.create_task(self._delivery.send_unstored(inbound, reply, answer))
 
     def report_outage(self, inbound: Inbound, error: StoreError) -> None:
         """Tell a sender that the store is unavailable, without using the store.

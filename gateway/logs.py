@@ -5,6 +5,8 @@ It says when something starts, stops or fails. It never contains people's messag
 
 import logging
 import os
+import time
+from collections.abc import Callable
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -14,9 +16,16 @@ import structlog
 
 from config.masking import mask_secrets
 from config.settings import Settings
+from core.errors import StoreError
 
 FILE_BYTES = 5_000_000
 MAX_BACKUP_FILES = 3
+# The same error of the store is logged once in so long.
+STORE_ERROR_INTERVAL_S = 60.0
+# So many different errors are remembered.
+MAX_STORE_ERRORS = 100
+# Marks an event that reports a StoreError.
+_STORE_ERROR_KEY = "_store_error"
 # The root loggers of Mneme's own loggers. All other loggers log only warnings, because some
 # libraries log people's messages at lower levels.
 _OWN_ROOTS = ("mneme", "adapters")
@@ -31,10 +40,12 @@ def configure(settings: Settings, destination: TextIO | Path | None = None) -> N
     shared_processors: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,
         _add_name,
+        _describe_store_error,
         structlog.stdlib.PositionalArgumentsFormatter(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     handler = _create_handler(destination)
+    handler.addFilter(StoreErrorLimit())
     handler.setFormatter(
         _MaskingFormatter(shared_processors, settings.general.log_format == "json")
     )
@@ -91,12 +102,66 @@ def _add_name(
     return event
 
 
+def _remove_mark(
+    logger: logging.Logger, method: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    event.pop(_STORE_ERROR_KEY, None)
+    return event
+
+
+class StoreErrorLimit:
+    """A filter that logs the same StoreError at most once a minute, whoever reports it.
+
+    While the disk is full or state.db is locked, each part of Mneme meets the same error again and
+    again.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        # When each error was logged.
+        self._logged_at: dict[str, float] = {}
+
+    def __call__(self, record: logging.LogRecord) -> bool:
+        text = _find_store_error(record)
+        if not text:
+            return True
+        now = self._now()
+        if now - self._logged_at.get(text, -STORE_ERROR_INTERVAL_S) < STORE_ERROR_INTERVAL_S:
+            return False
+        if len(self._logged_at) >= MAX_STORE_ERRORS:
+            self._logged_at.clear()
+        self._logged_at[text] = now
+        return True
+
+
+def _find_store_error(record: logging.LogRecord) -> str:
+    """Return the text of the StoreError that a record reports; empty if it reports none."""
+    if isinstance(record.msg, dict):
+        return str(record.msg.get(_STORE_ERROR_KEY, ""))
+    arguments = record.args if isinstance(record.args, tuple) else ()
+    for argument in arguments:
+        if isinstance(argument, StoreError):
+            return str(argument)
+    return ""
+
+
+def _describe_store_error(
+    logger: logging.Logger, method: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    """Replace a StoreError by its text, and mark the event for `StoreErrorLimit`."""
+    error = event.get("error")
+    if isinstance(error, StoreError):
+        event["error"] = event[_STORE_ERROR_KEY] = str(error)
+    return event
+
+
 class _MaskingFormatter(structlog.stdlib.ProcessorFormatter):
     """Renders a record and masks secrets in the whole line, including its traceback."""
 
     def __init__(self, shared_processors: list[structlog.typing.Processor], is_json: bool) -> None:
         processors: list[structlog.typing.Processor] = [
-            structlog.stdlib.ProcessorFormatter.remove_processors_meta
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            _remove_mark,
         ]
         if is_json:
             processors += [

@@ -36,7 +36,7 @@ from core.store.people import TERMINAL, EpochGuard, People
 from core.store.removal import Removals
 from core.store.rows import get_meta, parse_account, set_meta
 from core.store.sessions import Conversations
-from core.store.sqlite.database import Database
+from core.store.sqlite.database import Database, LockWait
 from core.store.sync import SyncQueue
 from core.store.usage_and_limits import Budget, UsageLog
 from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, Scope
@@ -216,13 +216,14 @@ class Services:
         on_change: Callable[[], None] = lambda: None,
         *,
         notifies_owner: bool = False,
+        lock_wait: LockWait | None = None,
     ) -> AsyncIterator[Services]:
         """Open state.db in the home, and store the owner that the settings name.
 
         If a backup was restored, the erasures that were made after the backup are repeated. Raises
         StoreError.
         """
-        async with Database.open(settings.home / STATE_FILE) as database:
+        async with Database.open(settings.home / STATE_FILE, lock_wait) as database:
             services = cls(settings, database, on_change, notifies_owner=notifies_owner)
             await services._store_owner()
             services.restore_report = await services._repeat_erasures()

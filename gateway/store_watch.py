@@ -38,7 +38,7 @@ class StoreWatch:
             try:
                 await self.check()
             except StoreError as error:
-                _log.error("state.db cannot be watched", error=str(error))
+                _log.error("state.db cannot be watched", error=error)
             await asyncio.sleep(WATCH_INTERVAL_S)
 
     async def check(self) -> None:

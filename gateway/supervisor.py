@@ -161,7 +161,7 @@ class Supervisor:
                     await on_change(states)
                     reported_states = states
             except StoreError as error:
-                _log.error("the state of a platform cannot be stored", error=str(error))
+                _log.error("the state of a platform cannot be stored", error=error)
             await asyncio.sleep(STATE_POLL_S)
 
     def _note_connection(self, name: str, platform: _Platform) -> bool:
@@ -222,7 +222,7 @@ class Supervisor:
                 _log.error("a platform was given up", platform=adapter.platform, reason=str(error))
                 return
             except StoreError as error:
-                _log.error("an event cannot be stored", platform=adapter.platform, error=str(error))
+                _log.error("an event cannot be stored", platform=adapter.platform, error=error)
                 platform.known_state = _out_of_reach(str(error))
                 backoff_s = MIN_BACKOFF_S
             except Exception as error:
@@ -285,7 +285,7 @@ async def watch_store(
                 changed.clear()
                 await on_change()
         except StoreError as error:
-            _log.error("state.db cannot be read", error=str(error))
+            _log.error("state.db cannot be read", error=error)
             await asyncio.sleep(STORE_POLL_S)
             changed.set()
         with contextlib.suppress(TimeoutError):
@@ -306,6 +306,6 @@ async def run_chores(chores: Sequence[Callable[[], Awaitable[bool]]]) -> None:
                 if await chore():
                     has_more = True
         except StoreError as error:
-            _log.error("maintenance failed", error=str(error))
+            _log.error("maintenance failed", error=error)
             has_more = False
         await asyncio.sleep(CHORE_STEP_PAUSE_S if has_more else CHORES_INTERVAL_S)

@@ -27,7 +27,7 @@ from adapters.telegram.messages import (
 )
 from adapters.telegram.normalize import PLATFORM, group_migration, normalize
 from core.errors import AccessRefused, ConfigError, DeliveryError, MnemeError, StoreError
-from core.ports import Clock, InboundSink, Reply
+from core.ports import Clock, InboundSink, Reply, UnstoredAnswerer
 from core.text.normalize import language_data
 from core.types import Address, CommandSpec, Json
 
@@ -242,7 +242,7 @@ class Telegram:
                 if entry_id is not None:
                     entry_ids.append(entry_id)
             except StoreError as error:
-                _log.error("telegram.update_not_stored", update_id=update_id, error=str(error))
+                _log.error("telegram.update_not_stored", update_id=update_id, error=error)
                 retry_ids.add(update_id)
             except UPDATE_ERRORS as error:
                 description = f"{type(error).__name__}: {error}"
@@ -267,13 +267,16 @@ class Telegram:
         inbound = normalize(update, self._me, self._clock.now())
         if inbound is None:
             return None
-        if inbound.address.key in blocked_addresses:
-            raise StoreError("an earlier update of this chat is not stored yet")
         # The answer to a button press replies to the message with the button.
         is_press = inbound.kind == "action"
         reply_to = inbound.reply_to if is_press else inbound.message_id
+        reply = self.reply(inbound.address, reply_to)
+        if inbound.address.key in blocked_addresses:
+            if isinstance(sink, UnstoredAnswerer) and await sink.answer_unstored(inbound, reply):
+                return None
+            raise StoreError("an earlier update of this chat is not stored yet")
         try:
-            entry_id = await sink.admit(inbound, self.reply(inbound.address, reply_to))
+            entry_id = await sink.admit(inbound, reply)
         except StoreError:
             blocked_addresses.add(inbound.address.key)
             raise
@@ -297,7 +300,7 @@ class Telegram:
         try:
             await self._inbox.store_dead_letter(PLATFORM, update_id, raw, error)
         except StoreError as failure:
-            _log.error("telegram.update_not_set_aside", update_id=update_id, error=str(failure))
+            _log.error("telegram.update_not_set_aside", update_id=update_id, error=failure)
             return False
         del self._failed_attempts[update_id]
         return True

@@ -286,6 +286,11 @@ class SessionTracker:
         """Return the open session of the turn's address, or open one without a prompt."""
         return await self.conversations.ensure(self._blank_session(turn.address, turn.scope))
 
+    async def find_session(self, address: Address, scope: Scope) -> Session:
+        """The open session of an address, or a new one that isn't stored."""
+        session = await self.conversations.find_open(address)
+        return session or self._blank_session(address, scope)
+
     async def amend(self, inbound: Inbound) -> bool:
         """Apply an edit or deletion from the platform to the store and to memory.
 

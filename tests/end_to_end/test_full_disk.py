@@ -23,6 +23,7 @@ from tests.fixtures.live_system import LiveSystem
 pytestmark = pytest.mark.slow
 
 PERSON = 4242
+OTHERS = (5001, 5002)
 PATIENCE_S = 5.0
 START_S = 30.0
 
@@ -88,7 +89,11 @@ class LimitedDisk(Disk):
 async def running(disk: Disk, api: BotApi, log: Path) -> AsyncIterator[None]:
     """Mneme with a home on the disk and no model, until it is killed."""
     settings = log.with_name("mneme.toml")
-    settings.write_text(f'[owner]\ntelegram = [{PERSON}]\n[general]\nzone = "Europe/Lisbon"\n')
+    listed = ", ".join(f'"telegram:{person}"' for person in OTHERS)
+    settings.write_text(
+        f"[owner]\ntelegram = [{PERSON}]\n[access]\npeople = [{listed}]\n"
+        '[general]\nzone = "Europe/Lisbon"\n'
+    )
     script = f"""
         set -e; {disk.prepare}; mkdir -m 700 "{disk.folder}/home"; cp "{settings}" "{disk.folder}/home"
         exec "{sys.executable}" -m gateway.cli.main run
@@ -113,7 +118,7 @@ async def running(disk: Disk, api: BotApi, log: Path) -> AsyncIterator[None]:
         await process.wait()
 
 
-@pytest.mark.parametrize(
+EVERY_DISK = pytest.mark.parametrize(
     "kind",
     [
         pytest.param(
@@ -126,6 +131,9 @@ async def running(disk: Disk, api: BotApi, log: Path) -> AsyncIterator[None]:
         ),
     ],
 )
+
+
+@EVERY_DISK
 async def test_a_full_disk_is_told_and_what_comes_after_it_is_answered(
     kind: type[Disk], tmp_path: Path
 ) -> None:
@@ -162,6 +170,51 @@ async def test_a_full_disk_is_told_and_what_comes_after_it_is_answered(
         await until("is now called “Boats”", 0.1)
         await until("⏰ Reminder 1: water the plants")
         assert told("is now called “Ferries”") == told("⏰") == 1
+
+
+@EVERY_DISK
+async def test_each_conversation_is_told_once_and_reading_goes_on_while_the_disk_is_full(
+    kind: type[Disk], tmp_path: Path
+) -> None:
+    disk = kind(tmp_path / "disk")
+    disk.folder.mkdir()
+    log = tmp_path / "log"
+    async with BotApi() as api, running(disk, api, log):
+        people = (PERSON, *OTHERS)
+
+        def count(person: int, words: str) -> int:
+            return sum(words in text for text in api.texts(person))
+
+        async def until(person: int, words: str) -> None:
+            try:
+                await api.wait_for(lambda: count(person, words) > 0, START_S)
+            except TimeoutError:
+                tail = log.read_text(errors="replace")[-4000:]
+                raise AssertionError(f"no {words}: {api.texts(person)}\n{tail}") from None
+
+        for person in people:
+            api.user_says(person, "the harbour is old")
+            await api.wait_for(lambda person=person: bool(api.texts(person)), START_S)  # type: ignore[misc]
+        before = log.read_text(errors="replace")
+        with disk.full():
+            for person in people:
+                api.user_says(person, "the ferry is late")
+                api.user_says(person, "the ferry is very late")
+            for person in people:
+                await until(person, "I can't save messages right now")
+            api.user_says(PERSON, "/recall harbour")
+            await until(PERSON, "1. the harbour is old")
+            api.user_says(PERSON, "/status")
+            await until(PERSON, "outbox: ")
+            polls = len(api.called("getUpdates"))
+            await api.wait_for(lambda: len(api.called("getUpdates")) >= polls + 4, START_S)
+            assert [count(person, "I can't save messages right now") for person in people] == [
+                1
+            ] * 3
+            assert count(PERSON, "outbox: ") == 1
+        new_lines = log.read_text(errors="replace").removeprefix(before).splitlines()
+        about_the_disk = [line for line in new_lines if "disk" in line]
+        assert len(about_the_disk) <= 2, "a line a minute"
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs Linux")

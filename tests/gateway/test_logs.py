@@ -14,7 +14,9 @@ import structlog
 
 from config.masking import MASK
 from config.settings import Settings
+from core.errors import StoreError
 from gateway import logs
+from gateway.logs import StoreErrorLimit, _describe_store_error
 
 TOKEN = "123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw1"
 
@@ -140,3 +142,27 @@ def test_a_log_file_is_for_its_owner_and_is_rotated(
     files = sorted(home.glob("mneme.log*"))
     assert len(files) == 1 + logs.MAX_BACKUP_FILES
     assert all(path.stat().st_mode & 0o777 == 0o600 for path in files)
+
+
+def test_same_error_of_the_store_is_logged_once_a_minute_whoever_reports_it() -> None:
+    now_s = 1_000.0
+    limit = StoreErrorLimit(lambda: now_s)
+    error = StoreError("The disk is full.")
+
+    def is_logged(record: logging.LogRecord) -> bool:
+        return limit(record)
+
+    def ours(text: str) -> logging.LogRecord:
+        event = {"event": "an event", "error": StoreError(text)}
+        described = _describe_store_error(logging.getLogger("a"), "error", event)
+        return logging.makeLogRecord({"msg": described})
+
+    foreign = logging.makeLogRecord({"msg": "It waits: %s", "args": (error,)})
+    assert is_logged(ours("The disk is full."))
+    assert not is_logged(ours("The disk is full."))
+    assert not is_logged(foreign)
+    assert is_logged(ours("state.db is locked."))
+    assert is_logged(logging.makeLogRecord({"msg": "Something else"}))
+    now_s += 61
+    assert is_logged(foreign)
+    assert not is_logged(ours("The disk is full."))

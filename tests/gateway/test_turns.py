@@ -13,6 +13,7 @@ import pytest
 from core.agent.sessions import Turn
 from core.errors import DeliveryError, StoreError
 from core.ports import Reply
+from core.store.sqlite.database import LockWait
 from core.types import Account, Address, Answer, Command, Scope, Sender
 from gateway import texts
 from tests.fixtures.delivery_record import hold
@@ -439,10 +440,9 @@ async def test_a_store_that_fails_is_said_in_a_sentence(home: Path) -> None:
 
 
 async def test_who_is_served_is_told_once_that_nothing_can_be_kept_and_answered_afterwards(
-    home: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path,
 ) -> None:
-    monkeypatch.setattr("core.store.sqlite.database.BUSY_TIMEOUT_MS", 20)
-    async with open_gateway(home) as harness:
+    async with open_gateway(home, lock_wait=LockWait(timeout_s=0.02)) as harness:
         other = sqlite3.connect(harness.services.database.path, isolation_level=None)
         platform = harness.platforms["telegram"]
         for _ in range(2):

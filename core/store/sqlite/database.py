@@ -17,17 +17,19 @@ import sqlite3
 import threading
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import aiosqlite
 
+from core.errors import StoreError
 from core.store import rows
 from core.store.epoch import check_epoch
 from core.store.rows import Row, T, Values
-from core.store.sqlite.faults import is_busy, to_store_error, translate_errors
+from core.store.sqlite.faults import LOCKED, is_busy, to_store_error, translate_errors
 from core.store.sqlite.opening import (
     CHECKPOINT_PAGES,
     apply_next_migration,
@@ -42,7 +44,16 @@ MIN_SQLITE_VERSION = (3, 37, 0)
 """RETURNING came with 3.35, STRICT tables with 3.37."""
 
 READERS = 2
-BUSY_TIMEOUT_MS = 10_000
+OPEN_TIMEOUT_MS = 10_000
+"""How long opening waits for another process that writes."""
+CHECKPOINT_TIMEOUT_MS = 10_000
+"""The default for how long a checkpoint waits for readers."""
+
+LOCK_TIMEOUT_S = 4.0
+"""Writes fail when another program has locked the file for so long."""
+LOCK_RETRY_S = 0.02
+LOCK_EPISODE_S = 10.0
+"""A lock that wasn't noticed for so long has ended, and the next one is another one."""
 
 LOG_BYTES = 8_000_000
 """When a reader lets the log grow to this size, writes try to truncate it."""
@@ -71,6 +82,38 @@ class _BusyError(Exception):
     """Another thread uses the writer's connection, or another process writes the file."""
 
 
+@dataclass
+class LockWait:
+    """How long writes have waited for a program that locks the file.
+
+    The limit counts from when the lock was first noticed. So writes that come later fail sooner,
+    and nobody waits behind a queue of writes that each wait for the whole limit.
+    """
+
+    timeout_s: float = LOCK_TIMEOUT_S
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+    # When the present lock was first and last noticed; None while there is none.
+    _began_at: float | None = field(default=None, init=False)
+    _noticed_at: float = field(default=0.0, init=False)
+
+    def note_lock(self) -> None:
+        """Record that a write found the file locked."""
+        now = self.now()
+        if self._began_at is None or now - self._noticed_at > LOCK_EPISODE_S:
+            self._began_at = now
+        self._noticed_at = now
+
+    def note_success(self) -> None:
+        """Record that a write found the file unlocked."""
+        self._began_at = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the present lock has been there for longer than the limit."""
+        return self._began_at is not None and self._noticed_at - self._began_at >= self.timeout_s
+
+
 class Database:
     """Runs transactions. Every method raises StoreError if SQLite fails.
 
@@ -84,6 +127,7 @@ class Database:
         writer: ConnectionThread,
         readers: list[ConnectionThread],
         inline_reader: ConnectionSlot,
+        lock_wait: LockWait,
     ) -> None:
         self.path = path
         self._log_path = f"{path}-wal"
@@ -95,6 +139,9 @@ class Database:
         self._mean_short_write_s = SHORT_WRITE_S
         self._short_write_count = 0
         self._inline_reader = inline_reader
+        self._lock_wait = lock_wait
+        # Held by the first of the writes that wait for another program's lock.
+        self._lock_queue = asyncio.Lock()
         # Last in, first out: the reader that was used last has its pages in memory.
         self._readers: asyncio.LifoQueue[ConnectionThread] = asyncio.LifoQueue()
         for reader in readers:
@@ -102,7 +149,7 @@ class Database:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def open(cls, path: Path) -> AsyncIterator[Database]:
+    async def open(cls, path: Path, lock_wait: LockWait | None = None) -> AsyncIterator[Database]:
         """Open the file and bring its schema up to date. A new file gets the mode 0600.
 
         Raises StoreError if the file is damaged, not writable, or written by a newer version, or if
@@ -111,7 +158,8 @@ class Database:
         create_file(path)
         async with contextlib.AsyncExitStack() as stack:
             writer = await ConnectionThread.open(stack, path, is_reader=False)
-            await writer.run(lambda connection: _migrate(connection, path))
+            with translate_errors(path):
+                await writer.run(lambda connection: _migrate(connection, path))
             leave_mark(path)
             readers = [
                 await ConnectionThread.open(stack, path, is_reader=True) for _ in range(READERS)
@@ -120,7 +168,7 @@ class Database:
             stack.callback(inline_reader.close)
             with translate_errors(path):
                 inline_reader.open()
-            yield cls(path, writer, readers, inline_reader)
+            yield cls(path, writer, readers, inline_reader, lock_wait or LockWait())
 
     # --- Writing ---
 
@@ -166,7 +214,7 @@ class Database:
             raise _BusyError
         try:
             return self._writer.slot.run(
-                lambda connection: self._commit_without_waiting(connection, work)
+                lambda connection: self._commit_without_copying(connection, work)
             )
         except sqlite3.DatabaseError as error:
             if is_busy(error):
@@ -175,22 +223,48 @@ class Database:
         finally:
             self._writer_lock.release()
 
-    def _commit_without_waiting(
+    def _commit_without_copying(
         self, connection: StoreConnection, work: Callable[[sqlite3.Connection], T]
     ) -> T:
-        """Run one short write transaction, which fails if another process writes."""
-        _let_wait(connection, False)
+        """Run one short write transaction, which doesn't copy the log."""
+        _let_copy_log(connection, False)
         return self._commit(connection, work, is_short=True)
 
     async def _run_on_writer(self, work: Callable[[StoreConnection], T]) -> T:
-        """Run `work` on the writer's connection, in its thread. It may wait for locks."""
+        """Run `work` on the writer's connection, in its thread.
+
+        If another program locks the file, `work` is run again until it's unlocked or the wait is
+        over.
+        """
+        try:
+            return await self._try_on_writer(work)
+        except _BusyError:
+            pass
+        async with self._lock_queue:
+            while True:
+                if self._lock_wait.is_over:
+                    raise StoreError(LOCKED.format(path=self.path))
+                await self._lock_wait.sleep(LOCK_RETRY_S)
+                try:
+                    return await self._try_on_writer(work)
+                except _BusyError:
+                    continue
+
+    async def _try_on_writer(self, work: Callable[[StoreConnection], T]) -> T:
+        """Run `work` once in the writer's thread. Raises _BusyError if the file is locked."""
 
         def locked_work(connection: StoreConnection) -> T:
             with self._writer_lock:
-                _let_wait(connection, True)
+                _let_copy_log(connection, True)
                 return work(connection)
 
-        return await self._writer.run(locked_work)
+        try:
+            return await self._writer.run(locked_work)
+        except sqlite3.DatabaseError as error:
+            if is_busy(error):
+                self._lock_wait.note_lock()
+                raise _BusyError from error
+            raise to_store_error(self.path, error) from error
 
     def _commit(
         self,
@@ -201,6 +275,7 @@ class Database:
         """Run one write transaction. If it is short, its duration counts in the mean."""
         start_s = time.perf_counter()
         result = _transact(connection, "BEGIN IMMEDIATE", work)
+        self._lock_wait.note_success()
         if is_short:
             duration_s = time.perf_counter() - start_s
             self._mean_short_write_s += (duration_s - self._mean_short_write_s) / SHORT_WRITES
@@ -240,7 +315,7 @@ class Database:
         except OSError:
             return 0
 
-    async def checkpoint(self, timeout_ms: int = BUSY_TIMEOUT_MS) -> bool:
+    async def checkpoint(self, timeout_ms: int = CHECKPOINT_TIMEOUT_MS) -> bool:
         """Copy the log into the file and truncate it. No other write can run meanwhile.
 
         Returns False if a reader still needed a part of the log after `timeout_ms`.
@@ -267,6 +342,8 @@ class Database:
         reader = await self._readers.get()
         try:
             return await reader.run(lambda connection: _transact(connection, "BEGIN", work))
+        except sqlite3.DatabaseError as error:
+            raise to_store_error(self.path, error) from error
         finally:
             self._readers.put_nowait(reader)
 
@@ -312,8 +389,8 @@ class Database:
 class StoreConnection(sqlite3.Connection):
     """A connection to state.db."""
 
-    # Whether the writer's connection waits for locks, and copies the log when it is due.
-    may_wait = True
+    # Whether a write copies the log when it is due.
+    may_copy_log = True
 
     def execute(self, statement: str, values: Any = (), /) -> sqlite3.Cursor:
         """Run a statement, and once more with repaired texts if one isn't valid Unicode."""
@@ -345,7 +422,8 @@ class ConnectionSlot:
         connection = _connect(self.path)
         try:
             configure(connection, is_reader=self._is_reader)
-            if self._is_inline:
+            if self._is_inline or not self._is_reader:
+                # The caller tries again when the file is locked.
                 connection.execute("PRAGMA busy_timeout = 0")
         except BaseException:
             connection.close()
@@ -396,13 +474,10 @@ class ConnectionThread:
         return cls(slot, thread)
 
     async def run(self, work: Callable[[StoreConnection], T]) -> T:
-        """Run `work` on the connection, in its thread. Raises StoreError."""
+        """Run `work` on the connection, in its thread. Raises sqlite3.DatabaseError."""
         # aiosqlite has no public method for this.
         execute: Any = self._thread._execute
-        try:
-            result: T = await execute(self.slot.run, work)
-        except sqlite3.DatabaseError as error:
-            raise to_store_error(self.slot.path, error) from error
+        result: T = await execute(self.slot.run, work)
         return result
 
 
@@ -419,13 +494,12 @@ def _connect(path: Path) -> StoreConnection:
     return connection
 
 
-def _let_wait(connection: StoreConnection, may_wait: bool) -> None:
-    """Decide whether a connection waits for locks, and copies the log when it is due."""
-    if may_wait is connection.may_wait:
+def _let_copy_log(connection: StoreConnection, may_copy_log: bool) -> None:
+    """Decide whether a connection copies the log into the file when it is due."""
+    if may_copy_log is connection.may_copy_log:
         return
-    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS if may_wait else 0}")
-    connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES if may_wait else 0}")
-    connection.may_wait = may_wait
+    connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES if may_copy_log else 0}")
+    connection.may_copy_log = may_copy_log
 
 
 def _truncate_log(connection: sqlite3.Connection, timeout_ms: int) -> bool:
@@ -435,7 +509,7 @@ def _truncate_log(connection: sqlite3.Connection, timeout_ms: int) -> bool:
         is_blocked = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         return not is_blocked
     finally:
-        connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+        connection.execute("PRAGMA busy_timeout = 0")
 
 
 # --- Transactions ---
@@ -482,6 +556,7 @@ def _close_cursors(error: BaseException) -> None:
 
 def _migrate(connection: StoreConnection, path: Path) -> None:
     """Apply the missing migrations, each in a transaction of its own."""
+    connection.execute(f"PRAGMA busy_timeout = {OPEN_TIMEOUT_MS}")
     has_more = True
     while has_more:
         has_more = _transact(
@@ -489,3 +564,4 @@ def _migrate(connection: StoreConnection, path: Path) -> None:
             "BEGIN IMMEDIATE",
             lambda connection: apply_next_migration(connection, path),
         )
+    connection.execute("PRAGMA busy_timeout = 0")

@@ -11,13 +11,14 @@ from core.errors import StoreError
 
 _DAMAGED = "{path} is damaged ({text}). Run `mneme check`, or restore a backup."
 _DISK_FAULT = "it is full or has a fault. Make room and try again."
+LOCKED = "{path} is locked by another program. Close it and try again."
 ERROR_SENTENCES = {
     "not a database": _DAMAGED,
     "malformed": _DAMAGED,
     "readonly": "{path} is read-only. Give the user that runs Mneme the right to write it.",
     "full": "The disk that holds {path} is full. Make room and try again; nothing stored was lost.",
     "disk I/O error": f"The disk that holds {{path}} cannot be used: {_DISK_FAULT}",
-    "locked": "{path} is locked by another program. Close it and try again.",
+    "locked": LOCKED,
 }
 """The sentence for a message of SQLite that contains the key."""
 

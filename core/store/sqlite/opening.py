@@ -6,11 +6,12 @@ was lost, so Mneme doesn't begin with an empty one.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from core.errors import StoreError
@@ -22,6 +23,8 @@ READ_TIMEOUT_MS = 4_000
 LOG_TIMEOUT_S = 10.0
 """How long opening waits for another process that turns on the write-ahead log."""
 RETRY_S = 0.02
+START_RETRY_S = 0.5
+"""How often a start tries again while another program locks the file."""
 
 MARK_SUFFIX = ".created"
 MARK_TEXT = """\
@@ -118,6 +121,29 @@ def _turn_on_log(connection: sqlite3.Connection) -> None:
             if not is_busy(error) or time.monotonic() > ends_at:
                 raise
         time.sleep(RETRY_S)
+
+
+async def wait_until_unlocked(path: Path, on_wait: Callable[[], None]) -> None:
+    """Wait as long as another program locks the file. If it does, call `on_wait` once."""
+    has_waited = False
+    while _has_content(path) and await asyncio.to_thread(_is_locked, path):
+        if not has_waited:
+            on_wait()
+            has_waited = True
+        await asyncio.sleep(START_RETRY_S)
+
+
+def _is_locked(path: Path) -> bool:
+    """Whether the file can't be written because of a lock. Other errors are found on opening."""
+    try:
+        with contextlib.closing(
+            sqlite3.connect(path, timeout=START_RETRY_S, isolation_level=None)
+        ) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+    except sqlite3.DatabaseError as error:
+        return is_busy(error)
+    return False
 
 
 def apply_next_migration(connection: sqlite3.Connection, path: Path) -> bool:
