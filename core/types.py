@@ -227,6 +227,15 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCallKey:
+    """Identifies one tool call of a model."""
+
+    session_id: int
+    # The id of the ``tool_use`` block.
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class ErasureEpoch:
     """Marks when data was read, so that a later write can be refused if data was erased meanwhile.
 
@@ -237,6 +246,9 @@ class ErasureEpoch:
     # The value of `visibility.scope_parameter`.
     scopes: str
     number: int
+    # The tool call that the writes with this epoch carry out. They record it in their transaction
+    # (see `core/store/tool_calls.py`).
+    call: ToolCallKey | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -111,6 +111,8 @@ async def _recover(services: Services) -> None:
     await services.outbox.recover(now)
     await services.removals.cancel_unserved_deliveries(services.settings.access.people, now)
     await notify_lost_incognito(services)
+    await services.notebook.settle_interrupted_writes()
+    await services.skills.settle_interrupted_writes()
     await services.forgetting.resume()
     if services.restore_report:
         print_notice(services.restore_report)

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import structlog
 
 from core.agent.prompt import is_tool_available
 from core.errors import Refused, ToolError
-from core.types import Json, Message, Tool, ToolContext
+from core.types import Json, Message, Session, Tool, ToolCallKey, ToolContext
 
 # A longer result is cut, so that it doesn't fill the model's context window.
 MAX_RESULT_CHARS = 30_000
@@ -23,6 +24,20 @@ MAX_RESULT_CHARS = 30_000
 STRIPPED_RESULT = (
     "The tool has run, but its result was not stored, because data was erased meanwhile. "
     "Do not call it again for the same purpose."
+)
+
+# The results of calls that a restart interrupted.
+NOT_DONE = (
+    "This was not done, because the assistant restarted first. "
+    "Call the tool again if it is still wanted."
+)
+ALREADY_DONE = (
+    "This was done before the assistant restarted, but the result was lost. "
+    "Do not do it again; look it up if you need it."
+)
+UNKNOWN_OUTCOME = (
+    "The assistant restarted during this call, so it may or may not have been done. "
+    "Check that before you call the tool again."
 )
 
 
@@ -61,6 +76,27 @@ class ToolRunner:
             tasks = [group.create_task(self._run_call(call, context)) for call in calls]
         return [task.result() for task in tasks]
 
+    def build_missing_results(
+        self, calls: Sequence[Json], finished_ids: Collection[str], session: Session, now: datetime
+    ) -> list[Message]:
+        """Build result rows for calls that a restart interrupted.
+
+        Each row says whether its call was carried out. `finished_ids` are the ids of the calls that
+        were. What an external service has done is unknown.
+        """
+        rows = []
+        for call in calls:
+            tool = self.tools.get(call["name"])
+            if call["id"] in finished_ids:
+                result = ALREADY_DONE
+            elif tool is not None and tool.is_external and not tool.is_read_only:
+                result = UNKNOWN_OUTCOME
+            else:
+                result = NOT_DONE
+            is_error = result != ALREADY_DONE
+            rows.append(self._build_row(call, result, session, now, is_error=is_error))
+        return rows
+
     def strip_results(self, rows: Sequence[Message]) -> list[Message]:
         """Return the rows of `run` with `STRIPPED_RESULT` in place of each result.
 
@@ -97,6 +133,13 @@ class ToolRunner:
         if len(result) > MAX_RESULT_CHARS:
             missing_chars = len(result) - MAX_RESULT_CHARS
             result = f"{result[:MAX_RESULT_CHARS]}\n[cut: {missing_chars:,} more characters]"
+        return self._build_row(call, result, context.session, context.now, is_error=is_error)
+
+    def _build_row(
+        self, call: Json, result: str, session: Session, now: datetime, *, is_error: bool
+    ) -> Message:
+        """Build the row of a call's result."""
+        tool = self.tools.get(call["name"])
         block: dict[str, Any] = {"type": "tool_result", "tool_use_id": call["id"]}
         if result.strip():
             block["content"] = result
@@ -106,8 +149,8 @@ class ToolRunner:
             role="tool",
             text=result,
             blocks=(block,),
-            session_id=context.session.id,
-            created_at=context.now,
+            session_id=session.id,
+            created_at=now,
             kind="quote" if tool is not None and tool.is_quote else "chat",
             tool_name=call["name"],
         )
@@ -138,8 +181,16 @@ class ToolRunner:
         timeout_s = max(self._timeout_s, tool.timeout_s)
         try:
             async with asyncio.timeout(timeout_s):
-                return await tool.run(call.get("input") or {}, context)
+                return await tool.run(call.get("input") or {}, _mark_writes(context, call))
         except TimeoutError as error:
             raise ToolError(
                 f"{tool.name} took longer than {timeout_s:g} s and was stopped."
             ) from error
+
+
+def _mark_writes(context: ToolContext, call: Json) -> ToolContext:
+    """Return a context whose writes record that the call was carried out."""
+    if context.epoch is None:
+        return context
+    key = ToolCallKey(context.session.id, call["id"])
+    return replace(context, epoch=replace(context.epoch, call=key))

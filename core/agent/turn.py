@@ -295,6 +295,7 @@ class Agent:
             running.unlogged_calls.append(self._estimate_open_call(earlier_attempt, turns=0))
         self._running[key] = running
         try:
+            await self._settle_interrupted_calls(running)
             await self._store_question(running)
             for _ in range(self.options.max_rounds):
                 completion = await self._ask(running)
@@ -341,6 +342,24 @@ class Agent:
             # so that the repeated turn doesn't run the tools again.
             await self.conversations.append(self.tool_runner.strip_results(results))
             raise
+
+    async def _settle_interrupted_calls(self, running: RunningTurn) -> None:
+        """Store a result for each tool call that a restart interrupted.
+
+        The result tells the model whether the call was carried out.
+        """
+        last_row = running.rows[-1] if running.rows else None
+        session = running.session
+        if last_row is None or last_row.role != "assistant" or session.is_incognito:
+            return
+        calls = [block for block in last_row.blocks or () if block["type"] == "tool_use"]
+        if not calls or last_row.session_id != session.id:
+            return
+        finished_ids = await self.conversations.load_finished_calls(session.id)
+        results = self.tool_runner.build_missing_results(
+            calls, finished_ids, session, self.clock.now()
+        )
+        await self._store(running, results)
 
     async def _store_question(self, running: RunningTurn) -> None:
         """Store the messages of the turn in their sent form, and add them to the history.

@@ -418,7 +418,7 @@ class FactsProvider(MemoryProvider):
         """Raise or lower the trust in a fact. Returns the id of the fact and the new trust."""
         if arguments.is_right is None:
             raise ToolError("is_right: must be true or false.")
-        by = Author(account=context.account, message_id=context.message_id)
+        by = _author(context)
         fact = await self._load_own_fact(arguments.fact_id, context)
         judged_fact = await self.facts.record_feedback(
             fact.id, context.scopes, arguments.is_right, by

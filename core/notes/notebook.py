@@ -421,30 +421,56 @@ class Notebook:
         # draft that belong together.
         template = self._build_change(scope, target, author)
 
-        def write_files() -> Sequence[NoteChange]:
-            """Change the notes in memory, check their size, and write the files that changed."""
+        def plan_edit() -> NoteEdit:
+            """Change the notes in memory and check them."""
             edit = NoteEdit(self._read(scopes, target), template)
             change_notes(edit)
             edit.check_size(self._limits[target], ALL_FILES[target])
-            places = dict.fromkeys(change.scope for change in edit.changes)
-            for place in places:
-                if problem := self._files.read(place, target).problem:
+            for change in edit.changes:
+                if problem := self._files.read(change.scope, target).problem:
                     raise Refused(problem)
-            for place in places:
+            return edit
+
+        def write_files(edit: NoteEdit) -> None:
+            for place in dict.fromkeys(change.scope for change in edit.changes):
                 self._files.write(place, target, edit.entries[place])
-            return edit.changes
 
         async def write() -> Sequence[NoteChange]:
             async with self._files.lock():
                 await self._notes.check_epoch(author.epoch)
                 await self._log_hand_edits_of(scopes, target)
-                changes = await asyncio.to_thread(write_files)
-                await self._notes.log_changes(*changes)
+                edit = await asyncio.to_thread(plan_edit)
+                changes = await self._notes.begin_changes(edit.changes, author.call)
+                try:
+                    await asyncio.to_thread(write_files, edit)
+                except Refused:
+                    await self._notes.withdraw_changes(changes)
+                    raise
+                await self._notes.finish_changes(changes)
                 return changes
 
         changes = await self._run_write(write())
         sentences = dict.fromkeys(_describe(change) for change in changes)
         return " ".join([*sentences, await self._describe_usage(scopes, target)])
+
+    async def settle_interrupted_writes(self) -> None:
+        """Finish or withdraw the changes that a killed process was writing.
+
+        A change whose file was written is finished. Any other change is deleted from the log.
+        """
+
+        def is_written(change: NoteChange) -> bool:
+            entries = self._files.read(change.scope, change.target).entries
+            is_old_text_gone = change.before is None or change.before not in entries
+            return is_old_text_gone and (change.after is None or change.after in entries)
+
+        if not await self._notes.list_unfinished():
+            return
+        async with self._files.lock():
+            changes = [each for each in await self._notes.list_unfinished() if not each.skill]
+            written = [each for each in changes if await asyncio.to_thread(is_written, each)]
+            await self._notes.finish_changes(written)
+            await self._notes.withdraw_changes([each for each in changes if each not in written])
 
     async def _log_hand_edits_of(self, scopes: Scopes, target: str) -> None:
         """Log the edits by hand of one target as changes without an author.

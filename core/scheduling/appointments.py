@@ -165,7 +165,12 @@ class Appointments:
         )
 
     async def change(
-        self, action: Action, job_id: int, scopes: frozenset[Scope], by: Account | None = None
+        self,
+        action: Action,
+        job_id: int,
+        scopes: frozenset[Scope],
+        by: Account | None = None,
+        epoch: ErasureEpoch | None = None,
     ) -> str:
         """Change a job, and return a sentence about the change.
 
@@ -182,11 +187,11 @@ class Appointments:
         now = self.clock.now()
         is_paused = job.paused_at is not None
         if action == "remove":
-            await self.jobs.update(job.id, ended_at=now, next_at=None)
+            await self.jobs.update(job.id, epoch, ended_at=now, next_at=None)
         elif action == "run":
             await self._run_now(job, is_owner=by is None)
         elif action == "pause" and not is_paused:
-            await self.jobs.update(job.id, paused_at=now)
+            await self.jobs.update(job.id, epoch, paused_at=now)
         elif action == "resume" and is_paused:
             next_at = next_due(job.schedule, now)
             if next_at is None:
@@ -194,7 +199,9 @@ class Appointments:
                     f"The time of reminder {job.id} passed while it was paused. "
                     "Remove it and set a new one."
                 )
-            await self.jobs.update(job.id, paused_at=None, pause_reason=None, next_at=next_at)
+            await self.jobs.update(
+                job.id, epoch, paused_at=None, pause_reason=None, next_at=next_at
+            )
         self.on_change()
         if action != "remove":
             job = await self._find(job.id, scopes)
@@ -335,7 +342,7 @@ class _ReminderTool:
                 "The action 'list' shows the numbers."
             )
         return await self.appointments.change(
-            arguments.action, arguments.job_id, context.scopes, context.account
+            arguments.action, arguments.job_id, context.scopes, context.account, context.epoch
         )
 
     async def _add(self, arguments: _Arguments, context: ToolContext) -> str:

@@ -206,16 +206,15 @@ class Skills:
             operation.content, LIMIT_CHARS, has_anyway=author.is_insisting
         )
 
-        def write_files() -> list[NoteChange]:
-            changes = _plan_changes(skill, replace(operation, content=content))
-            return self._write_files(author, operation.action, skill, changes)
+        def plan_changes() -> list[NoteChange]:
+            files = _plan_changes(skill, replace(operation, content=content))
+            return self._build_changes(author, operation.action, skill.scope, skill.folder, files)
 
-        numbers = await self._write(write_files, author)
+        changes = await self._change_files(skill, plan_changes, author)
         state = "removed" if operation.action == "delete" else "kept"
-        return (
-            f"{notice} The skill {skill.name} is {state}; `/memory undo {numbers[0]}` takes that "
-            "back."
-        ).strip()
+        undo_command = f"/memory undo {changes[0].id}"
+        report = f"The skill {skill.name} is {state}; `{undo_command}` takes that back."
+        return f"{notice} {report}".strip()
 
     async def _find_target(
         self, home: Scope, scopes: frozenset[Scope], operation: Operation
@@ -267,18 +266,19 @@ class Skills:
             path = each.target.rpartition(":")[2]
             reversals[path] = FileChange(before=each.after, after=each.before)
 
-        def write_files() -> list[NoteChange]:
-            """Restore the earlier texts. Raises Refused if a file was changed later."""
+        def plan_reversals() -> list[NoteChange]:
+            """Plan to restore the earlier texts. Raises Refused if a file was changed since."""
             for path, reversal in reversals.items():
                 if folders.read_text(folder, path) != reversal.before:
                     raise Refused(
                         f"{skill.name}/{path} was changed since, so change {change.id} cannot be "
                         "undone."
                     )
-            changes = self._write_files(author, "undo", skill, reversals)
+            files = _delete_whole_skill(skill, reversals)
+            changes = self._build_changes(author, "undo", skill.scope, folder, files)
             return [replace(each, undoes=change.id) for each in changes]
 
-        await self._write(write_files, author)
+        await self._change_files(skill, plan_reversals, author)
         numbers = ", ".join(str(each.id) for each in group)
         return f"Undone: change {numbers} of the skill {skill.name}."
 
@@ -314,7 +314,13 @@ class Skills:
                 changes += self._build_changes(author, "add", home, root / name, new_files)
             return changes
 
-        await self._write(write_files, author)
+        async def write() -> None:
+            async with self._lock.hold():
+                await self.notes.check_epoch(author.epoch)
+                changes = await asyncio.to_thread(write_files)
+                await self.notes.log_changes(*changes)
+
+        await run_to_completion(write())
         return names
 
     async def erase(
@@ -349,26 +355,6 @@ class Skills:
         async with nullcontext() if is_trial else self._lock.hold():
             return await asyncio.to_thread(erase_all)
 
-    def _write_files(
-        self, author: Author, action: str, skill: Skill, changes: FileChanges
-    ) -> list[NoteChange]:
-        """Write the files of a skill, and return the changes to log.
-
-        A change that deletes SKILL.md deletes all files of the skill. Raises Refused if the files
-        can't be written.
-        """
-        skill_file = changes.get(SKILL_FILE)
-        if skill_file is not None and skill_file.after is None:
-            texts = folders.read_texts(skill.folder)
-            deletions = {path: FileChange(text, None) for path, text in texts.items()}
-            changes = {**deletions, **changes}
-        contents = {
-            path: None if change.after is None else change.after.encode()
-            for path, change in changes.items()
-        }
-        folders.write_files(self._root(skill.scope), skill.folder, contents)
-        return self._build_changes(author, action, skill.scope, skill.folder, changes)
-
     def _build_changes(
         self, author: Author, action: str, scope: Scope, folder: Path, changes: FileChanges
     ) -> list[NoteChange]:
@@ -382,21 +368,53 @@ class Skills:
             for path, change in changes.items()
         ]
 
-    async def _write(
-        self, write_files: Callable[[], Sequence[NoteChange]], author: Author
-    ) -> list[int]:
-        """Call `write_files` in a thread, log the changes that it returns, and return their ids.
+    async def _change_files(
+        self, skill: Skill, plan_changes: Callable[[], list[NoteChange]], author: Author
+    ) -> list[NoteChange]:
+        """Log the changes that `plan_changes` returns, write the files, and return the changes.
 
-        Raises StaleReadError if words of the author's message were erased meanwhile.
+        Raises Refused if the files can't be written; then the changes are deleted from the log.
         """
 
-        async def write() -> list[int]:
+        def write_files(changes: Sequence[NoteChange]) -> None:
+            contents: dict[str, bytes | None] = {}
+            for change in changes:
+                _, path = change.skill or ("", "")
+                contents[path] = None if change.after is None else change.after.encode()
+            folders.write_files(self._root(skill.scope), skill.folder, contents)
+
+        async def change_files() -> list[NoteChange]:
             async with self._lock.hold():
                 await self.notes.check_epoch(author.epoch)
-                changes = await asyncio.to_thread(write_files)
-                return await self.notes.log_changes(*changes)
+                planned_changes = await asyncio.to_thread(plan_changes)
+                changes = await self.notes.begin_changes(planned_changes, author.call)
+                try:
+                    await asyncio.to_thread(write_files, changes)
+                except Refused:
+                    await self.notes.withdraw_changes(changes)
+                    raise
+                await self.notes.finish_changes(changes)
+                return changes
 
-        return await run_to_completion(write())
+        return await run_to_completion(change_files())
+
+    async def settle_interrupted_writes(self) -> None:
+        """Finish or withdraw the changes that a killed process was writing.
+
+        A change whose file was written is finished. Any other change is deleted from the log.
+        """
+
+        def is_written(change: NoteChange) -> bool:
+            folder, path = change.skill or ("", "")
+            return folders.read_text(self._root(change.scope) / folder, path) == change.after
+
+        if not await self.notes.list_unfinished():
+            return
+        async with self._lock.hold():
+            changes = [each for each in await self.notes.list_unfinished() if each.skill]
+            written = [each for each in changes if await asyncio.to_thread(is_written, each)]
+            await self.notes.finish_changes(written)
+            await self.notes.withdraw_changes([each for each in changes if each not in written])
 
 
 def _plan_changes(skill: Skill, operation: Operation) -> FileChanges:
@@ -414,7 +432,7 @@ def _plan_changes(skill: Skill, operation: Operation) -> FileChanges:
     elif operation.action == "create":
         raise Refused(f"There is a skill {skill.name} already: patch or edit it.")
     elif operation.action in ("delete", "remove_file"):
-        return {path: FileChange(before, None)}
+        return _delete_whole_skill(skill, {path: FileChange(before, None)})
     elif operation.action == "patch":
         count = before.count(operation.old_text)
         if count != 1:
@@ -430,6 +448,16 @@ def _plan_changes(skill: Skill, operation: Operation) -> FileChanges:
     if path == SKILL_FILE:
         parse_skill(after, place, skill.name)
     return {path: FileChange(before, after)}
+
+
+def _delete_whole_skill(skill: Skill, changes: FileChanges) -> FileChanges:
+    """Return the changes, and if they delete SKILL.md, deletions of all other files."""
+    skill_file = changes.get(SKILL_FILE)
+    if skill_file is None or skill_file.after is not None:
+        return changes
+    texts = folders.read_texts(skill.folder)
+    deletions = {path: FileChange(text, None) for path, text in texts.items()}
+    return {**deletions, **changes}
 
 
 def _format_index(skills: Sequence[Skill], description_chars: int) -> str:

@@ -234,11 +234,13 @@ class Jobs:
         """List the jobs of all scopes that are neither ended nor paused."""
         return await self._fetch_jobs(_SELECT_ACTIVE_JOBS, {})
 
-    async def update(self, job_id: int, **changes: datetime | str | None) -> None:
+    async def update(
+        self, job_id: int, epoch: ErasureEpoch | None = None, **changes: datetime | str | None
+    ) -> None:
         """Set the times or the `pause_reason` of a job. A job that has ended isn't changed."""
         assignments = ", ".join(f"{name} = :{name}" for name in changes)
         statement = f"UPDATE jobs SET {assignments} WHERE id = :id AND ended_at IS NULL"
-        await self._database.execute(statement, {"id": job_id, **changes})
+        await self._database.execute(statement, {"id": job_id, **changes}, epoch)
 
     async def check_scope(self, job: Job) -> None:
         """Raise Refused if the job's scope differs from the current scope of its target."""

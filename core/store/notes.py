@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from core.store import rows
+from core.store import rows, tool_calls
 from core.store.epoch import check_epoch
 from core.store.rows import Connection, Row
 from core.store.sqlite.database import Database
 from core.store.sqlite.excerpts import PLATFORM_ID, message_link
 from core.store.usage_and_limits import record_prefix_break
 from core.store.visibility import scope_parameter, visible
-from core.types import Account, Address, ErasureEpoch, Origin, Scope
+from core.types import Account, Address, ErasureEpoch, Origin, Scope, ToolCallKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +94,11 @@ class Author(Source):
     is_insisting: bool = False
     # The erasure epoch at which the words of the change were read.
     epoch: ErasureEpoch | None = None
+
+    @property
+    def call(self) -> ToolCallKey | None:
+        """The tool call that makes the change, if there is one."""
+        return None if self.epoch is None else self.epoch.call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +186,10 @@ LEFT JOIN addresses ON addresses.id = notes.address_id
 """
 SELECT_CHANGES = f"SELECT {_CHANGE_COLUMNS} {_FROM_CHANGES}"
 """Selects rows for `read_change`."""
+_SELECT_UNFINISHED = f"""
+{SELECT_CHANGES}
+WHERE notes.id IN (SELECT note_id FROM unfinished_changes) ORDER BY notes.id
+"""
 _SELECT_VISIBLE = f"""
 SELECT {_CHANGE_COLUMNS}, messages.text, messages.sender_name, places.link_base,
     {PLATFORM_ID} AS platform_id
@@ -301,7 +310,7 @@ class Notes:
         await self._database.read(lambda connection: check_epoch(connection, epoch))
 
     async def log_changes(self, *changes: NoteChange) -> list[int]:
-        """Store changes and return their ids.
+        """Store changes whose files are already written, and return their ids.
 
         Changes are stored even while an erasure is running, because the erasure waits for the note
         file and must then find them here. If instructions change, the system prompts of their scope
@@ -311,16 +320,55 @@ class Notes:
         def write(connection: Connection) -> list[int]:
             """Insert the changes, and delete prompts that contain old instructions."""
             ids = [_insert_change(connection, change) for change in changes]
-            instructed_scopes = {
-                change.scope.key for change in changes if change.target == INSTRUCTIONS
-            }
-            for key in instructed_scopes:
-                for row in connection.execute(_SELECT_OPEN_WITH_PROMPT, {"key": key}).fetchall():
-                    record_prefix_break(connection, row["id"], "system")
-                connection.execute(_DELETE_PROMPTS, {"key": key})
+            _delete_prompts(connection, changes)
             return ids
 
         return await self._database.write(write) if changes else []
+
+    async def begin_changes(
+        self, changes: Sequence[NoteChange], call: ToolCallKey | None
+    ) -> list[NoteChange]:
+        """Store changes before their files are written, and return them with their ids.
+
+        `call` is the tool call that makes the changes. Call `finish_changes` when the files are
+        written, or `withdraw_changes` if they can't be written.
+        """
+
+        def write(connection: Connection) -> list[NoteChange]:
+            stored_changes = [
+                replace(change, id=_insert_change(connection, change)) for change in changes
+            ]
+            ids = [change.id for change in stored_changes]
+            tool_calls.begin_changes(connection, ids, call)
+            return stored_changes
+
+        return await self._database.write(write) if changes else []
+
+    async def finish_changes(self, changes: Sequence[NoteChange]) -> None:
+        """Record that the files of changes are written.
+
+        If instructions change, the system prompts of their scope are deleted and later rebuilt.
+        """
+
+        def write(connection: Connection) -> None:
+            tool_calls.finish_changes(connection, [change.id for change in changes])
+            _delete_prompts(connection, changes)
+
+        if changes:
+            await self._database.write(write)
+
+    async def withdraw_changes(self, changes: Sequence[NoteChange]) -> None:
+        """Delete changes whose files weren't written, and the records of their tool calls."""
+        ids = [change.id for change in changes]
+        if ids:
+            await self._database.write(
+                lambda connection: tool_calls.withdraw_changes(connection, ids)
+            )
+
+    async def list_unfinished(self) -> list[NoteChange]:
+        """List the changes whose files may not be written, oldest first, of all scopes."""
+        change_rows = await self._database.fetch_all(_SELECT_UNFINISHED)
+        return [read_change(row) for row in change_rows]
 
     async def list_changes(
         self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0
@@ -549,6 +597,14 @@ def _read_pending(row: Row) -> PendingNote:
 def _read_scope_and_address(row: Row) -> dict[str, Any]:
     address = None if row["platform"] is None else rows.read_address(row)
     return {"scope": Scope(key=row["scope_key"]), "address": address}
+
+
+def _delete_prompts(connection: Connection, changes: Sequence[NoteChange]) -> None:
+    """Delete the system prompts of the scopes whose instructions changed."""
+    for key in {change.scope.key for change in changes if change.target == INSTRUCTIONS}:
+        for row in connection.execute(_SELECT_OPEN_WITH_PROMPT, {"key": key}).fetchall():
+            record_prefix_break(connection, row["id"], "system")
+        connection.execute(_DELETE_PROMPTS, {"key": key})
 
 
 def _insert_change(connection: Connection, change: NoteChange) -> int:

@@ -25,6 +25,7 @@ from core.store.rows import MESSAGE_COLUMNS, Connection, address_values, read_me
 from core.store.sqlite.compaction import request_checkpoint
 from core.store.sqlite.database import Database
 from core.store.sqlite.indexing import write_indexed_text
+from core.store.tool_calls import finished_calls, forget_calls
 from core.store.usage_and_limits import ModelCall, log_call
 from core.store.visibility import scope_parameter, visible
 from core.text.normalize import comparison_form
@@ -39,6 +40,7 @@ from core.types import (
     Scope,
     Session,
     SessionPrompt,
+    ToolCallKey,
     is_memory_block,
 )
 
@@ -305,10 +307,13 @@ class Conversations:
             return self._append_incognito(new_messages, dict(sent_blocks))
 
         now = self._clock.now()
+        answered_calls = _answered_calls(new_messages)
 
         def write_turn(connection: Connection) -> list[Message]:
             """Store the messages, and everything else that `append` was called with."""
             stored_messages = [append_message(connection, message) for message in new_messages]
+            if answered_calls:
+                forget_calls(connection, answered_calls)
             set_sent_blocks(connection, sent_blocks)
             for call in calls:
                 log_call(connection, call)
@@ -326,6 +331,10 @@ class Conversations:
 
         is_short = sum(len(message.text) for message in new_messages) < SHORT_TEXT_CHARS
         return await write_indexed_text(self._database, write_turn, epoch, is_short=is_short)
+
+    async def load_finished_calls(self, session_id: int) -> frozenset[str]:
+        """Return the ids of the tool calls that were carried out but have no stored result."""
+        return await self._database.read(lambda connection: finished_calls(connection, session_id))
 
     def _append_incognito(
         self, new_messages: Sequence[Message], sent_blocks: Mapping[int, tuple[Json, ...]]
@@ -580,6 +589,16 @@ class Conversations:
         return await self._database.read(
             lambda connection: messages.load_transcript(connection, values)
         )
+
+
+def _answered_calls(messages: Sequence[Message]) -> list[ToolCallKey]:
+    """Return the tool calls whose results are among the messages."""
+    return [
+        ToolCallKey(message.session_id, block["tool_use_id"])
+        for message in messages
+        if message.role == "tool"
+        for block in message.blocks or ()
+    ]
 
 
 def ensure_session(connection: Connection, session: Session) -> Session:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from core.agent.prompt import INTERRUPTED_RESULT
+from core.agent.tool_runner import NOT_DONE
 from core.types import Completion, Message, Request, Session, Usage
 from tests.fixtures.forgetting import left_of
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
@@ -235,7 +235,7 @@ async def test_after_a_crash_the_turn_goes_on_as_after_any_tool_that_was_interru
         for number in await harness.admission.resume(platform, timedelta(days=1)):
             await harness.admission.serve(number)
         assert [reply.text for _, reply in platform.replies] == ["I cannot tell."]
-        assert results(model.requests[0]) == [INTERRUPTED_RESULT]
+        assert results(model.requests[0]) == [NOT_DONE]
         assert len(await delegated(harness)) == 1, "it is not repeated"
 
 

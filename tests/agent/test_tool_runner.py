@@ -1,11 +1,17 @@
-"""How long a tool may take."""
+"""How long a tool may take, how long its result may be, and what an interrupted call gives."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
 
-from core.agent.tool_runner import MAX_RESULT_CHARS, ToolRunner
+from core.agent.tool_runner import (
+    ALREADY_DONE,
+    MAX_RESULT_CHARS,
+    NOT_DONE,
+    UNKNOWN_OUTCOME,
+    ToolRunner,
+)
 from core.types import Address, Json, Scope, Sender, Session, Tool, ToolContext
 from tests.fixtures.clock import SteadyClock
 
@@ -52,3 +58,22 @@ async def test_50_mb_of_one_result_are_cut_with_a_mark() -> None:
     assert cut.text.endswith("[cut: 49,970,000 more characters]")
     assert cut.blocks is not None
     assert cut.blocks[0]["content"] == cut.text
+
+
+def test_interrupted_calls_get_results_that_say_what_is_known() -> None:
+    async def run(arguments: Json, context: ToolContext) -> str:
+        raise AssertionError("an interrupted call must not run again")
+
+    own = Tool(name="note", description="", schema={"type": "object"}, run=run)
+    external = replace(own, name="send", is_external=True)
+    runner = ToolRunner([own, external], LIMIT_S)
+    calls = [
+        {"type": "tool_use", "id": "1", "name": "note", "input": {}},
+        {"type": "tool_use", "id": "2", "name": "note", "input": {}},
+        {"type": "tool_use", "id": "3", "name": "send", "input": {}},
+    ]
+    session = _context().session
+    rows = runner.build_missing_results(calls, {"1"}, session, session.started_at)
+    assert [row.text for row in rows] == [ALREADY_DONE, NOT_DONE, UNKNOWN_OUTCOME]
+    errors = [block.get("is_error", False) for row in rows for block in row.blocks or ()]
+    assert errors == [False, True, True]

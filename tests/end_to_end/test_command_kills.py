@@ -60,15 +60,17 @@ async def running(home: Path) -> AsyncIterator[LiveSystem]:
 
 
 async def kills(live: LiveSystem, line: str, *earlier: str, before: str = "") -> AsyncIterator[int]:
-    """Says what comes `earlier`, with a number for ``{}``, changes state.db by the statement
-    `before` the command, and gives that; again and again, each time with a kill one write later,
-    until there is none. Yields how often, once all is answered."""
+    """Says the lines `earlier`, changes state.db with the statement `before`, and says `line`; each
+    time with a kill one write later, until there is none.
+
+    ``{}`` in a line becomes the number of the try, from 0. Yields the number of tries so far, each
+    time when all is answered."""
     for writes in range(WRITES):
         for text in earlier:
             await _said(live, text.format(writes))
         live.change(before)
         live.kill_file.write_text(str(writes))
-        is_killed = await _said(live, line)
+        is_killed = await _said(live, line.format(writes))
         yield writes + 1
         if not is_killed:
             return

@@ -37,6 +37,7 @@ from core.store.sqlite.opening import (
     create_file,
     leave_mark,
 )
+from core.store.tool_calls import record_call
 from core.types import Account, Address, ErasureEpoch, Scope
 
 SQLITE_VERSION = sqlite3.sqlite_version_info
@@ -187,6 +188,8 @@ class Database:
 
         def checked_work(connection: sqlite3.Connection) -> T:
             check_epoch(connection, epoch)
+            if epoch is not None and epoch.call is not None:
+                record_call(connection, epoch.call)
             return work(connection)
 
         if is_short and self._next_short_write_is_inline():

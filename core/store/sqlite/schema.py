@@ -332,6 +332,21 @@ END;
 """
 """Stores the vectors of messages for semantic search. See `core/store/vectors.py`."""
 
+_TOOL_CALLS = """
+CREATE TABLE tool_calls (
+    session_id INTEGER NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    call_id TEXT NOT NULL,
+    PRIMARY KEY (session_id, call_id)
+) WITHOUT ROWID;
+CREATE TABLE unfinished_changes (
+    note_id INTEGER PRIMARY KEY REFERENCES notes (id) ON DELETE CASCADE,
+    session_id INTEGER,
+    call_id TEXT
+);
+"""
+"""Stores which tool calls were carried out, and which changes to files aren't written yet. See
+`core/store/tool_calls.py`."""
+
 MIGRATIONS: tuple[str, ...] = (
     _read_script("tables")
     + CREATE_INDEXES
@@ -376,4 +391,5 @@ MIGRATIONS: tuple[str, ...] = (
     "ALTER TABLE sessions ADD COLUMN head_from INTEGER;\n"
     "ALTER TABLE sessions ADD COLUMN head_until INTEGER;",
     _VECTORS,
+    _TOOL_CALLS,
 )

@@ -1,0 +1,80 @@
+"""Which tool calls have been carried out, so that a restart repeats none and forgets none.
+
+The row with a model's tool calls is stored before the tools run, and their results afterwards. If
+the process is killed in between, the results are missing. `record_call` runs in the transaction
+that carries a call out, so a call without a record wasn't carried out.
+
+Notes and skills are files, which no transaction of state.db covers. A change to a file is stored
+before the file is written, and counts as unfinished until it is written. After a restart, the file
+decides whether an unfinished change stays or is deleted together with the record of its call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.store.rows import Connection
+from core.store.sqlite.schema import encode_list, in_list
+from core.types import ToolCallKey
+
+_INSERT_CALL = """
+INSERT OR IGNORE INTO tool_calls (session_id, call_id) VALUES (:session_id, :call_id)
+"""
+_DELETE_CALL = "DELETE FROM tool_calls WHERE session_id = :session_id AND call_id = :call_id"
+_INSERT_UNFINISHED = """
+INSERT INTO unfinished_changes (note_id, session_id, call_id)
+VALUES (:note_id, :session_id, :call_id)
+"""
+_DELETE_CALLS_OF_UNDONE = f"""
+DELETE FROM tool_calls WHERE (session_id, call_id) IN (
+    SELECT session_id, call_id FROM unfinished_changes WHERE {in_list("note_id", "ids")}
+)
+"""
+_DELETE_UNDONE = f"DELETE FROM notes WHERE {in_list('id', 'ids')}"
+_DELETE_UNFINISHED = f"DELETE FROM unfinished_changes WHERE {in_list('note_id', 'ids')}"
+
+
+def record_call(connection: Connection, call: ToolCallKey) -> None:
+    """Record that a tool call is carried out in this transaction. A call may do several writes."""
+    connection.execute(_INSERT_CALL, _key_values(call))
+
+
+def finished_calls(connection: Connection, session_id: int) -> frozenset[str]:
+    """Return the ids of the calls that were carried out in a session and have no result yet."""
+    statement = "SELECT call_id FROM tool_calls WHERE session_id = ?"
+    return frozenset(row["call_id"] for row in connection.execute(statement, (session_id,)))
+
+
+def forget_calls(connection: Connection, calls: Sequence[ToolCallKey]) -> None:
+    """Delete the records of calls whose results are being stored."""
+    for call in calls:
+        connection.execute(_DELETE_CALL, _key_values(call))
+
+
+def begin_changes(
+    connection: Connection, change_ids: Sequence[int], call: ToolCallKey | None
+) -> None:
+    """Mark changes to files as unfinished. `call` is the tool call that makes them, if any."""
+    call_values: dict[str, object] = {"session_id": None, "call_id": None}
+    if call is not None:
+        record_call(connection, call)
+        call_values = _key_values(call)
+    for change_id in change_ids:
+        connection.execute(_INSERT_UNFINISHED, {"note_id": change_id, **call_values})
+
+
+def finish_changes(connection: Connection, change_ids: Sequence[int]) -> None:
+    """Record that the files of these changes were written."""
+    connection.execute(_DELETE_UNFINISHED, {"ids": encode_list(change_ids)})
+
+
+def withdraw_changes(connection: Connection, change_ids: Sequence[int]) -> None:
+    """Delete unfinished changes whose files weren't written, and the records of their calls."""
+    values = {"ids": encode_list(change_ids)}
+    connection.execute(_DELETE_CALLS_OF_UNDONE, values)
+    connection.execute(_DELETE_UNFINISHED, values)
+    connection.execute(_DELETE_UNDONE, values)
+
+
+def _key_values(call: ToolCallKey) -> dict[str, object]:
+    return {"session_id": call.session_id, "call_id": call.call_id}

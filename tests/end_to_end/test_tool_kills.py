@@ -1,0 +1,131 @@
+"""The process is killed before each write of a turn in which the model calls a tool that writes.
+
+After the next start the tool's effect is there once, and the model was told the truth about it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.agent.prompt import INTERRUPTED_RESULT
+from core.agent.tool_runner import NOT_DONE
+from core.types import Json
+from tests.end_to_end.test_command_kills import column, kills
+from tests.fixtures.echo_model import said
+from tests.fixtures.live_system import KEY, LiveSystem
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.model_reply import ModelReply
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+SKILL = "---\nname: {name}\ndescription: '{text}'\n---\nOpen the door."
+HAND_EDITS = "SELECT after FROM notes WHERE action = 'edited'"
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """What a person says, with a number for ``{}``, and the call that the model answers it with."""
+
+    text: str
+    tool: str
+    arguments: Callable[[str, str], Json]
+    # The number of effects of the call, by its number.
+    count: Callable[[LiveSystem, str], int]
+
+
+class Caller:
+    """A model that calls a tool, again if it wasn't carried out, and then says "Done."."""
+
+    def __init__(self, call: ToolCall) -> None:
+        self._call = call
+        self.results: list[str] = []
+
+    def __call__(self, body: dict[str, Any]) -> ModelReply:
+        if not body.get("tools"):
+            return ModelReply.say("[]")
+        last = body["messages"][-1]["content"]
+        result = next((block for block in last if block["type"] == "tool_result"), None)
+        if result is not None:
+            self.results.append(str(result.get("content")))
+            if self.results[-1] != NOT_DONE:
+                return ModelReply.say("Done.")
+        text = next(
+            said(message["content"])
+            for message in reversed(body["messages"])
+            if message["role"] == "user" and message["content"][0]["type"] != "tool_result"
+        )
+        (number,) = re.findall(r"\d+$", text)
+        return ModelReply.call((self._call.tool, self._call.arguments(text, number)))
+
+
+@asynccontextmanager
+async def calling(home: Path, call: ToolCall) -> AsyncIterator[tuple[LiveSystem, Caller]]:
+    caller = Caller(call)
+    async with LiveSystem.open(home, MessagesApi(caller, key=KEY)) as live:
+        await live.start()
+        yield live, caller
+        assert live.model.refusals == []
+
+
+def memory_file(live: LiveSystem) -> str:
+    return "".join(path.read_text() for path in live.home.glob("memories/*/MEMORY.md"))
+
+
+CALLS = {
+    "a note": ToolCall(
+        "Note that I like tea {}",
+        "memory",
+        lambda text, number: {
+            "target": "memory",
+            "action": "add",
+            "content": f"I like tea {number}",
+        },
+        lambda live, number: len(re.findall(rf"I like tea {number}\b", memory_file(live))),
+    ),
+    "a reminder": ToolCall(
+        "Remind me tomorrow at 9:00 to buy tea {}",
+        "reminder",
+        lambda text, number: {"action": "add", "when": "tomorrow at 9:00", "text": f"tea {number}"},
+        lambda live, number: column(live, "SELECT text FROM jobs").count(f"tea {number}"),
+    ),
+    "a fact": ToolCall(
+        "My bike has the number {}",
+        "remember_this",
+        lambda text, number: {"content": f"My bike has the number {number}"},
+        lambda live, number: len(
+            live.query(f"SELECT 1 FROM facts WHERE content = 'My bike has the number {number}'")
+        ),
+    ),
+    "a skill": ToolCall(
+        "Make the skill number {}",
+        "skill_manage",
+        lambda text, number: {
+            "action": "create",
+            "name": f"skill-{number}",
+            "content": SKILL.format(name=f"skill-{number}", text=text),
+        },
+        lambda live, number: len(list(live.home.glob(f"**/skill-{number}/SKILL.md"))),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(CALLS))
+async def test_tool_killed_at_any_write_takes_effect_once_and_is_reported_truly(
+    home: Path, name: str
+) -> None:
+    call = CALLS[name]
+    async with calling(home, call) as (live, caller):
+        tries = 0
+        async for tries in kills(live, call.text):
+            assert call.count(live, str(tries - 1)) == 1, caller.results
+        assert tries > 3
+        assert NOT_DONE in caller.results
+        assert INTERRUPTED_RESULT not in caller.results
+        assert column(live, HAND_EDITS) == []
