@@ -185,7 +185,7 @@ class OptionForm:
             self._types = get_type_hints(options)
         # Options without a default.
         self.required_names: list[str] = []
-        # The defaults of optional options that a person is asked for.
+        # The defaults of options that aren't required, but that a person is asked for.
         self.prompted_defaults: dict[str, Any] = {}
         for name, field in self.fields.items():
             if self._types[name] not in _OPTION_TYPES or name in RESERVED:

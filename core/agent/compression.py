@@ -324,6 +324,7 @@ class Compressor:
         root_id = _root_id(session)
         if self._futile_counts[root_id] != MAX_FUTILE_COMPRESSIONS:
             return False
+        # A count above the maximum means that the person has been told.
         self._futile_counts[root_id] += 1
         return True
 

@@ -212,8 +212,8 @@ class ContextFiles:
     async def _render_texts(self, files: Sequence[ContextFile]) -> list[str]:
         """Return a section for each file, in order, except for `OWNER_FILES` of the home.
 
-        All sections together have a limited length. The last files are the most specific ones for
-        the chat, so they are rendered first.
+        The total length of the sections is limited. The last files are the most specific for the
+        chat, so they are rendered first.
         """
         remaining_chars = TOTAL_LENGTH_FACTOR * self.options.file_chars
         owner_paths = [self.home / name for name in OWNER_FILES]

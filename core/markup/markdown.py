@@ -335,7 +335,7 @@ class _Writer:
         self._add_entity("pre", start, language=language)
 
     def write_inlines(self, nodes: Sequence[SyntaxTreeNode]) -> None:
-        """Write inline nodes by their types."""
+        """Write inline nodes, such as text, code and links, each by its type."""
         for node in nodes:
             match node.type:
                 case "inline":

@@ -414,7 +414,7 @@ class Postgres:
             if process.returncode != 0:
                 output.seek(0)
                 last_words = " ".join(output.read().split())[-200:]
-                raise ConfigError(f"pg0 {action} failed: {last_words}")
+                raise ConfigError(f"PostgreSQL failed to {action}: {last_words}")
 
 
 def _basic_environment(home: Path) -> dict[str, str]:

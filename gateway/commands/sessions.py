@@ -94,7 +94,7 @@ class SessionCommands:
         return Answer(text=texts.NEW_SESSION.format(number=session.id, title=title))
 
     async def _set_title(self, arguments: str, context: CommandContext) -> Answer:
-        """Set the title of the conversation. Without a title, say which title it has."""
+        """Set the title of the conversation. Without arguments, show its present title."""
         title = " ".join(arguments.split())
         if not title:
             state = "has no title yet"
