@@ -1,12 +1,12 @@
 """Sends answers, reminders and notices, each of them only once.
 
-An answer is sent at once if that's possible, else from the outbox, together with reminders and
-notices. A failed delivery is repeated after growing delays. A successful one is never repeated, and
-nothing overtakes an older item for the same address. If the store can't be written, the outcome of
-a delivery is written later.
+An answer is sent at once if possible. If not, it is sent later from the outbox, like reminders and
+notices. A failed delivery is repeated after growing delays. A successful delivery is never
+repeated. Items for one address are sent in order, so a newer item waits for an older one. If the
+store can't be written, the result of a delivery is written later.
 
-An item waits for as long as its platform is out of reach. Only a refusal by a platform that answers
-counts as an attempt. After the last attempt, or a permanent refusal, the item is dead: the owner
+While its platform is out of reach, an item waits. Only a refusal by the platform counts as an
+attempt. After the last attempt, or a permanent refusal, the item is dead: the owner
 sees it in `/status` and `mneme check`, and can send it again with `mneme outbox retry`.
 """
 
@@ -35,20 +35,20 @@ from core.types import Address, Answer, Inbound
 from gateway import texts
 from gateway.supervisor import contain_adapter_errors
 
-# After this many attempts that a platform has refused, an item is dead.
+# After a platform has refused an item this many times, the item is dead.
 MAX_ATTEMPTS = 12
 # The longest delay between two attempts, unless the platform asks for a longer one.
 MAX_RETRY_DELAY_S = 300.0
-# The same if each attempt may have arrived, because only the response was lost. Each further
-# attempt may then show the message once more.
+# The longest delay if only the response of an attempt was lost, so the message may have arrived.
+# Each further attempt may then show the message once more.
 MAX_UNCERTAIN_DELAY_S = 1800.0
-# A longer delay isn't kept, even if the platform asks for it.
+# If the platform asks for a longer delay than this, the next attempt is made after this time.
 MAX_REQUESTED_DELAY_S = 3600.0
-# A memory service gets more attempts, because it loses nothing if an item arrives two days late.
+# Limits for a memory service, for which an item may also arrive two days late.
 MAX_MEMORY_ATTEMPTS = 60
 MAX_MEMORY_DELAY_S = 3600.0
-# `run` pauses at least this long. Without the pause, an item that's due but can't be sent would
-# make it spin.
+# `run` pauses at least this long, so that it doesn't loop without a pause if an item is due but
+# can't be sent.
 MIN_PAUSE_S = 0.5
 # `run` pauses at most this long, because an item may be finished elsewhere without a call of
 # `wake`.
@@ -118,18 +118,18 @@ class Delivery:
         self.inbox = inbox
         self.outbox = outbox
         self._clock = clock
-        # How to reply on each platform that is open now. It grows when a platform opens.
+        # Builds replies, by platform. A platform is added when it opens.
         self._replies = replies
         # Set when something in the outbox may be due.
         self._wakeup = wakeup or asyncio.Event()
         # Called with the key of an item that a memory service will never receive, before the item
-        # is marked dead. It's called again if the process crashes in between.
+        # is marked dead. If the process crashes in between, the next process calls it again.
         self._on_memory_abandoned = on_memory_abandoned
-        # A reminder that's sent later than this says so.
+        # A reminder that is sent later than this says that it is late.
         self._late_after_s = late_after_s
-        # One lock for each address key. It's held while something is being delivered there.
+        # A lock for each address key, which is held during a delivery to the address.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        # Keys of answers that are left to `run`, because an older item must be sent first.
+        # Keys of answers that `run` will send, because an older item must be sent first.
         self._postponed: set[str] = set()
         # The records of running deliveries, by outbox key. A record is stored at the latest when
         # its delivery ends.
@@ -138,15 +138,15 @@ class Delivery:
         self._waiting_since: dict[str, datetime] = {}
         # Writes that failed because the store was unavailable, oldest first.
         self._failed_writes: deque[StoreWrite] = deque()
-        # Whether there may be an answer that couldn't reach its person.
+        # Whether there may be an answer to an interaction that couldn't be delivered.
         self._may_have_unseen = True
 
     @staticmethod
     def draft_outbox_item(inbound: Inbound) -> OutboxItem:
         """Return the outbox item for the answer to an event, without storing it.
 
-        In a group the answer replies to the message. The answer to an interaction names the person
-        instead: if the interaction expires, a private answer must reach them in another way.
+        In a group, the answer replies to the message. For an interaction, `reply_to` is "@" and the
+        id of the person: if the interaction expires, a private answer is sent to their direct chat.
         """
         reply_to = None
         if inbound.is_interaction:
@@ -173,13 +173,13 @@ class Delivery:
     async def deliver(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> bool:
         """Send the final answer through a reply that has begun; return whether it arrived.
 
-        An answer that didn't arrive is sent again later by `run`, unless its failure is permanent.
-        If an older item for the same address is waiting, the answer is left to `run`. A notice
-        never waits, and an incognito answer is only sent here.
+        If the delivery fails, `run` repeats it later, unless the failure is permanent. If an older
+        item for the same address is waiting, `run` sends the answer after that item. A notice never
+        waits. An incognito answer isn't stored, so only this call can send it.
         """
         is_unstored = outbox_item.answer is None and self.inbox.is_incognito(outbox_item.address)
         if is_unstored or outbox_item.kind == "notice":
-            # This doesn't take the lock, so that a notice that hangs doesn't hold up an answer.
+            # This doesn't acquire the lock, so that answers don't wait for a notice that hangs.
             return await self._send(outbox_item, reply, answer, is_unstored=is_unstored)
 
         async with self._locks.setdefault(outbox_item.address.key, asyncio.Lock()):
@@ -193,14 +193,14 @@ class Delivery:
         return False
 
     async def _must_wait(self, outbox_item: OutboxItem) -> bool:
-        """Whether an older item must be sent first. If the outbox can't be read, nothing waits."""
+        """Return whether an older item must be sent first; False if the outbox can't be read."""
         return await self._read_outbox(self.outbox.has_older_item(outbox_item.key), False)
 
     async def _postpone(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> None:
-        """Leave an answer to `run`.
+        """Store an answer in the outbox, so that `run` sends it.
 
-        The reply is abandoned first, because its messages must be recorded before `run` takes the
-        item.
+        The reply is abandoned first, because the ids of its messages must be stored before `run`
+        claims the item.
         """
         self._postponed.add(outbox_item.key)
         try:
@@ -217,7 +217,8 @@ class Delivery:
     ) -> None:
         """Schedule another attempt of a failed delivery, or mark the item dead.
 
-        It's dead if the failure is permanent, or if a platform has refused the last attempt.
+        An item is dead if the failure is permanent, if the last attempt was refused, or if the
+        answer `is_unstored`, so that nothing can send it later.
         """
         is_memory = outbox_item.kind == "memory"
         is_refusal = is_memory or _is_refusal(error)
@@ -248,7 +249,7 @@ class Delivery:
         self.wake()
 
     async def _bury(self, outbox_item: OutboxItem, error: MnemeError) -> None:
-        """Mark an item dead. It isn't tried again unless the owner asks for it."""
+        """Mark an item dead. It is sent again only if the owner asks for it."""
         key = outbox_item.key
         _log.warning("undeliverable", key=key, error=error.log_message)
         self._waiting_since.pop(key, None)
@@ -258,7 +259,7 @@ class Delivery:
         await self._write_outbox(partial(self.outbox.record_failure, key, str(error)))
 
     async def resume(self, platforms: Sequence[str]) -> None:
-        """Try all waiting items of these platforms now, in order: a connection is back."""
+        """Make all waiting items of these platforms due now, because they are connected again."""
         now = self._clock.now()
         await self._write_outbox(partial(self.outbox.make_due, platforms, now))
         self.wake()
@@ -266,7 +267,8 @@ class Delivery:
     async def list_unseen(self, inbound: Inbound) -> list[OutboxItem]:
         """List answers to interactions that couldn't reach the person who is writing now.
 
-        These answers are private, so the list is empty if other people can read the next answer.
+        These answers are private, and are appended to the next answer to this person. So the list
+        is empty if other people can read that answer.
         """
         if not self._may_have_unseen or not (inbound.is_interaction or inbound.is_direct):
             return []
@@ -296,14 +298,17 @@ class Delivery:
                         await self._wakeup.wait()
 
     async def _repeat_failed_writes(self) -> None:
+        """Repeat failed writes, oldest first. Raises StoreError if a write fails again."""
         while self._failed_writes:
             await self._failed_writes[0]()
             self._failed_writes.popleft()
 
     async def _start_due_deliveries(self, tasks: asyncio.TaskGroup) -> None:
+        """Claim each due item and start a task that delivers it."""
         due = await self.outbox.list_due(self._clock.now(), tuple(self._replies))
         for outbox_item in due:
-            # A claimed item isn't due any more, and neither is anything behind it.
+            # While an item is claimed, it isn't due, and later items for its address aren't due
+            # either.
             await self.outbox.claim(outbox_item.key)
             delivery = self._deliver_due(outbox_item)
             tasks.create_task(delivery, name=f"delivery {outbox_item.key}")
@@ -317,7 +322,7 @@ class Delivery:
         return min(max(until_due_s, MIN_PAUSE_S), MAX_PAUSE_S)
 
     async def _deliver_due(self, outbox_item: OutboxItem) -> None:
-        """Deliver a claimed item through a new reply."""
+        """Deliver a claimed item through a new reply, and wake `run` for the next item."""
         try:
             with contain_adapter_errors(outbox_item.attempts):
                 create_reply = self._replies[outbox_item.address.platform]
@@ -330,7 +335,7 @@ class Delivery:
         self.wake()
 
     def _mark_lateness(self, outbox_item: OutboxItem) -> Answer:
-        """Return the answer of a due item. A reminder says so if it waited for its platform."""
+        """Return the answer of a due item. A late reminder says how long its platform was away."""
         answer = outbox_item.answer
         assert answer is not None, "a due item has content"
         if outbox_item.kind != "reminder" or outbox_item.created_at is None:
@@ -361,8 +366,8 @@ class Delivery:
     ) -> bool:
         """Send an answer; return whether that succeeded.
 
-        With `is_unstored`, nothing else can send the answer later, so failed attempts are repeated
-        here.
+        If `is_unstored`, failed attempts are repeated here after short delays, because the answer
+        can't be sent later.
         """
         delays_s = iter(INCOGNITO_RETRY_DELAYS_S if is_unstored else ())
         while True:
@@ -402,17 +407,17 @@ class Delivery:
 
 
 def _is_hopeless(error: MnemeError) -> bool:
-    """Whether a delivery can't succeed within the next few seconds."""
+    """Return whether a delivery can't succeed within the next few seconds."""
     if not isinstance(error, DeliveryError):
         return False
     return error.is_permanent or bool(error.retry_after_s)
 
 
 def _is_refusal(error: MnemeError) -> bool:
-    """Whether the platform answered and refused the message.
+    """Return whether the platform answered and refused the message.
 
-    It hasn't refused it if it couldn't be reached, if it only asked to wait, or if the problem is
-    ours, such as a locked state.db.
+    False if the platform couldn't be reached or only asked for a delay, and for problems of Mneme
+    itself, such as a locked state.db.
     """
     if not isinstance(error, DeliveryError):
         return False
@@ -420,7 +425,10 @@ def _is_refusal(error: MnemeError) -> bool:
 
 
 def _refusal_delay(outbox_item: OutboxItem, error: MnemeError) -> timedelta:
-    """Return the delay after a refusal. It doubles with each attempt."""
+    """Return the delay after a refusal: 1, 2, 4, 8 seconds and so on, up to a maximum.
+
+    If the platform asks for a longer delay, that delay is returned.
+    """
     is_memory = outbox_item.kind == "memory"
     max_delay_s = MAX_MEMORY_DELAY_S if is_memory else MAX_RETRY_DELAY_S
     delay_s = min(2.0**outbox_item.attempts, max_delay_s)
@@ -430,7 +438,7 @@ def _refusal_delay(outbox_item: OutboxItem, error: MnemeError) -> timedelta:
 def _outage_delay(waiting_time: timedelta, error: MnemeError) -> timedelta:
     """Return the delay after an attempt during an outage.
 
-    It's as long as the item has waited so far, so it doubles with each attempt.
+    The delay equals the time that the item has waited so far, so it doubles with each attempt.
     """
     is_uncertain = isinstance(error, DeliveryError) and error.is_uncertain
     max_delay_s = MAX_UNCERTAIN_DELAY_S if is_uncertain else MAX_RETRY_DELAY_S
@@ -448,13 +456,14 @@ def _requested_delay_s(error: MnemeError) -> float:
 def memory_reply(memory: MemoryManager) -> Reply:
     """Return a reply that sends to a memory service.
 
-    The record's key names the service and the task; the answer's text lists the ids of the rows.
+    The key of the record contains the service and the task. The text of the answer contains the ids
+    of the rows.
     """
 
     async def send(record: DeliveryRecord, answer: Answer) -> None:
         task = SyncTask.parse(record.key, answer.text)
         if task is None:
-            raise DeliveryError(f"no memory understands {record.key}", is_permanent=True)
+            raise DeliveryError(f"the outbox key {record.key} isn't valid", is_permanent=True)
         await memory.deliver(task)
 
     return QuietReply(send)
