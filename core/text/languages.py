@@ -1,16 +1,16 @@
 """Stems and stop words of languages other than English.
 
-The stems are those of snowballstemmer, except for Arabic. Text in a script that one language has
-nearly to itself (Arabic, Cyrillic, Greek, Devanagari and others) is always stemmed as that
-language: Persian as Arabic, Ukrainian as Russian. Questions are stemmed in the same way as
-messages, so a question still finds such a message.
+snowballstemmer computes the stems, except for Arabic. Text in the scripts of Arabic, Russian,
+Greek, Hindi and others is always stemmed as this one language: Persian as Arabic, Ukrainian as
+Russian. Questions are stemmed in the same way as messages, so they still find such messages.
 
-The language of text in Latin letters is detected by its common words. This follows the idea of
-Cavnar and Trenkle, but with words, because short messages have few n-grams. Such text gets the
-stems of its language in addition to the English stems, which every message has. So an English
-question finds a word in a German message, and a name has the same stem in both.
+The language of text in Latin letters is detected by its common words. The idea is that of Cavnar
+and Trenkle, but with words, because short messages contain few n-grams. The words of such a text
+have stems in its language and English stems. So an English question finds a word in a German
+message, and a name has the same stem in both.
 
-`data/languages.toml` contains the words. `normalize.TERMS_VERSION` also applies to this module.
+`data/languages.toml` contains the words. Raise `normalize.TERMS_VERSION` if a change of this module
+changes terms.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from core.text.normalize import (
 )
 
 DETECTION_WORDS = 100
-"""The language of a text is detected by at most this many of its words."""
+"""The language of a text is detected by this many words at its beginning."""
 MAX_LANGUAGES = 2
 """If more languages are equally likely, the first two are used."""
 _SAME_IN_DEVANAGARI = str.maketrans({"\u0901": "\u0902", "\u093c": None})
-"""The two nasal signs sound the same, and the dot below is often left out."""
+"""In Devanagari, two nasal signs sound the same, and the dot below is often left out."""
 _BACK_VOWEL_THEN_I = re.compile("([a\u0131ou][^a\u0131ouei\u00f6\u00fc]*)i")
-"""In Turkish, an ending after a back vowel has a dotless i (vowel harmony).
+"""In Turkish, an i in an ending after a back vowel is dotless (vowel harmony).
 
-Folding makes it a plain i, but the stemmer expects the dotless one.
+Folding turns the dotless i into a plain i, but the stemmer expects the dotless i.
 """
 
 
@@ -47,13 +47,13 @@ Folding makes it a plain i, but the stemmer expects the dotless one.
 
 
 def script_form(word: str) -> str:
-    """The form of a word from which its stem is made: folded and in lower case."""
+    """Return the form of a word that is stemmed: folded and in lower case."""
     return to_normal_form("NFKC", fold(word).casefold()).translate(_SAME_IN_DEVANAGARI)
 
 
 @lru_cache(maxsize=1)
 def script_stop_words() -> frozenset[str]:
-    """Stop words of the languages with a script of their own, as `script_form` returns them."""
+    """Return the stop words of the languages with their own script, in their `script_form`."""
     words: set[str] = set()
     for script in language_data("languages")["scripts"].values():
         words.update(map(script_form, script["words"].split()))
@@ -61,7 +61,7 @@ def script_stop_words() -> frozenset[str]:
 
 
 def script_stem(word: str) -> str:
-    """The stem of a word that isn't in Latin letters, or "" for a stop word."""
+    """Return the stem of a word that isn't in Latin letters, or "" for a stop word."""
     form = script_form(word)
     if form in script_stop_words():
         return ""
@@ -74,7 +74,7 @@ def script_stem(word: str) -> str:
 
 @lru_cache(maxsize=1)
 def _script_letters() -> re.Pattern[str]:
-    """A pattern for a letter of one of the scripts, in a group with the name of its language."""
+    """Return a pattern for a letter of any script. Each group has the name of a language."""
     groups = []
     for name, script in language_data("languages")["scripts"].items():
         groups.append(f"(?P<{name}>[{script['letters']}])")
@@ -82,10 +82,11 @@ def _script_letters() -> re.Pattern[str]:
 
 
 def _stem_arabic(word: str) -> str:
-    """Remove the article and endings of a word. At least two letters stay.
+    """Return a word without its article and endings, with at least two letters.
 
     This is light10 of Larkey, Ballesteros and Connell, "Light stemming for Arabic information
-    retrieval" (2007). Snowball's stemmer gives a different stem for a word with the article.
+    retrieval" (2007). Snowball's stemmer isn't used, because it returns different stems for a word
+    with and without the article.
     """
     if len(word) > 3:
         word = word.removeprefix("و")
@@ -104,10 +105,11 @@ def _stem_arabic(word: str) -> str:
 
 
 def detect_languages(words: Sequence[str], letters: Iterable[str] = ()) -> tuple[str, ...]:
-    """The likeliest languages of a text in Latin letters, whose `words` are in lower case.
+    """Return the most likely languages of a text in Latin letters, or () for English.
 
-    `letters` are the letters with accents. Returns () if English is as likely, if there is only one
-    word, or if a single letter is the only evidence, because it may be part of a name.
+    `words` are the words of the text in lower case, and `letters` its letters with accents. Also
+    returns () if English is as likely, if there is only one word, or if a single letter is the only
+    evidence, because that letter may be part of a name.
     """
     letters = list(letters)
     checked_words = words[:DETECTION_WORDS]
@@ -126,7 +128,7 @@ def detect_languages(words: Sequence[str], letters: Iterable[str] = ()) -> tuple
 
 @lru_cache(maxsize=1)
 def non_english_words() -> frozenset[str]:
-    """Stop words of other languages in Latin letters that English text doesn't have."""
+    """Return the stop words of other languages in Latin letters that aren't English words."""
     latin = language_data("languages")["latin"]
     words: set[str] = set()
     for name in latin:
@@ -138,7 +140,7 @@ def non_english_words() -> frozenset[str]:
 
 @lru_cache(maxsize=1)
 def _languages_by_sign() -> Mapping[str, tuple[str, ...]]:
-    """The languages by sign. A sign is a stop word or a letter with an accent."""
+    """Return the languages that each sign indicates: a stop word or a letter with an accent."""
     latin = language_data("languages")["latin"]
     languages: dict[str, list[str]] = {}
     for name in latin:
@@ -153,9 +155,10 @@ def _languages_by_sign() -> Mapping[str, tuple[str, ...]]:
 
 @lru_cache(maxsize=32)
 def latin_stop_words(language: str) -> frozenset[str]:
-    """The stop words of a language in Latin letters, folded, with and without accents.
+    """Return the stop words of a language in Latin letters, folded, with and without accents.
 
-    In languages without a stemmer, all words keep their accents, which distinguish them.
+    For a language without a stemmer, only the forms with accents are returned, because accents
+    distinguish its words.
     """
     words = language_data("languages")["latin"][language]["words"].split()
     forms = set(map(fold, words))
@@ -165,9 +168,10 @@ def latin_stop_words(language: str) -> frozenset[str]:
 
 
 def latin_stem(language: str, word: str) -> str:
-    """The stem of a lower-case word in a language, without accents, or "" for a stop word.
+    """Return the stem of a lower-case word in a language, or "" for a stop word.
 
-    Vietnamese has no stems, so its syllables keep their accents, which are tones.
+    The stem has no accents. Vietnamese words aren't stemmed and keep their accents, which are
+    tones.
     """
     if word in latin_stop_words(language):
         return ""
@@ -179,7 +183,8 @@ def latin_stem(language: str, word: str) -> str:
 
 
 def _restore_dotless_i(word: str) -> str:
-    """Replace each i that must be dotless, from the first to the last."""
+    """Return a Turkish word with a dotless i for each i that must be dotless."""
+    # Each replaced i is a back vowel itself, so the next i may have to be replaced too.
     before = ""
     while before != word:
         before = word

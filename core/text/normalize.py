@@ -1,14 +1,13 @@
-"""Brings text into the form in which indexes and queries compare it, and into the form in which a
-terminal or a message may show it.
+"""Normalizes text: for comparing and indexing, and for showing it in a terminal or a message.
 
-Long runs of combining marks are bounded here, before anything is normalized (`to_normal_form`). The
-stored text isn't changed: it stays what was said, and only forms for comparison have the bound.
+Before a text is normalized, long sequences of combining marks in it are split (`to_normal_form`).
+Stored text isn't changed. Only the forms for comparison are split.
 
-Raise `TERMS_VERSION` when a change makes a function of `core/text` return different results. Every
-index is then rebuilt.
+Raise `TERMS_VERSION` when a change makes a function of `core/text` return different results. All
+indexes are then rebuilt.
 
-A "run" is a stretch of text in a script without spaces between words: Han, Kana, Hangul, Thai, Lao,
-Khmer or Burmese. Korean has spaces, but its words carry endings, so it counts too.
+A "run" is a sequence of characters in a script without spaces between words: Han, Kana, Thai, Lao,
+Khmer or Burmese. Hangul counts too: Korean has spaces, but its words end with particles.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ MAX_QUERY_CHARS = 10_000
 """The rest of a longer query is ignored."""
 MAX_QUERY_TERMS = 64
 MAX_INDEXED_CHARS = 100_000
-"""The words of a longer message are found only if they stand before this position.
+"""A search finds only words in this much of the beginning of a message.
 
-Indexing takes half a second per million characters, or five if no pair of characters repeats, and
-no other writer can write meanwhile.
+Indexing a million characters takes half a second, or five seconds if no pair of characters repeats.
+Nothing else can be written to the database meanwhile.
 """
 
 # --- Scripts and signs ---
@@ -58,25 +57,25 @@ _COMBINING_SIGNS = (
 )
 """Signs that belong to the letter before them: vowels of Indian scripts, and accents."""
 WORD_PATTERN = re.compile(rf"[^\W_]++(?:[{_COMBINING_SIGNS}]++[^\W_]*+)*+")
-"""A word of folded text, exactly as SQLite's tokenizer cuts it in the index over messages."""
+"""A word of folded text, exactly as SQLite's tokenizer reads it for the index of messages."""
 
 SCOPE_MARKER = "\ue000"
-"""The first character of a word that names a scope in an index.
+"""The first character of a word in an index that names a scope.
 
-Folding removes it from all other text, so a query can't contain such a word.
+Folding removes this character from all other text, so a query can't contain such a word.
 """
 
 _RUN = re.compile(f"[{_UNSPACED}]+")
 _ASCII_AND_RUNS = re.compile(f"[\0-\x7f{_UNSPACED}]*")
-"""Text in which each character folds independently of its neighbours."""
+"""Text in which each character is folded independently of its neighbours."""
 _RUN_OR_SYMBOL = re.compile(
     f"([{_UNSPACED}]+)|([\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff])"
 )
 """Group 1 is a run, group 2 a symbol or emoji."""
 _MAY_HAVE_RUNS = re.compile("[\u0e01-\u1dff\u2300-\U0010ffff]")
-"""The blocks of all runs, symbols and composed characters.
+"""A character in the Unicode blocks of runs, symbols and composed characters.
 
-Most text in scripts with spaces has none of these, and one quick scan finds that out.
+Most text in scripts with spaces has no such character, so this quick search saves slower ones.
 """
 _COMPOSED = re.compile(
     "[\u1100-\u115f\ua960-\ua97c][\u1160-\u11a7\ud7b0-\ud7c6][\u11a8-\u11ff\ud7cb-\ud7fb]?"
@@ -84,13 +83,16 @@ _COMPOSED = re.compile(
     "|[\u3046-\u3062\u304b-\u307b\u30a6-\u30db\u30ef-\u30f2\uff73-\uff8e\uff9c]"
     "[\u3099\u309a\uff9e\uff9f]"
 )
-"""Characters that NFKC composes into one: the letters of Hangul, and Kana with a sound mark."""
+"""Characters that NFKC composes into one: the letters of Hangul, and Kana with a sound mark.
+
+For example, "か" and a sound mark become "が".
+"""
 _COMPOSED_OR_ONE = re.compile(f"{_COMPOSED.pattern}|.", re.DOTALL)
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _RECENT_SIGNS = re.compile("[^\\w\0-\u057f\u0900-\u2064]")
-"""Signs that may be newer than SQLite's tokenizer, such as emoji and new currencies.
+"""Signs that SQLite's tokenizer may not know yet, such as new emoji and currencies.
 
-The tokenizer treats unknown signs as letters, so ``thanks🥰`` would be one word.
+The tokenizer treats an unknown sign as a letter, so ``thanks🥰`` would be one word.
 """
 _SIGNED_WORD = re.compile(
     # "#holiday"
@@ -105,7 +107,7 @@ _SIGNED_WORD = re.compile(
 
 @lru_cache(maxsize=32)
 def language_data(name: str, package: str = "core.text") -> Mapping[str, Any]:
-    """Read `data/<name>.toml` of a package: word lists, patterns or texts."""
+    """Return the content of `data/<name>.toml` in a package: word lists, patterns or texts."""
     return tomllib.loads(files(package).joinpath("data", f"{name}.toml").read_text("utf-8"))
 
 
@@ -115,14 +117,15 @@ NormalForm = Literal["NFC", "NFD", "NFKC", "NFKD"]
 MAX_NONSTARTERS = 30
 """How many combining marks may follow each other, as in Unicode's Stream-Safe Text Format (UAX 15).
 
-Normalization sorts the marks of a run, which takes quadratic time: a run of 180,000 marks took 24
-seconds, in which no other thread ran.
+Normalization sorts marks in a row, which takes quadratic time. For 180,000 marks it took 24
+seconds, during which no other thread could run.
 """
 GRAPHEME_JOINER = "\u034f"
-"""Cuts a run of marks in two. It is invisible, and changes neither words nor letters."""
+"""An invisible character that separates two sequences of marks. It changes no word or letter."""
 _MAX_MARKS_IN_LETTER = 3
-"""A letter consists of at most so many marks and the letter without them."""
+"""A composed letter decomposes to a plain letter and at most this many marks."""
 _CERTAINLY_SAFE = MAX_NONSTARTERS - _MAX_MARKS_IN_LETTER
+"""This many marks in a row are safe after any letter."""
 _BLOCKS_WITH_MARKS = (
     (0x0300, 0x3100),
     (0xA66F, 0xABF0),
@@ -135,15 +138,15 @@ _BLOCKS_WITH_MARKS = (
     (0x1E000, 0x1E960),
 )
 _DECOMPOSED_TO_MARKS = "\u0f73\u0f75\u0f81\uff9e\uff9f"
-"""Characters that aren't marks themselves, but are replaced by marks."""
+"""Characters that aren't marks themselves, but that normalization replaces with marks."""
 
 
 @lru_cache(maxsize=1)
 def _mark_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Patterns for a possible mark, for a long run of possible marks, and for a long run of marks.
+    """Return patterns for a possible mark, for many possible marks, and for many marks in a row.
 
-    A class with many characters beyond the first plane is slow, so the first two patterns have
-    whole blocks instead.
+    A character class with many characters above U+FFFF is slow. So for these characters, the first
+    two patterns contain whole blocks, in which some characters aren't marks.
     """
     marks = [
         chr(code)
@@ -164,13 +167,13 @@ def _mark_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]
 
 
 def make_stream_safe(text: str) -> str:
-    """The text in Unicode's Stream-Safe Text Format. Takes linear time.
+    """Return the text in Unicode's Stream-Safe Text Format, in linear time.
 
     A `GRAPHEME_JOINER` is inserted wherever more than `MAX_NONSTARTERS` combining marks would
     follow each other.
     """
     possible_mark, long_possible_run, long_run = _mark_patterns()
-    # A long run contains one of these characters, so the rest needn't be looked at.
+    # The slice takes every 28th character. A sequence of 28 marks would contain one of these.
     if not possible_mark.search(text[_CERTAINLY_SAFE :: _CERTAINLY_SAFE + 1]):
         return text
     parts: list[str] = []
@@ -185,8 +188,11 @@ def make_stream_safe(text: str) -> str:
 
 
 def _cut_run(run: str, letter: str) -> str:
-    """A run of marks in stream-safe parts. The marks that are part of `letter` count, too."""
-    # These four marks consist of two.
+    """Split a sequence of marks after `letter` into safe parts, with joiners between them.
+
+    The marks that `letter` itself decomposes to are counted too.
+    """
+    # Each of these four marks decomposes to two marks.
     for mark in "\u0344\u0f73\u0f75\u0f81":
         run = run.replace(mark, unicodedata.normalize("NFD", mark))
     letter_marks = sum(map(bool, map(unicodedata.combining, unicodedata.normalize("NFKD", letter))))
@@ -198,9 +204,10 @@ def _cut_run(run: str, letter: str) -> str:
 
 
 def to_normal_form(form: NormalForm, text: str) -> str:
-    """The text in a normal form of Unicode, with bounded runs of marks, in linear time.
+    """Return the text in a normal form of Unicode, in linear time.
 
-    Call this instead of `unicodedata.normalize` for any text whose length has no small bound.
+    Long sequences of marks are split. Use this function instead of `unicodedata.normalize` for any
+    text that may be long.
     """
     if text.isascii():
         return text
@@ -208,7 +215,7 @@ def to_normal_form(form: NormalForm, text: str) -> str:
 
 
 def without_marks(text: str) -> str:
-    """The text in NFKD without combining marks and without `GRAPHEME_JOINER`."""
+    """Return the text in NFKD without combining marks and without `GRAPHEME_JOINER`."""
     letters_and_marks = to_normal_form("NFKD", text).replace(GRAPHEME_JOINER, "")
     return "".join(sign for sign in letters_and_marks if not unicodedata.combining(sign))
 
@@ -224,7 +231,7 @@ _DIGITS = "٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹०१२३४५६७८�
 """Arabic, Persian, Hindi, Bengali and Thai digits, ten of each."""
 _SIGNED_LETTERS = "ёЁάέήίόύώΆΈΉΊΌΎΏΐΰϊϋΪΫأإآٱىیکةøØłŁđĐıİ"
 _PLAIN_LETTERS = "еЕαεηιουωΑΕΗΙΟΥΩιυιυΙΥااااييكهoOlLdDiI"  # noqa: RUF001
-"""Letters that are often written without their sign, and their plain forms.
+"""Letters that people often write without their sign, and the same letters without it.
 
 SQLite's tokenizer treats the two forms as different letters. The Arabic letters are those of
 Lucene's ArabicNormalizer (after Larkey et al., 2002), and the Persian kaf and yeh.
@@ -236,9 +243,10 @@ _WIDE_PUNCTUATION = (
     ("\uff1a", ":"),
     ("\u3000", " "),
 )
-"""Punctuation that is replaced before NFKC, which would replace it in the same way.
+"""Punctuation that is replaced before NFKC, with the same characters that NFKC would use.
 
-Text without it is often in normal form already, and checking that takes a tenth of the time.
+Afterwards, most text is in normal form already, which `unicodedata.normalize` finds out in a tenth
+of the time that a conversion takes.
 """
 _PLAIN_QUOTES = str.maketrans(
     {"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2033": '"', "\0": " "}
@@ -247,12 +255,12 @@ _PLAIN_QUOTES = str.maketrans(
 
 @lru_cache(maxsize=1)
 def folding_replacements() -> tuple[re.Pattern[str], Mapping[str, str]]:
-    """A pattern for all characters that `fold` replaces after NFKC, and their replacements.
+    """Return a pattern for all characters that `fold` replaces, and their replacements.
 
-    Traditional, Japanese and variant Han characters become the simplified characters of OpenCC.
-    Matches without a replacement are removed.
+    Traditional, Japanese and variant Han characters are replaced with the simplified characters of
+    OpenCC. Characters that match the pattern but have no replacement are removed.
     """
-    # The file lists pairs: a character and its replacement.
+    # In the file, each character is followed by its replacement.
     pairs = "".join(files("core.text").joinpath("data", "han.txt").read_text("utf-8").split())
     replacements = dict(zip(pairs[::2], pairs[1::2], strict=True))
     replacements.update(zip(_SIGNED_LETTERS, _PLAIN_LETTERS, strict=True))
@@ -261,9 +269,9 @@ def folding_replacements() -> tuple[re.Pattern[str], Mapping[str, str]]:
 
 
 def fold(text: str) -> str:
-    """The text in NFKC, with plain letters, simplified Han characters and the digits 0 to 9.
+    """Return the text in NFKC, with plain letters, simplified Han characters and digits 0 to 9.
 
-    Case and Latin accents stay. `comparison_form` removes them.
+    Case and Latin accents don't change. `comparison_form` removes them.
     """
     if text.isascii():
         return text
@@ -275,17 +283,17 @@ def fold(text: str) -> str:
 
 
 def clean_query(text: str) -> str:
-    """A typed query, folded and cut at `MAX_QUERY_CHARS`.
+    """Return a typed query, folded and cut to `MAX_QUERY_CHARS`.
 
-    Typographic quotes become plain ones. Characters that SQLite can't take (lone surrogates, NUL)
-    are replaced.
+    Typographic quotes become plain ones. Characters that SQLite rejects (lone surrogates, NUL) are
+    replaced.
     """
     valid = text[:MAX_QUERY_CHARS].encode("utf-8", "replace").decode("utf-8")
     return fold(valid.translate(_PLAIN_QUOTES))[:MAX_QUERY_CHARS]
 
 
 def comparison_form(text: str | None) -> str:
-    """The form in which names and titles are compared: folded, without case and accents."""
+    """Return the form in which names and titles are compared: folded, lower case, no accents."""
     folded_text = fold(text or "")
     if not folded_text.isascii():
         letters_and_signs = to_normal_form("NFD", folded_text)
@@ -295,7 +303,10 @@ def comparison_form(text: str | None) -> str:
 
 @lru_cache(maxsize=4096)
 def _plain_character(character: str) -> str:
-    """A character with its signs, folded and in lower case, without Latin diacritics."""
+    """Return a character folded and in lower case, without its diacritics.
+
+    `character` may be several characters that NFKC composes into one.
+    """
     folded_text = fold(character)
     if _RUN.match(folded_text):
         return folded_text
@@ -303,9 +314,11 @@ def _plain_character(character: str) -> str:
 
 
 def plain_with_offsets(text: str) -> tuple[str, list[int] | None]:
-    """Return the form in which matches are marked, and the index in `text` of its characters.
+    """Return a plain form of a text, and for each of its characters the index in `text`.
 
-    Instead of the list of indexes, None is returned if each character keeps its index.
+    The plain form is folded, in lower case and without accents. A match in it can be marked in
+    `text` with the help of the indexes. If all characters have the same index in both texts, None
+    is returned instead of the indexes.
     """
     if text.isascii():
         return text.lower(), None
@@ -330,22 +343,22 @@ def plain_with_offsets(text: str) -> tuple[str, list[int] | None]:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of folded text, with their case."""
+    """Return the words of a folded text, without changing their case."""
     return WORD_PATTERN.findall(text)
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether folded text begins with a run or a symbol.
+    """Return whether a folded text begins with a run or a symbol.
 
-    Such text is found anywhere inside other text, even within a word.
+    A search finds such a text anywhere, even inside a word.
     """
     return _RUN_OR_SYMBOL.match(text) is not None
 
 
 def split_unspaced(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """Fold a text and separate its runs and symbols from the words.
+    """Fold a text, and separate its runs and symbols from its words.
 
-    Returns the text with a blank in place of each run and symbol, and a list of the runs and
+    Returns the folded text with a space in place of each run and symbol, and a list of the runs and
     symbols in order: a run as ``(run, "")``, a symbol as ``("", symbol)``.
     """
     folded_text = fold(text)
@@ -355,9 +368,10 @@ def split_unspaced(text: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def split_by_script(text: str) -> list[tuple[str, str]]:
-    """Cut folded text into ``("words" | "run" | "symbol", part)``, in order.
+    """Split a folded text into words, runs and symbols, in order.
 
-    Parts without a letter, digit or symbol are left out.
+    Each part is ``("words", part)``, ``("run", part)`` or ``("symbol", part)``. Parts without a
+    letter, digit or symbol are left out.
     """
     if text.isascii():
         return [("words", text)] if WORD_PATTERN.search(text) else []
@@ -376,28 +390,27 @@ def split_by_script(text: str) -> list[tuple[str, str]]:
 
 
 def _keep_combining(match: re.Match[str]) -> str:
-    """A sign that combines with the letter before it, or a blank for any other sign."""
+    """Return a sign that combines with the letter before it unchanged, or a space otherwise."""
     return match[0] if unicodedata.category(match[0]) in ("Mn", "Mc") else " "
 
 
 def pairs_of(run: str) -> list[str]:
-    """All pairs of neighbouring characters of a run."""
+    """Return all pairs of neighbouring characters in a run: "ab" and "bc" for "abc"."""
     return [run[index : index + 2] for index in range(len(run) - 1)]
 
 
 def symbol_token(symbol: str) -> str:
-    """A sign or emoji as a token: ``👍`` is ``u1f44d``.
+    """Return a sign or emoji as a token with its code point: ``u1f44d`` for ``👍``.
 
-    The token spells out the code point, because a tokenizer doesn't know emoji that are newer than
-    itself.
+    SQLite's tokenizer knows the letters and digits of this token, but it may not know the emoji.
     """
     return f"u{ord(symbol):x}"
 
 
 def signed_terms(text: str) -> list[str]:
-    """The terms of the signed words of folded text: ``cu2bu2b`` for ``C++``, ``u2312`` for ``#12``.
+    """Return the terms of the words in a folded text whose meaning depends on a sign.
 
-    A signed word is one whose meaning depends on a sign.
+    For example, ``C++`` has the term ``cu2bu2b``, and ``#12`` has the term ``u2312``.
     """
     has_sign = "#" in text or " ." in text or text[:1] == "." or ("+" in text and "++" in text)
     if not has_sign:
@@ -413,10 +426,10 @@ def signed_terms(text: str) -> list[str]:
 
 
 def indexed_words(text: str | None) -> str:
-    """The text that the index over messages contains for a text.
+    """Return what the index of messages contains for a text.
 
-    It consists of the text itself, the pairs and single characters of its runs, its symbols as
-    tokens, and the terms of its signed words, all separated by blanks.
+    This is the text without its runs and symbols, then the pairs and single characters of the runs,
+    the tokens of the symbols, and the terms of words with a sign, all separated by spaces.
     """
     if not text:
         return ""
@@ -442,17 +455,17 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 
 def strip_controls(text: str) -> str:
-    """The text without characters that control a terminal. Lines end with a newline only."""
+    """Return the text without characters that control a terminal. Every line ends with "\\n"."""
     return _CONTROLS.sub("", text.replace("\r\n", "\n"))
 
 
 def to_single_line(text: str) -> str:
-    """The text on one line, without control characters. For names and titles."""
+    """Return a name or a title on one line, without control characters."""
     return " ".join(strip_controls(text).split())
 
 
 def shorten(text: str, limit_chars: int) -> str:
-    """The text on one line. If it is too long, it is cut after a word and ends with an ellipsis."""
+    """Return the text on one line. A text that is too long is cut after a word and gets " …"."""
     line = " ".join(text.split())
     if len(line) <= limit_chars:
         return line
@@ -460,10 +473,10 @@ def shorten(text: str, limit_chars: int) -> str:
 
 
 def truncate_middle(text: str, limit_chars: int, name: str) -> str:
-    """The text, without its middle if it is too long.
+    """Return the text, or its beginning and end if it's too long.
 
-    The beginning (70 % of the limit) and the end (20 %) stay. A mark between them says how many
-    characters of `name` are left out.
+    The beginning takes 70 % of the limit, and the end 20 %. A mark between them says how many
+    characters of `name`, such as a file, are left out.
     """
     if len(text) <= limit_chars:
         return text
@@ -482,9 +495,9 @@ _STEMMER_LOCK = threading.Lock()
 
 @lru_cache(maxsize=64)
 def stemmer(name: str) -> Callable[[str], str]:
-    """The Snowball stemmer with this name, for words in lower case. Any thread may call it.
+    """Return the thread-safe function of a Snowball stemmer, which takes a word in lower case.
 
-    It is 15 times as fast if PyStemmer is installed.
+    With PyStemmer installed, it's 15 times as fast.
     """
     stem_word = snowballstemmer.stemmer(name).stemWord
 

@@ -1,10 +1,12 @@
-"""The terms of text in scripts without spaces between words: Chinese, Japanese, Korean and the
-scripts of Southeast Asia.
+"""Splits text in scripts without spaces between words into terms.
 
-The terms are pairs of characters. Text in Han characters also has single characters as terms. Thai
-and its neighbours have pairs of syllables instead. Words that only ask or join are removed from
-questions, because ``什么时候`` would otherwise outweigh the other words. `data/cjk.toml` contains
-these words. `normalize.TERMS_VERSION` also applies to this module.
+The scripts are those of Chinese, Japanese, Korean, Thai, Lao, Burmese and Khmer. The terms are
+pairs of neighbouring characters. Each Han character is also a term. In Thai, Lao, Burmese and
+Khmer, the terms are pairs of syllables instead.
+
+Question words and conjunctions are removed from questions, because ``什么时候`` ("when") would
+otherwise outweigh the other words. `data/cjk.toml` contains these words. Raise
+`normalize.TERMS_VERSION` if a change of this module changes terms.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ _SYLLABLE = re.compile(
 
 
 def run_terms(run: str) -> list[str]:
-    """The terms of a run of a message."""
+    """Return the terms of a run in a message."""
     if _KOREAN_OR_SOUTHERN.search(run) is None:
         return _pairs_and_han(run)
     terms: list[str] = []
@@ -59,23 +61,22 @@ def run_terms(run: str) -> list[str]:
 
 
 def _pairs_and_han(run: str) -> list[str]:
-    """The pairs of a Chinese or Japanese run, then its Han characters."""
+    """Return the pairs of a Chinese or Japanese run, then its Han characters."""
     if len(run) < 2:
         return [run]
     return [*map(add, run, run[1:]), *_NOT_HAN.sub("", run)]
 
 
 def _pairs(units: str | list[str]) -> list[str]:
-    """All pairs of neighbouring units. A single unit is returned alone."""
+    """Return all pairs of neighbouring characters or syllables. A single one is returned alone."""
     return [*map(add, units, units[1:])] or list(units)
 
 
 @lru_cache(maxsize=20_000)
 def _korean_terms(word: str) -> tuple[str, ...]:
-    """The pairs of a Korean word, and its stem if that is a single letter.
+    """Return the pairs of a Korean word, and its stem if that is a single character.
 
-    Korean is written with spaces, so a run is a single word with its particles. The result is
-    cached, because words recur.
+    Korean is written with spaces, so a run is one word with its particles.
     """
     stem = _korean_stem(word) if len(word) > 1 else ""
     if len(stem) == 1:
@@ -84,7 +85,7 @@ def _korean_terms(word: str) -> tuple[str, ...]:
 
 
 def _korean_stem(word: str) -> str:
-    """The word without its particle or ending."""
+    """Return a Korean word without its particle or ending."""
     for ending in _longest_first("korean_endings"):
         if word.endswith(ending) and word != ending:
             return word.removesuffix(ending)
@@ -96,7 +97,11 @@ def _korean_stem(word: str) -> str:
 
 @lru_cache(maxsize=256)
 def question_run_terms(run: str) -> tuple[str, ...]:
-    """The terms of a run in a question, without words that only ask. There may be none."""
+    """Return the terms of a run in a question, pairs first.
+
+    Words that only ask or join, and too common Han characters, are left out. So the result may be
+    empty.
+    """
     pairs: list[str] = []
     singles: list[str] = []
     for match in _BY_SCRIPT.finditer(run):
@@ -115,7 +120,10 @@ def question_run_terms(run: str) -> tuple[str, ...]:
 
 
 def _add_korean(word: str, pairs: list[str], singles: list[str]) -> None:
-    """Add the terms of a word, unless it only asks."""
+    """Add the pairs of a Korean word, and its stem if that is a single character.
+
+    A word that only asks or joins adds nothing.
+    """
     stem = _korean_stem(word)
     if _korean_filler().fullmatch(word) or _korean_filler().fullmatch(stem):
         return
@@ -125,15 +133,18 @@ def _add_korean(word: str, pairs: list[str], singles: list[str]) -> None:
 
 
 def _add_chinese(text: str, pairs: list[str], singles: list[str]) -> None:
-    """Add the terms of each part between words that only ask or join."""
-    # Group 1 of the pattern is a longer word that contains such a word.
+    """Add the pairs and characters of a Chinese text without words that only ask or join."""
+    # Group 1 of the pattern is a longer word that contains such a word and is kept.
     for words in _chinese().sub(lambda match: match[1] or " ", text).split():
         pairs += _pairs(words)
         singles += _NOT_HAN.sub("", words)
 
 
 def _add_japanese(text: str, pairs: list[str], singles: list[str]) -> None:
-    """Add the terms of a Japanese text, without particles and most endings in Hiragana."""
+    """Add the pairs and Han characters of a Japanese text.
+
+    Particles and most verb endings, which are in Hiragana, are left out.
+    """
     previous = ""
     for match in _BY_JAPANESE_SCRIPT.finditer(text):
         part = match[0]
@@ -147,19 +158,23 @@ def _add_japanese(text: str, pairs: list[str], singles: list[str]) -> None:
 
 
 def _hiragana_pairs(part: str, previous: str) -> list[str]:
-    """The pairs of a stretch of Hiragana that follows the character `previous`."""
+    """Return the pairs of a sequence of Hiragana, without a particle at its beginning.
+
+    `previous` is the character before the sequence, or "" at the beginning of the text.
+    """
     particle = _any_of("japanese_particles").match(part) if previous else None
     rest = part[particle.end() :] if particle else part
     if previous and rest == part:
-        # This is the ending of a verb. Its first sign distinguishes 取り from 取る.
+        # Without a particle, this is the ending of a verb. The first character of the ending
+        # distinguishes 取り from 取る.
         return [previous + part[0]]
     return _pairs(rest) if len(rest) > 1 else []
 
 
 def drop_covered_characters(terms: Sequence[str]) -> list[str]:
-    """The terms without the Han characters that are part of one of the pairs.
+    """Return the terms without the Han characters that one of the pairs contains.
 
-    If these were highlighted too, too much of a text would be.
+    Otherwise too much of a text would be highlighted.
     """
     in_pairs: set[str] = set()
     for term in terms:
@@ -174,36 +189,37 @@ def drop_covered_characters(terms: Sequence[str]) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _chinese() -> re.Pattern[str]:
-    """A pattern for words that only ask or join.
+    """Return a pattern for Chinese words that only ask or join.
 
-    Group 1 matches words that contain such a word but mean something else.
+    Group 1 matches longer words that contain such a word but mean something else.
     """
     return re.compile(f"({_any_of('chinese_kept').pattern})|{_any_of('chinese').pattern}")
 
 
 @lru_cache(maxsize=1)
 def _korean_filler() -> re.Pattern[str]:
-    """A pattern for Korean words that only ask or join."""
+    """Return a pattern for Korean words that only ask or join."""
     return re.compile(f"{_any_of('korean').pattern}|(?:{_any_of('korean_asking').pattern}).{{0,4}}")
 
 
 @lru_cache(maxsize=1)
 def _plain_han() -> frozenset[str]:
-    """Han characters that are part of too many words to mean anything alone."""
+    """Return Han characters that occur in too many words to be useful as a term."""
     return frozenset(language_data("cjk")["plain_han"].split())
 
 
 @lru_cache(maxsize=16)
 def _longest_first(name: str) -> tuple[str, ...]:
+    """Return a list of words from `data/cjk.toml`, longest first."""
     return tuple(sorted(language_data("cjk")[name].split(), key=len, reverse=True))
 
 
 @lru_cache(maxsize=16)
 def _any_of(name: str) -> re.Pattern[str]:
-    """A pattern that matches the longest fitting word of a list of `data/cjk.toml`."""
+    """Return a pattern for the words in a list of `data/cjk.toml`. It prefers longer words."""
     return re.compile("|".join(_longest_first(name)))
 
 
 def asks_when_unspaced(text: str) -> bool:
-    """Whether a text contains a word that asks for a time, in a script without spaces."""
+    """Return whether a text in a script without spaces contains a word that asks for a time."""
     return _any_of("when").search(text) is not None

@@ -1,9 +1,10 @@
-"""Turns text into the terms that ranking counts, and finds the names in it.
+"""Turns text into the terms that ranking counts, and finds the names in a text.
 
-Terms are stems without stop words, pairs of characters of scripts without spaces, and symbols.
-English is stemmed by Porter's algorithm (Program 14, 1980) after irregular forms are replaced,
-which improves hit@1 on LoCoMo by about one point. `languages` stems the other languages, and `runs`
-cuts text in scripts without spaces. `normalize.TERMS_VERSION` also applies to this module.
+Terms are the stems of words that aren't stop words, pairs of characters in scripts without spaces,
+and symbols. English words are stemmed with Porter's algorithm (Program 14, 1980), after irregular
+forms are replaced with their base forms ("went" with "go"). This replacement improves hit@1 on
+LoCoMo by about one point. `languages` stems other languages, and `runs` splits text in scripts
+without spaces. Raise `normalize.TERMS_VERSION` if a change of this module changes terms.
 """
 
 from __future__ import annotations
@@ -54,29 +55,29 @@ MAX_SCANNED_CHARS = 2_000
 """Functions that check a whole text look at most at this many of its characters."""
 SHORT_TEXT_CHARS = 500
 SHORT_TEXTS_CACHED = 1_000
-"""The terms of at most this many short messages are cached, which usually takes 1 MB."""
+"""The terms of this many short messages are cached, which usually takes 1 MB."""
 CACHED_LONG_CHARS = 1_500_000
-"""The terms of longer messages are cached up to this total length, which usually takes 3 MB.
+"""The terms of longer messages with this total length are cached, which usually takes 3 MB.
 
-Both caches take up to 30 MB if all messages are Chinese and of the greatest length.
+Both caches together take up to 30 MB if all messages are Chinese and as long as possible.
 """
 _ASCII_WORDS = bytes(
     code if chr(code).isascii() and chr(code).isalnum() else 32 for code in range(256)
 ).lower()
-"""A translation table that turns ASCII text into lower-case words with blanks between them.
+"""A translation table that turns ASCII text into lower-case words with spaces between them.
 
-This takes a sixth of the time of a regular expression, and ranking reads much text.
+It takes a sixth of the time of a regular expression, which matters because ranking reads much text.
 """
 _ACCENTED_LATIN = re.compile("[\u00df-\u024f\u1e00-\u1eff]")
 _SENTENCE_START = re.compile(r"(?:^|[.:?!\u2026]\s|\n)\W{0,9}+\w")
-"""The text up to the first letter of a sentence.
+"""The first letter of a sentence, with the signs before it.
 
-In a question, a capital there doesn't indicate a name.
+In a question, a capital letter there doesn't indicate a name.
 """
 _ASKS_WHEN = re.compile(r"\b(?:when|how long|what (?:date|day|month|year|time))\b", re.IGNORECASE)
 
 Forms = tuple[str, ...]
-"""The terms of one word: its stem in the language of the text, then other forms of it."""
+"""The terms of one word: its stem in the language of the text, then its other possible stems."""
 
 
 # --- English words ---
@@ -84,13 +85,13 @@ Forms = tuple[str, ...]
 
 @lru_cache(maxsize=1)
 def stop_words() -> frozenset[str]:
-    """English words too common to tell one message from another."""
+    """Return English words that are too common to distinguish messages."""
     return frozenset(language_data("words")["stop_words"].split())
 
 
 @lru_cache(maxsize=1)
 def irregular_forms() -> Mapping[str, str]:
-    """The base form of each irregular form of an English word."""
+    """Return the base form of each irregular English form, such as "go" for "went"."""
     bases: dict[str, str] = {}
     for family in language_data("words")["irregular_forms"]:
         base, *forms = family.split()
@@ -100,12 +101,12 @@ def irregular_forms() -> Mapping[str, str]:
 
 @lru_cache(maxsize=1)
 def _irregular_stems() -> Mapping[str, str]:
-    """The stem of each irregular form."""
+    """Return the stem of each irregular form."""
     return {form: stem(base) for form, base in irregular_forms().items()}
 
 
 def stem(word: str) -> str:
-    """The English stem of a word in lower case.
+    """Return the English stem of a word in lower case: "ferri" for "ferries".
 
     Short words, numbers and words of other alphabets are returned unchanged.
     """
@@ -117,11 +118,12 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def _term(word: str) -> str:
-    """The term of a word in lower case, or "" for a stop word."""
+    """Return the term of a word in lower case, or "" for a stop word."""
     if word in stop_words():
         return ""
     if word.isascii():
         return stem(word)
+    # Without its accents, a Latin word is ASCII and gets an English stem.
     plain = without_marks(fold(word))
     return stem(plain) if plain.isascii() else script_stem(word)
 
@@ -130,9 +132,9 @@ def _term(word: str) -> str:
 
 
 def terms_of(text: str) -> list[str]:
-    """The terms of a text, with repetitions and in order, without stop words.
+    """Return the terms of a text in order, with repetitions. Stop words have no term.
 
-    Other forms of words and the terms of signed words (``C++``) come at the end.
+    Other possible stems of words, and the terms of words with a sign (``C++``), come at the end.
     """
     if text.isascii():
         words = text.encode().translate(_ASCII_WORDS).decode().split()
@@ -147,7 +149,7 @@ def terms_of(text: str) -> list[str]:
 
 
 def word_terms(text: str) -> list[str]:
-    """The terms of words and names outside of a sentence, whose language isn't detected."""
+    """Return the terms of single words or names, without detecting their language."""
     spaced_text, runs = split_unspaced(text)
     words = words_of(spaced_text.casefold())
     terms = [*filter(None, map(_term, words)), *signed_terms(spaced_text)]
@@ -156,15 +158,15 @@ def word_terms(text: str) -> list[str]:
 
 @lru_cache(maxsize=10_000)
 def name_terms(name: str) -> tuple[str, ...]:
-    """The terms of the name of a person."""
+    """Return the terms of a person's name."""
     return tuple(word_terms(name))
 
 
 @lru_cache(maxsize=10_000)
 def date_terms(day: date) -> tuple[str, ...]:
-    """The terms of a day in words, as people ask for it: ``Monday 8 May 2023``.
+    """Return the terms of a day as people write it in questions: ``Monday 8 May 2023``.
 
-    They improve hit@1 by two points.
+    These terms improve hit@1 by two points.
     """
     return tuple(word_terms(f"{day:%A} {day.day} {day:%B} {day.year}"))
 
@@ -181,13 +183,13 @@ class MessageTerms(NamedTuple):
 
 
 def message_terms(text: str, name: str, day_number: int) -> MessageTerms:
-    """The terms of a message, cached. `day_number` is the ordinal of its day."""
+    """Return the terms of a message from a cache. `day_number` is the ordinal of its day."""
     find_terms = _short_message_terms if len(text) <= SHORT_TEXT_CHARS else _long_message_terms
     return find_terms(text, name, day_number)
 
 
 def _message_terms(text: str, name: str, day_number: int) -> MessageTerms:
-    """The terms of a message. Equal terms share one string, which takes a tenth of the memory."""
+    """Compute the terms of a message. Interning equal terms saves 90 % of the memory."""
     return MessageTerms(
         terms=tuple(map(sys.intern, terms_of(text[:MAX_INDEXED_CHARS]))),
         name_terms=name_terms(name),
@@ -197,9 +199,9 @@ def _message_terms(text: str, name: str, day_number: int) -> MessageTerms:
 
 
 class _LongTextCache:
-    """Caches `_message_terms` of long texts, for any thread.
+    """A thread-safe cache of `_message_terms` for long texts.
 
-    It keeps the terms of the texts that were used last, up to `CACHED_LONG_CHARS` of text.
+    The cache contains the texts that were used last, up to `CACHED_LONG_CHARS` of text.
     """
 
     def __init__(self) -> None:
@@ -235,22 +237,24 @@ def _day_and_month_terms() -> frozenset[str]:
 
 
 def is_date_term(term: str) -> bool:
-    """Whether a term can be one of `date_terms`."""
+    """Return whether `date_terms` can contain this term."""
     return term.isdecimal() or term in _day_and_month_terms()
 
 
 @lru_cache(maxsize=1)
 def moment_terms() -> frozenset[str]:
-    """Terms that are typical of messages that say when something happened."""
+    """Return terms that are typical of messages which say when something happened."""
     latin_terms = word_terms(language_data("words")["moment_words"])
     return frozenset(latin_terms).union(language_data("cjk")["moments"].split())
 
 
 def query_terms(text: str) -> list[str]:
-    """The distinct terms of a query, at most `MAX_QUERY_TERMS`.
+    """Return the distinct terms of a query, at most `MAX_QUERY_TERMS`.
 
-    Words that only ask are left out, unless nothing else remains. Single characters come last.
+    In scripts without spaces, words that only ask are left out, unless nothing else remains. Single
+    characters come last.
     """
+    # A capital at the beginning of a sentence must not make a stop word look like a name.
     query = _SENTENCE_START.sub(lambda match: match[0].lower(), clean_query(text))
     if query.isascii():
         return list(dict.fromkeys(terms_of(query)))[: normalize.MAX_QUERY_TERMS]
@@ -264,11 +268,12 @@ def query_terms(text: str) -> list[str]:
 
 
 def alternate_terms(text: str) -> dict[str, str]:
-    """The terms of a query that are another form of a term, each with that term.
+    """Return the alternate terms of a query. The keys are the alternates, the values main terms.
 
-    If the query isn't in English, the English stem of a word is another form of its stem in the
-    query's language. If the query isn't a question, a first word that `query_terms` leaves out is
-    another form of "", because it may be a name, as in ``Hans phone number``.
+    If the query isn't in English, the main term of a word is its stem in the query's language, and
+    its English stem is an alternate. If the query isn't a question, its first word may be a name
+    that `query_terms` mistakes for a stop word, as in ``Hans phone number``. The term of such a
+    word is an alternate of "".
     """
     spaced_text, _ = split_unspaced(clean_query(text))
     forms = _forms_of_words(words_of(spaced_text.casefold()), spaced_text) or []
@@ -283,7 +288,7 @@ def alternate_terms(text: str) -> dict[str, str]:
 
 
 def content_words(words: Sequence[str]) -> list[str]:
-    """The words, in lower case, that aren't stop words of their language."""
+    """Return those of the lower-case words that aren't stop words of their language."""
     if non_english_words().isdisjoint(words):
         return [word for word in words if _term(word)]
     languages = detect_languages(words)
@@ -293,10 +298,10 @@ def content_words(words: Sequence[str]) -> list[str]:
 
 
 def highlight_patterns(terms: list[str]) -> list[str]:
-    """The patterns to highlight in a message that contains these terms.
+    """Return the patterns to highlight in a message that contains these terms.
 
-    They match the words that begin with a stem, such as ``ferr*``, and the irregular forms of a
-    stem.
+    ``ferr*`` matches words that begin with the stem. Irregular forms, such as "went" for "go", are
+    patterns of their own.
     """
     patterns = [form for form, base in _irregular_stems().items() if base in terms]
     for term in drop_covered_characters(terms):
@@ -311,7 +316,7 @@ def highlight_patterns(terms: list[str]) -> list[str]:
 
 
 def _spaced_terms(words: list[str], text: str) -> list[str]:
-    """The terms of a folded text without runs. `words` are its words in lower case."""
+    """Return the terms of a folded text without runs. `words` are its words in lower case."""
     forms = _forms_of_words(words, text)
     if forms is None:
         return [*filter(None, map(_term, words)), *signed_terms(text)]
@@ -324,7 +329,7 @@ def _spaced_terms(words: list[str], text: str) -> list[str]:
 def _unspaced_terms(
     parts: list[tuple[str, str]], terms_of_run: Callable[[str], Sequence[str]]
 ) -> list[str]:
-    """The terms of runs and symbols, as `split_unspaced` returns them."""
+    """Return the terms of runs and symbols. `parts` comes from `split_unspaced`."""
     terms: list[str] = []
     for run, symbol in parts:
         if run:
@@ -335,7 +340,7 @@ def _unspaced_terms(
 
 
 def _languages_of(words: list[str], text: str) -> tuple[str, ...]:
-    """The likely languages of a text in Latin letters; () for English."""
+    """Return the likely languages of a text in Latin letters, or () for English."""
     letters: set[str] = set()
     if not text.isascii():
         letters.update(_ACCENTED_LATIN.findall(text.casefold()))
@@ -345,7 +350,10 @@ def _languages_of(words: list[str], text: str) -> tuple[str, ...]:
 
 
 def _forms_of_words(words: list[str], text: str) -> list[Forms] | None:
-    """The forms of each word except stop words, or None if the text is in English."""
+    """Return the terms of each word except stop words, or None if the text is in English.
+
+    A stop word with a capital letter may be a name, which has a term.
+    """
     languages = _languages_of(words, text)
     if not languages:
         return None
@@ -353,17 +361,18 @@ def _forms_of_words(words: list[str], text: str) -> list[Forms] | None:
     distinct = set(text_words)
     forms: dict[str, Forms] = {}
     for word in distinct:
-        forms[word] = _forms_in_languages(word.casefold(), languages) or _forms_of_name(
-            word, distinct, text
-        )
+        word_forms = _forms_in_languages(word.casefold(), languages)
+        if not word_forms:
+            word_forms = _forms_of_name(word, distinct, text)
+        forms[word] = word_forms
     return [forms[word] for word in text_words if forms[word]]
 
 
 @lru_cache(maxsize=20_000)
 def _forms_in_languages(word: str, languages: tuple[str, ...]) -> Forms:
-    """The stem of a word in each language and in English; () for a stop word.
+    """Return the stems of a word in each language and in English, or () for a stop word.
 
-    An English stop word can be an ordinary word in another language: in Romanian, ``an`` is a year.
+    A word that is a stop word only in English still has stems: in Romanian, ``an`` is a year.
     """
     english = _term(word)
     if not word.isalpha() or not comparison_form(word).isascii():
@@ -378,16 +387,16 @@ def _forms_in_languages(word: str, languages: tuple[str, ...]) -> Forms:
 
 
 def _forms_of_name(word: str, words: Set[str], text: str) -> Forms:
-    """The term of a stop word that may be a name because it has a capital; () if it is no name.
+    """Return the term of a stop word that may be a name, or () if the word isn't a name.
 
-    For example, "ben" is also Dutch for "am". If the text contains the word in lower case too, the
-    word counts as a name only if it has its capital in the middle of a sentence.
+    For example, "Ben" is a name, but "ben" is Dutch for "am". A name has a capital letter. If the
+    text also contains the word in lower case, the capital must be in the middle of a sentence.
     """
     lower = word.lower()
     is_capitalized = lower != word and word[1:].islower()
     if not is_capitalized or lower in language_data("languages")["polite"]:
         return ()
-    # The lookbehind finds the word in the middle of a sentence: after a word, comma or semicolon.
+    # The lookbehind matches the word after another word, a comma or a semicolon: "and Ben".
     if lower in words and not re.search(rf"{word}(?<=[\w,;]\s{word})\b", text):
         return ()
     term = _term(lower)
@@ -398,12 +407,12 @@ def _forms_of_name(word: str, words: Set[str], text: str) -> Forms:
 
 
 def is_question(text: str) -> bool:
-    """Whether a text ends with a question mark: Latin, full-width or Arabic."""
+    """Return whether a text ends with a Latin, full-width or Arabic question mark."""
     return text.rstrip()[-1:] in ("?", "\uff1f", "\u061f")
 
 
 def asks_when(text: str) -> bool:
-    """Whether a text asks for a time."""
+    """Return whether a text asks when something happens or how long it takes."""
     folded_text = fold(text[:MAX_SCANNED_CHARS])
     if _ASKS_WHEN.search(folded_text):
         return True
@@ -411,9 +420,9 @@ def asks_when(text: str) -> bool:
 
 
 def is_about_self(text: str) -> bool:
-    """Whether the authors of a text refer to themselves: ``my dentist``, ``habe ich``.
+    """Return whether the author of a text refers to themselves: ``my dentist``, ``habe ich``.
 
-    This isn't noticed in languages that leave out the word for "I".
+    In languages that leave out the word for "I", the result may be False nevertheless.
     """
     first_person = language_data("words")["first_person"]
     spaced_text, runs = split_unspaced(text[:MAX_SCANNED_CHARS])
@@ -426,20 +435,21 @@ def is_about_self(text: str) -> bool:
 
 
 MAX_SMALLTALK_CHARS = 80
+# A letter that is written three times or more: "sooo".
 _REPEATED_LETTER = re.compile(r"(.)\1{2,}")
 
 
 def is_smalltalk(text: str) -> bool:
-    """Whether a text is empty or only small talk such as "ok", "thanks!" or "👍".
+    """Return whether a text is empty or only small talk such as "ok", "thanks!" or "👍".
 
-    `data/smalltalk.toml` contains the words. A word that may also be a name or a question isn't
-    among them, because a needless search costs less than a missed one.
+    `data/smalltalk.toml` contains the words. Words that may also be a name or a question aren't in
+    the file, because a needless search costs less than a missing one.
     """
     if len(text) > MAX_SMALLTALK_CHARS:
         return False
     normal = to_normal_form("NFKC", text).casefold().replace("’", "'")
     letters = "".join(sign if _is_word_sign(sign) else " " for sign in normal)
-    # An emoji may leave a mark without a letter.
+    # A "word" without a letter or digit is left out, such as the variation selector of an emoji.
     words = [word.strip("'") for word in letters.split() if any(map(str.isalnum, word))]
     known_words, phrases, fillers = _smalltalk()
     for word in phrases.sub("", " ".join(words)).split():
@@ -450,26 +460,27 @@ def is_smalltalk(text: str) -> bool:
 
 
 def _is_word_sign(sign: str) -> bool:
-    """Whether a character is a letter, mark, number or apostrophe."""
+    """Return whether a character is a letter, mark, number or apostrophe."""
     return unicodedata.category(sign)[0] in "LMN" or sign == "'"
 
 
 @lru_cache(maxsize=1)
 def _smalltalk() -> tuple[frozenset[str], re.Pattern[str], re.Pattern[str]]:
-    """The words of small talk, and patterns for its phrases and fillers.
+    """Return the words of small talk, a pattern for its phrases, and a pattern for its fillers.
 
-    A filler is laughter, or a word made of pieces of a script without spaces.
+    A filler is laughter ("hahaha"), or a word that consists of short pieces in a script without
+    spaces.
     """
     data = language_data("smalltalk")
     words = frozenset(data["words"].casefold().split())
     phrases = re.compile(rf"(?<!\S)(?:{_any_of(data['phrases'])})(?!\S)")
-    # The quantifier is possessive, so that a long row of pieces with another ending fails at once.
+    # The possessive quantifier (++) lets a long row of pieces with another ending fail at once.
     pieces = rf"(?:{_any_of(data['pieces'].casefold().split())})++"
     return words, phrases, re.compile(rf"{data['laughter']}|{pieces}")
 
 
 def _any_of(texts: Iterable[str]) -> str:
-    """A pattern that matches the longest fitting text."""
+    """Return a pattern for any of the texts, in which longer texts come first."""
     return "|".join(sorted(map(re.escape, texts), key=len, reverse=True))
 
 
@@ -478,7 +489,7 @@ def _any_of(texts: Iterable[str]) -> str:
 MAX_NAME_WORDS = 4
 """The most words of a name in a question."""
 MAX_KEY_WORDS = 60
-"""Names are searched for in at most this many words of a question."""
+"""Names are searched for in this many words at the beginning of a question."""
 MAX_NAMES = 8
 """Further names of a statement are ignored."""
 MAX_NAME_CHARS = 80
@@ -488,15 +499,15 @@ _POSSESSIVE = re.compile(r"[’']s$|[’']$")
 
 @lru_cache(maxsize=1)
 def _ordinary_words() -> frozenset[str]:
-    """Words that may have a capital without being names, such as days and months."""
+    """Return words that may have a capital letter without being names, such as days and months."""
     days = {name.lower() for name in (*calendar.day_name, *calendar.month_name) if name}
     return stop_words() | days | frozenset(language_data("words")["sentence_beginnings"].split())
 
 
 def entity_key(name: str) -> str:
-    """The form in which different spellings of a name are compared.
+    """Return a form of a name that is the same for different spellings.
 
-    It is in lower case, without accents, signs and a possessive s.
+    It's in lower case, without accents, signs and a possessive s: "joana" for "Joana's".
     """
     words = words_of(plain_with_offsets(name)[0])
     if len(words) > 1 and words[-1] == "s":
@@ -505,10 +516,11 @@ def entity_key(name: str) -> str:
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """The names in a statement, as they are written there; at most `MAX_NAMES`.
+    """Return the names in a statement, as written, without a possessive s; at most `MAX_NAMES`.
 
-    A name is a row of capitalized words that aren't ordinary words.
+    A name consists of capitalized words in a row that aren't ordinary words: "New York".
     """
+    # The words of each name. The last list is the name that is being read, and may be empty.
     names: list[list[str]] = [[]]
     end = -1
     for match in _WORD.finditer(fold(text)[:MAX_SCANNED_CHARS]):
@@ -528,16 +540,16 @@ def names_in(text: str) -> tuple[str, ...]:
 
 
 def _is_name_word(word: str) -> bool:
-    """Whether a word has a capital and isn't an ordinary word."""
+    """Return whether a word has a capital letter and isn't an ordinary word."""
     if len(word) < 2 or not word[0].isupper():
         return False
     return word.casefold().replace("’", "'") not in _ordinary_words()
 
 
 def entity_keys_in(text: str) -> tuple[str, ...]:
-    """Everything in a question that can be the key of a name, the longest first.
+    """Return everything in a question that may be the `entity_key` of a name, longest first.
 
-    A key has one to four words. A single stop word isn't a key.
+    These are all sequences of one to four words, except single stop words.
     """
     words = words_of(plain_with_offsets(text[:MAX_SCANNED_CHARS])[0])[:MAX_KEY_WORDS]
     keys: dict[str, None] = {}
@@ -554,25 +566,25 @@ def entity_keys_in(text: str) -> tuple[str, ...]:
 ME = "me"
 """The subject of attributes of the speaker.
 
-An attribute is ``subject|what``, such as ``me|home`` or ``ana|birthday``, or
-``subject|what|more``. `data/attributes.toml` has the words.
+The key of an attribute is ``subject|what``, such as ``me|home`` or ``ana|birthday``, or
+``subject|what|more``. `data/attributes.toml` contains the words.
 """
 
 
 def attribute_key(subject: str, what: str, more: str = "") -> str:
-    """The key of an attribute. An empty subject means the speaker."""
+    """Return the key of an attribute. An empty subject means the speaker."""
     return "|".join(part for part in (subject or ME, what, more) if part).casefold()
 
 
 def hint_words() -> dict[str, str]:
-    """For each attribute, words that questions about it contain but answers don't."""
+    """Return, for each attribute, words that occur in questions about it but not in answers."""
     hints: dict[str, str] = language_data("attributes")["hints"]
     return hints
 
 
 @lru_cache(maxsize=1000)
 def hint_terms(attribute: str | None) -> tuple[str, ...]:
-    """The terms of the `hint_words` of an attribute key. There may be none."""
+    """Return the terms of the `hint_words` for an attribute key, or () if there are none."""
     parts = (attribute or "").split("|")
     if len(parts) < 2:
         return ()
@@ -580,14 +592,17 @@ def hint_terms(attribute: str | None) -> tuple[str, ...]:
 
 
 def relation_words() -> tuple[str, ...]:
-    """English words for people and animals that belong to a person: ``sister``, ``doctor``."""
+    """Return English words for a person's people and animals: ``sister``, ``doctor``."""
     relations = language_data("attributes")["kin"]
     return tuple(relations["one"] + relations["several"])
 
 
 @lru_cache(maxsize=1)
 def english_relation_words() -> Mapping[str, str]:
-    """The English word for each relation word of any language, in its plain form."""
+    """Return the English word for each relation word of any language.
+
+    The keys are in plain form: in lower case, without accents.
+    """
     english_words: dict[str, str] = {}
     for words_by_english in language_data("attributes")["kin_abroad"].values():
         for english, words in words_by_english.items():
@@ -598,5 +613,5 @@ def english_relation_words() -> Mapping[str, str]:
 
 
 def is_plural_relation(relation: str) -> bool:
-    """Whether a person usually has several of these, such as friends."""
+    """Return whether a person usually has several of these, such as friends."""
     return relation in language_data("attributes")["kin"]["several"]

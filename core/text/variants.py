@@ -2,7 +2,7 @@
 
 Examples of other spellings are ``CA 1502`` and ``CA1502``, ``getUserById`` and ``get_user_by_id``,
 ``たまご`` and ``タマゴ``, ``450度`` and ``四百五十度``, ``7pm`` and ``19:00``. Not every result is
-a word. Callers keep only the results that the index contains.
+a real word. Callers use only the results that the index contains.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from core.text.normalize import language_data, words_of
 from core.text.terms import stop_words, word_terms
 
 Variant = tuple[str, ...]
-"""Terms that together replace a part of the query."""
+"""Terms that together can replace a part of the query."""
 
 MAX_VARIANTS = 100
 MAX_QUERY_CHARS = 300
@@ -26,17 +26,21 @@ MAX_QUERY_CHARS = 300
 MIN_PART_LETTERS = 3
 """A shorter part of a word isn't tried as a word."""
 MAX_PARTS = 5
-"""An identifier with more parts is searched as it was typed."""
+"""An identifier with more parts is searched only as it was typed."""
 
+# A token between spaces, of 2 to 60 characters.
 _TOKEN = re.compile(r"(?<!\S)\S{2,60}(?!\S)")
+# "CA1502" has the parts "CA" and "1502".
 _DIGITS_OR_LETTERS = re.compile(r"\d+|[^\W\d_]+")
+# "getHTTPPage" has the parts "get", "HTTP" and "Page".
 _CAMEL_CASE_PART = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def spelling_variants(text: str) -> list[Variant]:
-    """Other spellings of parts of a query that `normalize.clean_query` has cleaned.
+    """Return other spellings of parts of a query, at most `MAX_VARIANTS`.
 
-    The variants include words with which people answer such a question.
+    They include words that are typical of answers to the question. The query must be cleaned by
+    `normalize.clean_query`.
     """
     text = text[:MAX_QUERY_CHARS]
     variants = chain(_answer_words(text), _number_variants(text), _word_variants(text))
@@ -45,7 +49,7 @@ def spelling_variants(text: str) -> list[Variant]:
 
 
 def _answer_words(text: str) -> Iterator[Variant]:
-    """Words that are typical of the answers to a question: "called" for "name of"."""
+    """Yield words that are typical of the answers to a question: "called" for "name of"."""
     for question, answer in language_data("words")["answered_with"].items():
         if question in text.casefold():
             yield tuple(word_terms(answer))
@@ -55,7 +59,7 @@ def _answer_words(text: str) -> Iterator[Variant]:
 
 
 def _word_variants(text: str) -> Iterator[Variant]:
-    """Join words, join or split identifiers, and rewrite Kana and Han numerals."""
+    """Yield the variants of words: joined words, joined or split identifiers, Kana and numerals."""
     tokens = _TOKEN.findall(text)
     for token in tokens:
         yield from _identifier_variants(token)
@@ -63,6 +67,7 @@ def _word_variants(text: str) -> Iterator[Variant]:
         if _may_be_joined(first.casefold(), second.casefold()):
             for term in word_terms(first + second):
                 yield (term,)
+    # Three to five plain words may also be one word: "getusername" for "get user name".
     is_plain_phrase = all(token.isalnum() and token.isascii() for token in tokens)
     if 2 < len(tokens) <= MAX_PARTS and is_plain_phrase:
         yield tuple(word_terms("".join(tokens)))
@@ -72,7 +77,7 @@ def _word_variants(text: str) -> Iterator[Variant]:
 
 
 def _may_be_joined(first: str, second: str) -> bool:
-    """Whether two words may also be written as one word, such as ``CA 1502`` or ``ice cream``."""
+    """Return whether people may also write two words as one: ``CA 1502``, ``ice cream``."""
     if first.isalpha() and second.isalpha():
         is_long_enough = min(len(first), len(second)) >= MIN_PART_LETTERS
         return is_long_enough and stop_words().isdisjoint((first, second))
@@ -80,7 +85,10 @@ def _may_be_joined(first: str, second: str) -> bool:
 
 
 def _identifier_variants(token: str) -> Iterator[Variant]:
-    """Join the parts of ``get_user_by_id``, and split ``getUserById`` and ``CA1502``."""
+    """Yield the parts of an identifier as one word, and as separate words.
+
+    For example, ``get_user_by_id`` becomes ``getuserbyid``, and ``CA1502`` becomes ``CA 1502``.
+    """
     words = words_of(token)
     if 2 <= len(words) <= MAX_PARTS and token.isascii():
         yield tuple(word_terms("".join(words)))
@@ -89,7 +97,9 @@ def _identifier_variants(token: str) -> Iterator[Variant]:
             continue
         parts = _DIGITS_OR_LETTERS.findall(word)
         head_and_rest = [parts[0], "".join(parts[1:])]
+        # "B2B" is divided into "B", "2", "B" and into "B", "2B".
         for division in (parts, head_and_rest, _CAMEL_CASE_PART.findall(word)):
+            # The parts must be the whole word, and none may be missing.
             is_complete = "".join(division) == word and division[-1]
             if not is_complete or not 2 <= len(division) <= MAX_PARTS:
                 continue
@@ -108,9 +118,9 @@ _TO_HIRAGANA = {katakana: hiragana for hiragana, katakana in _TO_KATAKANA.items(
 
 
 def _kana_variants(text: str) -> Iterator[Variant]:
-    """Katakana as Hiragana, and Hiragana as Katakana.
+    """Yield each Katakana word in Hiragana, and each Hiragana word in Katakana.
 
-    Hiragana is also tried without a particle at its beginning or end.
+    A Hiragana word is also tried without a particle at its beginning or end.
     """
     for match in _KATAKANA.finditer(text):
         yield tuple(word_terms(match[0].translate(_TO_HIRAGANA)))
@@ -129,33 +139,46 @@ def _kana_variants(text: str) -> Iterator[Variant]:
 MAX_NUMERAL_SIGNS = 9
 _HAN_DIGITS = "零一二三四五六七八九"
 _HAN_NUMERAL = re.compile("([〇零一二两三四五六七八九十百千万]+)([\u4e00-\u9fff]?)")
-"""Group 2 is the noun that is counted."""
+"""A numeral, and the character after it (group 2), which may count something: ``四百五十度``."""
 _FIGURES_BEFORE_HAN = re.compile("(?<![\\d.,])(\\d{1,9})([\u4e00-\u9fff])")
-"""Group 2 is the noun that is counted."""
+"""Figures, and the character after them (group 2), which may count something: ``450度``."""
 
 
 def _numeral_variants(text: str) -> Iterator[Variant]:
-    """Yield Han numerals as figures, and figures before a Han character as numerals (``3点``)."""
+    """Yield Han numerals as figures, and figures before a Han character as numerals.
+
+    For example, ``四百五十度`` becomes ``450 度``, and ``3点`` becomes ``三点``.
+    """
     for numeral, noun in _HAN_NUMERAL.findall(text):
         number = _parse_han_numeral(numeral)
+        # A single numeral without a noun is usually part of a word.
         if number is None or (number <= 9 and not noun):
             continue
-        yield (str(number), noun) if noun else (str(number),)
+        if noun:
+            yield (str(number), noun)
+        else:
+            yield (str(number),)
         if number >= 10_000 and number % 10_000 == 0:
             yield (str(number // 10_000), "万")
     for figures, noun in _FIGURES_BEFORE_HAN.findall(text):
-        numeral = _han_numeral(int(figures))
+        numeral = _format_han_numeral(int(figures))
         yield tuple(word_terms(numeral + noun))
+        # A two at the beginning may also be written as 两.
         if numeral[0] == "二" and numeral[1:2] in ("", "百", "千", "万"):
             yield tuple(word_terms("两" + numeral[1:] + noun))
 
 
-def _han_numeral(number: int) -> str:
-    """A whole number in Han numerals: 450 is 四百五十, 12 is 十二."""
+def _format_han_numeral(number: int) -> str:
+    """Return a whole number in Han numerals: 四百五十 for 450, 十二 for 12."""
     if number >= 10_000:
-        rest = number % 10_000
-        gap = "零" if 0 < rest < 1_000 else ""
-        return f"{_han_numeral(number // 10_000)}万{gap}{_han_numeral(rest) if rest else ''}"
+        ten_thousands, rest = divmod(number, 10_000)
+        numeral = f"{_format_han_numeral(ten_thousands)}万"
+        if 0 < rest < 1_000:
+            numeral += "零"
+        if rest:
+            numeral += _format_han_numeral(rest)
+        return numeral
+    # For 405: 零千, 四百, 零十, 五. Each group of zeros then becomes a single 零: 四百零五.
     places = zip(f"{number:04}", ("千", "百", "十", ""), strict=True)
     signs = "".join(_HAN_DIGITS[int(digit)] + unit for digit, unit in places)
     numeral = re.sub("零[千百十零]*", "零", signs).strip("零") or "零"
@@ -163,10 +186,13 @@ def _han_numeral(number: int) -> str:
 
 
 def _parse_han_numeral(numeral: str) -> int | None:
-    """The value of a numeral such as 四百五十 or 一千二 (which is 1200); None if it is invalid."""
+    """Return the value of a Han numeral, or None if the numeral is invalid.
+
+    For example, 四百五十 is 450. In 一千二 the last unit is left out, so the value is 1200.
+    """
     total = 0  # the part before 万
     section = 0  # thousands, hundreds and tens
-    digit = 0  # a digit that still waits for its unit
+    digit = 0  # the last digit, if its unit hasn't been read yet
     unit = 1  # the last unit
     signs = numeral[:MAX_NUMERAL_SIGNS].replace("两", "二")
     for value in (int(unicodedata.numeric(sign)) for sign in signs):
@@ -185,6 +211,7 @@ def _parse_han_numeral(numeral: str) -> int | None:
         else:
             digit = value
     if unit >= 100:
+        # The unit of the last digit is left out: 一千二 is 1000 + 2 * 100.
         digit *= unit // 10
     return total + section + digit
 
@@ -196,16 +223,22 @@ MIN_GROUPED_DIGITS, MAX_GROUPED_DIGITS = 4, 15
 MIN_PHONE_DIGITS = 7
 """From this length on, a number may be a telephone number, with groups of any size."""
 MAX_PHONE_CUTS = 4
+# Groups of digits: "1,500", "(0351) 123-456".
 _DIGIT_GROUPS = re.compile(r"\d+(?:[ .,/'()-]{1,2}\d+)*", re.ASCII)
+# A clock time: "7pm", "7:30 am", "19.00", "19h30".
 _TIME = re.compile(r"\b(\d{1,2})(?:[:.h](\d\d))? ?(am|pm)?\b", re.ASCII | re.IGNORECASE)
 
 
 def _number_variants(text: str) -> Iterator[Variant]:
-    """Rewrite times for the other clock, join groups of digits, and divide long numbers."""
+    """Yield times on the other clock, groups of digits joined, and long numbers divided.
+
+    For example, "7pm" becomes "19 00", "1,500" becomes "1500", and "1500" becomes "1 500".
+    """
     for match in _TIME.finditer(text):
         yield from _time_variants(int(match[1]), match[2], (match[3] or "").lower())
     for match in _DIGIT_GROUPS.finditer(text):
         groups = re.findall(r"\d+", match[0])
+        # Join each sequence of two or more neighbouring groups.
         for start, end in combinations(range(len(groups) + 1), 2):
             digits = "".join(groups[start:end])
             if end - start > 1 and MIN_GROUPED_DIGITS <= len(digits) <= MAX_GROUPED_DIGITS:
@@ -215,11 +248,12 @@ def _number_variants(text: str) -> Iterator[Variant]:
 
 
 def _divide_digits(digits: str) -> Iterator[Variant]:
-    """Ways to group the digits of a number.
+    """Yield the ways to divide a number into groups of digits.
 
-    Every number is grouped by thousands. A possible telephone number is also divided into groups of
-    two to four digits in every way.
+    Every number is divided by thousands: "1 234 567". A possible telephone number is also divided
+    into groups of two to four digits in all possible ways.
     """
+    # The first group has one to three digits.
     head = len(digits) % 3 or 3
     thousands = [digits[place : place + 3] for place in range(head, len(digits), 3)]
     yield (digits[:head], *thousands)
@@ -234,7 +268,10 @@ def _divide_digits(digits: str) -> Iterator[Variant]:
 
 
 def _time_variants(hour: int, minute: str | None, half: str) -> Iterator[Variant]:
-    """The ways to write a clock time. `half` is "am", "pm" or ""."""
+    """Yield other ways to write a clock time. `half` is "am", "pm" or "" for the 24-hour clock.
+
+    For example, "7pm" has the variants "19 00" and "7 pm", and "19:30" has "7 30pm" and "7 30 pm".
+    """
     if half and 1 <= hour <= 12:
         hour_of_day = hour % 12 + 12 if half == "pm" else hour % 12
         yield (str(hour_of_day), minute or "00")
@@ -273,10 +310,10 @@ FIRST_LETTER_FACTOR = 0.6
 
 
 def spelling_corrections(word: str) -> dict[str, float]:
-    """Each text that one typing error could turn into a lower-case word, with its likelihood.
+    """Return the possible corrections of a lower-case word with one typing error.
 
-    The kinds of errors are those of Kernighan, Church and Gale, "A spelling correction program
-    based on a noisy channel model" (1990). The likelihoods, from 0 to 1, are rough.
+    The values are rough likelihoods from 0 to 1. The kinds of errors are those of Kernighan, Church
+    and Gale, "A spelling correction program based on a noisy channel model" (1990).
     """
     corrections: dict[str, float] = {}
     for text, likelihood in _undo_errors(word):
@@ -286,21 +323,28 @@ def spelling_corrections(word: str) -> dict[str, float]:
 
 
 def _undo_errors(word: str) -> Iterator[tuple[str, float]]:
-    """Undo each possible error at each position of a word. May yield a text several times."""
+    """Yield each possible correction at each position of a word, with its likelihood.
+
+    A correction may be yielded several times.
+    """
     letters, vowels = _alphabet_of(word)
     for place in range(len(word) + 1):
         before, after = word[:place], word[place:]
         factor = FIRST_LETTER_FACTOR if place == 0 else 1.0
+        # Insert a missing letter.
         for letter in letters:
             is_double = letter in (before[-1:], after[:1])
             likelihood = DOUBLE_LETTER if is_double else MISSING_LETTER
             yield before + letter + after, likelihood * factor
         if not after:
             return
+        # Remove an extra letter.
         is_double = after[0] == before[-1:]
         yield before + after[1:], (DOUBLE_LETTER if is_double else EXTRA_LETTER) * factor
+        # Swap two letters back.
         if len(after) > 1:
             yield before + after[1] + after[0] + after[2:], SWAPPED_LETTERS * factor
+        # Replace a wrong letter with one from a neighbouring key, or with another vowel.
         for letter in _neighbour_keys().get(after[0], ""):
             yield before + letter + after[1:], NEIGHBOUR_KEY * factor
         if after[0] in vowels:
@@ -309,7 +353,10 @@ def _undo_errors(word: str) -> Iterator[tuple[str, float]]:
 
 
 def _alphabet_of(word: str) -> tuple[str, str]:
-    """The letters and vowels of the first letter's alphabet; empty texts if it is unknown."""
+    """Return the letters and the vowels of the alphabet of a word's first letter.
+
+    Both are empty if the alphabet is unknown.
+    """
     for letters, vowels in _ALPHABETS:
         if word[:1] in letters:
             return letters, vowels
@@ -318,10 +365,11 @@ def _alphabet_of(word: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=1)
 def _neighbour_keys() -> Mapping[str, str]:
-    """The keys around each key of a QWERTY keyboard, whose rows are shifted by half a key."""
+    """Return the keys around each key of a QWERTY keyboard."""
     places: list[tuple[str, int, float]] = []
     for row, keys in enumerate(_KEYBOARD):
         for index, key in enumerate(keys):
+            # Each row is shifted by half a key.
             places.append((key, row, index + row / 2))
     neighbours: defaultdict[str, str] = defaultdict(str)
     for (key, row, column), (other_key, other_row, other_column) in permutations(places, 2):
@@ -340,7 +388,7 @@ _CYRILLIC = re.compile("[\u0430-\u044f\u0451]{3,}")
 
 
 def are_related(one: str, other: str) -> bool:
-    """Whether two different words begin alike, as "adopt" and "adoptive" or Russian cases do.
+    """Return whether two different words begin alike, such as "adopt" and "adoptive".
 
     The common beginning must have at least `RELATED_PREFIX_LETTERS` letters, and at least
     `RELATED_PREFIX_SHARE` of the letters of the longer word.
@@ -357,9 +405,9 @@ def are_related(one: str, other: str) -> bool:
 
 
 def inflected_forms(word: str) -> tuple[str, ...]:
-    """A folded word and its other forms: "ferry" and "ferries", "Москва" and "Москве".
+    """Return a folded word and its other forms: "ferry" and "ferries", "Москва" and "Москве".
 
-    Only English and Russian words have other forms.
+    Forms are known only for English and Russian words.
     """
     forms: list[str] = []
     if _CYRILLIC.fullmatch(word):
@@ -370,9 +418,9 @@ def inflected_forms(word: str) -> tuple[str, ...]:
 
 
 def _russian_forms(word: str) -> list[str]:
-    """The word with its ending replaced by every possible ending.
+    """Return the word with its ending replaced by each Russian ending.
 
-    Any letters at the end of the word that can be an ending count as one.
+    All letters at the end of the word that can be an ending are treated as one.
     """
     endings = ("", *language_data("words")["russian_endings"].split())
     forms: list[str] = []
@@ -384,7 +432,7 @@ def _russian_forms(word: str) -> list[str]:
 
 
 def _english_forms(word: str) -> list[str]:
-    """Possible singulars and plurals of a word."""
+    """Return possible singulars and plurals of an English word."""
     forms = [f"{word}s", f"{word}es"]
     if word.endswith("y"):
         forms.append(f"{word[:-1]}ies")
