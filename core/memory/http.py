@@ -193,7 +193,7 @@ class JsonService:
         """Return the body as JSON. Raises Refused if it's longer than `REQUEST_BYTES`."""
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         if len(content) > REQUEST_BYTES:
-            raise Refused(f"what {self.name} is to be sent is over {REQUEST_BYTES:,} bytes long")
+            raise Refused(f"the text for {self.name} is over {REQUEST_BYTES:,} bytes long")
         return content
 
     async def _send(self, request: httpx.Request, missing: Any) -> Any:
@@ -211,9 +211,9 @@ class JsonService:
             request = response.next_request
             if _origin(request.url) != _origin(self.url):
                 raise DeliveryError(
-                    f"{self.name} sends its callers on to another host: set its url to what answers"
+                    f"{self.name} redirects to another host: set its url to that host"
                 )
-        raise DeliveryError(f"{self.name} sends its callers around in a circle")
+        raise DeliveryError(f"{self.name} redirects in a circle")
 
     async def _read_answer(self, response: httpx.Response, missing: Any) -> Any:
         """Return the decoded body of a response, or `missing` for a 404 if that is given."""
@@ -261,7 +261,7 @@ class JsonService:
             return json.loads(content)
         except (ValueError, RecursionError) as error:
             raise DeliveryError(
-                f"{self.name} answers with something else than JSON: is its url right?"
+                f"{self.name} doesn't answer with JSON: is its url right?"
             ) from error
 
 

@@ -225,7 +225,7 @@ class GuardedProvider:
         except (Refused, DeliveryError) as error:
             raise ToolError(f"{name} failed: {error} Go on without it.") from error
         if not isinstance(answer, str):
-            raise ToolError(f"{name} gave no text. Go on without it.")
+            raise ToolError(f"{name} returned no text. Go on without it.")
         return answer
 
     async def _initialize_once(self) -> None:

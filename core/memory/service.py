@@ -325,14 +325,12 @@ class RemoteService(MemoryProvider):
         or if none of the spaces has the memory.
         """
         if context.scope.is_group:
-            raise ToolError("In a room no memory is changed or taken out by a tool.")
+            raise ToolError("In a group, tools can't change or delete memories.")
         memory_id = memory_id.strip().removeprefix(f"{self.name}:")
         for scope in sorted(context.scopes):
             if await change(self.space(scope), memory_id):
                 return
-        raise ToolError(
-            f"There is no memory with this id; {self.search_tool} shows those there are."
-        )
+        raise ToolError(f"There is no memory with this id; {self.search_tool} shows the ids.")
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
         """Store the typed words and the answers of one or more turns as one item."""

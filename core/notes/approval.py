@@ -72,7 +72,8 @@ class NoteApproval:
             )
             if origin is None or origin.account != context.account:
                 raise ToolError(
-                    "In a room only who had something noted, or the owner with /memory, changes it."
+                    "In a group, only the person who added a note, or the owner with /memory, can "
+                    "change it."
                 )
 
     async def _explain_untyped(

@@ -147,7 +147,7 @@ class NoteFiles:
 def _unreadable(path: Path, reason: str) -> NoteFile:
     return NoteFile(
         [],
-        f"{_label(path)} cannot be read: {reason}. I leave it alone. Mend or remove the file; "
+        f"{_label(path)} cannot be read: {reason}. I don't change it. Repair or remove the file; "
         "until then nothing is noted in it.",
     )
 

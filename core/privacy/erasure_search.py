@@ -63,8 +63,7 @@ def fill_list(
     """
     if is_stale(connection):
         raise Refused(
-            "The search index is being built anew, so something could be overlooked. "
-            "Try again soon."
+            "The search index is being rebuilt, so the search could miss something. Try again soon."
         )
     erasure_list.is_narrowed = query != SearchQuery(
         text=query.text, scopes=query.scopes, asker=query.asker

@@ -43,7 +43,7 @@ MAX_SHOWN_ITEMS = 8
 ABANDONED_AFTER = timedelta(seconds=30)
 # How long a person waits until the bytes are removed. Maintenance removes the rest afterwards.
 COMPACTION_TIMEOUT_S = 10.0
-LATER = "You need not: your yes counts, and I go on with it by myself within a minute."
+LATER = "You don't have to confirm again: I'll go on by myself within a minute."
 UNCLEAR = (
     "Say what to forget, as you would look for it with /recall: "
     '`/forget Porto`, `/forget "the blue drawer"`, `/forget ferry before:2026`.'
@@ -121,7 +121,7 @@ class Forgetting:
         """
         erasure_list = await self.erasures.begin(token, request)
         if erasure_list is None:
-            raise Refused("That question is too old by now, so nothing was erased. Ask again.")
+            raise Refused("That question has expired, so nothing was erased. Ask again.")
         try:
             await self._carry_out(erasure_list)
         except Refused as refusal:

@@ -52,7 +52,7 @@ _DAMAGED_ARCHIVE_ERRORS = (
 )
 _UNPACK_YOURSELF = "Unpack it yourself and import the folder."
 _SUPPORTED_FORMATS = (
-    "Taken are JSON lines, Telegram Desktop's export (result.json), the exports of ChatGPT and "
+    "Mneme imports JSON lines, Telegram Desktop's export (result.json), the exports of ChatGPT and "
     "Claude (conversations.json), a Discord data package and the state.db of Hermes; "
     "also in a folder or a zip archive."
 )
@@ -293,7 +293,7 @@ def _unpack(path: Path, folder: Path, title: str) -> HistoryError | None:
                 name = f"{_display_name(entry.filename)} in {title}"
                 archive.extract(entry, folder)
     except _DAMAGED_ARCHIVE_ERRORS:
-        return HistoryError(f"{name} is damaged: get the archive anew.")
+        return HistoryError(f"{name} is damaged: download the archive again.")
     except (RuntimeError, OSError) as error:
         # The entry may have a password, an unknown compression, or a name that can't be written.
         reason = getattr(error, "strerror", None) or error

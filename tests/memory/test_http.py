@@ -180,7 +180,7 @@ async def test_a_redirect_is_followed_on_its_own_host_only() -> None:
 )
 async def test_what_is_no_json_is_no_answer(text: str, kind: str) -> None:
     async with served(lambda _: web.Response(text=text, content_type=kind)) as (service, _):
-        with pytest.raises(DeliveryError, match="something else than JSON"):
+        with pytest.raises(DeliveryError, match="doesn't answer with JSON"):
             await service.call("GET", "/")
 
 

@@ -185,7 +185,7 @@ async def test_in_a_room_a_member_changes_only_what_he_had_noted(
     assert "Noted" in await notebook.approve(waiting, frozenset((room,)))
     assert await notebook.entries(frozenset((room,)), "memory") == [quoted]
     for change in ({"action": "remove"}, {"action": "replace", "content": "The party is off"}):
-        with pytest.raises((Refused, ToolError), match="In a room only who had something noted"):
+        with pytest.raises((Refused, ToolError), match="In a group, only the person who added"):
             await asks("666", old_text="party", **change)
     assert "Not kept yet" in await asks(
         "1", action="replace", old_text="party", content="The party is on Saturday"

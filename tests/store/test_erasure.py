@@ -381,7 +381,7 @@ async def test_while_an_index_is_rebuilt_nothing_is_overlooked(
     written = StoredHistory(database)
     await written.session(["I moved to Zanzibar", "Fine"])
     await written.execute("INSERT INTO state_meta (key, value) VALUES ('index_stale', '1')")
-    with pytest.raises(Refused, match="built anew"):
+    with pytest.raises(Refused, match="being rebuilt"):
         await forgetting_of(database, clock).prepare("Zanzibar", claim_of())
 
 

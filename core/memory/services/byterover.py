@@ -105,7 +105,7 @@ class ByteRover(RemoteService):
         if program is None:
             raise ConfigError(
                 "byterover needs its program brv: `npm install --global byterover-cli` (Node.js 20 "
-                "or later), or set brv_path to where it lies."
+                "or later), or set brv_path to its path."
             )
         self._program = program
         self._options = options
@@ -189,7 +189,7 @@ class ByteRover(RemoteService):
         item is too long.
         """
         if len(item.text.encode()) > MAX_TEXT_BYTES:
-            raise Refused(f"what brv is to be told is over {MAX_TEXT_BYTES:,} bytes long")
+            raise Refused(f"the text for brv is over {MAX_TEXT_BYTES:,} bytes long")
         async with self._tree_locks[space]:
             tree = self._tree(space)
             tree.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -206,7 +206,7 @@ class ByteRover(RemoteService):
                 ledger.finish(item.key)
                 raise
             if text_of(answer, "status") != "completed":
-                raise DeliveryError("brv does not say that it has kept it")
+                raise DeliveryError("brv does not confirm that it has stored the text")
             ledger.finish(item.key)
         return ()
 
@@ -488,7 +488,7 @@ def _decode_output(output: bytes) -> Mapping[str, Any]:
             answer = json.loads(text)
             if isinstance(answer, dict):
                 return answer
-    raise DeliveryError("brv answers with something else than JSON")
+    raise DeliveryError("brv doesn't answer with JSON")
 
 
 async def _is_brv_server(pid: int) -> bool:

@@ -141,7 +141,7 @@ class Hindsight(ServerService):
             "POST", f"{_bank_path(space)}/memories", request, is_repeatable=True
         )
         if not isinstance(answer, dict) or answer.get("success") is not True:
-            raise DeliveryError("hindsight does not say that it has kept it")
+            raise DeliveryError("hindsight does not confirm that it has stored the text")
         operation = text_of(answer, "operation_id")
         return [OPERATION + operation] if operation else []
 

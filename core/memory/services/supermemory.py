@@ -335,7 +335,7 @@ DIALECTS: dict[str, type[_NamespaceDialect]] = {
 def _check_document(answer: Any) -> Json:
     """Return the document in an answer. Raises DeliveryError if the answer has no id."""
     if not text_of(answer, "id"):
-        raise DeliveryError("supermemory gives something else than a document")
+        raise DeliveryError("supermemory did not return a document")
     return dict(answer)
 
 
