@@ -176,7 +176,7 @@ async def test_a_tool_concludes_and_takes_out_what_is_ones_own(
         assert f"honcho:{number} Ana keeps bees." in await tools["honcho_search"].run(
             {"query": "who keeps bees?"}, mine
         )
-        for context, why in ((other, "There is no memory"), (room, "In a room")):
+        for context, why in ((other, "There is no memory"), (room, "In a group")):
             with pytest.raises(ToolError, match=why):
                 await conclude.run({"delete_id": f"honcho:{number}"}, context)
         for asked in ({}, {"conclusion": "x", "delete_id": number}):

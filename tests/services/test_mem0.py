@@ -42,7 +42,7 @@ async def test_a_tool_changes_and_takes_out_what_is_ones_own(mem0: Mem0Double, h
         shown = await tools["mem0_search"].run({"query": SAID}, mine)
         assert shown.startswith(f"mem0:{number} {SAID}")
         changed = {"memory_id": f"mem0:{number}", "text": "My sister Ines lives in Faro."}
-        for context, why in ((other, "There is no memory"), (room, "In a room")):
+        for context, why in ((other, "There is no memory"), (room, "In a group")):
             with pytest.raises(ToolError, match=why):
                 await tools["mem0_update"].run(changed, context)
             with pytest.raises(ToolError, match=why):

@@ -58,7 +58,7 @@ async def test_tools_read_and_take_out_what_is_ones_own(home: Path) -> None:
         for tool, context, why in (
             ("viking_read", other, "nothing at this address"),
             ("viking_forget", other, "no memory with this id"),
-            ("viking_forget", room, "In a room"),
+            ("viking_forget", room, "In a group"),
         ):
             with pytest.raises(ToolError, match=why):
                 await tools[tool].run({"uri": uri}, context)

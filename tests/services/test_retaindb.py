@@ -32,7 +32,7 @@ async def test_a_tool_takes_out_what_is_ones_own(home: Path) -> None:
         mine, other, room = [
             await one.context(scope) for scope in (ANA, BEN, Scope.group("telegram", "-5"))
         ]
-        for context, why in ((other, "There is no memory"), (room, "In a room")):
+        for context, why in ((other, "There is no memory"), (room, "In a group")):
             with pytest.raises(ToolError, match=why):
                 await tools["retaindb_forget"].run({"memory_id": number}, context)
         with pytest.raises(ToolError, match="There is no memory"):

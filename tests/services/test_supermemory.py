@@ -117,7 +117,7 @@ async def test_a_tool_takes_out_what_is_ones_own(
             {"query": SAID}, mine
         )
         forget = tools["supermemory_forget"]
-        for context, why in ((other, "There is no memory"), (room, "In a room")):
+        for context, why in ((other, "There is no memory"), (room, "In a group")):
             with pytest.raises(ToolError, match=why):
                 await forget.run({"memory_id": f"supermemory:{number}"}, context)
         assert "recalls it no longer" in await forget.run(
