@@ -30,6 +30,13 @@ class StoreError(MnemeError):
     """state.db is unreadable, read-only, full, damaged, or written by a newer version."""
 
 
+class StoreLostError(StoreError):
+    """state.db or its log was removed, replaced or cut off while it was open.
+
+    Nothing is stored until Mneme is started with a whole file.
+    """
+
+
 class StaleReadError(StoreError):
     """Data was erased after it was read. Nothing was stored, and the operation can be repeated."""
 

@@ -361,6 +361,16 @@ class Delivery:
         except DeliveryError as error:
             _log.info("not told", address=inbound.address.key, error=str(error))
 
+    async def tell_unstored(self, address: Address, answer: Answer) -> None:
+        """Send a notice that can't be stored. Failures are only logged."""
+        try:
+            with contain_adapter_errors():
+                reply = self._replies[address.platform](address, None)
+                reply.begin(_Record(f"tell:{address.key}"))
+                await reply.finish(answer)
+        except DeliveryError as error:
+            _log.info("not told", address=address.key, error=str(error))
+
     async def _send(
         self, outbox_item: OutboxItem, reply: Reply, answer: Answer, *, is_unstored: bool = False
     ) -> bool:

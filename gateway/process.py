@@ -134,7 +134,7 @@ class GatewayProcess:
             watch_store(services.database.data_version, self._changed, self._on_change),
             run_chores([services.recall.tend, services.forgetting.maintain]),
             run_chores([embeddings.tend] if embeddings else []),
-            StoreWatch(services.database, services.owner_notices, services.clock).run(),
+            self._create_store_watch().run(),
             memory.start(),
             run_chores([memory.tend]),
             self._supervisor.watch_platforms(
@@ -145,6 +145,16 @@ class GatewayProcess:
             ),
         ]
         return [self._tasks.create_task(coroutine) for coroutine in work]
+
+    def _create_store_watch(self) -> StoreWatch:
+        services = self._services
+        return StoreWatch(
+            services.database,
+            services.owner_notices,
+            services.clock,
+            services.find_private_chat,
+            self._path.delivery.tell_unstored,
+        )
 
     def _start_intake(self) -> list[asyncio.Task[None]]:
         """Start listening to all platforms; the process stops when all of them have ended."""

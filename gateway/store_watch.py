@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
 import structlog
 
-from core.errors import StoreError
+from core.errors import StoreError, StoreLostError
 from core.ports import Clock
 from core.store.sqlite.database import Database
+from core.types import LOCAL_SCOPE, Address, Answer, Scope
 from gateway import texts
 from gateway.owner_notices import OwnerNotices
 
@@ -18,19 +21,40 @@ WATCH_INTERVAL_S = 2.0
 # The write-ahead log is too large if it's over this size for this long.
 LARGE_LOG_BYTES = 64_000_000
 LARGE_LOG_PERIOD = timedelta(minutes=1)
+# How long the owner's chat is remembered.
+OWNER_CHAT_PERIOD = timedelta(minutes=1)
 _log = structlog.get_logger("store_watch")
+
+
+# Finds the private chat of a scope's person. The second argument names an excluded platform.
+FindPrivateChat = Callable[[Scope, str], Awaitable[tuple[Address, Scope] | None]]
+# Sends a notice without storing it.
+TellUnstored = Callable[[Address, Answer], Awaitable[None]]
 
 
 class StoreWatch:
     """Looks at the files of state.db every few seconds."""
 
-    def __init__(self, database: Database, notices: OwnerNotices, clock: Clock) -> None:
+    def __init__(
+        self,
+        database: Database,
+        notices: OwnerNotices,
+        clock: Clock,
+        find_private_chat: FindPrivateChat,
+        tell_unstored: TellUnstored,
+    ) -> None:
         self._database = database
         self._notices = notices
         self._clock = clock
+        self._find_private_chat = find_private_chat
+        self._tell_unstored = tell_unstored
+        # The owner's chat, for notices that can't be stored.
+        self._owner_chat: Address | None = None
+        self._found_chat_at: datetime | None = None
         # When the log was first seen over its limit; None while it's small.
         self._log_large_since: datetime | None = None
         self._is_log_reported = False
+        self._is_loss_reported = False
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -43,7 +67,37 @@ class StoreWatch:
 
     async def check(self) -> None:
         """Look at the files once."""
-        await self._check_log_size()
+        await self._find_owner_chat()
+        if await self._check_files():
+            await self._check_log_size()
+
+    async def _find_owner_chat(self) -> None:
+        """Remember where to reach the owner, as long as the store can say so."""
+        now = self._clock.now()
+        if self._found_chat_at is not None and now - self._found_chat_at < OWNER_CHAT_PERIOD:
+            return
+        with contextlib.suppress(StoreError):
+            chat = await self._find_private_chat(LOCAL_SCOPE, "")
+            self._owner_chat = chat[0] if chat else None
+            self._found_chat_at = now
+
+    async def _check_files(self) -> bool:
+        """Tell the owner once if a file was removed or cut off. Returns whether they are whole."""
+        try:
+            await self._database.check_files()
+        except StoreLostError as error:
+            _log.error("state.db is lost", error=error)
+            if not self._is_loss_reported and self._owner_chat is not None:
+                self._is_loss_reported = True
+                text = texts.STORE_IS_LOST.format(error=error)
+                await self._tell_unstored(self._owner_chat, Answer(text=text))
+            return False
+        self._is_loss_reported = False
+        if self._database.take_rescue():
+            _log.warning("the log of state.db was removed, and its content was saved")
+            key = f"log-removed:{self._clock.now().isoformat()}"
+            await self._notices.notify(key, texts.LOG_WAS_REMOVED)
+        return True
 
     async def _check_log_size(self) -> None:
         """Tell the owner once if the write-ahead log stays too large."""

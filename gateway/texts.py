@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 
-from core.errors import MnemeError
+from core.errors import MnemeError, StoreLostError
 from core.guard.guard import inspect_name
 from core.markup.markdown import escape
 from core.store.mailbox import DeadItem, OutboxCounts
@@ -97,6 +97,8 @@ def failure_notice(error: Exception, incident: str, *, is_kept: bool = True) -> 
     if isinstance(error, MnemeError):
         reason = str(error)
     storage = "Your message is saved."
+    if isinstance(error, StoreLostError):
+        storage = "I can't tell whether your message is saved."
     if not is_kept:
         storage = "🕶 This is incognito, so your message is not saved."
     return f"{reason} {storage} Please try again; the log has the details under {incident}."

@@ -23,7 +23,14 @@ async def watching(home: Path) -> AsyncIterator[tuple[GatewayHarness, StoreWatch
     async with open_gateway(home) as harness:
         await harness.say("hello")
         services = harness.services
-        yield harness, StoreWatch(services.database, services.owner_notices, clock), clock
+        watch = StoreWatch(
+            services.database,
+            services.owner_notices,
+            clock,
+            services.find_private_chat,
+            harness.delivery.tell_unstored,
+        )
+        yield harness, watch, clock
 
 
 async def test_log_over_its_limit_for_a_minute_is_reported_once(

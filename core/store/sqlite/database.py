@@ -16,7 +16,6 @@ import os
 import sqlite3
 import threading
 import time
-import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -25,17 +24,25 @@ from typing import Any
 
 import aiosqlite
 
-from core.errors import StoreError
+from core.errors import StoreError, StoreLostError
 from core.store import rows
 from core.store.epoch import check_epoch
 from core.store.rows import Row, T, Values
-from core.store.sqlite.faults import LOCKED, is_busy, to_store_error, translate_errors
+from core.store.sqlite.faults import (
+    LOCKED,
+    LOST,
+    close_cursors,
+    is_busy,
+    to_store_error,
+    translate_errors,
+)
 from core.store.sqlite.opening import (
     CHECKPOINT_PAGES,
-    apply_next_migration,
     configure,
     create_file,
     leave_mark,
+    migrate,
+    truncate_log,
 )
 from core.store.tool_calls import record_call
 from core.types import Account, Address, ErasureEpoch, Scope
@@ -45,8 +52,6 @@ MIN_SQLITE_VERSION = (3, 37, 0)
 """RETURNING came with 3.35, STRICT tables with 3.37."""
 
 READERS = 2
-OPEN_TIMEOUT_MS = 10_000
-"""How long opening waits for another process that writes."""
 CHECKPOINT_TIMEOUT_MS = 10_000
 """The default for how long a checkpoint waits for readers."""
 
@@ -115,6 +120,44 @@ class LockWait:
         return self._began_at is not None and self._noticed_at - self._began_at >= self.timeout_s
 
 
+class FileGuard:
+    """Notices that state.db or its log was removed, replaced or cut off while they are open.
+
+    SQLite goes on with the files that it has open, even if their names are gone. What it writes
+    there would be lost at the next start.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._log_path = f"{path}-wal"
+        self.remember()
+
+    def remember(self) -> None:
+        """Take the present files as the right ones."""
+        self._file = _identify(self._path)
+        self._log = _identify(self._log_path)
+        self.file_bytes = _find_size(self._path)
+        # Whether the file became smaller, which only damage and VACUUM do.
+        self.is_smaller = False
+
+    def is_file_there(self) -> bool:
+        """Whether state.db is still the file that was opened, and at least as large as before."""
+        try:
+            stat = os.stat(self._path)
+        except OSError:
+            return False
+        if stat.st_size < self.file_bytes:
+            self.is_smaller = True
+            return False
+        self.file_bytes = stat.st_size
+        self.is_smaller = False
+        return (stat.st_dev, stat.st_ino) == self._file
+
+    def is_log_there(self) -> bool:
+        """Whether the log is still the file that was opened."""
+        return _identify(self._log_path) == self._log
+
+
 class Database:
     """Runs transactions. Every method raises StoreError if SQLite fails.
 
@@ -141,6 +184,10 @@ class Database:
         self._short_write_count = 0
         self._inline_reader = inline_reader
         self._lock_wait = lock_wait
+        self._guard = FileGuard(path)
+        # Held while the connections are opened again, because the log was removed.
+        self._rescue_lock = asyncio.Lock()
+        self._was_rescued = False
         # Held by the first of the writes that wait for another program's lock.
         self._lock_queue = asyncio.Lock()
         # Last in, first out: the reader that was used last has its pages in memory.
@@ -160,7 +207,7 @@ class Database:
         async with contextlib.AsyncExitStack() as stack:
             writer = await ConnectionThread.open(stack, path, is_reader=False)
             with translate_errors(path):
-                await writer.run(lambda connection: _migrate(connection, path))
+                await writer.run(lambda connection: migrate(connection, path))
             leave_mark(path)
             readers = [
                 await ConnectionThread.open(stack, path, is_reader=True) for _ in range(READERS)
@@ -192,14 +239,21 @@ class Database:
                 record_call(connection, epoch.call)
             return work(connection)
 
+        if self._rescue_lock.locked():
+            async with self._rescue_lock:
+                pass
         if is_short and self._next_short_write_is_inline():
             try:
-                return self._write_inline(checked_work)
+                result = self._write_inline(checked_work)
+                await self.check_files()
+                return result
             except _BusyError:
                 pass  # nothing was written, so the writer's thread can do it
-        return await self._run_on_writer(
+        result = await self._run_on_writer(
             lambda connection: self._commit_and_trim_log(connection, checked_work, is_short)
         )
+        await self.check_files()
+        return result
 
     def _next_short_write_is_inline(self) -> bool:
         """Count a short write, and decide whether it runs in the caller's thread."""
@@ -222,7 +276,7 @@ class Database:
         except sqlite3.DatabaseError as error:
             if is_busy(error):
                 raise _BusyError from error
-            raise to_store_error(self.path, error) from error
+            raise self._to_error(error) from error
         finally:
             self._writer_lock.release()
 
@@ -267,7 +321,7 @@ class Database:
             if is_busy(error):
                 self._lock_wait.note_lock()
                 raise _BusyError from error
-            raise to_store_error(self.path, error) from error
+            raise self._to_error(error) from error
 
     def _commit(
         self,
@@ -297,7 +351,7 @@ class Database:
             self._untruncated_bytes = log_bytes
             # The transaction is durable, even if this fails.
             with contextlib.suppress(sqlite3.DatabaseError):
-                if _truncate_log(connection, LOG_TIMEOUT_MS):
+                if truncate_log(connection, LOG_TIMEOUT_MS):
                     self._untruncated_bytes = 0
         return result
 
@@ -308,6 +362,86 @@ class Database:
         return await self.write(
             lambda connection: connection.execute(statement, values or {}).rowcount, epoch
         )
+
+    # --- The files ---
+
+    def _to_error(self, error: sqlite3.DatabaseError) -> StoreError:
+        """Build the StoreError for an error of SQLite, which a lost file may have caused."""
+        if not self._guard.is_file_there():
+            return StoreLostError(LOST.format(path=self.path))
+        return to_store_error(self.path, error)
+
+    async def check_files(self) -> None:
+        """Check that the open files are still those that the next start will find.
+
+        If the log was removed, its content is saved in the file, and a new log is begun. Raises
+        StoreLostError if the file itself was removed, replaced or cut off, or if the content of the
+        log can't be saved.
+        """
+        if not self._guard.is_file_there() and await self._is_file_lost():
+            raise StoreLostError(LOST.format(path=self.path))
+        if not self._guard.is_log_there():
+            await self._rescue_log()
+
+    def take_rescue(self) -> bool:
+        """Whether a removed log was saved since the last call."""
+        was_rescued, self._was_rescued = self._was_rescued, False
+        return was_rescued
+
+    async def _is_file_lost(self) -> bool:
+        """Whether a file that isn't as it was is lost. VACUUM makes a file smaller, too."""
+        if not self._guard.is_smaller:
+            return True
+
+        def count_bytes(connection: StoreConnection) -> int:
+            page_count: int = connection.execute("PRAGMA page_count").fetchone()[0]
+            page_bytes: int = connection.execute("PRAGMA page_size").fetchone()[0]
+            return page_count * page_bytes
+
+        try:
+            expected_bytes = await self._writer.run(count_bytes)
+        except sqlite3.DatabaseError:
+            return True
+        if not 0 < expected_bytes < self._guard.file_bytes:
+            return True
+        self._guard.remember()
+        return False
+
+    async def _rescue_log(self) -> None:
+        """Save the content of a removed log in the file, and open all connections again."""
+        async with self._rescue_lock:
+            if self._guard.is_log_there():
+                return
+            readers = [await self._readers.get() for _ in range(READERS)]
+            slots = [self._inline_reader, *(reader.slot for reader in readers)]
+            try:
+                for slot in slots:
+                    slot.close()
+                is_saved = await self._writer.call(self._save_log)
+                for slot in slots:
+                    slot.open()
+            except sqlite3.DatabaseError as error:
+                raise self._to_error(error) from error
+            finally:
+                for reader in readers:
+                    self._readers.put_nowait(reader)
+            if not is_saved:
+                raise StoreLostError(LOST.format(path=f"{self.path}-wal"))
+            self._guard.remember()
+            self._was_rescued = True
+
+    def _save_log(self) -> bool:
+        """Copy the removed log into the file, and open the writer's connection with a new one.
+
+        Returns False, and leaves the connection open, if another program prevents it.
+        """
+        slot = self._writer.slot
+        with self._writer_lock:
+            if not truncate_log(slot.connection, LOG_TIMEOUT_MS):
+                return False
+            slot.close()
+            slot.open()
+            return True
 
     # --- The log ---
 
@@ -323,7 +457,7 @@ class Database:
 
         Returns False if a reader still needed a part of the log after `timeout_ms`.
         """
-        return await self._run_on_writer(lambda connection: _truncate_log(connection, timeout_ms))
+        return await self._run_on_writer(lambda connection: truncate_log(connection, timeout_ms))
 
     async def wait_for_log_space(self, wait_s: float) -> bool:
         """Wait until the log is small enough for another large transaction.
@@ -346,7 +480,7 @@ class Database:
         try:
             return await reader.run(lambda connection: _transact(connection, "BEGIN", work))
         except sqlite3.DatabaseError as error:
-            raise to_store_error(self.path, error) from error
+            raise self._to_error(error) from error
         finally:
             self._readers.put_nowait(reader)
 
@@ -358,6 +492,8 @@ class Database:
         If it takes longer than `limit_s` (a cold disk) or the file is locked, it is interrupted and
         a reader starts it again.
         """
+        if self._rescue_lock.locked():
+            return await self.read(work)
         try:
             return self._inline_reader.run(
                 lambda connection: _transact_within(connection, work, limit_s)
@@ -365,7 +501,7 @@ class Database:
         except sqlite3.OperationalError:
             return await self.read(work)
         except sqlite3.DatabaseError as error:
-            raise to_store_error(self.path, error) from error
+            raise self._to_error(error) from error
 
     async def fetch_all(self, statement: str, values: Values | None = None) -> list[Row]:
         """All rows of one statement."""
@@ -483,6 +619,28 @@ class ConnectionThread:
         result: T = await execute(self.slot.run, work)
         return result
 
+    async def call(self, function: Callable[[], T]) -> T:
+        """Call a function in the thread. It may close and open the connection."""
+        execute: Any = self._thread._execute
+        result: T = await execute(function)
+        return result
+
+
+def _identify(path: str | Path) -> tuple[int, int] | None:
+    """The device and inode of a file, or None if it doesn't exist."""
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
+
+
+def _find_size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
 
 def _connect(path: Path) -> StoreConnection:
     """Open a connection that binds times as seconds since 1970 UTC, and ids by their keys."""
@@ -505,16 +663,6 @@ def _let_copy_log(connection: StoreConnection, may_copy_log: bool) -> None:
     connection.may_copy_log = may_copy_log
 
 
-def _truncate_log(connection: sqlite3.Connection, timeout_ms: int) -> bool:
-    """Copy the log into the file and truncate it. Returns False if a reader prevented it."""
-    connection.execute(f"PRAGMA busy_timeout = {int(timeout_ms)}")
-    try:
-        is_blocked = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-        return not is_blocked
-    finally:
-        connection.execute("PRAGMA busy_timeout = 0")
-
-
 # --- Transactions ---
 
 
@@ -529,7 +677,7 @@ def _transact(
     except BaseException as error:
         # An expired time limit would interrupt ROLLBACK, too.
         connection.set_progress_handler(None, 0)
-        _close_cursors(error)
+        close_cursors(error)
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
@@ -543,28 +691,3 @@ def _transact_within(
     ends_at = time.perf_counter() + limit_s
     connection.set_progress_handler(lambda: time.perf_counter() > ends_at, PROGRESS_STEPS)
     return _transact(connection, "BEGIN", work)
-
-
-def _close_cursors(error: BaseException) -> None:
-    """Close the cursors that the frames of an error hold.
-
-    ROLLBACK doesn't end a cursor that still has rows. It would keep the connection at the present
-    state of the data, also in later transactions.
-    """
-    current: BaseException | None = error
-    while current is not None:
-        traceback.clear_frames(current.__traceback__)
-        current = current.__context__
-
-
-def _migrate(connection: StoreConnection, path: Path) -> None:
-    """Apply the missing migrations, each in a transaction of its own."""
-    connection.execute(f"PRAGMA busy_timeout = {OPEN_TIMEOUT_MS}")
-    has_more = True
-    while has_more:
-        has_more = _transact(
-            connection,
-            "BEGIN IMMEDIATE",
-            lambda connection: apply_next_migration(connection, path),
-        )
-    connection.execute("PRAGMA busy_timeout = 0")

@@ -1,9 +1,10 @@
-"""Turns errors of SQLite into StoreError, with a sentence that says what to do."""
+"""What follows an error of SQLite: a sentence that says what to do, and closed cursors."""
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,10 @@ from core.errors import StoreError
 
 _DAMAGED = "{path} is damaged ({text}). Run `mneme check`, or restore a backup."
 _DISK_FAULT = "it is full or has a fault. Make room and try again."
+LOST = (
+    "{path} was removed, replaced or cut off while Mneme was running. "
+    "Stop Mneme and restore a backup."
+)
 LOCKED = "{path} is locked by another program. Close it and try again."
 ERROR_SENTENCES = {
     "not a database": _DAMAGED,
@@ -47,3 +52,15 @@ def translate_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.DatabaseError as error:
         raise to_store_error(path, error) from error
+
+
+def close_cursors(error: BaseException) -> None:
+    """Close the cursors that the frames of an error hold.
+
+    ROLLBACK doesn't end a cursor that still has rows. It would keep the connection at the present
+    state of the data, also in later transactions.
+    """
+    current: BaseException | None = error
+    while current is not None:
+        traceback.clear_frames(current.__traceback__)
+        current = current.__context__

@@ -20,6 +20,8 @@ from core.store.sqlite.schema import MIGRATIONS, register_functions
 
 READ_TIMEOUT_MS = 4_000
 """How long a read waits for a program that has locked the whole file, which few programs do."""
+OPEN_TIMEOUT_MS = 10_000
+"""How long opening waits for another process that writes."""
 LOG_TIMEOUT_S = 10.0
 """How long opening waits for another process that turns on the write-ahead log."""
 RETRY_S = 0.02
@@ -90,7 +92,8 @@ def configure(connection: sqlite3.Connection, *, is_reader: bool) -> None:
     connection.execute(f"PRAGMA busy_timeout = {READ_TIMEOUT_MS}")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA cache_size = -16384")
-    connection.execute("PRAGMA mmap_size = 2000000000")
+    # A memory-mapped page of a file that another program cuts off would end the process (SIGBUS).
+    connection.execute("PRAGMA mmap_size = 0")
     # Otherwise each small list or sorter of a statement opens a file, which takes four fifths of
     # the time of a search.
     connection.execute("PRAGMA temp_store = MEMORY")
@@ -123,6 +126,16 @@ def _turn_on_log(connection: sqlite3.Connection) -> None:
         time.sleep(RETRY_S)
 
 
+def truncate_log(connection: sqlite3.Connection, timeout_ms: int) -> bool:
+    """Copy the log into the file and truncate it. Returns False if a reader prevented it."""
+    connection.execute(f"PRAGMA busy_timeout = {int(timeout_ms)}")
+    try:
+        is_blocked = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        return not is_blocked
+    finally:
+        connection.execute("PRAGMA busy_timeout = 0")
+
+
 async def wait_until_unlocked(path: Path, on_wait: Callable[[], None]) -> None:
     """Wait as long as another program locks the file. If it does, call `on_wait` once."""
     has_waited = False
@@ -146,11 +159,23 @@ def _is_locked(path: Path) -> bool:
     return False
 
 
-def apply_next_migration(connection: sqlite3.Connection, path: Path) -> bool:
-    """Apply the next migration, if there is one. Returns whether it did.
+def migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Apply the missing migrations, each in a transaction of its own.
 
     Raises StoreError if a newer version has written the file, or if its content is gone.
     """
+    connection.execute(f"PRAGMA busy_timeout = {OPEN_TIMEOUT_MS}")
+    has_more = True
+    while has_more:
+        # Commits at the end, and rolls back after an error.
+        with connection:
+            connection.execute("BEGIN IMMEDIATE")
+            has_more = _apply_next_migration(connection, path)
+    connection.execute("PRAGMA busy_timeout = 0")
+
+
+def _apply_next_migration(connection: sqlite3.Connection, path: Path) -> bool:
+    """Apply the next migration, if there is one. Returns whether it did."""
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > len(MIGRATIONS):
         raise StoreError(

@@ -1,0 +1,121 @@
+"""state.db or its log is removed or cut off while Mneme runs: nothing that it says is kept is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import subprocess
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.fixtures.live_system import PERSON, LiveSystem
+
+pytestmark = pytest.mark.slow
+
+
+def stored_texts(home: Path) -> list[str]:
+    """What a new process would find."""
+    with closing(sqlite3.connect(home / "state.db")) as connection:
+        return [
+            row[0] for row in connection.execute("SELECT text FROM messages WHERE role = 'user'")
+        ]
+
+
+async def say(live: LiveSystem, text: str) -> None:
+    """Say something on Telegram, and wait for the model's answer."""
+    live.tells_telegram(text)
+    await live.until(
+        lambda: any(f"You said: {text}" in said for said in live.telegram.texts(PERSON))
+    )
+
+
+async def test_message_after_the_log_was_removed_survives_a_kill(home: Path) -> None:
+    async with LiveSystem.open(home) as live:
+        await live.start()
+        await say(live, "The harbour is old.")
+        (home / "state.db-wal").unlink()
+        await say(live, "The ferry is new.")
+        await live.kill()
+        assert stored_texts(home) == ["The harbour is old.", "The ferry is new."]
+        await live.start()
+        await say(live, "The bakery is closed.")
+        assert await live.stop() == 0
+    assert len(stored_texts(home)) == 3
+
+
+async def test_log_removed_while_nobody_writes_is_saved_and_the_owner_is_told(home: Path) -> None:
+    async with LiveSystem.open(home) as live:
+        await live.start()
+        await say(live, "The harbour is old.")
+        (home / "state.db-wal").unlink()
+        await live.until(
+            lambda: any(
+                "removed the log of state.db" in text for text in live.telegram.texts(PERSON)
+            )
+        )
+        await live.kill()
+        assert stored_texts(home) == ["The harbour is old."]
+
+
+@pytest.mark.parametrize("kept_pages", [0, 3, 40])
+async def test_file_that_is_cut_off_ends_neither_the_process_nor_the_message(
+    home: Path, kept_pages: int
+) -> None:
+    async with LiveSystem.open(home) as live:
+        await live.start()
+        await say(live, "The harbour is old.")
+        backup = home.with_name("backup.db")
+        with (
+            closing(sqlite3.connect(home / "state.db")) as source,
+            closing(sqlite3.connect(backup)) as target,
+        ):
+            source.backup(target)
+            source.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        await say(live, "The bakery is closed.")
+        os.truncate(home / "state.db", kept_pages * 4096)
+        live.tells_telegram("The ferry is new.")
+        live.tells_telegram("/recall harbour")
+        await live.until(
+            lambda: any(
+                "was removed, replaced or cut off" in text for text in live.telegram.texts(PERSON)
+            )
+        )
+        polls = len(live.telegram.called("getUpdates"))
+        await live.until(lambda: len(live.telegram.called("getUpdates")) > polls + 3)
+        assert not live.is_gone
+        assert not any(
+            "saved" in text for text in live.telegram.texts(PERSON)[1:] if "Your" in text
+        )
+        await live.kill()
+        for name in ("state.db", "state.db-wal", "state.db-shm"):
+            (home / name).unlink(missing_ok=True)
+        backup.rename(home / "state.db")
+        await live.start()
+        await live.until(
+            lambda: any(
+                "You said: The ferry is new." in text for text in live.telegram.texts(PERSON)
+            )
+        )
+        assert await live.stop() == 0
+
+
+async def test_file_that_another_program_vacuums_is_not_taken_for_cut_off(home: Path) -> None:
+    async with LiveSystem.open(home) as live:
+        await live.start()
+        await say(live, "The harbour is old.")
+        script = (
+            "CREATE TABLE filler (x); INSERT INTO filler VALUES (zeroblob(3000000)); "
+            "DROP TABLE filler; PRAGMA wal_checkpoint(TRUNCATE); VACUUM; "
+            "PRAGMA wal_checkpoint(TRUNCATE);"
+        )
+        await asyncio.to_thread(
+            subprocess.run,
+            ["sqlite3", "-cmd", ".timeout 5000", str(home / "state.db"), script],
+            check=True,
+        )
+        await say(live, "The ferry is new.")
+        assert await live.stop() == 0
+    assert stored_texts(home) == ["The harbour is old.", "The ferry is new."]
