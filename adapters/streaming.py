@@ -8,7 +8,7 @@ their ids and decides when they are updated. The platform's `MessageApi` makes t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -74,6 +74,18 @@ class MessageApi(Protocol):
     async def delete(self, message_id: str) -> None:
         """Delete a message that the final answer doesn't need, because a draft was longer."""
 
+    @property
+    def newest_id(self) -> str:
+        """The newest message of the chat that is known; empty if none is."""
+
+    async def edit_lost(
+        self, after_id: str, part: StyledText, known_ids: Collection[str]
+    ) -> str | None:
+        """Look for a message of ours that was posted after another one, and replace its text.
+
+        `known_ids` belong to other answers. Returns the id, or None if there is no such message.
+        """
+
 
 @dataclass(slots=True)
 class _PostedMessage:
@@ -101,8 +113,6 @@ class StreamedReply:
         # Whether the latest text was shown as a draft of the platform, not as a message.
         self._is_draft_shown = False
         self._remaining_delay_s = 0.0
-        # Whether a post may have succeeded although its response was lost.
-        self._is_uncertain = False
         self._text_changed = asyncio.Event()
         self._ending = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -114,7 +124,6 @@ class StreamedReply:
         """
         self._record = record
         self._messages = [_PostedMessage(message_id, None) for message_id in record.message_ids]
-        self._is_uncertain = record.is_uncertain
         self._task = asyncio.get_running_loop().create_task(
             self._stream(), name=f"answer {record.key}"
         )
@@ -137,8 +146,9 @@ class StreamedReply:
         await self._stop()
         await self._api.prepare(answer)
         parts = await run_off_loop(self._split, answer.text)
-        if self._is_uncertain and parts:
-            parts = await self._add_duplicate_notice(parts, answer.text)
+        if self._record.lost_posts and parts:
+            await self._find_lost_messages(parts)
+            parts = await self._add_duplicate_notices(parts, answer.text)
         if not parts:
             parts = [StyledText("") if answer.files else _NO_TEXT]
 
@@ -158,17 +168,33 @@ class StreamedReply:
         except MnemeError as error:
             _log.warning("abandoned", error=str(error))
 
-    async def _add_duplicate_notice(self, parts: list[StyledText], text: str) -> list[StyledText]:
-        """Insert a notice that a message may appear twice, and return the parts.
+    async def _find_lost_messages(self, parts: Sequence[StyledText]) -> None:
+        """Look for the messages of lost posts, and let them show their parts of the answer."""
+        remaining = 0
+        while remaining < len(self._record.lost_posts):
+            lost_post = self._record.lost_posts[remaining]
+            index = min(lost_post.position, len(self._messages))
+            part = parts[min(index, len(parts) - 1)]
+            known_ids = await self._record.load_known_ids()
+            message_id = await self._api.edit_lost(lost_post.after_id, part, known_ids)
+            if message_id is None:
+                remaining += 1
+                continue
+            self._messages.insert(index, _PostedMessage(message_id, part))
+            await self._record.record_found(lost_post, message_id)
 
-        Messages with known ids are edited, so they don't appear twice. The first message without a
-        known id may already have been posted, so the notice is inserted before its part.
+    async def _add_duplicate_notices(self, parts: list[StyledText], text: str) -> list[StyledText]:
+        """Return the parts with a notice before each part that may appear twice.
+
+        Messages with a known id are edited, so they don't appear twice. A lost post whose message
+        wasn't found may still have created one.
         """
-        position = len(self._messages)
-        if position == 0:
-            return await run_off_loop(self._split, f"{_DUPLICATE_NOTICE}\n\n{text}")
-        if position < len(parts):
-            parts.insert(position, StyledText(_DUPLICATE_NOTICE))
+        positions = {lost_post.position for lost_post in self._record.lost_posts}
+        if 0 in positions:
+            parts = await run_off_loop(self._split, f"{_DUPLICATE_NOTICE}\n\n{text}")
+        for position in sorted(positions - {0}):
+            if position < len(parts):
+                parts.insert(position, StyledText(_DUPLICATE_NOTICE))
         return parts
 
     def _end_soon(self) -> None:
@@ -246,14 +272,14 @@ class StreamedReply:
         """Show the text so far, as a draft of the platform if possible, else as messages.
 
         Messages are edited as the text grows. When a message is full, the text continues in the
-        next one.
+        next one. After a lost post, nothing is shown until `finish` has looked for its message.
         """
         parts = await run_off_loop(self._split, self._text)
         is_draft_shown = False
         if parts and not self._messages:
             is_draft_shown = await self._api.show_draft(parts[-1], self._nonce)
         self._is_draft_shown = is_draft_shown
-        if is_draft_shown:
+        if is_draft_shown or self._record.lost_posts:
             return
         for index, part in enumerate(parts):
             if self._ending.is_set():
@@ -320,13 +346,12 @@ class StreamedReply:
         certainly wasn't created.
         """
         if not self._api.is_idempotent:
-            await self._record.intend()
+            await self._record.intend(self._api.newest_id)
         try:
             message_id = await self._api.post(part, answer, self._nonce)
         except DeliveryError as error:
             if not self._api.is_idempotent and not error.is_uncertain:
                 await self._record.retract()
-            self._is_uncertain = self._is_uncertain or error.is_uncertain
             raise
         self._messages.append(_PostedMessage(message_id, part))
         await self._record.record(message_id, is_last=is_last)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
-from core.types import Address, Answer, CommandSpec, Completion, Inbound, Request
+from core.types import Address, Answer, CommandSpec, Completion, Inbound, LostPost, Request
 
 TextCallback = Callable[[str], None]
 """Receives the text to show while an answer is being written."""
@@ -36,17 +36,18 @@ class DeliveryRecord(Protocol):
         """The ids of the messages so far, in order, including those of earlier processes."""
 
     @property
-    def is_uncertain(self) -> bool:
-        """True if an earlier process stopped during a platform call.
+    def lost_posts(self) -> Sequence[LostPost]:
+        """The calls that may have created further messages, in order.
 
-        The platform may then have created one more message than `message_ids` lists.
+        They stay on record until they are found, so that the reply stays marked.
         """
 
-    async def intend(self) -> None:
+    async def intend(self, after_id: str = "") -> None:
         """Store that a message is about to be posted.
 
-        The entry is durable when this method returns. If the store fails, the entry is written
-        later.
+        `after_id` is the newest message of the chat. If the response is lost, the message comes
+        after it. The entry is durable when this method returns. If the store fails, the entry is
+        written later.
         """
 
     async def retract(self) -> None:
@@ -58,6 +59,12 @@ class DeliveryRecord(Protocol):
         The id is as durable as the entry of `intend`. With `is_last`, no message follows, and the
         id becomes durable together with the end of the delivery.
         """
+
+    async def record_found(self, lost_post: LostPost, message_id: str) -> None:
+        """Store the id of the message that a lost post has created."""
+
+    async def load_known_ids(self) -> Collection[str]:
+        """Return the ids of the messages that other replies have posted on this platform."""
 
 
 class Reply(Protocol):

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -31,8 +31,9 @@ from core.memory.manager import MemoryManager
 from core.ports import Clock, DeliveryRecord, Reply
 from core.store.mailbox import INTENT_MARK, Inbox, Outbox, OutboxItem
 from core.store.sync import SyncTask
-from core.types import Address, Answer, Inbound
+from core.types import Address, Answer, Inbound, LostPost
 from gateway import texts
+from gateway.access_and_rates import CRON
 from gateway.supervisor import contain_adapter_errors
 
 # After a platform has refused an item this many times, the item is dead.
@@ -64,10 +65,13 @@ T = TypeVar("T")
 _log = structlog.get_logger("delivery")
 
 
-class _Record:
+class PostedRecord:
     """Implements `DeliveryRecord`.
 
-    `store` saves the ids of the posted messages. It's None for answers that aren't in the outbox.
+    An entry is the id of a message, or `INTENT_MARK` and the id of the message before it.
+
+    `store` saves the entries. It's None for answers that aren't in the outbox. `load_known_ids`
+    returns the ids of the messages that were posted for other answers.
     """
 
     def __init__(
@@ -75,26 +79,65 @@ class _Record:
         key: str,
         posted: Sequence[str] = (),
         store: Callable[[Sequence[str]], Awaitable[None]] | None = None,
+        load_known_ids: Callable[[], Awaitable[Collection[str]]] | None = None,
     ) -> None:
         self.key = key
-        self.message_ids = [message_id for message_id in posted if message_id != INTENT_MARK]
-        self.is_uncertain = INTENT_MARK in posted
+        self._entries = list(posted)
+        # Whether the last entry is a message that is being posted now.
+        self._is_posting = False
         self._store = store
+        self._load_known_ids = load_known_ids
 
-    async def intend(self) -> None:
-        await self._save([*self.message_ids, INTENT_MARK])
+    @property
+    def message_ids(self) -> Sequence[str]:
+        return [entry for entry in self._entries if not entry.startswith(INTENT_MARK)]
+
+    @property
+    def lost_posts(self) -> Sequence[LostPost]:
+        lost_posts = []
+        position = 0
+        for entry in self._entries:
+            if entry.startswith(INTENT_MARK):
+                after_id = entry.removeprefix(INTENT_MARK)
+                lost_posts.append(LostPost(position=position, after_id=after_id))
+            else:
+                position += 1
+        return lost_posts
+
+    async def intend(self, after_id: str = "") -> None:
+        self._entries.append(f"{INTENT_MARK}{after_id}")
+        self._is_posting = True
+        await self._save()
 
     async def retract(self) -> None:
-        await self._save(self.message_ids)
+        self._remove_intention()
+        await self._save()
 
     async def record(self, message_id: str, *, is_last: bool = False) -> None:
-        self.message_ids.append(message_id)
+        self._remove_intention()
+        self._entries.append(message_id)
         if not is_last:
-            await self._save(self.message_ids)
+            await self._save()
 
-    async def _save(self, posted: Sequence[str]) -> None:
+    async def record_found(self, lost_post: LostPost, message_id: str) -> None:
+        """Replace the entry of a lost post by the id of its message."""
+        self._is_posting = False
+        index = self._entries.index(f"{INTENT_MARK}{lost_post.after_id}")
+        self._entries[index] = message_id
+        await self._save()
+
+    async def load_known_ids(self) -> Collection[str]:
+        others = await self._load_known_ids() if self._load_known_ids is not None else ()
+        return {*others, *self.message_ids}
+
+    def _remove_intention(self) -> None:
+        if self._is_posting:
+            del self._entries[-1]
+            self._is_posting = False
+
+    async def _save(self) -> None:
         if self._store is not None:
-            await self._store(tuple(posted))
+            await self._store(tuple(self._entries))
 
 
 class Delivery:
@@ -133,7 +176,7 @@ class Delivery:
         self._postponed: set[str] = set()
         # The records of running deliveries, by outbox key. A record is stored at the latest when
         # its delivery ends.
-        self._records: WeakValueDictionary[str, _Record] = WeakValueDictionary()
+        self._records: WeakValueDictionary[str, PostedRecord] = WeakValueDictionary()
         # When each item was first tried in vain because its platform was out of reach, by key.
         self._waiting_since: dict[str, datetime] = {}
         # Writes that failed because the store was unavailable, oldest first.
@@ -166,7 +209,11 @@ class Delivery:
         async def store(posted: Sequence[str]) -> None:
             await self._write_outbox(partial(self.outbox.set_posted, outbox_item.key, posted))
 
-        record = _Record(outbox_item.key, outbox_item.posted, store)
+        async def load_known_ids() -> Collection[str]:
+            platforms = [outbox_item.address.platform, CRON]
+            return await self._read_outbox(self.outbox.list_posted_ids(platforms), ())
+
+        record = PostedRecord(outbox_item.key, outbox_item.posted, store, load_known_ids)
         self._records[outbox_item.key] = record
         reply.begin(record)
 
@@ -356,7 +403,7 @@ class Delivery:
         try:
             with contain_adapter_errors():
                 if not has_begun:
-                    reply.begin(_Record(f"tell:{inbound.address.key}:{inbound.message_id}"))
+                    reply.begin(PostedRecord(f"tell:{inbound.address.key}:{inbound.message_id}"))
                 await reply.finish(answer)
         except DeliveryError as error:
             _log.info("not told", address=inbound.address.key, error=str(error))
@@ -366,7 +413,7 @@ class Delivery:
         try:
             with contain_adapter_errors():
                 reply = self._replies[address.platform](address, None)
-                reply.begin(_Record(f"tell:{address.key}"))
+                reply.begin(PostedRecord(f"tell:{address.key}"))
                 await reply.finish(answer)
         except DeliveryError as error:
             _log.info("not told", address=address.key, error=str(error))

@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import io
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 import discord
@@ -44,6 +44,17 @@ class _Messages:
     def measure(self, part: StyledText) -> int:
         """Return the number of code points of the text as it is sent."""
         return len(to_discord(part))
+
+    @property
+    def newest_id(self) -> str:
+        """Return an empty text, because lost messages aren't looked for."""
+        return ""
+
+    async def edit_lost(
+        self, after_id: str, part: StyledText, known_ids: Collection[str]
+    ) -> str | None:
+        """Return None. In channels a nonce keeps a message from being posted twice."""
+        return None
 
     async def show_draft(self, part: StyledText, nonce: str) -> bool:
         """Return False, because Discord has no drafts."""

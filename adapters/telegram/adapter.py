@@ -20,6 +20,7 @@ from adapters.poll_lock import PollLock
 from adapters.streaming import StreamedReply
 from adapters.telegram.messages import (
     CONFLICT,
+    ChatHistory,
     FloodError,
     TelegramMessages,
     TelegramRequest,
@@ -87,6 +88,7 @@ class Telegram:
             get_updates_request=self._request,
         )
         self._me: User | None = None
+        self._history = ChatHistory()
         self._tasks: set[asyncio.Future[None]] = set()
         # The number of failed attempts, by update id.
         self._failed_attempts: dict[int, int] = {}
@@ -162,7 +164,7 @@ class Telegram:
                 await asyncio.sleep(max(self.pause_s - elapsed_s, 0))
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
-        return StreamedReply(TelegramMessages(self._bot, address, reply_to))
+        return StreamedReply(TelegramMessages(self._bot, address, reply_to, self._history))
 
     async def close(self) -> None:
         """Cancel answers in progress and close all connections."""
@@ -260,6 +262,9 @@ class Telegram:
         a chat stay in order. Raises one of UPDATE_ERRORS if the update is malformed.
         """
         update = Update.de_json(dict(raw), self._bot)
+        if update.effective_message is not None:
+            message = update.effective_message
+            self._history.note_seen(message.chat.id, message.message_id)
         migration = group_migration(update)
         if migration is not None:
             await sink.migrate_group(PLATFORM, *migration)

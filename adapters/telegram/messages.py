@@ -14,7 +14,7 @@ import re
 import time
 import zlib
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from functools import cache, partial
 from http import HTTPStatus
 from io import BytesIO
@@ -80,6 +80,10 @@ _UNSENT_ERRORS = (
 _TOKEN_REFUSALS = (InvalidToken, telegram.error.EndPointNotFound)
 # A proxy answers with these after it has forwarded a call, so Telegram may have executed the call.
 _GATEWAY_STATUSES = (HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
+
+# So many messages after the newest known one may be a lost message. Each try counts against the
+# limits of a group.
+MAX_LOST_TRIES = 8
 
 # Telegram's limit for one message, in UTF-16 units.
 LIMIT_UTF16 = 4096
@@ -229,6 +233,8 @@ class TelegramRequest(BaseRequest):
             retry_after_s = _read_retry_after(body)
             self._limits.block(api_method, chat_id, retry_after_s)
             raise FloodError(retry_after_s)
+        if status == HTTPStatus.OK and api_method in _MESSAGE_METHODS and _is_cut_off(body):
+            raise LostReplyError("Telegram's answer was cut off")
         if b'"ok"' not in body:
             # The answer comes from a proxy or the login page of a network. Its status says nothing
             # about the token.
@@ -252,6 +258,20 @@ class TelegramRequest(BaseRequest):
             allow_redirects=False,
         ) as response:
             return response.status, await response.read()
+
+
+def _is_cut_off(body: bytes) -> bool:
+    """Whether a response with status 200 doesn't say what became of the call, such as `{}`.
+
+    A web page isn't an answer of Telegram at all, such as the login page of a network.
+    """
+    if body.lstrip().startswith(b"<"):
+        return False
+    try:
+        response = json.loads(body)
+    except ValueError:
+        return True
+    return not isinstance(response, dict) or not {"result", "error_code"} & response.keys()
 
 
 def _build_body(data: RequestData | None) -> Any:
@@ -345,17 +365,53 @@ def _delivery_error(error: TelegramError) -> DeliveryError:
     )
 
 
+class ChatHistory:
+    """The ids of messages that this process has seen or posted.
+
+    In each chat, ids grow with time. In a supergroup, they leave no gaps.
+    """
+
+    def __init__(self) -> None:
+        self._newest_ids: dict[int, int] = {}
+        # Chat and id of the messages that were posted last.
+        self._posted: deque[tuple[int, int]] = deque(maxlen=1000)
+
+    def note_seen(self, chat_id: int, message_id: int) -> None:
+        """Remember that a chat has a message."""
+        self._newest_ids[chat_id] = max(message_id, self._newest_ids.get(chat_id, 0))
+
+    def note_posted(self, chat_id: int, message_id: int) -> None:
+        """Remember that the bot has posted a message."""
+        self.note_seen(chat_id, message_id)
+        self._posted.append((chat_id, message_id))
+
+    def find_newest(self, chat_id: int) -> int:
+        """Return the newest id of a chat; 0 if none is known."""
+        return self._newest_ids.get(chat_id, 0)
+
+    def is_posted(self, chat_id: int, message_id: int) -> bool:
+        return (chat_id, message_id) in self._posted
+
+
 class TelegramMessages:
     """The messages of one answer in a chat or topic.
 
     `reply_to` is the id of the message to answer. Only in groups, the answer is sent as a reply.
+    `history` is shared by all answers of the bot.
     """
 
     limit_chars = LIMIT_UTF16
     is_idempotent = False
 
-    def __init__(self, bot: telegram.Bot, address: Address, reply_to: str | None) -> None:
+    def __init__(
+        self,
+        bot: telegram.Bot,
+        address: Address,
+        reply_to: str | None,
+        history: ChatHistory | None = None,
+    ) -> None:
         self._bot = bot
+        self._history = history or ChatHistory()
         self._chat_id = int(address.chat_id)
         self._thread_id = int(address.thread_id) if address.thread_id else None
         is_group = self._chat_id < 0
@@ -424,6 +480,7 @@ class TelegramMessages:
                 self._bot.send_message, **self._place(), **_text_arguments(part, answer)
             )
             self._text_id = str(message.message_id)
+            self._history.note_posted(self._chat_id, message.message_id)
             # Only the first part is shown as a reply; the others follow it.
             self._reply_to = None
         last_file_id = await self._send_files(answer)
@@ -443,6 +500,36 @@ class TelegramMessages:
         )
         await self._send_files(answer)
 
+    @property
+    def newest_id(self) -> str:
+        """The newest message of the chat that is known; at least the one that is answered."""
+        newest_id = max(self._history.find_newest(self._chat_id), self._reply_to or 0)
+        return str(newest_id) if newest_id else ""
+
+    async def edit_lost(
+        self, after_id: str, part: StyledText, known_ids: Collection[str]
+    ) -> str | None:
+        """Look for a lost message by editing the ones that follow `after_id`.
+
+        Telegram refuses to edit what others have written, so only a message of ours can change.
+        """
+        if not after_id:
+            return None
+        candidate = int(after_id)
+        for _ in range(MAX_LOST_TRIES):
+            candidate += 1
+            while str(candidate) in known_ids or self._history.is_posted(self._chat_id, candidate):
+                candidate += 1
+            try:
+                await self.edit(str(candidate), part, None)
+            except DeliveryError as error:
+                if not error.is_missing:
+                    raise
+            else:
+                _log.info("telegram.lost_message_found", message_id=candidate)
+                return str(candidate)
+        return None
+
     async def delete(self, message_id: str) -> None:
         """Delete a message. Raises DeliveryError if it is more than two days old."""
         await self._call(self._bot.delete_message, message_id=int(message_id))
@@ -457,6 +544,7 @@ class TelegramMessages:
             document = telegram.InputFile(file.content, filename=file.name)
             message = await self._call(self._bot.send_document, document=document, **self._place())
             message_id = str(message.message_id)
+            self._history.note_posted(self._chat_id, message.message_id)
             self._files_sent += 1
         return message_id
 

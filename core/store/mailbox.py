@@ -303,8 +303,8 @@ def close_entries(connection: Connection, entry_ids: Sequence[int], now: datetim
 OutboxKind = Literal["answer", "reminder", "notice", "memory"]
 
 INTENT_MARK = "?"
-"""The last entry of `posted` while a message is being sent. If the mark is still there after a
-crash, the message may or may not have been sent."""
+"""Begins the last entry of `posted` while a message is being sent. The id of the message before it
+follows. If the entry is still there later, the message may or may not have been sent."""
 JOB_KEY_PREFIXES = ("job:", "turn:cron:")
 """The prefixes of the keys of reminders and of answers to scheduled questions."""
 EXPIRED_ERROR = "expired: the process ended before it was answered"
@@ -421,10 +421,15 @@ WHERE {IS_OPEN}
 _INSERT_OR_FILL = f"{_INSERT_OR_REPLACE} AND payload IS NULL"
 """Like `_INSERT_OR_REPLACE`, but changes an existing item only if it has no content yet."""
 _SET_POSTED_ID = """
-UPDATE messages SET posted_id = NULLIF(json_extract(outbox.posted, '$[0]'), '?')
+UPDATE messages SET posted_id =
+    CASE WHEN outbox.posted NOT LIKE '["?%' THEN json_extract(outbox.posted, '$[0]') END
 FROM outbox WHERE outbox.key = :key AND messages.id = outbox.message_id
 """
 _SET_POSTED = "UPDATE outbox SET posted = :posted WHERE key = :key"
+_SELECT_POSTED = f"""
+SELECT posted FROM outbox WHERE posted <> '[]' AND {in_list(_PLATFORM, "platforms")}
+ORDER BY id DESC LIMIT 1000
+"""
 _MARK_DONE = """
 UPDATE outbox SET posted = COALESCE(:posted, posted), done_at = :now, dead_at = NULL,
     payload = NULL, next_at = NULL, error = NULL
@@ -503,9 +508,17 @@ class Outbox:
     async def set_posted(self, key: str, posted: Sequence[str]) -> None:
         """Store the ids of the platform messages that were sent so far.
 
-        The last one may be `INTENT_MARK`, for a message that is about to be sent.
+        Entries that begin with `INTENT_MARK` stand for messages whose id isn't known.
         """
         await self._update(_SET_POSTED, key, posted=rows.dump_json(list(posted)))
+
+    async def list_posted_ids(self, platforms: Sequence[str]) -> set[str]:
+        """Return the ids of the platform messages that were sent for the latest items."""
+        values = {"platforms": encode_list(platforms)}
+        posted_ids: set[str] = set()
+        for row in await self.database.fetch_all(_SELECT_POSTED, values):
+            posted_ids.update(json.loads(row["posted"]))
+        return posted_ids
 
     async def list_due(
         self, now: datetime, platforms: Sequence[str] | None = None, limit: int = 50

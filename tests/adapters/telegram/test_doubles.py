@@ -1,0 +1,132 @@
+"""A post whose reply is lost leaves neither an unmarked double nor half a message: the message is
+found and edited, or what follows is marked. The real client talks to a Bot API server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from adapters.streaming import StreamedReply
+from adapters.telegram.adapter import Telegram
+from core.store.mailbox import Inbox
+from core.store.sqlite.database import Database
+from core.types import Address, Answer
+from tests.fixtures.bot_api import BotApi
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.delivery_record import ListRecord
+from tests.fixtures.new_database import place
+
+GROUP = -1001234
+ADDRESS = Address(platform="telegram", chat_id=str(GROUP))
+TEXT = "Half an hour, I think."
+MARK = "(you may have seen this; the connection broke)"
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[BotApi]:
+    async with BotApi() as api:
+        api.group(GROUP)
+        yield api
+        assert api.violations == []
+
+
+@pytest.fixture
+async def telegram(api: BotApi, tmp_path: Path) -> AsyncIterator[Telegram]:
+    async with Database.open(place(tmp_path / "state.db")) as database:
+        clock = SteadyClock()
+        adapter = Telegram(
+            token=api.token, api_url=api.url, inbox=Inbox(database, clock), clock=clock
+        )
+        await adapter.open()
+        yield adapter
+        await adapter.close()
+
+
+def begin_reply(telegram: Telegram, trigger: int, record: ListRecord) -> StreamedReply:
+    """Begin the answer to a message of the group, with short delays."""
+    reply = telegram.reply(ADDRESS, str(trigger))
+    assert isinstance(reply, StreamedReply)
+    reply._first_words_s = 0
+    reply._api.pace_s = 0.01
+    reply.begin(record)
+    return reply
+
+
+def ask(api: BotApi, text: str = "How long?") -> int:
+    message_id: int = api.user_says(GROUP, text, user_id=7)["message"]["message_id"]
+    return message_id
+
+
+async def kill_replies() -> None:
+    """End all calls, as the end of the process would."""
+    tasks = [task for task in asyncio.all_tasks() if task.get_name().startswith("answer")]
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+@pytest.mark.parametrize("status", [0, 200])
+async def test_first_part_whose_reply_is_lost_becomes_the_whole_answer(
+    api: BotApi, telegram: Telegram, status: int
+) -> None:
+    """0: the connection is closed; 200: a proxy answers `{}`."""
+    record = ListRecord()
+    api.lose(status, method="sendMessage")
+    reply = begin_reply(telegram, ask(api), record)
+    reply.show("Half")
+    await api.wait_for(lambda: api.texts(GROUP) == ["Half"])
+    reply.show("Half an")
+    ask(api, "And a bystander says something.")
+    await reply.finish(Answer(text=TEXT))
+    assert api.texts(GROUP) == [TEXT]
+    assert len(record.message_ids) == 1
+
+
+async def test_first_part_of_a_killed_process_becomes_the_answer_of_the_next_one(
+    api: BotApi, telegram: Telegram
+) -> None:
+    trigger, record = ask(api), ListRecord()
+    ask(api, "A bystander was faster.")
+    api.reply_delay_s = 60
+    begin_reply(telegram, trigger, record).show("Half")
+    await api.wait_for(lambda: api.texts(GROUP) == ["Half"])
+    await kill_replies()
+    api.reply_delay_s = 0
+    ask(api, "Another bystander.")
+    reply = begin_reply(telegram, trigger, ListRecord(posted=record.stored))
+    reply.show("Half an")
+    reply.show("Half an hour")
+    await reply.finish(Answer(text=TEXT))
+    assert api.texts(GROUP) == [TEXT]
+
+
+async def test_other_answers_in_the_group_are_not_taken_for_the_lost_one(
+    api: BotApi, telegram: Telegram
+) -> None:
+    trigger, record, other = ask(api), ListRecord(), ListRecord("turn:2")
+    api.drop(method="sendMessage")
+    reply = begin_reply(telegram, trigger, record)
+    reply.show("Half")
+    await api.wait_for(lambda: len(api.called("sendMessage")) == 1)
+    await begin_reply(telegram, ask(api, "Another question"), other).finish(Answer(text="Another"))
+    reply = begin_reply(telegram, trigger, ListRecord(posted=record.stored, known_ids=other.stored))
+    await reply.finish(Answer(text=TEXT))
+    assert api.texts(GROUP) == ["Another", f"{MARK}\n\n{TEXT}"]
+
+
+async def test_answer_stays_marked_if_a_later_process_finishes_it_once_more(
+    api: BotApi, telegram: Telegram
+) -> None:
+    trigger, record = ask(api), ListRecord()
+    api.drop(method="sendMessage")
+    reply = begin_reply(telegram, trigger, record)
+    reply.show("Half")
+    await api.wait_for(lambda: len(api.called("sendMessage")) == 1)
+    await reply.finish(Answer(text=TEXT))
+    assert api.texts(GROUP) == [f"{MARK}\n\n{TEXT}"]
+    again = begin_reply(telegram, trigger, ListRecord(posted=record.stored))
+    await again.finish(Answer(text=TEXT))
+    assert api.texts(GROUP) == [f"{MARK}\n\n{TEXT}"]

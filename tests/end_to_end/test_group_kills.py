@@ -1,0 +1,52 @@
+"""A kill while the first part of an answer is on its way to a group leaves one whole message."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fixtures.live_system import KEY, PERSON, LiveSystem
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.model_reply import ModelReply
+
+GROUP = -1001234
+ANSWER = "The ferry leaves at noon."
+
+
+class PausingModel:
+    """Begins an answer, and ends it once `hold` is set."""
+
+    def __init__(self) -> None:
+        self.hold = asyncio.Event()
+
+    def __call__(self, body: dict[str, Any]) -> ModelReply:
+        if not body.get("tools"):
+            return ModelReply.say("A title")
+        return ModelReply.say(ANSWER, hold=self.hold, after_events=4)
+
+
+@pytest.mark.slow
+async def test_part_that_a_group_got_before_a_kill_becomes_the_whole_answer_afterwards(
+    home: Path,
+) -> None:
+    model = PausingModel()
+    options = f'[access]\nrooms = ["telegram:{GROUP}"]\n'
+    async with LiveSystem.open(home, MessagesApi(model, key=KEY), options) as live:
+        live.telegram.group(GROUP)
+        await live.start()
+        live.telegram.reply_delay_s = 300
+        live.telegram.user_says(GROUP, "@mneme_bot when does it leave?", user_id=PERSON)
+        live.telegram.user_says(GROUP, "I'd like to know, too.", user_id=7)
+        await live.until(lambda: len(live.telegram.messages(GROUP)) == 1)
+        assert live.telegram.texts(GROUP) != [ANSWER], "only a part is shown"
+        await live.kill()
+        live.telegram.reply_delay_s = 0
+        await live.start()
+        await live.until(lambda: live.model.held > 0)
+        model.hold.set()
+        await live.until(lambda: ANSWER in live.telegram.texts(GROUP))
+        assert await live.stop() == 0
+        assert live.telegram.texts(GROUP) == [ANSWER]
