@@ -136,7 +136,7 @@ async def test_the_past_is_told_beside_a_running_house_and_what_is_erased_goes_t
             await taken(service, 3)
             assert len(service.told) == 3
             done = await asyncio.to_thread(mneme, home, "forget", "may", "--yes")
-            assert "jotter knew of it" in done.stdout
+            assert "jotter stored it, too" in done.stdout
             await dropped(service, 2)
         assert sorted(text.split("\n")[0] for _, text in service.held.values()) == [
             "user: The boat is called Molly.",

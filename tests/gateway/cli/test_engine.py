@@ -118,13 +118,13 @@ def test_it_is_started_looked_at_and_stopped(served: Served) -> None:
     done = served.start()
     assert done.returncode == 0, done.stderr
     assert (
-        f"hindsight 9.9 runs at http://127.0.0.1:{served.port} (process {served.pid}, log {served.home}"
+        f"hindsight 9.9 is running at http://127.0.0.1:{served.port} (process {served.pid}, log {served.home}"
         in done.stdout
     )
     assert served.said == done.stdout.strip() or "MB of memory" in served.said
     first = served.pid
     again = served("start")
-    assert (again.returncode, "hindsight 9.9 runs at" in again.stderr, served.pid) == (
+    assert (again.returncode, "hindsight 9.9 is running at" in again.stderr, served.pid) == (
         1,
         True,
         first,
@@ -134,7 +134,7 @@ def test_it_is_started_looked_at_and_stopped(served: Served) -> None:
     assert served.said == "hindsight isn't running."
     assert served("stop").stdout == "hindsight wasn't running.\n"
     # What was said once is kept.
-    assert "runs at" in served("start").stdout
+    assert "is running at" in served("start").stdout
 
 
 def test_what_a_kill_leaves_is_seen_and_stopped_or_replaced(served: Served) -> None:
@@ -142,7 +142,7 @@ def test_what_a_kill_leaves_is_seen_and_stopped_or_replaced(served: Served) -> N
     for ending in ("start", "stop"):
         first, postgres = served.pid, served.postmaster.read_text()
         os.kill(first, signal.SIGKILL)
-        while "runs at" in served.said:
+        while "is running at" in served.said:
             pass
         assert served.said == (
             "hindsight isn't running, but its PostgreSQL is. "
@@ -162,7 +162,7 @@ def test_the_number_of_another_process_means_nothing(served: Served) -> None:
         (folder / "server.pid").write_text(stale)
         assert served.said == "hindsight isn't running."
         assert served("stop").stdout == "hindsight wasn't running.\n"
-    assert "runs at" in served.start().stdout
+    assert "is running at" in served.start().stdout
     assert served.pid != os.getpid()
 
 
@@ -213,7 +213,7 @@ def test_nothing_is_installed_without_a_yes(served: Served) -> None:
 
 
 def test_what_is_missing_or_wrong_is_said(served: Served) -> None:
-    assert "llm_url: an OpenAI-compatible server for its model" in served("start").stderr
+    assert "llm_url: the URL of an OpenAI-compatible server for its model" in served("start").stderr
     assert "the environment variable NO_KEY is not set" in served.start(llm_key="NO_KEY").stderr
     good(served.home, "check")
     done = served("start", "--program", "/nowhere/bin/hindsight-api", llm_key="PATH")

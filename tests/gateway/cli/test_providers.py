@@ -37,7 +37,7 @@ def test_a_service_is_set_up_listed_and_switched_off(home: Path) -> None:
         "--mode",
         "context",
     )
-    assert "The memory jotter is set up." in said
+    assert "The memory service jotter is set up." in said
     assert "the environment variable JOT_KEY is not set" in said
     text = (home / "mneme.toml").read_text()
     assert text.startswith("# mine\n[general]\nzone = 'UTC'\n")
@@ -100,7 +100,7 @@ def test_what_cannot_be_set_up_is_a_sentence(
 def test_a_second_one_is_set_up_and_refused_in_words(home: Path) -> None:
     plugged(home, "diary")
     plugged(home, "jotter")
-    assert "diary is on" in good(home, "memory", "setup", "diary")
+    assert "diary will be on after the next start" in good(home, "memory", "setup", "diary")
     second = mneme(
         home,
         "memory",
@@ -113,7 +113,7 @@ def test_a_second_one_is_set_up_and_refused_in_words(home: Path) -> None:
         JOT_KEY="k",
     )
     assert second.returncode == 0
-    assert "is on" not in second.stdout
+    assert "will be on" not in second.stdout
     assert (
         "The memory service jotter is off, because memory.max_external allows only 1 at a time."
         in second.stdout

@@ -62,7 +62,7 @@ def test_what_was_put_aside_is_decided(home: Path) -> None:
     assert "Nothing with the number 1" in mneme("approve", "1", code=1)
     put_aside()
     assert f"add “{ORDER}”" in mneme("pending")
-    assert "gone" in mneme("reject", "1")
+    assert "Rejected" in mneme("reject", "1")
     put_aside()
     assert "Nothing with the number 1" in mneme("approve", "1", code=1), (
         "a number never means something else"

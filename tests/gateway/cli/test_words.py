@@ -271,7 +271,7 @@ def test_a_chat_s_words_are_the_shell_s_words(mneme: Mneme) -> None:
     assert "I know nothing about “zeppelin” here. mneme memory facts lists what I know." in mneme(
         "memory", "facts", "zeppelin"
     )
-    assert "It stays as it is" in mneme("memory", "pin", "f1")
+    assert "Pinned." in mneme("memory", "pin", "f1")
     assert "Before: Ana lives in Porto" in mneme(
         "memory", "correct", "f1", "Ana", "lives", "in", "Faro"
     )

@@ -43,7 +43,7 @@ async def test_hindsight_runs_here_until_it_is_stopped_and_keeps_what_it_knows(h
         made = partial(Plugins(home).create_provider, "hindsight", table)
         try:
             done = engine("start", "--program", str(ROOT / "hindsight/bin/hindsight-api"), *given)
-            assert "hindsight 1.1.0 runs at" in done.stdout, done.stderr
+            assert "hindsight 1.1.0 is running at" in done.stdout, done.stderr
             async with (
                 harness(home, [made({"ENGINE_KEY": KEY})], timeout_s=60) as one,
                 one.working(),
@@ -55,7 +55,7 @@ async def test_hindsight_runs_here_until_it_is_stopped_and_keeps_what_it_knows(h
             os.kill(
                 int((home / "engines/hindsight/server.pid").read_text().split()[0]), signal.SIGKILL
             )
-            while "runs at" in engine("status").stdout:
+            while "is running at" in engine("status").stdout:
                 pass
             assert "but its PostgreSQL does" in engine("status").stdout
             assert "MB of memory" in engine("start").stdout
