@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import math
 import re
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
 from datetime import timedelta
@@ -47,6 +48,12 @@ _CONNECTION_LIMITS = httpx2.Limits(max_connections=100, keepalive_expiry=60.0)
 _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 # Half of a surrogate pair. It can't be encoded as UTF-8.
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# Reading events that have already arrived may block the event loop for this long.
+MAX_BURST_S = 0.01
+# A text up to this length is returned after every event.
+OFTEN_RETURNED_CHARS = 10_000
+# A longer text is returned after it has grown by one of so many parts.
+MAX_UNRETURNED_PARTS = 50
 # At most this many characters of the server's explanation of an error are shown.
 MAX_EXPLANATION_CHARS = 300
 _RETRYABLE_STATUSES = (408, 409, 429)
@@ -207,10 +214,15 @@ class Claude:
         """Send a request once and read its events into `answer`. Raises ModelFailure."""
         try:
             async with await self._open_stream(request, silence_s) as events:
+                yielded_at_s = time.monotonic()
                 async for event in events:
                     text = answer.add_event(event)
                     if text:
                         on_text(text)
+                    # Events that have already arrived are read without a pause for other tasks.
+                    if time.monotonic() - yielded_at_s > MAX_BURST_S:
+                        await asyncio.sleep(0)
+                        yielded_at_s = time.monotonic()
             return answer.build_completion(request.model)
         except anthropic.APIStatusError as error:
             # The response body may repeat the request, so the log must not get it ("from None").
@@ -347,14 +359,20 @@ class StreamedAnswer:
         self._message: dict[str, Any] = {}
         self._usage: dict[str, Any] = {}
         self._has_stopped = False
+        # The length of all text so far, and of the text that `add_event` has returned.
+        self._text_chars = 0
+        self._returned_chars = 0
 
     def add_event(self, event: Any) -> str:
         """Add an event, and return the whole text so far, or "" if the event adds no text.
 
-        Raises ModelError if the event can't be read.
+        A long text is returned only after it has grown by a fiftieth, so that all texts together
+        take linear time. Raises ModelError if the event can't be read.
         """
         try:
-            text = join_text(self.blocks) if self._apply_event(event) else ""
+            if not self._apply_event(event) or not self._has_grown():
+                return ""
+            text = join_text(self.blocks)
         except (ValueError, LookupError, AttributeError, TypeError) as error:
             raise ModelFailure("unreadable") from error
         if "\ud800" <= text[-1:] <= "\udbff":
@@ -390,7 +408,19 @@ class StreamedAnswer:
         field = _DELTA_FIELDS.get(delta["type"])
         if field is not None:
             block[field] = (block.get(field) or "") + delta[field]
-        return field == "text"
+        if field != "text":
+            return False
+        self._text_chars += len(delta[field])
+        return True
+
+    def _has_grown(self) -> bool:
+        """Whether the text has grown enough to be returned again."""
+        if self._text_chars > OFTEN_RETURNED_CHARS:
+            new_chars = self._text_chars - self._returned_chars
+            if new_chars * MAX_UNRETURNED_PARTS < self._text_chars:
+                return False
+        self._returned_chars = self._text_chars
+        return True
 
     def build_completion(self, model: str) -> Completion:
         """Return the whole answer. If the answer doesn't name its model, `model` is used.

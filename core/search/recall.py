@@ -51,7 +51,7 @@ from core.store.sqlite import indexing, text_index
 from core.store.sqlite.database import LOG_SPACE_WAIT_S, Database
 from core.store.sqlite.excerpts import SessionExcerpts
 from core.store.sqlite.schema import is_stale
-from core.store.sqlite.text_index import TextIndex
+from core.store.sqlite.text_index import TextIndex, TooMuchTextError
 from core.text.normalize import shorten
 from core.text.terms import highlight_patterns, query_terms
 from core.types import ToolContext
@@ -71,6 +71,11 @@ STEPS_BEFORE_SEARCH = 10
 ignores the messages that are still unindexed."""
 INLINE_SEARCH_S = 0.010
 """A search for a turn may block the event loop for this long."""
+INLINE_SEARCH_CHARS = 50_000
+"""A search for a turn may read so much text on the event loop.
+
+Finding the words of one long message can't be interrupted.
+"""
 QUICK_SEARCH_S = 0.006
 """A search for a turn runs on the event loop if recent searches took less than this on average."""
 AVERAGED_SEARCHES = 8
@@ -233,17 +238,23 @@ class Recall:
         a reader thread would take as long as the search itself.
         """
 
-        def timed_search(connection: Connection) -> SearchResults | None:
+        def timed_search(
+            connection: Connection, max_chars: int | None = None
+        ) -> SearchResults | None:
             started_s = time.perf_counter()
             try:
-                return _search(connection, query, lists, needs_fresh_index=needs_fresh_index)
+                search = _IndexSearch(connection, query, lists, max_chars)
+                return _search(search, connection, query, needs_fresh_index=needs_fresh_index)
             finally:
                 duration_s = time.perf_counter() - started_s
                 # An exponential moving average.
                 self._search_s += (duration_s - self._search_s) / AVERAGED_SEARCHES
 
         if query.kind is TextKind.TURN and self._search_s < QUICK_SEARCH_S:
-            return await self._database.read_inline(timed_search, INLINE_SEARCH_S)
+            with contextlib.suppress(TooMuchTextError):
+                return await self._database.read_inline(
+                    partial(timed_search, max_chars=INLINE_SEARCH_CHARS), INLINE_SEARCH_S
+                )
         return await self._database.read(timed_search)
 
     async def _repair_indexes(self) -> None:
@@ -330,9 +341,9 @@ def _read_index_state(connection: Connection, max_lag: int = indexing.LAG_MESSAG
 
 
 def _search(
+    search: _IndexSearch,
     connection: Connection,
     query: SearchQuery,
-    lists: Sequence[RankedList],
     *,
     needs_fresh_index: bool,
 ) -> SearchResults | None:
@@ -344,7 +355,6 @@ def _search(
     """
     if is_stale(connection):
         return None
-    search = _IndexSearch(connection, query, lists)
     note = None
     if query.kind is not TextKind.TURN and not is_question(query.text):
         plan = plan_typed(query.text)
@@ -361,7 +371,11 @@ class _IndexSearch:
     """One search within one transaction."""
 
     def __init__(
-        self, connection: Connection, query: SearchQuery, lists: Sequence[RankedList]
+        self,
+        connection: Connection,
+        query: SearchQuery,
+        lists: Sequence[RankedList],
+        max_chars: int | None,
     ) -> None:
         self._connection = connection
         self._query = query
@@ -369,7 +383,7 @@ class _IndexSearch:
         self._highlights = tuple(
             chain.from_iterable(ranked_list.highlights for ranked_list in lists)
         )
-        self._index = TextIndex(connection, query)
+        self._index = TextIndex(connection, query, max_chars)
         self._excerpts = SessionExcerpts(connection, query)
 
     def find_as_typed(self, plan: SearchPlan) -> SearchResults | None:

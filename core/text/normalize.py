@@ -36,6 +36,12 @@ Indexing a million characters takes half a second, or five seconds if no pair of
 Nothing else can be written to the database meanwhile.
 """
 
+MAX_INDEXED_RUN_TOKENS = 150_000
+"""So many pairs and characters of runs are indexed for a message.
+
+Text in which no pair repeats costs the most.
+"""
+
 # --- Scripts and signs ---
 
 _UNSPACED = (
@@ -440,6 +446,7 @@ def indexed_words(text: str | None) -> str:
         text = _RECENT_SIGNS.sub(_keep_combining, text)
         for run, symbol in parts:
             if run:
+                run = run[: max(0, MAX_INDEXED_RUN_TOKENS - len(tokens)) // 2]
                 tokens += pairs_of(run)
                 tokens += run
             else:

@@ -360,7 +360,7 @@ def _recognise(path: Path, title: str, *, is_alone: bool) -> str | None:
 def _has_history_line(stream: BinaryIO) -> bool:
     """Return whether one of the first lines is a JSON object with a key of our own format."""
     for _ in range(_MAX_LINES_TO_RECOGNISE):
-        line = stream.readline(_READ_BYTES)
+        line = stream.readline(MAX_VALUE_BYTES)
         with contextlib.suppress(ValueError, RecursionError):
             values = json.loads(line.removeprefix(BYTE_ORDER_MARK).decode())
             if isinstance(values, dict) and ("session" in values or "role" in values):

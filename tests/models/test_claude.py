@@ -171,6 +171,22 @@ async def test_tool_calls_come_whole_however_they_are_cut(is_escaped: bool) -> N
     assert not api.refusals
 
 
+def test_long_answer_is_returned_each_time_it_has_grown_by_a_fiftieth() -> None:
+    answer = StreamedAnswer()
+    answer.add_event({"type": "message_start", "message": {"model": "m", "usage": {}}})
+    answer.add_event({"type": "content_block_start", "index": 0, "content_block": text("")})
+    returned: list[str] = []
+    for _ in range(10_000):
+        delta = {"type": "text_delta", "text": "twelve chars"}
+        shown = answer.add_event({"type": "content_block_delta", "index": 0, "delta": delta})
+        if shown:
+            returned.append(shown)
+    # With every event, it was 600 million characters.
+    assert sum(map(len, returned)) < 100 * 120_000
+    assert len(returned[-1]) > 120_000 * 0.97
+    assert [len(shown) for shown in returned[:3]] == [12, 24, 36]
+
+
 def test_a_call_that_is_cut_off_with_its_answer_loses_no_text() -> None:
     answer = StreamedAnswer()
     call = {"type": "tool_use", "id": "t1", "name": "memory", "input": {}}

@@ -3,14 +3,17 @@ not his."""
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from core.search import ranking
 from core.search.recall import Recall
 from core.search.results import NO_WORDS_NOTE, SOME_WORDS_NOTE
 from core.store.query import SearchQuery, SearchResults, TextKind
@@ -578,3 +581,25 @@ async def test_a_delegated_session_is_found_only_where_it_is_asked_for(
         assert {one.session.id for one in turn.sessions} <= {parent}
         while await database.write(indexing.index_pending):
             pass
+
+
+async def test_turn_with_much_text_to_read_is_searched_off_the_event_loop(
+    recall: Recall, stored: StoredHistory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Finding the words of long messages takes long, and nothing can interrupt it."""
+    searching_threads: list[str] = []
+    rank = ranking.rank
+
+    def watched_rank(*arguments: Any) -> Any:
+        searching_threads.append(threading.current_thread().name)
+        return rank(*arguments)
+
+    monkeypatch.setattr(ranking, "rank", watched_rank)
+    await stored.session(["The ferry leaves at nine", "Thank you"])
+    await _ask(recall, "When does the ferry leave?", kind=TextKind.TURN)
+    long_session, *_ = await stored.session(["ferry at ten " * 10_000, "Thank you"])
+    results = await _ask(recall, "Which ferry is at ten?", kind=TextKind.TURN)
+    assert results.sessions[0].session.id == long_session
+    assert searching_threads[0] == threading.main_thread().name
+    assert searching_threads[1:] != []
+    assert threading.main_thread().name not in searching_threads[1:]

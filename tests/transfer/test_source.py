@@ -87,6 +87,13 @@ def test_the_name_says_nothing_and_the_content_everything(
         assert any(getattr(record, "text", "") == "hello" for record in source.read_records())
 
 
+def test_file_whose_first_line_is_longer_than_a_megabyte_is_recognised(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    path.write_text(json.dumps({**LINE, "text": "hello " * 300_000}) + "\n")
+    with Source.open(path, ImportOptions()) as source:
+        assert source.kinds == ("lines",)
+
+
 def test_a_minified_export_is_not_taken_for_lines(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     path.write_text(json.dumps(telegram_chat([telegram_message(1)])))

@@ -176,15 +176,23 @@ class _ScopeSizes(NamedTuple):
     total_chunk_count: int
 
 
+class TooMuchTextError(Exception):
+    """A search would have to read more text than it may read on the event loop."""
+
+
 class TextIndex:
     """Runs the searches of one query, and returns only what the query may see.
 
     Methods raise sqlite3.DatabaseError if an index is damaged.
     """
 
-    def __init__(self, connection: Connection, query: SearchQuery) -> None:
+    def __init__(
+        self, connection: Connection, query: SearchQuery, max_chars: int | None = None
+    ) -> None:
         self._connection = connection
         self._query = query
+        # How long all candidate messages may be together; None for any length.
+        self._max_chars = max_chars
         # Every statement contains `_VISIBLE`, too.
         self._filters, self._parameters = message_filters(query)
         self._parameters["scopes"] = scope_parameter(query.scopes)
@@ -383,9 +391,10 @@ class TextIndex:
         divided into parts, and all chunks of a lineage are in the same part, so that loading a
         later part for another page of results doesn't change the earlier pages. Part 0 also has the
         messages that aren't part of a chunk yet. Lineages without a message that passes the filters
-        are left out.
+        are left out. Raises TooMuchTextError if the messages are longer than `max_chars`.
         """
-        messages = list(map(_read_candidate, self._select_chunks(self._chunk_ids(choices, part))))
+        rows = self._select_chunks(self._chunk_ids(choices, part))
+        messages = self._read_candidates(rows)
         if part == 0:
             messages += self._tail
         lineages: dict[int, dict[int, CandidateMessage]] = {}
@@ -548,7 +557,19 @@ class TextIndex:
             """,
             {**self._parameters, **self._is_own.values, "until": until},
         )
+        return self._read_candidates(rows)
+
+    def _read_candidates(self, rows: Iterable[Sequence[Any]]) -> list[tuple[int, CandidateMessage]]:
+        """Return the root ids and messages of rows with the `_candidate_columns`."""
+        if self._max_chars is not None:
+            rows = list(rows)
+            if sum(len(row[_TEXT_COLUMN]) for row in rows) > self._max_chars:
+                raise TooMuchTextError
         return list(map(_read_candidate, rows))
+
+
+# The position of the text in `TextIndex._candidate_columns`.
+_TEXT_COLUMN = 4
 
 
 def _read_candidate(row: Sequence[Any]) -> tuple[int, CandidateMessage]:
