@@ -17,9 +17,9 @@ from core.store import erasure
 from core.store.erasure import ErasureItem, ErasureList, ErasureRequest
 from core.store.query import DEFAULT_ROLES, SearchPlan, SearchQuery
 from core.store.rows import Connection, Row, load_inbound, to_datetime
-from core.store.sqlite.indexing import latest_message_id
-from core.store.sqlite.schema import encode_list, is_stale
+from core.store.sqlite.indexing import is_stale, latest_message_id
 from core.store.sqlite.text_index import TextIndex
+from core.store.visibility import encode_list
 from core.text.terms import stop_words
 
 # The maximum number of messages for a query that has filters but no words.

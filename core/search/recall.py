@@ -50,7 +50,7 @@ from core.store.rows import Connection
 from core.store.sqlite import indexing, text_index
 from core.store.sqlite.database import LOG_SPACE_WAIT_S, Database
 from core.store.sqlite.excerpts import SessionExcerpts
-from core.store.sqlite.schema import is_stale
+from core.store.sqlite.indexing import is_stale
 from core.store.sqlite.text_index import TextIndex, TooMuchTextError
 from core.text.normalize import shorten
 from core.text.terms import highlight_patterns, query_terms

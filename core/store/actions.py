@@ -16,7 +16,8 @@ from core.ports import Clock
 from core.store import rows
 from core.store.rows import Connection, Row
 from core.store.sqlite.database import Database
-from core.store.sqlite.schema import encode_list, in_list
+from core.store.sqlite.schema import in_list
+from core.store.visibility import encode_list
 from core.types import Account, Address, Command, ErasureEpoch, Scope
 
 QUESTION_LIFETIME = timedelta(minutes=10)

@@ -24,10 +24,10 @@ from core.store.rows import Connection, Row
 from core.store.sqlite.compaction import request_checkpoint, request_compaction
 from core.store.sqlite.database import Database
 from core.store.sqlite.indexing import write_indexed_text
-from core.store.sqlite.schema import encode_list, in_list, overlaps
+from core.store.sqlite.schema import in_list, overlaps
 from core.store.sync import SyncQueue
 from core.store.usage_and_limits import record_prefix_break
-from core.store.visibility import scope_parameter, visible
+from core.store.visibility import encode_list, scope_parameter, visible
 from core.types import Account, Address, ErasureEpoch, Scope
 
 STEP_MESSAGES = 100

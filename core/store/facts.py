@@ -48,9 +48,9 @@ from core.store.rows import (
 )
 from core.store.sqlite.database import Database
 from core.store.sqlite.indexing import write_indexed_text
-from core.store.sqlite.schema import encode_list, in_list
+from core.store.sqlite.schema import in_list
 from core.store.sqlite.text_index import score_facts
-from core.store.visibility import scope_parameter, visible
+from core.store.visibility import encode_list, scope_parameter, visible
 from core.text.normalize import plain_with_offsets, words_of
 from core.text.terms import (
     ME,

@@ -26,7 +26,8 @@ from core.store.incognito import IncognitoRegistry
 from core.store.rows import Connection, Row
 from core.store.sqlite.database import Database
 from core.store.sqlite.indexing import write_indexed_text
-from core.store.sqlite.schema import encode_list, in_list
+from core.store.sqlite.schema import in_list
+from core.store.visibility import encode_list
 from core.types import Address, Answer, ErasureEpoch, Inbound
 
 RETENTION = timedelta(days=30)

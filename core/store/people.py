@@ -17,8 +17,8 @@ from core.store import epoch, rows
 from core.store.incognito import IncognitoRegistry
 from core.store.rows import Connection, Row
 from core.store.sqlite.database import Database
-from core.store.sqlite.schema import encode_list, in_list
-from core.store.visibility import scope_parameter, visible
+from core.store.sqlite.schema import in_list
+from core.store.visibility import encode_list, scope_parameter, visible
 from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, Inbound, Scope
 
 TERMINAL = Account(platform="terminal", user_id="local")

@@ -27,8 +27,8 @@ from core.store.erasure import (
 from core.store.fact_rows import ENTITY_NAMES
 from core.store.rows import Connection
 from core.store.sqlite.database import Database
-from core.store.sqlite.schema import encode_list, in_list, is_within, sent_text_sql
-from core.store.visibility import scope_parameter, visible
+from core.store.sqlite.schema import in_list, is_within, sent_text_sql
+from core.store.visibility import encode_list, scope_parameter, visible
 from core.types import Account, Scope
 
 PAGE_ROWS = 500

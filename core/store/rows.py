@@ -450,3 +450,8 @@ def split_turns(messages: Sequence[Message]) -> Sequence[Sequence[Message]]:
             turns[-1].append(message)
         previous_role = message.role
     return turns
+
+
+def scoped_term(scope_id: int, term: str) -> str:
+    """Return a term with the id of its scope, as it is indexed: ``7xcoffee`` for scope 7."""
+    return f"{scope_id}x{term}"

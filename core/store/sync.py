@@ -37,7 +37,8 @@ from core.store.rows import (
     split_turns,
 )
 from core.store.sqlite.database import Database
-from core.store.sqlite.schema import encode_list, in_list
+from core.store.sqlite.schema import in_list
+from core.store.visibility import encode_list
 from core.types import Address, Answer, Message, Scope, Session
 
 Turn = Sequence[Message]

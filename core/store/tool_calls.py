@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.store.rows import Connection
-from core.store.sqlite.schema import encode_list, in_list
+from core.store.sqlite.schema import in_list
+from core.store.visibility import encode_list
 from core.types import ToolCallKey
 
 _INSERT_CALL = """

@@ -20,8 +20,8 @@ from core.store import rows
 from core.store.people import SELECT_LINKED_ACCOUNTS, is_owner_account
 from core.store.rows import Connection, Row
 from core.store.sqlite.database import Database
-from core.store.sqlite.schema import encode_list, in_list
-from core.store.visibility import scope_parameter, visible
+from core.store.sqlite.schema import in_list
+from core.store.visibility import encode_list, scope_parameter, visible
 from core.types import BillingScope, CallKind, Scope, Usage
 
 MissCause = Literal[

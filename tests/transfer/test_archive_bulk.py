@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from core.store.sqlite.database import Database
-from core.store.sqlite.schema import is_stale
+from core.store.sqlite.indexing import is_stale
 from tests.transfer.test_archive import exported, line, sessions, take
 
 

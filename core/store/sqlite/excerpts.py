@@ -32,9 +32,8 @@ from core.store.rows import (
     read_session,
     to_datetime,
 )
-from core.store.sqlite.filters import session_filters
-from core.store.sqlite.schema import IS_SHOWN, encode_list
-from core.store.visibility import scope_parameter, visible
+from core.store.sqlite.schema import IS_SHOWN
+from core.store.visibility import encode_list, scope_parameter, session_filters, visible
 from core.text.normalize import shorten
 from core.types import Role, Session
 

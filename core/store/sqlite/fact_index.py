@@ -8,9 +8,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from core.store.rows import Connection, clean, insert
+from core.store.rows import Connection, clean, insert, scoped_term
 from core.store.sqlite.fts5 import reset_index
-from core.store.sqlite.schema import CREATE_FACTS_CONTENT, SET_FACTS_RANK, scoped_term
+from core.store.sqlite.schema import CREATE_FACTS_CONTENT, SET_FACTS_RANK
 from core.text.terms import entity_key, hint_terms, terms_of
 
 FACT_INDEX_TABLE = "facts_fts"

@@ -36,11 +36,9 @@ from core.store.sqlite.schema import (
     REBUILD_CURSOR_KEY,
     STALE_KEY,
     VERSION_KEY,
-    encode_list,
     in_list,
-    is_stale,
-    last_chunked_id,
 )
+from core.store.visibility import encode_list
 from core.text.normalize import TERMS_VERSION
 from core.types import ErasureEpoch
 
@@ -100,6 +98,22 @@ _INSERT_CHUNK = """
 INSERT INTO chunks (session_id, scope_id, place, first_id, last_id, messages)
 VALUES (:session, :scope, :place, :first, :last, :messages) RETURNING id
 """
+_IS_FRESH = """
+SELECT 1 FROM state_meta WHERE key = :key AND value = :version AND NOT EXISTS (
+    SELECT 1 FROM state_meta WHERE key = :stale
+)
+"""
+
+
+def is_stale(connection: Connection) -> bool:
+    """Whether the indexes were built by another version, or are flagged for a rebuild."""
+    values = {"stale": STALE_KEY, "key": VERSION_KEY, "version": str(TERMS_VERSION)}
+    return connection.execute(_IS_FRESH, values).fetchone() is None
+
+
+def last_chunked_id(connection: Connection) -> int:
+    """Return the id of the last message that was considered for a chunk, or 0."""
+    return int(get_meta(connection, CHUNKED_UNTIL_KEY) or 0)
 
 
 def index_pending(connection: Connection, count: int = STEP_MESSAGES) -> int:

@@ -12,15 +12,14 @@ index is damaged.
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from string import Template
 
 from core.store.query import DAY_TERM_COUNT
-from core.store.rows import Connection, get_meta
+from core.store.rows import scoped_term
 from core.text.normalize import (
     MAX_INDEXED_CHARS,
     SCOPE_MARKER,
@@ -34,11 +33,7 @@ from core.types import MEMORY_TAG
 # --- Expressions ---
 
 
-def encode_list(values: Iterable[int | str]) -> str:
-    """Encode a list as JSON, so that it can be bound to a statement or stored in a column."""
-    return json.dumps(list(values))
-
-
+@cache
 def in_list(column: str, parameter: str) -> str:
     """Return the SQL condition that `column` is in the JSON list bound as `parameter`.
 
@@ -109,11 +104,6 @@ class ChunkTerms:
         return " ".join(scoped_term(self._scope_id, term) for term in all_terms)
 
 
-def scoped_term(scope_id: int, term: str) -> str:
-    """Return a term with the id of its scope, as it is indexed: ``7xcoffee`` for scope 7."""
-    return f"{scope_id}x{term}"
-
-
 def day_terms(created_at: float) -> tuple[str, ...]:
     """Return the terms for the UTC date of a time in seconds since 1970."""
     return date_terms(datetime.fromtimestamp(created_at, UTC).date())
@@ -141,22 +131,6 @@ VERSION_KEY = "index_version"
 """A key of `state_meta`: the `TERMS_VERSION` with which the indexes were built."""
 CHUNKED_UNTIL_KEY = "chunked_until"
 """A key of `state_meta`: the last message that was considered for a chunk."""
-_IS_FRESH = """
-SELECT 1 FROM state_meta WHERE key = :key AND value = :version AND NOT EXISTS (
-    SELECT 1 FROM state_meta WHERE key = :stale
-)
-"""
-
-
-def is_stale(connection: Connection) -> bool:
-    """Whether the indexes were built by another version, or are flagged for a rebuild."""
-    values = {"stale": STALE_KEY, "key": VERSION_KEY, "version": str(TERMS_VERSION)}
-    return connection.execute(_IS_FRESH, values).fetchone() is None
-
-
-def last_chunked_id(connection: Connection) -> int:
-    """Return the id of the last message that was considered for a chunk, or 0."""
-    return int(get_meta(connection, CHUNKED_UNTIL_KEY) or 0)
 
 
 def _read_script(name: str) -> str:

@@ -25,23 +25,21 @@ from core.store.query import (
 )
 from core.store.rows import (
     Connection,
+    scoped_term,
 )
-from core.store.sqlite.filters import (
+from core.store.sqlite.indexing import last_chunked_id
+from core.store.sqlite.schema import IS_SHOWN, in_list
+from core.store.visibility import (
     IS_IN_LINEAGE,
     SqlCondition,
     address_join,
     askers_own,
-    message_filters,
-    session_filters,
-)
-from core.store.sqlite.schema import (
-    IS_SHOWN,
     encode_list,
-    in_list,
-    last_chunked_id,
-    scoped_term,
+    message_filters,
+    scope_parameter,
+    session_filters,
+    visible,
 )
-from core.store.visibility import scope_parameter, visible
 from core.text.normalize import SCOPE_MARKER, is_unspaced
 from core.text.terms import is_about_self, message_terms
 

@@ -21,17 +21,18 @@ from core.store.fact_rows import Fact
 from core.store.facts import Facts
 from core.store.messages import append_message
 from core.store.query import SearchQuery
-from core.store.rows import set_meta
+from core.store.rows import scoped_term, set_meta
 from core.store.sessions import Conversations
 from core.store.sqlite import indexing
 from core.store.sqlite.database import Database
 from core.store.sqlite.fact_index import repair_fact_index
 from core.store.sqlite.indexing import (
     defer_indexing,
+    is_stale,
     reset_indexes,
     write_indexed_text,
 )
-from core.store.sqlite.schema import VERSION_KEY, is_stale, register_functions, scoped_term
+from core.store.sqlite.schema import VERSION_KEY, register_functions
 from core.store.sqlite.text_index import TextIndex
 from core.text.normalize import SCOPE_MARKER
 from core.text.terms import names_in
