@@ -30,6 +30,10 @@ class StoreError(MnemeError):
     """state.db is unreadable, read-only, full, damaged, or written by a newer version."""
 
 
+class StoreDamagedError(StoreError):
+    """A part of state.db can't be read because it is damaged."""
+
+
 class StoreLostError(StoreError):
     """state.db or its log was removed, replaced or cut off while it was open.
 

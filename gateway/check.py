@@ -13,6 +13,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
+from filelock import FileLock, Timeout
+
 from adapters.discord.adapter import check_discord
 from adapters.telegram.adapter import check_telegram
 from config.settings import ENVIRONMENT, PLATFORMS, Settings
@@ -22,12 +24,13 @@ from core.memory.manager import ProviderThread, implements
 from core.memory.provider import MemoryProvider, translate_foreign_errors
 from core.store.mailbox import OutboxCounts
 from core.store.sqlite import database as sqlite
+from core.store.sqlite import salvage
 from core.store.sqlite.integrity import find_damage
 from core.store.sync import PLATFORM as MEMORY
 from core.text.normalize import to_single_line
 from gateway import texts
 from gateway.installation import list_unreadable_files
-from gateway.services import STATE_FILE, Services, create_model_client, load_providers
+from gateway.services import LOCK_FILE, STATE_FILE, Services, create_model_client, load_providers
 from gateway.supervisor import CONNECTED, WallClock
 
 # How long a check waits for a server.
@@ -133,8 +136,9 @@ async def run_probe(subject: str, probe: Awaitable[str | None]) -> CheckResult:
 
 
 async def repair_indexes(settings: Settings) -> CheckResult:
-    """Rebuild the text indexes and delete dead letters."""
+    """Repair a damaged state.db, rebuild the text indexes and delete dead letters."""
     try:
+        repaired = await _repair_file(settings)
         async with Services.open(settings) as services:
             message_count = await services.recall.rebuild()
             while await services.recall.tend():
@@ -144,8 +148,32 @@ async def repair_indexes(settings: Settings) -> CheckResult:
         text = str(error).partition(_CHECK_HINT)[0]
         return CheckResult(subject="repair", state="wrong", text=text)
     messages = texts.format_count(message_count, "message")
-    text = f"The text indexes were rebuilt from {messages}."
+    text = f"{repaired} The text indexes were rebuilt from {messages}.".strip()
     return CheckResult(subject="repair", state="right", text=text)
+
+
+async def _repair_file(settings: Settings) -> str:
+    """Save the readable rows of a damaged state.db in a new one; return a report.
+
+    The report is empty if state.db isn't damaged. Raises StoreError, and ConfigError while Mneme
+    runs.
+    """
+    path = settings.home / STATE_FILE
+    if not path.exists() or not path.stat().st_size:
+        return ""
+    if not await asyncio.to_thread(salvage.find_file_damage, path):
+        return ""
+    try:
+        with FileLock(settings.home / LOCK_FILE).acquire(timeout=0):
+            report = await asyncio.to_thread(salvage.repair, path, WallClock().now())
+    except Timeout as error:
+        raise ConfigError(texts.REPAIR_NEEDS_STOP) from error
+    lost = ", ".join(f"{texts.format_count(n, 'row')} of {name}" for name, n in report.lost.items())
+    return texts.REPAIRED.format(
+        saved=texts.format_count(sum(report.saved.values()), "row"),
+        lost=f"lost: up to {lost}" if lost else "nothing is lost",
+        path=report.damaged_path,
+    )
 
 
 def _describe_settings_problem(problem: str) -> CheckResult:

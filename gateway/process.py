@@ -129,12 +129,14 @@ class GatewayProcess:
         services = self._services
         memory = self._path.memory
         embeddings = services.embeddings
+        store_watch = self._create_store_watch()
         work = [
             self._path.delivery.run(),
             watch_store(services.database.data_version, self._changed, self._on_change),
             run_chores([services.recall.tend, services.forgetting.maintain]),
             run_chores([embeddings.tend] if embeddings else []),
-            self._create_store_watch().run(),
+            store_watch.run(),
+            run_chores([store_watch.check_integrity]),
             memory.start(),
             run_chores([memory.tend]),
             self._supervisor.watch_platforms(

@@ -12,6 +12,7 @@ import structlog
 from core.errors import StoreError, StoreLostError
 from core.ports import Clock
 from core.store.sqlite.database import Database
+from core.store.sqlite.integrity import IntegrityCheck
 from core.types import LOCAL_SCOPE, Address, Answer, Scope
 from gateway import texts
 from gateway.owner_notices import OwnerNotices
@@ -55,6 +56,8 @@ class StoreWatch:
         self._log_large_since: datetime | None = None
         self._is_log_reported = False
         self._is_loss_reported = False
+        self._is_damage_reported = False
+        self._integrity = IntegrityCheck(database, clock)
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -69,7 +72,28 @@ class StoreWatch:
         """Look at the files once."""
         await self._find_owner_chat()
         if await self._check_files():
+            await self._report_damage()
             await self._check_log_size()
+
+    async def check_integrity(self) -> bool:
+        """Check a slice of state.db for damage. Returns whether another one is due at once."""
+        has_more = await self._integrity.run_slice()
+        await self._report_damage()
+        return has_more
+
+    async def _report_damage(self) -> None:
+        """Tell the owner once that state.db is damaged, even if the notice can't be stored."""
+        damage = self._database.damage
+        if not damage or self._is_damage_reported:
+            return
+        self._is_damage_reported = True
+        _log.error("state.db is damaged", damage=damage)
+        text = texts.STORE_IS_DAMAGED.format(damage=damage)
+        try:
+            await self._notices.notify(f"damaged:{self._clock.now().date()}", text)
+        except StoreError:
+            if self._owner_chat is not None:
+                await self._tell_unstored(self._owner_chat, Answer(text=text))
 
     async def _find_owner_chat(self) -> None:
         """Remember where to reach the owner, as long as the store can say so."""

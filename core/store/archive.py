@@ -17,7 +17,7 @@ from itertools import count, groupby
 from operator import attrgetter
 from typing import NamedTuple
 
-from core.errors import HistoryError, StoreError
+from core.errors import HistoryError, StoreDamagedError, StoreError
 from core.store import messages, personal_data, rows, sessions
 from core.store.rows import Connection, Row
 from core.store.sqlite import indexing
@@ -72,6 +72,11 @@ WHERE (messages.session_id, messages.id) > (:session, :message) AND {visible()}
     AND {messages.IS_READABLE}
 ORDER BY messages.session_id, messages.id LIMIT :limit
 """
+_SELECT_NEXT_ID = """
+SELECT session_id, id FROM messages INDEXED BY messages_by_session
+WHERE (session_id, id) > (:session, :message) ORDER BY session_id, id LIMIT 1
+"""
+"""The id of the next message, whether or not its row can be read."""
 _SELECT_BY_NAME = f"""
 {rows.SELECT_SESSIONS} WHERE scopes.key = :scope
 AND (sessions.external_id = :name OR sessions.id = :own_id AND sessions.external_id IS NULL)
@@ -244,19 +249,46 @@ class Archive:
         if not await self._database.wait_for_log_space(LOG_SPACE_WAIT_S):
             raise StoreError(LOG_SPACE_ERROR.format(path=self._database.path))
 
-    async def export(self, scopes: frozenset[Scope]) -> AsyncIterator[TransferRecord]:
-        """Yield the readable messages of all visible sessions, starting with the oldest session."""
-        values = {
+    async def export(
+        self, scopes: frozenset[Scope], on_unreadable: Callable[[], None] = lambda: None
+    ) -> AsyncIterator[TransferRecord]:
+        """Yield the readable messages of all visible sessions, starting with the oldest session.
+
+        `on_unreadable` is called for each message that can't be read because state.db is damaged.
+        """
+        values: dict[str, object] = {
             "scopes": scope_parameter(scopes),
             "limit": PAGE_MESSAGES,
             "session": 0,
             "message": 0,
             "store": await self._database.write(_ensure_store_name),
         }
-        while page := await self._database.fetch_all(_SELECT_PAGE, values):
+        while True:
+            try:
+                page = await self._database.fetch_all(_SELECT_PAGE, values)
+            except StoreDamagedError:
+                values |= await self._go_around_damage(values, on_unreadable)
+                continue
+            if not page:
+                return
             for row in page:
                 yield _read_record(row)
             values |= {"session": page[-1]["session_id"], "message": page[-1]["id"]}
+
+    async def _go_around_damage(
+        self, values: Mapping[str, object], on_unreadable: Callable[[], None]
+    ) -> Mapping[str, object]:
+        """Return what to read next after a page that couldn't be read.
+
+        That's a page of one message. If it can't be read either, it's left out.
+        """
+        if values["limit"] != 1:
+            return {"limit": 1}
+        row = await self._database.fetch_one(_SELECT_NEXT_ID, dict(values))
+        on_unreadable()
+        if row is None:
+            raise StoreError("The rest of the messages can't be read.")
+        return {"session": row["session_id"], "message": row["id"], "limit": PAGE_MESSAGES}
 
     def export_personal_data(
         self, scopes: frozenset[Scope], accounts: Sequence[Account]

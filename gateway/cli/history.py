@@ -195,8 +195,14 @@ def export_command(scope: InScope = None) -> None:
     async def work(services: Services, context: CommandContext) -> None:
         from core.transfer.formats import format_line
 
-        async for message in services.archive.export(context.scopes):
+        unreadable: list[None] = []
+        messages = services.archive.export(context.scopes, lambda: unreadable.append(None))
+        async for message in messages:
             typer.echo(format_line(message))
+        if unreadable:
+            count = texts.format_count(len(unreadable), "message")
+            typer.echo(texts.EXPORT_INCOMPLETE.format(messages=count), err=True)
+            raise typer.Exit(1)
 
     shell.run_as_owner(work, scope)
 

@@ -38,7 +38,8 @@ class ExportCommands:
         await services.usage_log.check_limits(billing, now, "files")
 
         day = f"{now:%Y-%m-%d}"
-        messages = services.archive.export(context.scopes)
+        unreadable: list[None] = []
+        messages = services.archive.export(context.scopes, lambda: unreadable.append(None))
         message_lines = (format_line(message) async for message in messages)
         rows = self._load_personal_data(context.account, context.scopes)
         row_lines = (json.dumps(row, ensure_ascii=False, default=str) async for row in rows)
@@ -46,7 +47,11 @@ class ExportCommands:
             await _build_file(f"said-{day}", message_lines),
             await _build_file(f"held-{day}", row_lines),
         ]
-        return Answer(text=texts.EXPORTED, files=tuple(file for file in files if file.content))
+        text = texts.EXPORTED
+        if unreadable:
+            count = texts.format_count(len(unreadable), "message")
+            text = f"{text}\n\n{texts.EXPORT_INCOMPLETE.format(messages=count)}"
+        return Answer(text=text, files=tuple(file for file in files if file.content))
 
     async def _load_personal_data(
         self, account: Account, scopes: frozenset[Scope]

@@ -105,7 +105,11 @@ class StatusCommands:
         for file in (home / STATE_FILE, home / f"{STATE_FILE}-wal"):
             if file.exists():
                 size += file.stat().st_size
-        return f"{size / 1e6:.1f} MB in {home}"
+        text = f"{size / 1e6:.1f} MB in {home}"
+        damage = self._services.database.damage
+        if damage:
+            text = f"{text}; **damaged** ({escape(damage)}). `mneme check --repair` saves the rest"
+        return text
 
 
 class UsageCommands:

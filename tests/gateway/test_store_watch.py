@@ -59,3 +59,26 @@ async def test_log_over_its_limit_for_a_minute_is_reported_once(
         clock.advance(minutes=5)
         await watch.check()
         assert await notices(harness) == []
+
+
+async def test_damage_is_reported_at_once_and_shown_by_status(home: Path) -> None:
+    async with watching(home) as (harness, watch, _):
+        database = harness.services.database
+        for number in range(200):
+            await harness.services.database.execute(
+                "INSERT INTO state_meta VALUES (:key, :value)",
+                {"key": f"filler {number}", "value": "x" * 2_000},
+            )
+        assert await database.checkpoint()
+        with closing(sqlite3.connect(database.path)) as other:
+            sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'note_reviews'"
+            page = other.execute(sql).fetchone()[0]
+        with database.path.open("r+b") as file:
+            file.seek((page - 1) * 4096)
+            file.write(b"\xff" * 4096)
+        while await watch.check_integrity():
+            pass
+        texts = [text for _, text in await notices(harness)]
+        texts += [reply.text for _, reply in harness.platforms["telegram"].replies if reply.answer]
+        assert sum("state.db is damaged" in text for text in texts) == 1
+        assert "damaged" in (await harness.say("/status")).text

@@ -24,7 +24,7 @@ from typing import Any
 
 import aiosqlite
 
-from core.errors import StoreError, StoreLostError
+from core.errors import StoreDamagedError, StoreError, StoreLostError
 from core.store import rows
 from core.store.epoch import check_epoch
 from core.store.rows import Row, T, Values
@@ -136,9 +136,11 @@ class FileGuard:
         """Take the present files as the right ones."""
         self._file = _identify(self._path)
         self._log = _identify(self._log_path)
-        self.file_bytes = _find_size(self._path)
+        self.file_bytes = 0
         # Whether the file became smaller, which only damage and VACUUM do.
         self.is_smaller = False
+        # Takes the present size.
+        self.is_file_there()
 
     def is_file_there(self) -> bool:
         """Whether state.db is still the file that was opened, and at least as large as before."""
@@ -188,6 +190,8 @@ class Database:
         # Held while the connections are opened again, because the log was removed.
         self._rescue_lock = asyncio.Lock()
         self._was_rescued = False
+        # What is known to be damaged in the file.
+        self.damage = ""
         # Held by the first of the writes that wait for another program's lock.
         self._lock_queue = asyncio.Lock()
         # Last in, first out: the reader that was used last has its pages in memory.
@@ -369,7 +373,14 @@ class Database:
         """Build the StoreError for an error of SQLite, which a lost file may have caused."""
         if not self._guard.is_file_there():
             return StoreLostError(LOST.format(path=self.path))
-        return to_store_error(self.path, error)
+        store_error = to_store_error(self.path, error)
+        if isinstance(store_error, StoreDamagedError):
+            self.note_damage(str(error))
+        return store_error
+
+    def note_damage(self, text: str) -> None:
+        """Record that the file is damaged. The first text is kept."""
+        self.damage = self.damage or text
 
     async def check_files(self) -> None:
         """Check that the open files are still those that the next start will find.
@@ -633,13 +644,6 @@ def _identify(path: str | Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return stat.st_dev, stat.st_ino
-
-
-def _find_size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
 
 
 def _connect(path: Path) -> StoreConnection:

@@ -8,9 +8,12 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-from core.errors import StoreError
+from core.errors import StoreDamagedError, StoreError
 
-_DAMAGED = "{path} is damaged ({text}). Run `mneme check`, or restore a backup."
+_DAMAGED = (
+    "{path} is damaged ({text}). Run `mneme check`, or restore a backup. "
+    "`mneme check --repair` saves what can still be read."
+)
 _DISK_FAULT = "it is full or has a fault. Make room and try again."
 LOST = (
     "{path} was removed, replaced or cut off while Mneme was running. "
@@ -42,7 +45,8 @@ def to_store_error(path: Path, error: sqlite3.DatabaseError) -> StoreError:
         if part in text:
             sentence = known_sentence
             break
-    return StoreError(sentence.format(path=path, text=text))
+    error_type = StoreDamagedError if sentence is _DAMAGED else StoreError
+    return error_type(sentence.format(path=path, text=text))
 
 
 @contextlib.contextmanager

@@ -1,22 +1,93 @@
-"""Finds damage in state.db."""
+"""Finds damage in state.db: quickly at every start, and thoroughly once a day in small slices."""
 
 from __future__ import annotations
 
-from core.store.rows import Connection
+from datetime import datetime, timedelta
+
+from core.errors import StoreDamagedError
+from core.ports import Clock
+from core.store.rows import Connection, get_meta, set_meta
 from core.store.sqlite.database import Database
 
 MAX_REPORTED_PROBLEMS = 5
+CHECKED_AT_KEY = "integrity_checked_at"
+"""Key of `state_meta`: when the last full check ended, in ISO 8601."""
+FULL_CHECK_INTERVAL = timedelta(days=1)
+_SELECT_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
 
 
 async def find_damage(database: Database) -> list[str]:
     """Check the file and return a sentence about each problem."""
 
     def check(connection: Connection) -> list[str]:
-        lines = connection.execute(f"PRAGMA quick_check({MAX_REPORTED_PROBLEMS})")
-        problems = [str(line[0]) for line in lines if line[0] != "ok"]
+        problems = _run_check(connection, f"PRAGMA quick_check({MAX_REPORTED_PROBLEMS})")
         broken_rows = connection.execute("PRAGMA foreign_key_check").fetchall()
         for row in broken_rows[:MAX_REPORTED_PROBLEMS]:
             problems.append(f"a row of {row[0]} refers to nothing")
         return problems
 
     return await database.read(check)
+
+
+def _run_check(connection: Connection, pragma: str) -> list[str]:
+    """Run a check and return its problems."""
+    return [str(line[0]) for line in connection.execute(pragma) if line[0] != "ok"]
+
+
+class IntegrityCheck:
+    """Checks the file in slices, which run in a reader's thread.
+
+    The first slice is a quick check of the whole file. After that, each slice is a full check of
+    one table with its indexes, once a day for all tables.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._is_quick_check_due = True
+        # The tables that are left of the present full check; None while none is running.
+        self._tables: list[str] | None = None
+
+    async def run_slice(self) -> bool:
+        """Check the next slice, if one is due. Returns whether another one is due at once.
+
+        Problems are recorded in the database's `damage`.
+        """
+        if self._is_quick_check_due:
+            self._is_quick_check_due = False
+            await self._check(f"PRAGMA quick_check({MAX_REPORTED_PROBLEMS})")
+            return True
+        if self._tables is None:
+            if not await self._is_full_check_due():
+                return False
+            rows = await self._database.fetch_all(_SELECT_TABLES)
+            self._tables = [row["name"] for row in rows]
+        if self._tables:
+            name = self._tables.pop().replace('"', '""')
+            await self._check(f'PRAGMA integrity_check("{name}")')
+            return True
+        self._tables = None
+        await self._store_time()
+        return False
+
+    async def _store_time(self) -> None:
+        """Store that the last full check ended now."""
+        now = self._clock.now().isoformat()
+        await self._database.write(lambda connection: set_meta(connection, CHECKED_AT_KEY, now))
+
+    async def _is_full_check_due(self) -> bool:
+        """Whether the last full check was a day ago. A new home is first checked after a day."""
+        text = await self._database.read(lambda connection: get_meta(connection, CHECKED_AT_KEY))
+        if not text:
+            await self._store_time()
+            return False
+        return self._clock.now() - datetime.fromisoformat(text) >= FULL_CHECK_INTERVAL
+
+    async def _check(self, pragma: str) -> None:
+        try:
+            problems = await self._database.read(lambda connection: _run_check(connection, pragma))
+        except StoreDamagedError:
+            # The database has recorded the damage itself.
+            return
+        if problems:
+            self._database.note_damage("; ".join(problems[:MAX_REPORTED_PROBLEMS]))

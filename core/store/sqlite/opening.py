@@ -186,10 +186,22 @@ def _apply_next_migration(connection: sqlite3.Connection, path: Path) -> bool:
         return False
     if version == 0:
         _refuse_if_marked(path)
-    for statement in _split_statements(MIGRATIONS[version]):
-        connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {version + 1}")
+    _apply_migration(connection, version)
     return True
+
+
+def apply_migrations(connection: sqlite3.Connection, version: int) -> None:
+    """Create the schema of a version in an empty file."""
+    for number in range(version):
+        with connection:
+            connection.execute("BEGIN IMMEDIATE")
+            _apply_migration(connection, number)
+
+
+def _apply_migration(connection: sqlite3.Connection, number: int) -> None:
+    for statement in _split_statements(MIGRATIONS[number]):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {number + 1}")
 
 
 def _split_statements(script: str) -> Iterator[str]:

@@ -1,0 +1,311 @@
+"""Saves the readable rows of a damaged state.db in a new file.
+
+Rows are read in ranges of their row ids. A range with a damaged page is read in halves, down to
+single rows, so that only rows of the page itself are lost. The text indexes aren't copied, because
+they are rebuilt from the rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from core.errors import StoreError
+from core.store.sqlite.faults import translate_errors
+from core.store.sqlite.opening import apply_migrations, configure
+from core.store.sqlite.schema import MIGRATIONS, STALE_KEY
+
+BATCH_ROWS = 500
+UNKNOWN_ROWS = 100_000
+"""How many row ids after the last readable row are tried if no index knows the last id."""
+MAX_ROUNDS = 10
+"""How often rows are removed that refer to rows that are lost."""
+
+_SELECT_TABLES = """
+SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_'
+"""
+_CREATE_LOST_SESSIONS = """
+INSERT INTO sessions (id, address_id, scope_id, title, started_at, last_at, ended_at, end_reason,
+    messages)
+SELECT session_id, address_id, (
+        SELECT scope_id FROM sessions AS others WHERE others.address_id = messages.address_id
+        ORDER BY others.id DESC LIMIT 1
+    ) AS scope, 'Recovered', MIN(created_at), MAX(created_at), MAX(created_at), 'repair', COUNT(*)
+FROM messages WHERE session_id NOT IN (SELECT id FROM sessions)
+GROUP BY session_id HAVING scope IS NOT NULL
+"""
+"""Makes sessions for messages whose own session is lost, in the scope of their chat."""
+
+
+@dataclass(kw_only=True)
+class SalvageReport:
+    """What a repair has saved, and what it has lost."""
+
+    # The damaged file, as it was.
+    damaged_path: Path
+    # The number of rows by table.
+    saved: dict[str, int] = field(default_factory=dict)
+    lost: dict[str, int] = field(default_factory=dict)
+
+
+def find_file_damage(path: Path) -> str:
+    """Return a sentence about the first problem of the file, or an empty text.
+
+    A file that can't be opened at all is damaged, too. Raises StoreError if it's locked.
+    """
+    try:
+        with contextlib.closing(_open(path)) as connection:
+            line = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            connection.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()
+    except sqlite3.OperationalError as error:
+        raise StoreError(f"{path} cannot be checked: {error}.") from error
+    except sqlite3.DatabaseError as error:
+        return str(error)
+    return "" if line[0] == "ok" else str(line[0])
+
+
+def repair(path: Path, now: datetime) -> SalvageReport:
+    """Replace a damaged state.db by a new one with all rows that can be read.
+
+    The damaged file is kept next to it. No other process may use the file. Raises StoreError if
+    nothing can be read, or if there is no room for the new file.
+    """
+    damaged_path = path.with_name(f"{path.name}.damaged-{now:%Y%m%d-%H%M%S}")
+    new_path = path.with_name(f"{path.name}.repaired")
+    report = SalvageReport(damaged_path=damaged_path)
+    try:
+        _copy_damaged(path, damaged_path)
+        _remove_files(new_path)
+        os.close(os.open(new_path, os.O_CREAT | os.O_RDWR, 0o600))
+        with translate_errors(path):
+            _salvage(damaged_path, new_path, report)
+        _replace(path, new_path)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be repaired: {error.strerror}.") from error
+    return report
+
+
+def _copy_damaged(path: Path, damaged_path: Path) -> None:
+    """Copy the damaged file with its log."""
+    for suffix in ("", "-wal"):
+        source = Path(f"{path}{suffix}")
+        if source.exists():
+            shutil.copy2(source, f"{damaged_path}{suffix}")
+
+
+def _replace(path: Path, new_path: Path) -> None:
+    """Put the new file in the place of the damaged one, whose log mustn't be applied to it."""
+    with new_path.open("rb") as file:
+        os.fsync(file.fileno())
+    for suffix in ("-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    new_path.replace(path)
+
+
+def _remove_files(path: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    """Open a file that may be damaged or cut off."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.text_factory = lambda data: data.decode("utf-8", "replace")
+    # Otherwise SQLite refuses a file that is shorter than its header says.
+    connection.execute("PRAGMA writable_schema = ON")
+    return connection
+
+
+def _salvage(damaged_path: Path, new_path: Path, report: SalvageReport) -> None:
+    """Fill the new file with the readable rows of the damaged one."""
+    with (
+        contextlib.closing(_open(damaged_path)) as source,
+        contextlib.closing(sqlite3.connect(new_path, isolation_level=None)) as target,
+    ):
+        version = source.execute("PRAGMA user_version").fetchone()[0]
+        if not 0 < version <= len(MIGRATIONS):
+            raise StoreError(f"{damaged_path} has no schema that can be read. Restore a backup.")
+        configure(target, is_reader=False)
+        target.execute("PRAGMA foreign_keys = OFF")
+        target.execute("PRAGMA synchronous = OFF")
+        apply_migrations(target, version)
+        triggers = target.execute(
+            "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"
+        ).fetchall()
+        target.execute("BEGIN")
+        for name, _ in triggers:
+            target.execute(f'DROP TRIGGER "{name}"')
+        for name in _list_tables(target):
+            _copy_table(source, target, name, report)
+        _mend_references(target, report)
+        target.execute("REPLACE INTO state_meta (key, value) VALUES (?, '1')", (STALE_KEY,))
+        for _, statement in triggers:
+            target.execute(statement)
+        target.execute("COMMIT")
+        target.execute("PRAGMA journal_mode = DELETE")
+
+
+def _list_tables(connection: sqlite3.Connection) -> list[str]:
+    """List the tables with rows of their own, without those of the text indexes."""
+    tables = connection.execute(_SELECT_TABLES).fetchall()
+    indexes = [name for name, sql in tables if sql.startswith("CREATE VIRTUAL TABLE")]
+    names = []
+    for name, _ in tables:
+        if not any(name == index or name.startswith(f"{index}_") for index in indexes):
+            names.append(name)
+    return names
+
+
+def _copy_table(
+    source: sqlite3.Connection, target: sqlite3.Connection, name: str, report: SalvageReport
+) -> None:
+    """Copy the readable rows of one table, and count those that are lost."""
+    columns = [row[1] for row in target.execute(f'PRAGMA table_info("{name}")')]
+    column_list = ", ".join(f'"{column}"' for column in columns)
+    marks = ", ".join("?" for _ in columns)
+    # What the migrations have put there is in the damaged file, too.
+    target.execute(f'DELETE FROM "{name}"')
+    insert = f'INSERT OR IGNORE INTO "{name}" ({column_list}) VALUES ({marks})'
+    reader = TableReader(source, name, column_list)
+    before = target.total_changes
+    batch: list[Sequence[object]] = []
+    for row in reader.read_rows():
+        batch.append(row)
+        if len(batch) == BATCH_ROWS:
+            target.executemany(insert, batch)
+            batch.clear()
+    target.executemany(insert, batch)
+    saved = target.total_changes - before
+    if saved:
+        report.saved[name] = saved
+    if reader.has_failed:
+        lost = reader.count_rows(default=saved + reader.failed_count) - saved
+        report.lost[name] = max(lost, 1)
+
+
+class TableReader:
+    """Reads the rows of a table around its damaged pages."""
+
+    def __init__(self, connection: sqlite3.Connection, name: str, column_list: str) -> None:
+        self._connection = connection
+        self._name = name
+        self._column_list = column_list
+        self.has_failed = False
+        # How many single row ids couldn't be read. Not all of them need to be rows.
+        self.failed_count = 0
+
+    def read_rows(self) -> Iterator[Sequence[object]]:
+        """Yield all rows that can be read."""
+        sql = f'SELECT rowid, {self._column_list} FROM "{self._name}" ORDER BY rowid'
+        last_id = 0
+        try:
+            for row in self._connection.execute(sql):
+                last_id = row[0]
+                yield row[1:]
+        except sqlite3.DatabaseError as error:
+            if "no such column: rowid" in str(error):
+                yield from self._read_both_ends()
+                return
+            self.has_failed = True
+        if self.has_failed:
+            yield from self._read_range(last_id + 1, self._find_last_id(last_id))
+
+    def _read_both_ends(self) -> Iterator[Sequence[object]]:
+        """Yield the rows of a table without row ids, from both ends up to damaged pages."""
+        keys = self._connection.execute(f'PRAGMA table_info("{self._name}")').fetchall()
+        names = [row[1] for row in sorted(keys, key=lambda row: row[5]) if row[5]]
+        for direction in ("ASC", "DESC"):
+            order = ", ".join(f'"{name}" {direction}' for name in names)
+            sql = f'SELECT {self._column_list} FROM "{self._name}" ORDER BY {order}'
+            try:
+                yield from self._connection.execute(sql)
+                return
+            except sqlite3.DatabaseError:
+                self.has_failed = True
+
+    def _read_range(self, first_id: int, last_id: int) -> Iterator[Sequence[object]]:
+        """Yield the readable rows of a range of row ids."""
+        select = f'SELECT rowid, {self._column_list} FROM "{self._name}" WHERE rowid'
+        ranges = [(first_id, last_id)]
+        while ranges:
+            first_id, last_id = ranges.pop()
+            # A search for one id doesn't go on to the next page, which may be the damaged one.
+            is_single = first_id == last_id
+            condition = "= ?1" if is_single else "BETWEEN ?1 AND ?2 ORDER BY rowid"
+            values = (first_id,) if is_single else (first_id, last_id)
+            next_id = first_id
+            try:
+                for row in self._connection.execute(f"{select} {condition}", values):
+                    next_id = row[0] + 1
+                    yield row[1:]
+            except sqlite3.DatabaseError:
+                if is_single:
+                    self.failed_count += 1
+                    continue
+                middle_id = (next_id + last_id) // 2
+                if middle_id < last_id:
+                    ranges.append((middle_id + 1, last_id))
+                ranges.append((next_id, middle_id))
+
+    def _find_last_id(self, known_id: int) -> int:
+        """The largest row id, from the table or one of its indexes; otherwise a guess."""
+        last_id = self._query_indexes("MAX(rowid)")
+        return known_id + UNKNOWN_ROWS if last_id is None else last_id
+
+    def count_rows(self, default: int) -> int:
+        """How many rows the table had, if one of its indexes can be read."""
+        count = self._query_indexes("COUNT(*)")
+        return default if count is None else count
+
+    def _query_indexes(self, expression: str) -> int | None:
+        """Evaluate an expression over the first index of all rows that can be read."""
+        sources = [""]
+        for row in self._connection.execute(f'PRAGMA index_list("{self._name}")').fetchall():
+            if not row[4]:
+                sources.append(f'INDEXED BY "{row[1]}"')
+        for source in sources:
+            sql = f'SELECT {expression} FROM "{self._name}" {source}'
+            try:
+                value = self._connection.execute(sql).fetchone()[0]
+            except sqlite3.DatabaseError:
+                continue
+            return int(value or 0)
+        return None
+
+
+def _mend_references(target: sqlite3.Connection, report: SalvageReport) -> None:
+    """Make sessions for messages without one, and remove what refers to lost rows."""
+    target.execute(_CREATE_LOST_SESSIONS)
+    for _ in range(MAX_ROUNDS):
+        tables = {row[0] for row in target.execute("PRAGMA foreign_key_check")}
+        for name in tables:
+            removed = _remove_broken_rows(target, name)
+            if removed:
+                report.lost[name] = report.lost.get(name, 0) + removed
+                report.saved[name] -= removed
+        if not tables:
+            return
+
+
+def _remove_broken_rows(target: sqlite3.Connection, name: str) -> int:
+    """Clear references of a table to lost rows, or remove the row. Returns how many it removed."""
+    columns = target.execute(f'PRAGMA table_info("{name}")').fetchall()
+    required = {row[1] for row in columns if row[3] or row[5]}
+    removed = 0
+    for key in target.execute(f'PRAGMA foreign_key_list("{name}")').fetchall():
+        parent, column, parent_column = key[2], key[3], key[4] or "id"
+        condition = (
+            f'"{column}" IS NOT NULL AND '
+            f'"{column}" NOT IN (SELECT "{parent_column}" FROM "{parent}")'
+        )
+        if column in required:
+            removed += target.execute(f'DELETE FROM "{name}" WHERE {condition}').rowcount
+        else:
+            target.execute(f'UPDATE "{name}" SET "{column}" = NULL WHERE {condition}')
+    return removed

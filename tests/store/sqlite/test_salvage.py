@@ -1,0 +1,171 @@
+"""A damaged state.db is found, reported, exported around, and repaired."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from core.errors import StoreError
+from core.store.rows import get_meta
+from core.store.sqlite.database import Database
+from core.store.sqlite.integrity import CHECKED_AT_KEY, IntegrityCheck
+from core.store.sqlite.salvage import find_file_damage, repair
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.command_line import good, mneme
+from tests.transfer.test_archive import line
+
+PAGE_BYTES = 4096
+SESSIONS, MESSAGES = 12, 600
+NOW = datetime(2026, 11, 24, 1, 0, tzinfo=UTC)
+
+
+def fill(home: Path) -> Path:
+    """Import some conversations into a home."""
+    history = home.parent / "history.jsonl"
+    lines = [
+        line(f"ferry number {n} " + "leaves at noon " * 12, session=f"s{n % SESSIONS}", id=str(n))
+        for n in range(MESSAGES)
+    ]
+    history.write_text("".join(lines) if lines[0].endswith("\n") else "\n".join(lines))
+    good(home, "import", str(history))
+    with closing(sqlite3.connect(home / "state.db")) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return home / "state.db"
+
+
+def find_pages(path: Path, table: str, page_type: str = "leaf") -> list[int]:
+    """Find the pages of a table that hold rows, by reading the file format."""
+    data = path.read_bytes()
+    with closing(sqlite3.connect(path)) as connection:
+        sql = "SELECT rootpage FROM sqlite_schema WHERE name = ?"
+        root = connection.execute(sql, (table,)).fetchone()[0]
+    leaves: list[int] = []
+    interior: list[int] = []
+    pending = [root]
+    while pending:
+        number = pending.pop()
+        start = (number - 1) * PAGE_BYTES
+        kind = data[start]
+        if kind == 13:
+            leaves.append(number)
+            continue
+        interior.append(number)
+        count = int.from_bytes(data[start + 3 : start + 5], "big")
+        pending.append(int.from_bytes(data[start + 8 : start + 12], "big"))
+        for cell in range(count):
+            at = start + 12 + 2 * cell
+            offset = int.from_bytes(data[at : at + 2], "big")
+            pending.append(int.from_bytes(data[start + offset : start + offset + 4], "big"))
+    return sorted(leaves if page_type == "leaf" else interior)
+
+
+def overwrite(path: Path, pages: list[int]) -> None:
+    noise = random.Random(7)
+    with path.open("r+b") as file:
+        for page in pages:
+            file.seek((page - 1) * PAGE_BYTES)
+            file.write(noise.randbytes(PAGE_BYTES))
+
+
+def count_messages(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        return int(connection.execute("SELECT COUNT(*) FROM messages").fetchone()[0])
+
+
+def test_repair_saves_all_rows_outside_of_a_damaged_page(home: Path) -> None:
+    path = fill(home)
+    pages = find_pages(path, "messages")
+    damaged_pages = [pages[2], pages[len(pages) // 2]]
+    overwrite(path, damaged_pages)
+    before = path.read_bytes()
+    assert find_file_damage(path)
+    report = repair(path, NOW)
+    assert find_file_damage(path) == ""
+    assert report.damaged_path.read_bytes() == before
+    saved = count_messages(path)
+    per_page = MESSAGES / len(pages)
+    assert MESSAGES - saved == report.lost["messages"] == pytest.approx(2 * per_page, rel=0.5)
+    assert report.saved["messages"] == saved
+    assert set(report.lost) == {"messages"}
+
+
+@pytest.mark.parametrize("table", ["sessions", "addresses", "scopes", "state_meta"])
+def test_repair_keeps_what_refers_to_a_damaged_page(home: Path, table: str) -> None:
+    path = fill(home)
+    with closing(sqlite3.connect(path)) as connection:
+        sql = "SELECT rootpage FROM sqlite_schema WHERE name = ?"
+        page = connection.execute(sql, (table,)).fetchone()[0]
+    overwrite(path, [page])
+    report = repair(path, NOW)
+    assert find_file_damage(path) == ""
+    assert report.lost[table] >= 1
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+def test_repair_saves_the_first_part_of_a_file_that_was_cut_off(home: Path) -> None:
+    path = fill(home)
+    pages = find_pages(path, "messages")
+    os.truncate(path, (pages[len(pages) // 2] - 1) * PAGE_BYTES)
+    repair(path, NOW)
+    assert find_file_damage(path) == ""
+    assert 0 < count_messages(path) < MESSAGES
+
+
+def test_repair_of_a_file_without_a_schema_leaves_it_alone(home: Path) -> None:
+    path = fill(home)
+    overwrite(path, [1])
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="backup"):
+        repair(path, NOW)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.slow
+def test_check_repairs_a_damaged_home_and_says_what_is_lost(home: Path) -> None:
+    path = fill(home)
+    overwrite(path, [find_pages(path, "messages")[3]])
+    exported = mneme(home, "export")
+    assert exported.returncode == 1
+    assert "couldn't be read, because state.db is damaged" in exported.stderr
+    readable = exported.stdout.count("\n")
+    assert MESSAGES - 40 < readable < MESSAGES
+    checked = mneme(home, "check", "--repair", "--json")
+    results = {result["subject"]: result for result in json.loads(checked.stdout)}
+    assert results["repair"]["state"] == "right", results["repair"]
+    assert "rows of messages" in results["repair"]["text"]
+    assert results["state.db"]["state"] == "right"
+    assert results["search index"]["state"] == "right"
+    assert good(home, "export").count("\n") == readable
+    assert len(list(home.glob("state.db.damaged-*"))) == 1
+    assert "ferry" in good(home, "recall", "ferry number 599")
+
+
+async def test_full_check_runs_once_a_day_in_slices_and_finds_damage(home: Path) -> None:
+    path = fill(home)
+    clock = SteadyClock()
+    async with Database.open(path) as database:
+        check = IntegrityCheck(database, clock)
+        while await check.run_slice():
+            pass
+        assert database.damage == ""
+        checked_at = await database.read(lambda connection: get_meta(connection, CHECKED_AT_KEY))
+        assert checked_at == clock.now().isoformat()
+        assert not await check.run_slice()
+    overwrite(path, [find_pages(path, "messages")[3]])
+    async with Database.open(path) as database:
+        assert await IntegrityCheck(database, clock).run_slice()
+        assert database.damage, "a quick check at the start finds it"
+    clock.moment += timedelta(days=2)
+    async with Database.open(path) as database:
+        check = IntegrityCheck(database, clock)
+        check._is_quick_check_due = False
+        while not database.damage:
+            assert await check.run_slice()
