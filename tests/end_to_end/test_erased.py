@@ -399,6 +399,7 @@ WORDLESS = {
     "state_meta": "keys, and how platforms stand, which is written anew all the time",
     "rooms own_rooms people partings veils": "numbers of accounts and rooms",
     "answered told fact_marks fact_rereads chunks chunk_counts disturbances fact_entities undone": "ids",
+    "tool_calls unfinished_changes": "ids",
     "calls": "tokens",
     "message_vectors": "numbers that a trigger takes away with their message",
     "note_reviews": "numbers of changes, and a time",

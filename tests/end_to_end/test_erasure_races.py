@@ -107,7 +107,7 @@ async def test_a_tool_that_has_done_something_is_not_called_again(home: Path) ->
         assert (await task).text == "It is sent."
         assert len(sent) == 1
         done, looked = model.requests[-1].messages[-1]["content"]
-        assert "Do not do the same again" in done["content"]
+        assert "Do not call it again for the same purpose" in done["content"]
         assert looked["is_error"], "what only reads may be asked again"
         assert left_of("Zanzibar", harness.services.database.path) == []
 

@@ -69,6 +69,6 @@ async def test_a_kill_in_the_middle_of_a_delegated_task_leaves_the_conversation_
         assert [row for row in rows if row[0]] == [(1, "user", "Which ferry?")], (
             "it is not begun again"
         )
-        assert [row[1] for row in rows if not row[0]] == ["user", "assistant", "assistant"]
+        assert [row[1] for row in rows if not row[0]] == ["user", "assistant", "tool", "assistant"]
         assert live.query("SELECT count(*) FROM sessions WHERE ended_at IS NULL") == [(1,)]
         assert live.model.refusals == []

@@ -57,7 +57,7 @@ def postponed(home: Path) -> int:
     with closing(sqlite3.connect(home / "state.db")) as connection:
         return int(
             connection.execute(
-                "SELECT COUNT(*) FROM outbox WHERE attempts > 0 AND done_at IS NULL"
+                "SELECT COUNT(*) FROM outbox WHERE error IS NOT NULL AND done_at IS NULL"
             ).fetchone()[0]
         )
 

@@ -72,7 +72,7 @@ async def test_a_stranger_gets_a_code_and_is_told_what_is_kept(home: Path) -> No
         listed = (await harness.say("/approve")).text
         assert "**Person 666** (Telegram, id `666`)" in listed
         approved = await harness.say(f"/approve {code.lower()}")
-        assert "**Person 666** (Telegram, id `666`) may talk to me now" in approved.text
+        assert "**Person 666** (Telegram, id `666`) can talk to me now" in approved.text
         assert (await harness.say("hello", "666")).text == "ok"
         stored = await harness.services.database.read(
             lambda connection: "".join(

@@ -74,7 +74,7 @@ async def test_buttons_made_before_show_nothing_of_the_other(home: Path) -> None
         listed = await harness.say("/sessions", **on_discord())
         known = await harness.say("/memory", **on_discord())
         assert "fern" in found.text
-        pressed = [button(found, "Around"), button(listed, "Go on"), button(known, "f1")]
+        pressed = [button(found, "Around"), button(listed, "Continue"), button(known, "f1")]
         await harness.say("/unlink", **on_discord())
         for one in pressed:
             assert "fern" not in (await harness.say(one.id, kind="action", **on_discord())).text

@@ -318,7 +318,7 @@ async def test_memory_service_that_is_quicker_than_the_erasure_does_not_get_the_
                 await asyncio.sleep(0.01)
         await delivered(harness)
         reader = os.open(journal, os.O_RDONLY | os.O_NONBLOCK)
-        assert "diary knew of it" in (await receipt).text
+        assert "diary stored it, too" in (await receipt).text
         os.close(reader)
         await delivered(harness)
         assert (
@@ -337,7 +337,7 @@ async def test_forget_and_edits_reach_the_files_of_a_plugin(home: Path) -> None:
         assert "zanzibar" in file.read_text()
         await harness.say("/forget zanzibar")
         receipt = (await harness.say("yes")).text
-        assert "diary knew of it" in receipt
+        assert "diary stored it, too" in receipt
         await delivered(harness)
         assert "zanzibar" not in file.read_text()
         assert "Rex" in file.read_text()

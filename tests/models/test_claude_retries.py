@@ -24,7 +24,7 @@ ERRORS = [
     (ModelReply.fail(400, "prompt is too long: 9 tokens > 8 maximum"), "too large", False),
     (ModelReply.fail(401, "invalid"), "does not accept the key", False),
     (ModelReply.fail(402, "pay"), "cannot pay", False),
-    (ModelReply.fail(403, "no"), "not permitted", False),
+    (ModelReply.fail(403, "no"), "have permission", False),
     (ModelReply.fail(404, "model: claude-sonnet-5-5"), "no model named claude-sonnet-5-5", False),
     (ModelReply(status=404, body="<html>nothing</html>"), "no Messages API", False),
     (ModelReply.fail(408), "waited too long", True),

@@ -99,7 +99,7 @@ async def test_what_is_rejected_is_gone(home: Path) -> None:
     async with open_gateway(home, noting(ORDER)) as harness:
         await harness.say("read that page for me, if you please")
         await notices(harness)
-        assert "gone" in (await harness.say("/memory reject 1")).text
+        assert "deleted" in (await harness.say("/memory reject 1")).text
         assert await noted(harness) == []
         assert "Nothing is waiting" in (await harness.say("/memory pending")).text
 
@@ -137,7 +137,7 @@ async def test_in_a_room_what_a_member_types_is_a_quotation_that_the_owner_decid
         assert "the party" not in model.requests[-1].system[0]["text"]
         assert "2 waiting for your decision" in (await harness.say("/memory", **IN_ROOM)).text
         assert "my owner decides" in (await harness.say("/memory approve 1", "7", **IN_ROOM)).text
-        assert "gone" in (await harness.say("/memory reject 2", "7", **IN_ROOM)).text, "his own"
+        assert "deleted" in (await harness.say("/memory reject 2", "7", **IN_ROOM)).text, "his own"
         assert "Noted" in (await harness.say("/memory approve 1", **IN_ROOM)).text
         who = f"Person 7 {account_mark(Account(platform='telegram', user_id='7'))}"
         assert await noted(harness, ROOM) == [f"{who}: “the party is on Friday”"]

@@ -617,11 +617,13 @@ class ConnectionThread:
         """Open a connection in a new thread. The stack ends the thread and closes it."""
         slot = ConnectionSlot(path, is_reader=is_reader)
         stack.callback(slot.close)
+        # The file is opened by a second step in the thread. A thread of aiosqlite whose first step
+        # fails would go on after this method has raised the error.
+        thread = await stack.enter_async_context(aiosqlite.connect(":memory:"))
+        connection_thread = cls(slot, thread)
         with translate_errors(path):
-            thread = await stack.enter_async_context(
-                aiosqlite.Connection(slot.open, iter_chunk_size=64)
-            )
-        return cls(slot, thread)
+            await connection_thread.call(slot.open)
+        return connection_thread
 
     async def run(self, work: Callable[[StoreConnection], T]) -> T:
         """Run `work` on the connection, in its thread. Raises sqlite3.DatabaseError."""

@@ -45,6 +45,8 @@ LEFT_OUT = {
     "undone": "ids of messages that were undone: the messages say so themselves",
     "disturbances": "why the model's cache was of no use",
     "partings": "that accounts were unlinked, by number",
+    "tool_calls": "ids of calls that have no result yet",
+    "unfinished_changes": "ids of changes to files that are being written",
     "told": "how far memory services were told, by ids",
     "pairings": "codes, good for an hour",
     "links": "codes, good for ten minutes: what comes of them are accounts",

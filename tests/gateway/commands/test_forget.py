@@ -157,7 +157,7 @@ async def test_an_open_reader_and_a_service_are_told_of_in_the_receipt(home: Pat
         assert reader.execute("SELECT COUNT(*) FROM state_meta").fetchone()
         await harness.say("/forget Zanzibar")
         receipt = (await harness.say("yes")).text
-        assert "honcho and mem0 knew of it" in receipt
+        assert "honcho and mem0 stored it, too" in receipt
         assert "still in state.db" in receipt
         assert "I moved" not in (await harness.say("/recall moved")).text
         reader.close()

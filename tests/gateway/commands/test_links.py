@@ -294,7 +294,7 @@ async def test_in_a_room_nobody_is_linked(home: Path) -> None:
     }
     async with open_gateway(home, options='rooms = ["telegram:-100"]\n') as harness:
         for text in ("/link", f"/link {await code_of(harness)}", "/unlink"):
-            assert "in a direct chat with me only" in (await harness.say(text, "7", **room)).text
+            assert "only in a direct chat with me" in (await harness.say(text, "7", **room)).text
 
 
 def kept_files(home: Path) -> list[Path]:

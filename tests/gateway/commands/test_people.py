@@ -102,7 +102,7 @@ async def test_whoever_is_removed_loses_links_jobs_and_buttons_and_may_ask_again
         # Let in again, alone and with nothing of what was, but for what was planned.
         await notices(harness)
         code = (await harness.services.people.list_pending(harness.services.clock.now()))[0].code
-        assert "may talk to me now" in (await harness.say(f"/approve {code}")).text
+        assert "can talk to me now" in (await harness.say(f"/approve {code}")).text
         assert (await harness.say("hello", "7")).text == "ok"
         assert (
             await harness.say(doubt.answer.buttons[0].id, "7", kind="action")
@@ -162,7 +162,7 @@ async def test_an_account_of_the_owner_is_revoked_and_no_chat_gives_it_back(home
         assert is_stranger(stranger)
         assert "under the fern" not in (await harness.say("/recall fern", **other)).text
         assert (
-            "may talk to me"
+            "can talk to me"
             in (await harness.say(f"/approve {stranger.text.split('`')[1]}", **other)).text
         )
         assert "Only my owner" in (await harness.say("/people")).text
