@@ -336,7 +336,9 @@ class Forgetting:
                 )
             except OSError:
                 unwritable_files.append(ALL_FILES[note.target])
-        matcher = words.with_texts([*erasure_list.message_texts, *erasure_list.note_entries])
+        matcher = await asyncio.to_thread(
+            words.with_texts, [*erasure_list.message_texts, *erasure_list.note_entries]
+        )
         unwritable_files += await asyncio.to_thread(
             self.files.erase, erasure_list.request.scopes, matcher
         )
@@ -355,7 +357,7 @@ class Forgetting:
         """
         if self.skills is None:
             return [], []
-        matcher = words.with_texts(erasure_list.message_texts)
+        matcher = await asyncio.to_thread(words.with_texts, erasure_list.message_texts)
         return await self.skills.erase(
             erasure_list.request.scopes,
             lambda text: matcher.has_words(text) or matcher.has_passage(text),
