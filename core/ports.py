@@ -131,6 +131,17 @@ class UnstoredAnswerer(Protocol):
         """
 
 
+@runtime_checkable
+class MissedReporter(Protocol):
+    """Is told about messages that weren't read. An InboundSink may implement this too."""
+
+    async def report_missed(self, address: Address) -> None:
+        """Tell the owner that some messages at this address were left out after an outage.
+
+        There were too many of them, or they were too old.
+        """
+
+
 class Adapter(Protocol):
     """A connection to one platform.
 

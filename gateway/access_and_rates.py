@@ -22,7 +22,7 @@ from core.ports import Clock
 from core.store.jobs import Job
 from core.store.people import AccountAccess, EpochGuard, Pairing, People, View
 from core.store.removal import REMOVAL_REASON
-from core.types import Account, BillingScope, Command, Inbound, Scope
+from core.types import Account, Address, BillingScope, Command, Inbound, Scope
 from gateway import texts
 from gateway.owner_notices import OwnerNotices
 
@@ -169,6 +169,10 @@ class Access:
             return
         await self.people.record_name(account, name)
         self._recorded_names[account] = name
+
+    async def report_missed(self, address: Address) -> None:
+        """Tell the owner that messages at an address weren't read."""
+        await self._owner_notices.notify_missed(address)
 
     async def create_pairing(self, inbound: Inbound) -> Pairing | None:
         """Create a pairing code for a stranger and notify the owner; return the pairing.

@@ -122,6 +122,10 @@ class Admission:
             return True
         return await self._answer_unstored(resolved_inbound, reply, judgement)
 
+    async def report_missed(self, address: Address) -> None:
+        """Tell the owner about messages that weren't read: see `core.ports.MissedReporter`."""
+        await self._access.report_missed(address)
+
     async def _answer_unstored(
         self, resolved_inbound: ResolvedInbound, reply: Reply, judgement: Judgement
     ) -> bool:

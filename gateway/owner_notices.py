@@ -88,6 +88,12 @@ class OwnerNotices:
         key = f"dead:{platform}:{self._clock.now():%Y-%m-%d}"
         await self.notify(key, texts.SET_ASIDE.format(platform=platform.title()))
 
+    async def notify_missed(self, address: Address) -> None:
+        """Tell the owner that messages weren't read after an outage, once a day per address."""
+        key = f"missed:{address.key}:{self._clock.now():%Y-%m-%d}"
+        text = texts.MISSED.format(platform=address.platform.title(), address=address.key)
+        await self.notify(key, text)
+
     async def notify_memory_problem(self, kind: MemoryNotice, name: str, reason: str) -> None:
         """Tell the owner about a memory provider, once a day per provider and kind."""
         text = texts.MEMORY_DOWN if kind == "down" else texts.MEMORY_KEEPS

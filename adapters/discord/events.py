@@ -25,7 +25,7 @@ from adapters.discord.messages import DiscordInteraction, DiscordMessages
 from adapters.discord.normalize import PLATFORM, DiscordChannel
 from adapters.streaming import StreamedReply
 from core.errors import DeliveryError, MnemeError, StoreError
-from core.ports import Autocompleter, Clock, InboundSink, Reply
+from core.ports import Autocompleter, Clock, InboundSink, MissedReporter, Reply
 from core.types import Address, CommandSpec, Inbound
 
 if TYPE_CHECKING:
@@ -40,10 +40,15 @@ _Admit = Callable[[], Awaitable[int | None]]
 # An event that fails this often is set aside.
 MAX_ATTEMPTS = 3
 # The catch-up after a lost connection fetches messages of this period, at most this many per
-# channel and from at most this many channels.
+# channel and from at most this many channels and threads. The owner is told if that isn't enough.
 CATCH_UP_PERIOD = timedelta(hours=24)
-CATCH_UP_MESSAGES = 50
+CATCH_UP_MESSAGES = 1000
 CATCH_UP_CHANNELS = 100
+# Discord returns at most this many messages at once.
+PAGE_MESSAGES = 100
+# Events of different channels aren't strictly in order. One that is older than the newest event by
+# more than this was received before it.
+EVENT_DISORDER = timedelta(minutes=1)
 CATCH_UP_ATTEMPTS = 6
 # Discord allows fifty calls per second, and answers need some of them.
 CATCH_UP_CONCURRENCY = 10
@@ -80,6 +85,8 @@ class DiscordEvents:
         # Whether events were dropped since the last catch-up.
         self._is_full = False
         self._catch_up_slots = asyncio.Semaphore(CATCH_UP_CONCURRENCY)
+        # The newest message that the gateway has delivered; 0 if events were dropped since.
+        self._newest_heard_id = 0
         # Held while a catch-up starts. New events wait for it.
         self._catch_up_lock = asyncio.Lock()
 
@@ -118,6 +125,7 @@ class DiscordEvents:
                 # Copy the object, because the library changes it when an edit arrives, which may be
                 # before the task reads it.
                 message = copy.copy(payload)
+                self._newest_heard_id = max(self._newest_heard_id, message.id)
                 read_inbound = self._message_reader(message)
                 self._start_message_task(message.channel.id, message, raw, read_inbound)
             case "raw_message_edit":
@@ -141,7 +149,8 @@ class DiscordEvents:
         """Fetch messages that were missed because of a lost connection or an overload.
 
         The channels with the newest messages are considered. The task of each channel acquires the
-        lock of the channel before new events can, so missed messages are admitted first.
+        lock of the channel before new events can, so missed messages are admitted first. Threads in
+        which something was written meanwhile are looked up afterwards.
         """
         async with self._catch_up_lock:
             last_ids = await self._wait_for_store(
@@ -151,17 +160,50 @@ class DiscordEvents:
                 lambda: self._inbox.list_dead_letter_ids(PLATFORM)
             )
             self._is_full = False
-            oldest_id = discord.utils.time_snowflake(self._clock.now() - CATCH_UP_PERIOD)
+            heard_id = _subtract_time(self._newest_heard_id, EVENT_DISORDER)
             channels = [
                 (int(last_id), int(address.thread_id or address.chat_id))
                 for address, last_id in last_ids.items()
             ]
             channels.sort(reverse=True)
             for last_id, channel_id in channels[:CATCH_UP_CHANNELS]:
-                after_id = max(last_id, oldest_id)
-                self.start_task(self._catch_up_channel(channel_id, after_id, dead_letter_ids))
+                self.start_task(
+                    self._catch_up_channel(channel_id, last_id, heard_id, dead_letter_ids)
+                )
             # Let each new task acquire the lock of its channel.
             await asyncio.sleep(0)
+        if channels:
+            newest_id = channels[0][0]
+            known_ids = {channel_id for _, channel_id in channels}
+            try:
+                thread_ids = await self._list_active_threads(newest_id)
+            except MnemeError as error:
+                log.warning("The threads of Discord can't be listed: %s", error)
+                return
+            for thread_id in [id_ for id_ in thread_ids if id_ not in known_ids]:
+                self.start_task(
+                    self._catch_up_channel(thread_id, newest_id, heard_id, dead_letter_ids)
+                )
+
+    async def _list_active_threads(self, after_id: int) -> list[int]:
+        """Return the ids of threads that began, or got a message, after the message `after_id`.
+
+        A server whose threads can't be listed is left out.
+        """
+        client = await self._channels.get_client()
+        active_threads: list[tuple[int, int]] = []
+        for guild in client.guilds:
+            try:
+                with translate_errors():
+                    listing = await client.http.get_active_threads(guild.id)
+                    for thread in listing["threads"]:
+                        newest_id = int(thread.get("last_message_id") or thread["id"])
+                        active_threads.append((newest_id, int(thread["id"])))
+            except DeliveryError as error:
+                log.warning("The threads of Discord server %d can't be listed: %s", guild.id, error)
+        active_threads.sort(reverse=True)
+        new_threads = [thread_id for newest_id, thread_id in active_threads if newest_id > after_id]
+        return new_threads[:CATCH_UP_CHANNELS]
 
     async def set_aside(self, raw: Any, error: str) -> None:
         """Store the raw data of an event that can't be handled.
@@ -179,24 +221,71 @@ class DiscordEvents:
         )
 
     async def _catch_up_channel(
-        self, channel_id: int, after_id: int, dead_letter_ids: Collection[int]
+        self, channel_id: int, last_id: int, heard_id: int, dead_letter_ids: Collection[int]
     ) -> None:
-        """Admit the missed messages of one channel, those after `after_id`, before new messages.
+        """Admit the missed messages of one channel, those after `last_id`, before new messages.
 
         Messages that were set aside aren't tried again.
         """
         async with self._channel_lock(channel_id):
-            for raw in await self._fetch_latest_messages(channel_id):
-                message_id = int(raw["id"])
+            for raw in await self._fetch_missed_messages(channel_id, last_id, heard_id):
                 sink = self._sink
-                if sink is None or message_id <= after_id or message_id in dead_letter_ids:
+                if sink is None or int(raw["id"]) in dead_letter_ids:
                     continue
                 entry_id = await self._try_admit(raw, partial(self._admit_missed, sink, raw))
                 if entry_id is not None:
                     self.start_task(sink.serve(entry_id))
 
-    async def _fetch_latest_messages(self, channel_id: int) -> list[Any]:
-        """Return the raw data of the channel's last messages, oldest first.
+    async def _fetch_missed_messages(
+        self, channel_id: int, last_id: int, heard_id: int
+    ) -> list[Any]:
+        """Return the raw data of the messages after `last_id`, oldest first.
+
+        Messages that are too old, and the oldest ones if there are too many, are left out. The sink
+        is told if some of them may be meant for us. The gateway has delivered the messages up to
+        `heard_id` before, so these don't count.
+        """
+        oldest_id = discord.utils.time_snowflake(self._clock.now() - CATCH_UP_PERIOD)
+        first_id = max(last_id, oldest_id)
+        messages: list[Any] = []
+        is_complete = False
+        while not is_complete and len(messages) < CATCH_UP_MESSAGES:
+            before_id = int(messages[-1]["id"]) if messages else None
+            page = await self._fetch_page(channel_id, before_id)
+            messages += page
+            is_complete = len(page) < PAGE_MESSAGES or int(page[-1]["id"]) <= first_id
+
+        unheard_id = max(last_id, heard_id)
+        old_messages = [raw for raw in messages if unheard_id < int(raw["id"]) <= oldest_id]
+        is_cut = not is_complete and int(messages[-1]["id"]) > heard_id
+        if is_cut or await self._has_addressed(channel_id, old_messages):
+            await self._report_missed(channel_id)
+        missed = [raw for raw in messages if int(raw["id"]) > first_id]
+        return missed[:CATCH_UP_MESSAGES][::-1]
+
+    async def _has_addressed(self, channel_id: int, messages: Sequence[Any]) -> bool:
+        """Whether one of these messages is in a direct chat, or mentions the bot."""
+        if not messages:
+            return False
+        channel = await self._channels.find(channel_id)
+        client = await self._channels.get_client()
+        if channel is None or client.user is None:
+            return False
+        if channel.guild_id is None:
+            return any(int(raw["author"]["id"]) != client.user.id for raw in messages)
+        mentions = [user for raw in messages for user in raw["mentions"]]
+        return any(int(user["id"]) == client.user.id for user in mentions)
+
+    async def _report_missed(self, channel_id: int) -> None:
+        """Tell the sink that messages of a channel were left out."""
+        log.warning("Not all missed messages of Discord channel %d are read", channel_id)
+        channel = await self._channels.find(channel_id)
+        sink = self._sink
+        if channel is not None and isinstance(sink, MissedReporter):
+            await self._wait_for_store(lambda: sink.report_missed(channel.address))
+
+    async def _fetch_page(self, channel_id: int, before_id: int | None) -> list[Any]:
+        """Return the raw data of the last messages before `before_id`, newest first.
 
         Returns an empty list if the bot may not see the messages, or if the attempts have failed
         for about a minute. New messages in the channel wait meanwhile.
@@ -206,8 +295,10 @@ class DiscordEvents:
                 async with self._catch_up_slots:
                     client = await self._channels.get_client()
                     with translate_errors():
-                        newest_first = await client.http.logs_from(channel_id, CATCH_UP_MESSAGES)
-                        return newest_first[::-1]
+                        page: list[Any] = await client.http.logs_from(
+                            channel_id, PAGE_MESSAGES, before=before_id
+                        )
+                        return page
             except DeliveryError as error:
                 log.warning(
                     "The missed messages of Discord channel %d cannot be fetched: %s",
@@ -409,6 +500,7 @@ class DiscordEvents:
         """
         if len(self._tasks) >= self.max_pending_events:
             self._is_full = True
+            self._newest_heard_id = 0
         return not self._is_full
 
     def _on_task_done(self, task: asyncio.Future[None]) -> None:
@@ -423,6 +515,12 @@ class DiscordEvents:
         is_half_full = len(self._tasks) == self.max_pending_events // 2
         if self._is_full and self._sink is not None and is_half_full:
             self.start_task(self.catch_up())
+
+
+def _subtract_time(snowflake: int, period: timedelta) -> int:
+    """Return the id that a message would have that is older by `period`."""
+    milliseconds = int(period.total_seconds() * 1000)
+    return max(snowflake - (milliseconds << 22), 0)
 
 
 def _get_bot(message: discord.Message) -> discord.ClientUser:

@@ -573,6 +573,7 @@ async def test_a_notice_is_read_by_its_person_in_private_and_by_nobody_else(
         await told(
             "ostrich",
             owner_notices.notify_dead_letter("telegram"),
+            owner_notices.notify_missed(Address(platform="discord", chat_id="77")),
             owner_notices.notify_memory_problem("down", "diary", "it is odd"),
             owner_notices.warn_about_file("SOUL.md", "a secret", kind),
             owner_notices.notify_outage("discord", "given up: it is odd"),

@@ -1,0 +1,111 @@
+"""What was said on Discord during an outage is read afterwards: all of it, also in new threads. If
+it's too much, the owner is told."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import discord
+import pytest
+
+from adapters.discord import events
+from core.store.mailbox import Inbox
+from core.types import Address, Inbound, Scope, Sender
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.discord_api import DiscordApi
+from tests.fixtures.discord_setup import checked, listening, make
+from tests.fixtures.fake_router import FakeRouter
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[DiscordApi]:
+    async with checked(DiscordApi()) as double:
+        yield double
+
+
+async def know(inbox: Inbox, channel_id: str, message_id: str) -> None:
+    """Let the inbox know a message that an earlier process has answered."""
+    inbound = Inbound(
+        kind="message",
+        address=Address(platform="discord", chat_id=channel_id),
+        scope=Scope.group("discord", channel_id),
+        sender=Sender(id="1", name="Ana"),
+        text="before",
+        message_id=message_id,
+        sent_at=SteadyClock().now(),
+        is_direct=False,
+    )
+    entry_id = await inbox.accept(inbound, SteadyClock().now())
+    assert entry_id is not None
+    await inbox.close([entry_id])
+
+
+async def say_unheard(api: DiscordApi, channel: str, user: str, count: int) -> list[str]:
+    """Write messages of which the gateway tells nothing, and return them."""
+    texts = [f"message {number:03}" for number in range(count)]
+    for text in texts:
+        await api.user_says(channel, text, user, is_told=False)
+    return texts
+
+
+async def test_all_messages_of_a_long_outage_are_read_in_order(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+    await know(inbox, channel, await api.user_says(channel, "before", ana, is_told=False))
+    texts = await say_unheard(api, channel, ana, 260)
+    async with listening(make(api, inbox), router, api):
+        await api.wait_for(lambda: len(router.seen) >= len(texts))
+        assert [inbound.text for inbound in router.seen] == texts
+        assert router.missed == []
+
+
+async def test_thread_that_began_during_an_outage_is_read(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    ana = api.user("Ana")
+    room = await api.channel("general")
+    await know(inbox, room, await api.user_says(room, "before", ana, is_told=False))
+    thread = await api.thread(room, "Plans", ana, is_announced=False)
+    await api.user_says(thread, f"{api.mention()} what now?", ana, is_told=False)
+    async with listening(make(api, inbox), router, api):
+        await api.wait_for(lambda: router.seen)
+        (inbound,) = router.seen
+        assert (inbound.text, inbound.address.thread_id) == ("what now?", thread)
+
+
+async def test_oldest_messages_are_left_out_and_reported_if_there_are_too_many(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "CATCH_UP_MESSAGES", 100)
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+    await know(inbox, channel, await api.user_says(channel, "before", ana, is_told=False))
+    texts = await say_unheard(api, channel, ana, 130)
+    async with listening(make(api, inbox), router, api):
+        await api.wait_for(lambda: len(router.seen) >= 100 and router.missed)
+        assert [inbound.text for inbound in router.seen] == texts[30:]
+        assert [address.chat_id for address in router.missed] == [channel]
+
+
+async def test_messages_older_than_the_limit_are_left_out_and_reported(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox, clock: SteadyClock
+) -> None:
+    ana = api.user("Ana")
+    channel, quiet = api.dm(ana), await api.channel("general")
+    old = clock.now() - events.CATCH_UP_PERIOD - timedelta(hours=1)
+    for place in (channel, quiet):
+        for minutes in (0, 1):
+            message_id = str(discord.utils.time_snowflake(old + timedelta(minutes=minutes)))
+            api.world.add_post(place, ana, "too old", id=message_id)
+            if minutes == 0:
+                await know(inbox, place, message_id)
+    await api.user_says(channel, "new enough", ana, is_told=False)
+    async with listening(make(api, inbox), router, api):
+        await api.wait_for(lambda: router.seen and router.missed)
+        assert [inbound.text for inbound in router.seen] == ["new enough"]
+        assert [address.chat_id for address in router.missed] == [channel], "no one was addressed"
