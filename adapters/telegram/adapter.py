@@ -27,6 +27,7 @@ from adapters.telegram.messages import (
     describe_error,
 )
 from adapters.telegram.normalize import PLATFORM, group_migration, normalize
+from config.open_files import bound_connections
 from core.errors import AccessRefused, ConfigError, DeliveryError, MnemeError, StoreError
 from core.ports import Clock, InboundSink, Reply, UnstoredAnswerer
 from core.text.normalize import language_data
@@ -80,7 +81,7 @@ class Telegram:
         self._lock = PollLock(PLATFORM, self._root, token)
         self._inbox = inbox
         self._clock = clock
-        self._request = TelegramRequest(token, connections=CONNECTIONS)
+        self._request = TelegramRequest(token, connections=bound_connections(CONNECTIONS))
         self._bot = Bot(
             token,
             base_url=f"{self._root}/bot",

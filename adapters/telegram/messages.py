@@ -178,6 +178,9 @@ class TelegramRequest(BaseRequest):
     def __init__(self, token: str, connections: int) -> None:
         self._token = token
         self._connections = connections
+        # Calls that don't fit wait here, because the timeouts of aiohttp would include the wait.
+        # One connection is kept for waiting for updates.
+        self._free_connections = asyncio.Semaphore(max(1, connections - 1))
         self._limits = _RateLimits()
         self._session: aiohttp.ClientSession | None = None
 
@@ -221,7 +224,11 @@ class TelegramRequest(BaseRequest):
         if not isinstance(read_timeout_s, int | float):
             read_timeout_s = READ_TIMEOUT_S
         try:
-            status, body = await self._send(url, method, request_data, read_timeout_s)
+            if api_method == "getUpdates":
+                status, body = await self._send(url, method, request_data, read_timeout_s)
+            else:
+                async with self._free_connections:
+                    status, body = await self._send(url, method, request_data, read_timeout_s)
         except (aiohttp.ClientError, OSError) as error:
             error_type = NetworkError if isinstance(error, _UNSENT_ERRORS) else LostReplyError
             message = _describe_network_error(error, url).replace(self._token, "<token>")

@@ -26,6 +26,7 @@ import structlog
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from config.masking import MASK, mask_secrets
+from config.open_files import bound_connections
 from core.errors import ModelError
 from core.ports import Clock, TextCallback
 from core.text.normalize import language_data
@@ -43,8 +44,9 @@ MIN_PAUSE_S = 0.5
 FIRST_ATTEMPT_SHARE = 1 / 3
 # Sent to local servers, which need no key. Without any key, the SDK searches the disk for one.
 _NO_KEY = "no-key"
+MAX_CONNECTIONS = 100
 # Connections stay open for a minute, so that the next turn of a conversation needs no handshake.
-_CONNECTION_LIMITS = httpx2.Limits(max_connections=100, keepalive_expiry=60.0)
+_KEEPALIVE_S = 60.0
 _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 # Half of a surrogate pair. It can't be encoded as UTF-8.
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -107,6 +109,9 @@ class Claude:
         if self.tries > 1:
             self._first_silence_s = self.timeout_s * FIRST_ATTEMPT_SHARE
         self._log = structlog.get_logger("model")
+        connections = bound_connections(MAX_CONNECTIONS)
+        # Calls that don't fit wait here, because the timeouts of the SDK would include the wait.
+        self._free_connections = asyncio.Semaphore(connections)
         self._client = anthropic.AsyncAnthropic(
             api_key=self._key,
             base_url=self.url,
@@ -115,7 +120,8 @@ class Claude:
             open_telemetry=False,
             # For a server on this machine, proxies from the environment are ignored.
             http_client=anthropic.DefaultAioHttpClient(
-                limits=_CONNECTION_LIMITS, trust_env=host not in _LOOPBACK_HOSTS
+                limits=httpx2.Limits(max_connections=connections, keepalive_expiry=_KEEPALIVE_S),
+                trust_env=host not in _LOOPBACK_HOSTS,
             ),
         )
 
@@ -213,7 +219,10 @@ class Claude:
     ) -> Completion:
         """Send a request once and read its events into `answer`. Raises ModelFailure."""
         try:
-            async with await self._open_stream(request, silence_s) as events:
+            async with (
+                self._free_connections,
+                await self._open_stream(request, silence_s) as events,
+            ):
                 yielded_at_s = time.monotonic()
                 async for event in events:
                     text = answer.add_event(event)
