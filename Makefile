@@ -33,8 +33,13 @@ check:
 services:
 	@$(TEST_SETUP) && sh tests/services/setup.sh && sh tests/services/run.sh
 
+# make soak PART=kill runs only the files of tests/soak whose names contain "kill".
 soak:
+ifdef PART
+	@$(TEST_SETUP) && python -m pytest -q --timeout 3600 tests/soak/test_*$(PART)*.py
+else
 	@$(TEST_SETUP) && python -m pytest -q --timeout 3600 tests/soak && python -m pytest -q --timeout 3600 -m hypothesis --hypothesis-profile thorough
+endif
 
 docs:
 	@venv=$$(./setup.sh docs) && PATH="$$venv/bin:$$PATH" && export PATH && python -m tests.tools.build_site

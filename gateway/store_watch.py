@@ -55,6 +55,7 @@ class StoreWatch:
         # When the log was first seen over its limit; None while it's small.
         self._log_large_since: datetime | None = None
         self._is_log_reported = False
+        self._known_rescue_count = 0
         self._is_loss_reported = False
         self._is_damage_reported = False
         self._integrity = IntegrityCheck(database, clock)
@@ -117,7 +118,8 @@ class StoreWatch:
                 await self._tell_unstored(self._owner_chat, Answer(text=text))
             return False
         self._is_loss_reported = False
-        if self._database.take_rescue():
+        if self._database.rescue_count != self._known_rescue_count:
+            self._known_rescue_count = self._database.rescue_count
             _log.warning("the log of state.db was removed, and its content was saved")
             key = f"log-removed:{self._clock.now().isoformat()}"
             await self._notices.notify(key, texts.LOG_WAS_REMOVED)

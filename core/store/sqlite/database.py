@@ -189,7 +189,8 @@ class Database:
         self._guard = FileGuard(path)
         # Held while the connections are opened again, because the log was removed.
         self._rescue_lock = asyncio.Lock()
-        self._was_rescued = False
+        # How often a removed log was saved.
+        self.rescue_count = 0
         # What is known to be damaged in the file.
         self.damage = ""
         # Held by the first of the writes that wait for another program's lock.
@@ -394,13 +395,8 @@ class Database:
         if not self._guard.is_log_there():
             await self._rescue_log()
 
-    def take_rescue(self) -> bool:
-        """Whether a removed log was saved since the last call."""
-        was_rescued, self._was_rescued = self._was_rescued, False
-        return was_rescued
-
     async def _is_file_lost(self) -> bool:
-        """Whether a file that isn't as it was is lost. VACUUM makes a file smaller, too."""
+        """Whether a changed file is lost. After VACUUM, a file is smaller but not lost."""
         if not self._guard.is_smaller:
             return True
 
@@ -419,7 +415,10 @@ class Database:
         return False
 
     async def _rescue_log(self) -> None:
-        """Save the content of a removed log in the file, and open all connections again."""
+        """Save the content of a removed log in the file, and open all connections again.
+
+        Raises StoreLostError if another program prevents it. A later call tries again.
+        """
         async with self._rescue_lock:
             if self._guard.is_log_there():
                 return
@@ -428,7 +427,9 @@ class Database:
             try:
                 for slot in slots:
                     slot.close()
-                is_saved = await self._writer.call(self._save_log)
+                if not await self._writer.call(self._save_log):
+                    # The readers stay closed: they would look for the old content in a new log.
+                    raise StoreLostError(LOST.format(path=self._log_path))
                 for slot in slots:
                     slot.open()
             except sqlite3.DatabaseError as error:
@@ -436,10 +437,8 @@ class Database:
             finally:
                 for reader in readers:
                     self._readers.put_nowait(reader)
-            if not is_saved:
-                raise StoreLostError(LOST.format(path=f"{self.path}-wal"))
             self._guard.remember()
-            self._was_rescued = True
+            self.rescue_count += 1
 
     def _save_log(self) -> bool:
         """Copy the removed log into the file, and open the writer's connection with a new one.

@@ -67,10 +67,13 @@ def _has_content(path: Path) -> bool:
 def _refuse_if_marked(path: Path) -> None:
     """Raise StoreError if the home has had a database, whose content is gone."""
     mark = _mark_of(path)
+    log_path = Path(f"{path}-wal")
+    log_hint = f"Delete {log_path}, which belongs to the lost file. " if log_path.exists() else ""
     if mark.exists():
         raise StoreError(
-            f"{path} is missing or empty, but this home had a database. Put a backup in its place. "
-            f"To begin with an empty memory on purpose, delete {mark} and start Mneme again."
+            f"{path} is missing or empty, but this home had a database. {log_hint}"
+            "Put a backup in its place. To begin with an empty memory on purpose, "
+            f"delete {mark} and start Mneme again."
         )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import StoreError
+from core.errors import StoreError, StoreLostError
 from core.store.rows import Connection, get_meta, set_meta
 from core.store.sqlite.database import LOG_FULL_BYTES, SHORT_WRITES, Database
 from core.store.sqlite.schema import MIGRATIONS
@@ -402,3 +402,29 @@ async def test_connection_that_cannot_leave_a_transaction_is_replaced(
         await other.write(lambda connection: set_meta(connection, "a", "2"))
         assert await other.checkpoint(200)
     assert await getattr(database, way)(lambda connection: get_meta(connection, "a")) == "2"
+
+
+async def test_log_that_was_removed_while_another_program_reads_is_saved_after_it(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "state.db"
+    async with Database.open(path) as database:
+        await database.write(lambda connection: set_meta(connection, "a", "1"))
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN")
+        other.execute("SELECT COUNT(*) FROM state_meta").fetchone()
+        path.with_name("state.db-wal").unlink()
+        with pytest.raises(StoreLostError, match=r"state\.db-wal was removed"):
+            await database.write(lambda connection: set_meta(connection, "b", "1"))
+        with pytest.raises(StoreError):
+            await database.read(lambda connection: get_meta(connection, "a"))
+        other.execute("COMMIT")
+        other.close()
+        await database.check_files()
+        await database.write(lambda connection: set_meta(connection, "c", "1"))
+        for look in (database.read, database.read_inline):
+            found = await look(lambda connection: [get_meta(connection, key) for key in "abc"])
+            assert found == ["1", "1", "1"]
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+    connection.close()

@@ -85,3 +85,15 @@ def test_command_in_a_home_without_its_database_says_how_to_restore_it(
     assert not (home / "state.db").exists()
     (home / "state.db").write_bytes((copy / "state.db").read_bytes())
     assert "ferry" in good(home, "recall", "ferry")
+
+
+async def test_log_that_a_lost_file_left_behind_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    async with Database.open(path):
+        pass
+    path.unlink()
+    (tmp_path / "state.db-wal").write_bytes(b"old")
+    with pytest.raises(StoreError, match=r"Delete .*state\.db-wal, which belongs to the lost file"):
+        async with Database.open(path):
+            pass
+    assert (tmp_path / "state.db-wal").read_bytes() == b"old"
