@@ -208,7 +208,7 @@ class DiscordEvents:
     async def set_aside(self, raw: Any, error: str) -> None:
         """Store the raw data of an event that can't be handled.
 
-        An event without an id is stored under an id that is made from the time.
+        An event without an id is stored under an id that is generated from the current time.
         """
         event_id = str(raw.get("id")) if isinstance(raw, dict) else ""
         if event_id.isdecimal():

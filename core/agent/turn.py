@@ -615,7 +615,10 @@ def _is_first_after_compression(session: Session, rows: Sequence[Message]) -> bo
 def build_assistant_row(
     completion: Completion, session: Session, tool_runner: ToolRunner, at: datetime
 ) -> Message:
-    """Return the row that stores a completion in the session."""
+    """Return the row that stores a completion in the session.
+
+    Frames of memory and of foreign text that the model copied are removed from its text.
+    """
     calls = extract_tool_calls(completion)
     tool_names = dict.fromkeys(str(call["name"]) for call in calls)
     return Message(

@@ -273,8 +273,8 @@ def _split_statements(sentence: str, name: str | None = None) -> Iterator[str]:
     """Yield the statements of a sentence, each with its subject.
 
     "My sister Ana lives in Porto and her birthday is on 3 May" gives "My sister Ana lives in Porto"
-    and "Ana's birthday is on 3 May". A part with a pronoun is left out if no name is known for the
-    pronoun. `name` is the name in an earlier part of the sentence.
+    and "Ana's birthday is on 3 May". If no name is known for a pronoun, everything from the
+    pronoun on is left out. `name` is the name in an earlier part of the sentence.
     """
     pronoun = claim_pattern("same_subject").search(sentence)
     first = sentence if pronoun is None else sentence[: pronoun.start()]

@@ -274,8 +274,9 @@ class Curator:
 def find_lost_sentences(before: Iterable[str], after: Sequence[str]) -> list[str]:
     """Return the sentences of the notes `before` that the notes `after` no longer say.
 
-    A sentence isn't lost if one note in `after` has all its words, apart from inflection, and the
-    notes neither negate nor reverse the sentence.
+    A sentence isn't lost if one note in `after` has all its words, apart from inflection, and still
+    states it. A note that negates the sentence, makes it a question or a condition, or reports it
+    as past or as said by someone else, doesn't state it.
     """
     at = datetime.fromtimestamp(0, UTC)
     messages = [Message(role="user", text=entry, session_id=0, created_at=at) for entry in after]

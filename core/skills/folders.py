@@ -212,7 +212,10 @@ def read_text(folder: Path, path: str, place: str = "") -> str | None:
 
 
 def read_texts(folder: Path) -> dict[str, str]:
-    """Return the texts of the files of a skill by path. Files that aren't text are left out."""
+    """Return the texts of the files of a skill by path.
+
+    Files that aren't text, can't be read or are too long are left out.
+    """
     texts = {}
     for path in list_files(folder):
         with suppress(Refused):

@@ -184,7 +184,7 @@ class Conversations:
         return await self._database.read_inline(load)
 
     async def ensure(self, session: Session) -> Session:
-        """Return the open session of the address of `session`.
+        """Return the session that is open at `session.address`.
 
         If there is no open session, or if it has another scope, `session` is created and returned.
         """

@@ -148,7 +148,7 @@ def _telegram_text(message: dict[str, Any]) -> str:
 def _join_pieces(content: Any) -> str:
     """Return the text of a message's content, which is a string or a list of formatted pieces.
 
-    The URL of a link is added after its words, so that people can search for the URL.
+    A link's URL is added after the link text, so that people can search for it.
     """
     texts = []
     for piece in content if isinstance(content, list) else [content]:

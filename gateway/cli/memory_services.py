@@ -199,15 +199,16 @@ def _switch_off(name: str) -> None:
 def _switch_on(name: str, assignments: Sequence[str], mode: Mode | None) -> None:
     """Write the options of a memory service to mneme.toml, and test whether the service answers.
 
-    `assignments` are options in the form KEY=VALUE. Raises ConfigError if an option is invalid or
-    mneme.toml can't be changed.
+    `assignments` are options in the form KEY=VALUE. At a terminal, the person is asked for missing
+    options. Raises typer.BadParameter if an assignment is invalid, and ConfigError if an option is
+    missing or mneme.toml can't be changed.
     """
     settings = Settings.load()
     try:
         form = Plugins(settings.home).load_form(name)
         existing = settings.memory.providers.get(name) or ProviderOptions()
         options: dict[str, OptionValue] = {"enabled": True, "mode": mode or existing.mode}
-        options |= _collect_options(form, assignments, existing.model_extra or {})
+        options |= _ask_for_options(form, assignments, existing.model_extra or {})
         set_options(settings.home / _SETTINGS_FILE, (*_PROVIDERS_TABLE, name), options)
     except ValueError as error:
         raise ConfigError(str(error)) from error
@@ -297,7 +298,7 @@ def _start_engine(
     form = OptionForm(EngineOptions)
     try:
         existing = settings.memory.engines.get(name, {})
-        new_options = _collect_options(form, assignments, existing)
+        new_options = _ask_for_options(form, assignments, existing)
         if new_options:
             set_options(settings.home / _SETTINGS_FILE, (*_ENGINES_TABLE, name), new_options)
             settings = Settings.load()
@@ -317,7 +318,7 @@ def _start_engine(
     return engine
 
 
-def _collect_options(
+def _ask_for_options(
     form: OptionForm, assignments: Sequence[str], existing: Mapping[str, object]
 ) -> dict[str, OptionValue]:
     """Return new values for the options of a form, by name.

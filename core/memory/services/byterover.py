@@ -183,7 +183,7 @@ class ByteRover(RemoteService):
         return _rank(query, memories)[:limit]
 
     async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
-        """Let brv add an item to its files.
+        """Have brv add an item to its files.
 
         Returns no ids, because the ledger records the files of each item. Raises Refused if the
         item is too long.

@@ -33,7 +33,7 @@ truncation is tried again later."""
 
 
 def request_compaction(connection: Connection) -> None:
-    """Record that indexed words were deleted, so that all stages must run."""
+    """Record that indexed words were deleted, which means that all compaction stages must run."""
     set_meta(connection, STAGE_KEY, MARK_SEGMENTS)
 
 

@@ -116,7 +116,8 @@ def configure(connection: sqlite3.Connection, *, is_reader: bool) -> None:
 def _turn_on_log(connection: sqlite3.Connection) -> None:
     """Turn on the write-ahead log.
 
-    SQLite doesn't wait if another process does so at the same time, so this retries.
+    If another process turns on the log at the same time, SQLite fails instead of waiting, so this
+    function tries again.
     """
     ends_at = time.monotonic() + LOG_TIMEOUT_S
     while True:
