@@ -296,7 +296,11 @@ class Delivery:
         self.wake()
 
     async def _bury(self, outbox_item: OutboxItem, error: MnemeError) -> None:
-        """Mark an item dead. It is sent again only if the owner asks for it."""
+        """Mark an item dead, so that it isn't tried again.
+
+        The owner can send it again. A dead answer to an interaction is added to the person's next
+        answer.
+        """
         key = outbox_item.key
         _log.warning("undeliverable", key=key, error=error.log_message)
         self._waiting_since.pop(key, None)

@@ -118,7 +118,10 @@ def quote_title(title: str | None) -> str:
 
 
 def describe_dead_item(dead_item: DeadItem, zone: tzinfo) -> str:
-    """Say what couldn't be delivered, where, when and why, without its words."""
+    """Describe an item that couldn't be delivered: its kind, its address, when it failed and why.
+
+    Its text is left out.
+    """
     item = dead_item.item
     moment = format_moment(dead_item.dead_at, zone)
     return f"{item.id}: {item.kind} for {item.address.key}, {moment}: {dead_item.error}"

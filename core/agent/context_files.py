@@ -450,7 +450,10 @@ def _parse_rule(path: Path, text: str, reason: str) -> ContextFile:
 
 
 def _parse_globs(value: Any) -> tuple[str, ...]:
-    """Return the globs of a rule. `value` is a list, or a text with commas between the globs."""
+    """Return the globs of a rule.
+
+    `value` is a list of globs, or a text with globs separated by commas.
+    """
     items = _BETWEEN_GLOBS.split(value) if isinstance(value, str) else value
     globs = (str(item).strip() for item in items)
     return tuple(glob for glob in globs if glob)

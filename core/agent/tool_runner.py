@@ -159,7 +159,7 @@ class ToolRunner:
         """Call a tool, and return its text.
 
         Raises ToolError if there is no such tool, if the session may not use the tool, or if the
-        tool takes too long. Errors of the tool itself are raised unchanged.
+        tool takes too long. Other errors of the tool are raised unchanged.
         """
         if tool is None:
             names = [

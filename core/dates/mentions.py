@@ -458,6 +458,7 @@ def _read_week(tokens: Sequence[Token], today: date) -> list[Period]:
 def _read_season(tokens: Sequence[Token], today: date) -> list[Period]:
     """Read the form `season`: ``summer``, ``summer 2024``.
 
+    Without a year, the period recurs every twelve months, and its year `ANY_YEAR` means nothing.
     A winter begins in December, so "winter 2024" gives two periods: the winter that ends in 2024
     and the winter that begins in 2024.
     """

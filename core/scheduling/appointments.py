@@ -383,9 +383,11 @@ class _ReminderTool:
     async def _put_aside(
         self, reading: ParsedSchedule, arguments: _Arguments, context: ToolContext, reason: str
     ) -> str:
-        """Store a job as pending until the person approves it; return the result for the model.
+        """Store a job as pending, and return the result for the model.
 
-        `reason` is a clause that says why the job isn't set at once.
+        The job waits until the person approves it; in a group, until the owner does. `reason` is a
+        clause that says why the job isn't set at once. Raises Refused if too many changes are
+        waiting.
         """
         author = Author(
             account=_account_of(context),

@@ -155,7 +155,10 @@ class Recall:
         )
 
     async def _answer(self, query: SearchQuery, lists: Sequence[RankedList] = ()) -> SearchResults:
-        """Search by words, list the latest messages, or show sessions, depending on the query."""
+        """Search by words, list the latest messages, or show sessions, depending on the query.
+
+        A query with `around` always shows the messages around that message.
+        """
         if query.around is None:
             if query.text.strip():
                 return await self._search_words(query, lists)

@@ -226,7 +226,11 @@ MIN_MESSAGE_CHARS = 20
 
 
 def shorten_to_budget(results: SearchResults, budget_chars: int) -> SearchResults:
-    """Cut long messages to a common length, so that all together have about `budget_chars`."""
+    """Cut long messages to a common length, so that all together have about `budget_chars`.
+
+    Anchors, which are the messages that match, may be `ANCHOR_FACTOR` times as long. They are cut
+    around the match.
+    """
     messages: list[ShownMessage] = []
     for result in results.sessions:
         messages += [*result.bookend_start, *result.window, *result.bookend_end]

@@ -270,10 +270,10 @@ def query_terms(text: str) -> list[str]:
 def alternate_terms(text: str) -> dict[str, str]:
     """Return the alternate terms of a query. The keys are the alternates, the values main terms.
 
-    If the query isn't in English, the main term of a word is its stem in the query's language, and
-    its English stem is an alternate. If the query isn't a question, its first word may be a name
-    that `query_terms` mistakes for a stop word, as in ``Hans phone number``. The term of such a
-    word is an alternate of "".
+    A query with only English words has no alternates. In another language, the main term of a word
+    is its stem in that language, and its English stem is an alternate. If the query isn't a
+    question, its first word may be a name that `query_terms` mistakes for a stop word: ``Hans`` in
+    ``Hans phone number`` is Swedish for "his". The term of such a word is an alternate of "".
     """
     spaced_text, _ = split_unspaced(clean_query(text))
     forms = _forms_of_words(words_of(spaced_text.casefold()), spaced_text) or []
@@ -375,6 +375,7 @@ def _forms_in_languages(word: str, languages: tuple[str, ...]) -> Forms:
     A word that is a stop word only in English still has stems: in Romanian, ``an`` is a year.
     """
     english = _term(word)
+    # `comparison_form` drops accents, so "schönen" has stems, but a word in Cyrillic hasn't.
     if not word.isalpha() or not comparison_form(word).isascii():
         return (english,) if english else ()
     stems = [latin_stem(language, word) for language in languages]

@@ -43,7 +43,7 @@ HIDDEN = (
 class ImportOptions:
     """Information that an import needs and that the file doesn't contain.
 
-    Options are compared by identity, which makes them quick as a cache key for each line.
+    Options are compared by identity, so that using them as a cache key for each line is cheap.
     """
 
     scope: Scope = LOCAL_SCOPE
