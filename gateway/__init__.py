@@ -1,1 +1,2 @@
-"""The process: composition, admission, turns, delivery, schedules and the command line."""
+"""The running program: it connects the parts, admits events, runs turns, delivers answers, keeps
+schedules and provides the command line."""

@@ -251,8 +251,8 @@ class TurnRunner:
         stopped turn says that it was stopped. So `/stop` itself gets an answer only if it is an
         interaction, which a platform shows as failed without an answer.
 
-        Some commands, such as `/retry`, have the model answer. Returns the model's turn then, else
-        None.
+        Some commands, such as `/retry`, have the model answer. In that case, this returns the
+        model's turn; otherwise, it returns None.
         """
         event = batch.last
         inbound = event.inbound
@@ -477,7 +477,11 @@ class BatchRunner:
                 await self.revoke_unserved(batch.events)
 
     async def _build_turn(self, batch: Batch) -> Turn:
-        """Build a turn from the open entries of a batch, except those of revoked events."""
+        """Build a turn from the open entries of a batch, except those of revoked events.
+
+        If something that the conversation sees is being erased, this waits for the erasure. Raises
+        StoreError if that takes too long.
+        """
         newest = batch.last.inbound
         view = await self._epoch_guard.view(batch.scope, newest.account, batch.entry_ids)
         entries = tuple(

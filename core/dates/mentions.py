@@ -573,7 +573,7 @@ def _narrow(period: Period, tokens: Sequence[Token]) -> Period:
 
 
 def _unit_period(unit: Unit, offset: int, today: date) -> Period:
-    """Return the day, week, weekend, month or year that is `offset` units after today's."""
+    """Return the day, week, weekend, month or year `offset` units after the current one."""
     if unit is Unit.DAY:
         day = today + offset * ONE_DAY
         return Period(day, day)

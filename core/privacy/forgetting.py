@@ -209,6 +209,7 @@ class Forgetting:
     async def _carry_out(self, erasure_list: ErasureList) -> None:
         """Carry out an erasure that has begun. Every step can be repeated after a crash.
 
+        A request in a direct chat also erases what the person said in groups (`_list_in_groups`).
         Copies outside of state.db are erased before the rows, because the rows are needed to find
         the copies. Raises Refused or OSError if notes can't be changed now.
         """

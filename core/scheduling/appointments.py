@@ -177,7 +177,9 @@ class Appointments:
         "pause" stops the job until "resume", which continues with the next time of its schedule.
         "run" makes the job due now, in addition to its schedule. `by` is the account that gives the
         command, or None for the owner, who may change every job. Raises Refused if these scopes
-        have no such job, or if the job belongs to another member of a group.
+        have no such job, if it belongs to another member of a group, if a paused job should run or
+        a job should resume after its only time, or if someone other than the owner runs a scheduled
+        question.
         """
         job = await self._find(job_id, scopes)
         if by is not None and job.scope.is_group and job.account != by:
@@ -189,7 +191,7 @@ class Appointments:
         if action == "remove":
             await self.jobs.update(job.id, epoch, ended_at=now, next_at=None)
         elif action == "run":
-            await self._run_now(job, is_owner=by is None)
+            await self._run_now(job, epoch, is_owner=by is None)
         elif action == "pause" and not is_paused:
             await self.jobs.update(job.id, epoch, paused_at=now)
         elif action == "resume" and is_paused:
@@ -268,7 +270,7 @@ class Appointments:
                     f"Scheduled questions must be at least {format_duration(min_interval_s)} apart."
                 )
 
-    async def _run_now(self, job: Job, *, is_owner: bool) -> None:
+    async def _run_now(self, job: Job, epoch: ErasureEpoch | None, *, is_owner: bool) -> None:
         """Make a job due now.
 
         Raises Refused if the job is paused, or if it's a scheduled question and the command isn't
@@ -281,7 +283,8 @@ class Appointments:
             )
         if job.paused_at is not None:
             raise Refused(f"Reminder {job.id} is paused. Resume it first.")
-        await self.jobs.update(job.id, next_at=self.clock.now().replace(microsecond=0))
+        next_at = self.clock.now().replace(microsecond=0)
+        await self.jobs.update(job.id, epoch, next_at=next_at)
 
     async def _find(self, job_id: int, scopes: frozenset[Scope]) -> Job:
         """Return a job that isn't over. Raises Refused if these scopes don't have it."""

@@ -339,9 +339,11 @@ class Conversations:
     def _append_incognito(
         self, new_messages: Sequence[Message], sent_blocks: Mapping[int, tuple[Json, ...]]
     ) -> list[Message]:
-        """Set the sent form of incognito messages, append new messages, and return the new ones.
+        """Set the sent form of incognito messages, append messages, and return the appended ones.
 
-        `sent_blocks` contains the new sent forms by message id.
+        `sent_blocks` contains the new sent forms by message id. A message whose external id is
+        known isn't appended again; the known message is returned. Messages of an ended conversation
+        aren't stored.
         """
         for conversation in self._incognito.conversations.values():
             for position, message in enumerate(conversation.messages):

@@ -191,7 +191,7 @@ _LINE_VALIDATOR = SchemaValidator(
 
 
 def parse_line(line: str | bytes, options: ImportOptions = ImportOptions()) -> TransferRecord:
-    """Return the record in a JSON line. Raises ValueError with a reason for people."""
+    """Return the record in a JSON line. Raises ValueError with a readable reason."""
     if len(line) > MAX_VALUE_BYTES:
         raise ValueError(f"is longer than {MAX_VALUE_BYTES:,} bytes")
     try:
@@ -224,7 +224,7 @@ def _load_fields(line: str | bytes) -> dict[str, Any]:
     """Return the fields of a line that `_LINE_VALIDATOR` rejects.
 
     A line with odd characters, such as half of an emoji, is accepted here. Raises ValueError with a
-    reason for people if the line is invalid.
+    readable reason if the line is invalid.
     """
     try:
         values = json.loads(line)

@@ -1,6 +1,6 @@
 """/memory: read and change the curated notes, see their history, and decide about pending items.
 
-`gateway/commands/facts.py` answers the actions of /memory that are about facts.
+`gateway/commands/facts.py` handles the actions of /memory that concern facts.
 """
 
 from __future__ import annotations

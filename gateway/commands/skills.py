@@ -86,7 +86,10 @@ class SkillCommands:
         raise Refused(texts.SKILL_OFF)
 
     async def _list(self, words: str, context: CommandContext) -> Answer:
-        """List the skills that contain all `words`, folders with problems, and unused skills."""
+        """List the skills that contain all `words`, and then the folders with problems.
+
+        Without `words`, unused skills are listed, too.
+        """
         skills, problems = await self._skills.list_skills(context.scopes, words)
         lines = []
         for skill in skills[:_MAX_LISTED_SKILLS]:

@@ -57,7 +57,8 @@ def _read_only_uri(path: Path) -> str:
     """Return a URI that opens a database read-only.
 
     If the database has no log with unmerged changes, the URI says "immutable", so that SQLite needs
-    no lock and creates no files. With a log, "immutable" would make SQLite ignore its changes.
+    no lock and creates no files. If there is such a log, "immutable" would make SQLite ignore
+    the changes in it.
     """
     logs = [path.with_name(path.name + suffix) for suffix in ("-wal", "-journal")]
     has_log = any(log.exists() and log.stat().st_size for log in logs)
