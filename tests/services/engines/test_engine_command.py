@@ -57,7 +57,7 @@ async def test_hindsight_runs_here_until_it_is_stopped_and_keeps_what_it_knows(h
             )
             while "is running at" in engine("status").stdout:
                 pass
-            assert "but its PostgreSQL does" in engine("status").stdout
+            assert "but its PostgreSQL is" in engine("status").stdout
             assert "MB of memory" in engine("start").stdout
             async with harness(home, [made({"ENGINE_KEY": KEY})], timeout_s=60) as one:
                 assert "Porto" in "\n".join(await one.recalled(ASKED))
