@@ -29,8 +29,8 @@ from core.errors import ConfigError
 from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import FactReader
 from core.facts.provider import FactRanking, FactSearch, FactsProvider
-from core.memory.manager import MemoryManager, sync_hooks_of
-from core.memory.provider import MemoryProvider
+from core.memory.manager import MemoryManager
+from core.memory.provider import MemoryProvider, sync_hooks_of
 from core.models.metering import FallbackModel, MeteredModel
 from core.notes.curator import Curator
 from core.notes.provider import NotesProvider

@@ -20,8 +20,8 @@ from adapters.telegram.adapter import check_telegram
 from config.settings import ENVIRONMENT, PLATFORMS, Settings
 from core.agent.context_files import ContextFile, ContextFiles, FileState
 from core.errors import ConfigError, MnemeError, StoreError
-from core.memory.manager import ProviderThread, implements
-from core.memory.provider import MemoryProvider, translate_foreign_errors
+from core.memory.manager import ProviderThread, translate_foreign_errors
+from core.memory.provider import MemoryProvider, implements
 from core.store.mailbox import OutboxCounts
 from core.store.sqlite import database as sqlite
 from core.store.sqlite import salvage

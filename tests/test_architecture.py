@@ -58,7 +58,6 @@ BROAD_CATCHES = (
     "gateway/turns.py",
     "core/agent/tool_runner.py",
     "core/memory/manager.py",
-    "core/memory/provider.py",
     "gateway/supervisor.py",
 )
 

@@ -10,7 +10,8 @@ they store through the outbox. Their answers are shortened, and left out if they
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -24,10 +25,10 @@ import structlog
 
 from core.errors import ConfigError, DeliveryError, MnemeError, Refused, StoreError, ToolError
 from core.guard.guard import clean_service_lines, clean_service_text, find_tool_fault
-from core.memory.provider import MemoryProvider, await_result, describe_error
+from core.memory.provider import MemoryProvider, await_result, describe_error, implements
 from core.ports import Clock
 from core.store.rows import split_turns
-from core.store.sync import HOOKS, Hook, SyncQueue, SyncTask
+from core.store.sync import SyncQueue, SyncTask
 from core.text.normalize import to_single_line
 from core.text.terms import is_smalltalk
 from core.types import Json, Message, Scope, Session, Tool, ToolContext
@@ -316,11 +317,6 @@ def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
                 # its coroutine would be reported as never awaited.
                 loop.call_soon(task.cancel)
             loop.run_until_complete(asyncio.wait(running))
-
-
-def implements(provider: MemoryProvider, hook: str) -> bool:
-    """Return whether the provider overrides this hook."""
-    return getattr(type(provider), hook) is not getattr(MemoryProvider, hook)
 
 
 class MemoryManager:
@@ -682,9 +678,15 @@ class MemoryManager:
         return [answer for answer in answers if answer]
 
 
-def sync_hooks_of(provider: MemoryProvider) -> frozenset[Hook]:
-    """Return the hooks that the provider implements and that are called through the outbox."""
-    return frozenset(hook for hook in HOOKS if implements(provider, hook))
+@contextmanager
+def translate_foreign_errors(what: str) -> Iterator[None]:
+    """Turn errors of a provider's code into a ConfigError about `what`. Pass our own errors on."""
+    try:
+        yield
+    except MnemeError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise ConfigError(f"{what} cannot be used: {describe_error(error, 300)}") from error
 
 
 def _label_tool(tool: object) -> str:

@@ -6,16 +6,16 @@ A provider must define `name` and `prefetch`. Every other hook has a default tha
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
 from config.files import Secret as Secret
 from config.masking import mask_secrets
-from core.errors import ConfigError, MnemeError, ToolError
+from core.errors import ToolError
 from core.guard.guard import parse_arguments as parse_arguments
 from core.store.notes import NoteChange
+from core.store.sync import HOOKS, Hook
 from core.store.sync import Forgotten as Forgotten
 from core.text.normalize import to_single_line
 from core.types import Json, Message, Session, Tool, ToolContext
@@ -204,18 +204,17 @@ async def await_result(answer: Awaitable[T]) -> T:
     return await answer if inspect.isawaitable(answer) else answer
 
 
-@contextmanager
-def translate_foreign_errors(what: str) -> Iterator[None]:
-    """Turn errors of a provider's code into a ConfigError about `what`. Pass our own errors on."""
-    try:
-        yield
-    except MnemeError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise ConfigError(f"{what} cannot be used: {describe_error(error, 300)}") from error
-
-
 def describe_error(error: BaseException, limit_chars: int) -> str:
     """Return the type and the message of an error on one line, with secrets masked."""
     message = to_single_line(mask_secrets(str(error)))[:limit_chars]
     return f"{type(error).__name__} {message}".strip()
+
+
+def implements(provider: MemoryProvider, hook: str) -> bool:
+    """Return whether the provider overrides this hook."""
+    return getattr(type(provider), hook) is not getattr(MemoryProvider, hook)
+
+
+def sync_hooks_of(provider: MemoryProvider) -> frozenset[Hook]:
+    """Return the hooks that the provider implements and that are called through the outbox."""
+    return frozenset(hook for hook in HOOKS if implements(provider, hook))

@@ -14,9 +14,8 @@ from config.files import OptionForm, OptionValue, Secret, set_options
 from config.settings import ProviderOptions, Settings
 from core.dates.periods import read_period
 from core.errors import ConfigError
-from core.memory.manager import sync_hooks_of
 from core.memory.plugins import BUILT_IN, Plugins
-from core.memory.provider import MemoryProvider, Mode
+from core.memory.provider import MemoryProvider, Mode, sync_hooks_of
 from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
 from gateway import texts

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from core.memory.manager import sync_hooks_of
+from core.memory.provider import sync_hooks_of
 from core.store.sync import PLATFORM, SyncQueue, SyncTask
 from core.types import Request
 from tests.end_to_end.test_wrong_person import COLUMNS, zoo
