@@ -25,7 +25,7 @@ import structlog
 
 from core.errors import ConfigError, DeliveryError, MnemeError, Refused, StoreError, ToolError
 from core.guard.guard import clean_service_lines, clean_service_text, find_tool_fault
-from core.memory.provider import MemoryProvider, await_result, describe_error, implements
+from core.memory.provider import MemoryProvider, await_result, describe_error, implemented_hooks
 from core.ports import Clock
 from core.store.rows import split_turns
 from core.store.sync import SyncQueue, SyncTask
@@ -134,6 +134,7 @@ class GuardedProvider:
         """Prepare the breaker and the thread. The first call initializes the provider."""
         self.provider = provider
         self.name = provider.name
+        self.hooks = implemented_hooks(provider)
         self.is_external = folder is not None
         self.breaker = CircuitBreaker(clock, partial(on_open, self.name))
         # The provider's description of itself (`MemoryProvider.probe`).
@@ -149,7 +150,7 @@ class GuardedProvider:
         Answers of external providers are cleaned for the model. While the breaker is open, only
         search hooks are called (after each rest), to find out whether the provider works again.
         """
-        if not implements(self.provider, hook):
+        if hook not in self.hooks:
             return None
         is_search = hook in ("prefetch", "queue_prefetch")
         is_blocked = self.breaker.rest_s > 0 if is_search else self.breaker.is_open
@@ -465,7 +466,7 @@ class MemoryManager:
             return
         for provider in self._providers_for(context):
             is_reflecting = provider.provider.is_reflecting
-            if is_reflecting and implements(provider.provider, "queue_prefetch"):
+            if is_reflecting and "queue_prefetch" in provider.hooks:
                 self._start_search(provider, "queue_prefetch", text, context)
 
     async def on_turn_end(self, session: Session, rows: Sequence[Message]) -> None:
@@ -524,7 +525,7 @@ class MemoryManager:
         """
         tools: list[Tool] = []
         for provider in self._providers:
-            if not implements(provider.provider, "tools"):
+            if "tools" not in provider.hooks:
                 continue
             if provider.is_external and provider.provider.mode == "context":
                 continue
@@ -566,7 +567,7 @@ class MemoryManager:
         provider = self.externals.get(task.provider)
         if provider is None or self._queue is None:
             raise DeliveryError(f"there is no memory {task.provider} any more", is_permanent=True)
-        if not implements(provider.provider, "on_forget"):
+        if "on_forget" not in provider.hooks:
             if task.hook == "on_forget":
                 raise DeliveryError(
                     f"{provider.name} has no way to erase what it was told", is_permanent=True
@@ -579,7 +580,7 @@ class MemoryManager:
         if arguments is None:
             return
         try:
-            if task.hook == "on_forget" and implements(provider.provider, "goes_along"):
+            if task.hook == "on_forget" and "goes_along" in provider.hooks:
                 message_ids = await provider.call(DELIVERY_TIMEOUT_S, "goes_along", *arguments)
                 await self._queue.queue_resync(task, message_ids)
             await provider.call(DELIVERY_TIMEOUT_S, task.hook, *arguments)

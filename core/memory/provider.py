@@ -215,6 +215,12 @@ def implements(provider: MemoryProvider, hook: str) -> bool:
     return getattr(type(provider), hook) is not getattr(MemoryProvider, hook)
 
 
+def implemented_hooks(provider: MemoryProvider) -> frozenset[str]:
+    """Return the names of all hooks that the provider overrides."""
+    names = (name for name in vars(MemoryProvider) if not name.startswith("_"))
+    return frozenset(name for name in names if implements(provider, name))
+
+
 def sync_hooks_of(provider: MemoryProvider) -> frozenset[Hook]:
     """Return the hooks that the provider implements and that are called through the outbox."""
     return frozenset(hook for hook in HOOKS if implements(provider, hook))
