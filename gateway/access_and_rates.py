@@ -10,7 +10,7 @@ Rate limits don't apply to the owner. They are kept in memory, so a restart rese
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
@@ -151,9 +151,15 @@ class Access:
             raise Refused(REMOVAL_REASON)
         return await self._epoch_guard.view(job.scope)
 
-    async def load_view(self, scope: Scope, account: Account) -> View:
-        """Return what an account sees in a scope."""
-        return await self._epoch_guard.view(scope, account)
+    async def load_view(
+        self, scope: Scope, account: Account, entry_ids: Sequence[int] = ()
+    ) -> View:
+        """Return what an account sees in a scope, and which of the entries are still open.
+
+        If something there is being erased, this waits for the erasure. Raises StoreError if that
+        takes too long.
+        """
+        return await self._epoch_guard.view(scope, account, entry_ids)
 
     def is_probably_served(self, inbound: Inbound) -> bool:
         """Guess whether a sender is served, while the store can't be read."""

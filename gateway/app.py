@@ -40,6 +40,7 @@ from core.search.expansion import ExpandedRecall
 from core.search.recall import HistoryProvider, load_word_lists
 from core.search.tool import session_search
 from core.store.fact_rows import FactKind
+from core.store.people import EpochGuard
 from core.store.sqlite.opening import wait_until_unlocked
 from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
@@ -90,13 +91,11 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
         ):
             await _recover(services)
             tasks = asyncio.TaskGroup()
-            adapters = _create_platforms(services, chat_only=chat_only, has_terminal=has_terminal)
+            platforms = _create_platforms(services, chat_only=chat_only, has_terminal=has_terminal)
             model, helper = _create_models(services, stack)
-            path = await build_message_path(services, model, helper, adapters, tasks)
+            path = await build_message_path(services, model, helper, platforms, tasks)
             stack.push_async_callback(path.memory.shutdown)
-            scheduler = _create_scheduler(services, path, adapters)
-            adapters[scheduler.platform] = scheduler
-            process = GatewayProcess(services, path, scheduler, adapters, tasks, changed, stack)
+            process = GatewayProcess(services, path, tasks, changed, stack)
             refusals = await process.run()
     if not chat_only and not settings.platform_tokens:
         return texts.CONNECT
@@ -132,13 +131,13 @@ async def build_message_path(
     services: Services,
     model: Model,
     helper: Model | None,
-    adapters: Mapping[str, Adapter],
+    platforms: Mapping[str, Adapter],
     tasks: asyncio.TaskGroup,
 ) -> MessagePath:
-    """Build all parts that handle a message, except the platforms.
+    """Build all parts that handle a message, and the scheduler.
 
-    The caller must shut down the memory. `adapters` may gain entries later. `tasks` runs the turns,
-    so it must be entered before an event is served.
+    The caller must shut down the memory. `tasks` runs the turns, so it must be entered before an
+    event is served.
     """
     settings = services.settings
     chat_model = _meter(services, model)
@@ -159,9 +158,9 @@ async def build_message_path(
         settings.recall.expand,
         settings.recall.rerank,
     )
-    for cache in (memory, services.conversations, recall):
-        services.epoch_guard.cache_invalidators.append(cache.invalidate)
-
+    caches = (memory, services.conversations, recall)
+    epoch_guard = EpochGuard(services.database, [cache.invalidate for cache in caches])
+    access = Access(services.people, services.clock, settings, services.owner_notices, epoch_guard)
     context_files = ContextFiles(
         settings.home,
         settings.context,
@@ -184,10 +183,10 @@ async def build_message_path(
     ]
     reserved_names = [DELEGATE, *(tool.name for tool in core_tools)]
     tools = [*await memory.tools(reserved_names), *core_tools]
-    prompt = _build_prompt(services, memory, tools, windows, context_files, skills)
     if helper_model is not None and settings.delegation.max_rounds:
-        # The prompt writer shares this list, so it offers the new tool, too.
-        tools.append(_build_delegation_tool(services, helper_model, prompt, memory, tools))
+        task_prompt = _build_prompt(services, memory, tools, windows, context_files, skills)
+        tools.append(_build_delegation_tool(services, helper_model, task_prompt, memory, tools))
+    prompt = _build_prompt(services, memory, tools, windows, context_files, skills)
     agent = _build_agent(services, chat_model, helper_model, windows, prompt, memory, tools)
     is_expanded = settings.recall.expand or settings.recall.rerank
     groups: list[CommandGroup] = [
@@ -206,7 +205,20 @@ async def build_message_path(
         skills,
     ]
     commands = CommandRegistry(groups, services.actions, services.clock, skills.is_skill_call)
-    return _build_turns(services, agent, commands, memory, delivery_wakeup, adapters, tasks)
+    delivery = _build_delivery(services, memory, delivery_wakeup)
+    scheduler = _create_scheduler(services, access, delivery, platforms)
+    adapters = {**platforms, scheduler.platform: scheduler}
+    admission, turns = _build_turns(services, agent, commands, delivery, access, adapters, tasks)
+    return MessagePath(
+        access=access,
+        admission=admission,
+        turns=turns,
+        delivery=delivery,
+        commands=commands,
+        memory=memory,
+        scheduler=scheduler,
+        adapters=adapters,
+    )
 
 
 def _meter(services: Services, model: Model) -> MeteredModel:
@@ -266,7 +278,6 @@ def _build_memory(
     )
     for problem in problems.values():
         memory.warn(problem)
-    services.note_listeners.append(memory.on_memory_write)
     return memory
 
 
@@ -366,50 +377,45 @@ def _build_agent(
     return Agent(chat_model, conversations, compressor, prompt, tool_runner, clock, settings.model)
 
 
+def _build_delivery(services: Services, memory: MemoryManager, wakeup: asyncio.Event) -> Delivery:
+    """Build the class that delivers answers to platforms, and turns to memory services."""
+    replies: dict[str, ReplyFactory] = {}
+    if memory.externals:
+        replies[MEMORY] = lambda address, reply_to: memory_reply(memory)
+    return Delivery(
+        services.inbox,
+        services.outbox,
+        services.clock,
+        replies,
+        wakeup=wakeup,
+        on_memory_abandoned=memory.report_abandoned_task,
+        late_after_s=services.settings.cron.late_after_s,
+    )
+
+
 def _build_turns(
     services: Services,
     agent: Agent,
     commands: CommandRegistry,
-    memory: MemoryManager,
-    delivery_wakeup: asyncio.Event,
+    delivery: Delivery,
+    access: Access,
     adapters: Mapping[str, Adapter],
     tasks: asyncio.TaskGroup,
-) -> MessagePath:
-    """Build the classes that admit events, answer them and deliver the answers."""
+) -> tuple[Admission, TurnDispatcher]:
+    """Build the classes that admit events and answer them."""
     settings = services.settings
     clock = services.clock
     inbox = services.inbox
-    replies: dict[str, ReplyFactory] = {}
-    if memory.externals:
-        replies[MEMORY] = lambda address, reply_to: memory_reply(memory)
-    delivery = Delivery(
-        inbox,
-        services.outbox,
-        clock,
-        replies,
-        wakeup=delivery_wakeup,
-        on_memory_abandoned=memory.report_abandoned_task,
-        late_after_s=settings.cron.late_after_s,
-    )
-    access = Access(services.people, clock, settings, services.owner_notices, services.epoch_guard)
     rates = RateLimiter(settings.limits, clock, agent.model.check_limits)
     queues = ConversationQueues(rates.acquire_turn, inbox.is_incognito)
-    batches = BatchRunner(access, queues, services.epoch_guard, delivery, adapters)
+    batches = BatchRunner(access, queues, delivery, adapters)
     failures = Failures(
         agent, commands, delivery, adapters, tasks, batches.begin, batches.retry_stale_reads
     )
     runner = TurnRunner(agent, commands, delivery, queues, batches, failures, rates)
     turns = TurnDispatcher(runner, queues, batches, failures, agent.sessions, inbox, tasks)
     admission = Admission(access, commands, delivery, turns, failures, rates, clock)
-    return MessagePath(
-        access=access,
-        admission=admission,
-        turns=turns,
-        delivery=delivery,
-        commands=commands,
-        memory=memory,
-        replies=replies,
-    )
+    return admission, turns
 
 
 def _create_models(services: Services, stack: AsyncExitStack) -> tuple[Model, Model | None]:
@@ -469,19 +475,16 @@ def _create_platforms(
 
 
 def _create_scheduler(
-    services: Services, path: MessagePath, adapters: Mapping[str, Adapter]
+    services: Services, access: Access, delivery: Delivery, platforms: Mapping[str, Adapter]
 ) -> Scheduler:
-    """Create the scheduler, which delivers to the platforms of `adapters`.
-
-    `adapters` may gain entries later.
-    """
+    """Create the scheduler, which delivers to `platforms`."""
     return Scheduler(
         jobs=services.jobs,
         outbox=services.outbox,
         clock=services.clock,
-        open_reply=lambda address: adapters[address.platform].reply(address),
+        open_reply=lambda address: platforms[address.platform].reply(address),
         late_after_s=services.settings.cron.late_after_s,
-        on_wake=path.delivery.wake,
-        load_view=path.access.load_job_view,
+        on_wake=delivery.wake,
+        load_view=access.load_job_view,
         on_pause=services.owner_notices.notify_paused_job,
     )

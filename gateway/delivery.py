@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -152,7 +152,7 @@ class Delivery:
         inbox: Inbox,
         outbox: Outbox,
         clock: Clock,
-        replies: Mapping[str, ReplyFactory],
+        replies: dict[str, ReplyFactory],
         *,
         wakeup: asyncio.Event | None = None,
         on_memory_abandoned: Callable[[str], Awaitable[None]] | None = None,
@@ -183,6 +183,12 @@ class Delivery:
         self._failed_writes: deque[StoreWrite] = deque()
         # Whether there may be an answer to an interaction that couldn't be delivered.
         self._may_have_unseen = True
+
+    def add_platform(self, platform: str, create_reply: ReplyFactory) -> bool:
+        """Deliver to a platform that has opened. Returns False if it was added before."""
+        is_new = platform not in self._replies
+        self._replies[platform] = create_reply
+        return is_new
 
     @staticmethod
     def draft_outbox_item(inbound: Inbound) -> OutboxItem:

@@ -25,7 +25,7 @@ from gateway import texts
 from gateway.access_and_rates import CRON, Access
 from gateway.admission import Admission
 from gateway.commands.registry import CommandRegistry
-from gateway.delivery import Delivery, ReplyFactory
+from gateway.delivery import Delivery
 from gateway.scheduler import Scheduler
 from gateway.services import Services
 from gateway.store_watch import StoreWatch
@@ -48,8 +48,9 @@ class MessagePath:
     delivery: Delivery
     commands: CommandRegistry
     memory: MemoryManager
-    # Builds replies, by platform. A platform is added when it opens.
-    replies: dict[str, ReplyFactory]
+    scheduler: Scheduler
+    # The adapters by platform, including the scheduler.
+    adapters: Mapping[str, Adapter]
 
 
 class GatewayProcess:
@@ -59,17 +60,12 @@ class GatewayProcess:
         self,
         services: Services,
         path: MessagePath,
-        scheduler: Scheduler,
-        adapters: Mapping[str, Adapter],
         tasks: asyncio.TaskGroup,
         changed: asyncio.Event,
         stack: AsyncExitStack,
     ) -> None:
         self._services = services
         self._path = path
-        self._scheduler = scheduler
-        # The adapters by platform, including the scheduler.
-        self._adapters = adapters
         self._tasks = tasks
         # Set after this process has changed something that the scheduler or the outbox needs.
         self._changed = changed
@@ -162,7 +158,7 @@ class GatewayProcess:
         """Start listening to all platforms; the process stops when all of them have ended."""
         intake: list[asyncio.Task[None]] = []
         platforms: list[asyncio.Task[None]] = []
-        for adapter in self._adapters.values():
+        for adapter in self._path.adapters.values():
             task = self._tasks.create_task(self._supervisor.run(adapter))
             intake.append(task)
             if adapter.platform != CRON:
@@ -173,8 +169,7 @@ class GatewayProcess:
 
     async def _on_open(self, adapter: Adapter) -> None:
         """Continue where an earlier process stopped, as soon as a platform is open."""
-        if adapter.platform not in self._path.replies:
-            self._path.replies[adapter.platform] = adapter.reply
+        if self._path.delivery.add_platform(adapter.platform, adapter.reply):
             self._stack.push_async_callback(adapter.close)
         await self._print_first_contact(adapter)
         for entry_id in await self._path.admission.resume(adapter, self._max_question_age):
@@ -205,7 +200,7 @@ class GatewayProcess:
         await self._path.turns.recheck_access()
         adapters = list(self._resumed.values())
         await self._path.admission.answer_approved(adapters, self._max_question_age)
-        await self._scheduler.reload()
+        await self._path.scheduler.reload()
         await self._path.memory.on_memory_write()
         self._path.delivery.wake()
 

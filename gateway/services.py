@@ -32,7 +32,7 @@ from core.store.jobs import JobMessages, Jobs
 from core.store.links import Links
 from core.store.mailbox import Inbox, Outbox
 from core.store.notes import FACT, SKILL, Notes, PendingNote
-from core.store.people import TERMINAL, EpochGuard, People
+from core.store.people import TERMINAL, People
 from core.store.removal import Removals
 from core.store.rows import get_meta, parse_account, set_meta
 from core.store.sessions import Conversations
@@ -58,9 +58,9 @@ PLATFORM_STATES_KEY = "platforms"
 class Services:
     """The stores, and the services that need nothing but the stores and the settings.
 
-    `on_change` is called after a change that concerns the outbox or the scheduler. If
-    `notifies_owner` is true, the services send notices about problems to the owner. Shell commands
-    don't send such notices.
+    `on_change` is called after a change of notes, the outbox or the jobs. If `notifies_owner` is
+    true, the services send notices about problems to the owner. Shell commands don't send such
+    notices.
     """
 
     def __init__(
@@ -79,10 +79,8 @@ class Services:
         self.zone = ZoneInfo(zone)
         self.clock = clock
         self.database = database
-        # A report about a restored backup; empty if no backup was restored.
+        # Says which erasures were repeated after a backup was restored; empty if there were none.
         self.restore_report = ""
-        # Called after notes were stored. Listeners add themselves when they are built.
-        self.note_listeners: list[Callable[[], Awaitable[None]]] = []
 
         self.people = People(database, incognito)
         self.links = Links(database, settings.access.people)
@@ -117,9 +115,7 @@ class Services:
         self.notes = Notes(database)
         review = Review(self.notes, clock, callbacks.on_pending, callbacks.on_warning)
         limits = {"memory": settings.memory.memory_chars, "user": settings.memory.user_chars}
-        self.notebook = Notebook(
-            settings.home, self.notes, clock, limits, review, self._call_note_listeners
-        )
+        self.notebook = Notebook(settings.home, self.notes, clock, limits, review, on_change)
         self.skills = Skills(settings.home, self.notes, review, clock, settings.skills)
         self.home_files = HomeFiles(settings.home)
         self.archive = Archive(database)
@@ -127,11 +123,6 @@ class Services:
         self.forgetting = Forgetting(
             database, self.notebook, self.home_files, clock, zone, self.sync_queue, self.skills
         )
-        self.epoch_guard = EpochGuard(database)
-
-    async def _call_note_listeners(self) -> None:
-        for listener in self.note_listeners:
-            await listener()
 
     async def _question_interval_s(self, account: Account | None) -> float | None:
         """Return the shortest allowed interval of an account's scheduled questions.
@@ -226,7 +217,7 @@ class Services:
         async with Database.open(settings.home / STATE_FILE, lock_wait) as database:
             services = cls(settings, database, on_change, notifies_owner=notifies_owner)
             await services._store_owner()
-            services.restore_report = await services._repeat_erasures()
+            await services._repeat_erasures()
             try:
                 yield services
             finally:
@@ -239,11 +230,8 @@ class Services:
         groups = [Scope(key=f"room:{key}") for key in self.settings.owner.rooms]
         await self.people.set_owner(accounts, groups)
 
-    async def _repeat_erasures(self) -> str:
-        """Repeat the erasures that were made after a restored backup; return a report.
-
-        The report is empty if there were none.
-        """
+    async def _repeat_erasures(self) -> None:
+        """Repeat the erasures that were made after a restored backup, and set `restore_report`."""
         repeated_count, unreadable_days = await self.forgetting.replay_journal()
         sentences = []
         if repeated_count:
@@ -251,7 +239,7 @@ class Services:
             sentences.append(texts.REPEATED.format(erasures=erasures))
         if unreadable_days:
             sentences.append(texts.NOT_REPEATED.format(days=texts.join_list(unreadable_days)))
-        return " ".join(sentences)
+        self.restore_report = " ".join(sentences)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

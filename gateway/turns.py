@@ -24,7 +24,6 @@ from core.agent.turn import Agent, AnsweredTurn
 from core.errors import StaleReadError, StoreError
 from core.ports import Adapter
 from core.store.mailbox import Inbox
-from core.store.people import EpochGuard
 from core.types import Answer, Command, Inbound
 from gateway import texts
 from gateway.access_and_rates import CRON, MAX_TURNS_IN_A_ROW, Access, RateLimiter
@@ -433,13 +432,11 @@ class BatchRunner:
         self,
         access: Access,
         queues: ConversationQueues,
-        epoch_guard: EpochGuard,
         delivery: Delivery,
         adapters: Mapping[str, Adapter],
     ) -> None:
         self._access = access
         self._queues = queues
-        self._epoch_guard = epoch_guard
         self._delivery = delivery
         self._adapters = adapters
 
@@ -483,7 +480,7 @@ class BatchRunner:
         StoreError if that takes too long.
         """
         newest = batch.last.inbound
-        view = await self._epoch_guard.view(batch.scope, newest.account, batch.entry_ids)
+        view = await self._access.load_view(batch.scope, newest.account, batch.entry_ids)
         entries = tuple(
             event.entry
             for event in batch.events

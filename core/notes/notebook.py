@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
@@ -165,7 +165,7 @@ class Notebook:
         clock: Clock,
         limits: dict[str, int],
         review: Review | None = None,
-        on_change: Callable[[], Awaitable[None]] | None = None,
+        on_change: Callable[[], None] = lambda: None,
     ) -> None:
         """`on_change` is called after changes were logged."""
         self._files = NoteFiles(home / "memories")
@@ -530,8 +530,7 @@ class Notebook:
     async def _run_write(self, write: Coroutine[Any, Any, T]) -> T:
         """Run a write to its end, call `on_change`, and return the result of the write."""
         result = await run_to_completion(write)
-        if self._on_change is not None:
-            await self._on_change()
+        self._on_change()
         return result
 
     async def _describe_usage(self, scopes: Scopes, target: str) -> str:

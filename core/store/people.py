@@ -636,10 +636,12 @@ class View:
 class EpochGuard:
     """Loads views, and clears caches after any process has erased something."""
 
-    def __init__(self, database: Database) -> None:
-        # Each function clears one cache of rows that were read from the store.
-        self.cache_invalidators: list[Callable[[], None]] = []
+    def __init__(
+        self, database: Database, cache_invalidators: Sequence[Callable[[], None]] = ()
+    ) -> None:
         self._database = database
+        # Each function clears one cache of rows that were read from the store.
+        self._cache_invalidators = cache_invalidators
         self._last_epoch_number: int | None = None
 
     async def view(
@@ -664,7 +666,7 @@ class EpochGuard:
             await asyncio.sleep(VIEW_POLL_INTERVAL_S)
 
         if self._last_epoch_number not in (None, view.epoch.number):
-            for invalidate in self.cache_invalidators:
+            for invalidate in self._cache_invalidators:
                 invalidate()
         self._last_epoch_number = view.epoch.number
         return view

@@ -3,6 +3,7 @@ given of it, and that nothing of it is left on the disk once it is forgotten."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,14 @@ import pytest
 from adapters.telegram.adapter import Telegram
 from core.guard.origin_and_fence import TIME_LINE
 from core.types import Account
+from gateway.services import Services
 from tests.end_to_end.test_recall_platforms import serving
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.bot_chats import GROUP_ADMIN
 from tests.fixtures.discord_api import DiscordApi
 from tests.fixtures.discord_setup import checked, make
 from tests.fixtures.forgetting import left_of
-from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
+from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.slow
@@ -97,10 +99,8 @@ def given(model: ScriptedModel) -> list[str]:
     return texts[1:]
 
 
-def telegram(api: BotApi, harness: GatewayHarness) -> Telegram:
-    adapter = Telegram(
-        token=api.token, api_url=api.url, inbox=harness.services.inbox, clock=harness.services.clock
-    )
+def create_telegram(api: BotApi, services: Services) -> Telegram:
+    adapter = Telegram(token=api.token, api_url=api.url, inbox=services.inbox, clock=services.clock)
     adapter.poll_timeout_s = 5
     return adapter
 
@@ -109,12 +109,17 @@ async def test_what_is_answered_in_a_group_of_telegram(home: Path) -> None:
     model = ScriptedModel()
     async with (
         BotApi() as api,
-        open_gateway(home, model, f'rooms = ["telegram:{GROUP}"]\n') as harness,
+        open_gateway(
+            home,
+            model,
+            f'rooms = ["telegram:{GROUP}"]\n',
+            create_adapter=partial(create_telegram, api),
+        ) as harness,
     ):
         ben = api.person(BEN, "Ben", "ben")
         api.person(ANA, "Ana", "ana")
         group = api.group(GROUP, "Flat")
-        async with serving(harness, telegram(api, harness)):
+        async with serving(harness, "telegram"):
             for what, fields, told in ANSWERED:
                 said: dict[str, Any] = {
                     name: group if value == "Flat" else value for name, value in fields.items()
@@ -148,7 +153,10 @@ async def test_what_is_answered_in_a_group_of_telegram(home: Path) -> None:
 
 async def test_what_stands_in_another_chat_and_what_is_passed_on_in_telegram(home: Path) -> None:
     model = ScriptedModel()
-    async with BotApi() as api, open_gateway(home, model) as harness:
+    async with (
+        BotApi() as api,
+        open_gateway(home, model, create_adapter=partial(create_telegram, api)) as harness,
+    ):
         api.person(ANA, "Ana", "ana")
 
         async def said(text: str, **fields: Any) -> list[str]:
@@ -157,7 +165,7 @@ async def test_what_stands_in_another_chat_and_what_is_passed_on_in_telegram(hom
             await api.wait_for(lambda: len(model.requests) > count)
             return given(model)
 
-        async with serving(harness, telegram(api, harness)):
+        async with serving(harness, "telegram"):
             for origin, who in PASSED_ON:
                 dated = {**origin, "date": AT}
                 assert await said("tea at five", forward_origin=dated) == [
@@ -205,8 +213,13 @@ async def test_what_is_answered_and_passed_on_in_discord(home: Path) -> None:
             ),
         )
         async with (
-            open_gateway(home, model, f'rooms = ["discord:{channel}"]\n') as harness,
-            serving(harness, make(api, harness.services.inbox, harness.services.clock)),
+            open_gateway(
+                home,
+                model,
+                f'rooms = ["discord:{channel}"]\n',
+                create_adapter=lambda services: make(api, services.inbox, services.clock),
+            ) as harness,
+            serving(harness, "discord"),
         ):
             await harness.services.people.set_owner([Account(platform="discord", user_id=ana)], [])
             await api.wait_connected()

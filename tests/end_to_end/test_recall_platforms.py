@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.telegram.adapter import Telegram
-from core.ports import Adapter
+from gateway.services import Services
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.discord_api import DiscordApi
 from tests.fixtures.discord_setup import checked, make
@@ -21,9 +21,9 @@ FORUM = -1001234567890
 
 
 @contextlib.asynccontextmanager
-async def serving(harness: GatewayHarness, adapter: Adapter) -> AsyncIterator[None]:
+async def serving(harness: GatewayHarness, platform: str) -> AsyncIterator[None]:
     """The gateway with one real platform."""
-    harness.adapters[adapter.platform] = adapter
+    adapter = harness.path.adapters[platform]
     await adapter.open()
     listening = asyncio.create_task(adapter.listen(harness.admission, harness.commands.specs))
     try:
@@ -43,25 +43,30 @@ def links(message: dict[str, Any]) -> list[str]:
 
 
 async def test_on_telegram(home: Path) -> None:
+    def create_telegram(services: Services) -> Telegram:
+        adapter = Telegram(
+            token=api.token, api_url=api.url, inbox=services.inbox, clock=services.clock
+        )
+        adapter.poll_timeout_s = 5
+        return adapter
+
     async with (
         BotApi() as api,
-        open_gateway(home, ScriptedModel(says("A heron told me so.")), _room(FORUM)) as harness,
+        open_gateway(
+            home,
+            ScriptedModel(says("A heron told me so.")),
+            _room(FORUM),
+            create_adapter=create_telegram,
+        ) as harness,
     ):
         api.person(42, "Ana", "ana")
         api.group(FORUM, "Flat", is_forum=True)
         topic = api.topic(FORUM)
-        adapter = Telegram(
-            token=api.token,
-            api_url=api.url,
-            inbox=harness.services.inbox,
-            clock=harness.services.clock,
-        )
-        adapter.poll_timeout_s = 5
 
         def shown() -> list[dict[str, Any]]:
             return api.messages(FORUM, topic)
 
-        async with serving(harness, adapter):
+        async with serving(harness, "telegram"):
             asked = api.user_says(
                 FORUM, "@mneme_bot when does the ferry leave?", user_id=42, thread_id=topic
             )
@@ -91,9 +96,12 @@ async def test_on_discord(home: Path) -> None:
         channel = await api.channel("general")
         async with (
             open_gateway(
-                home, ScriptedModel(says("A heron told me so.")), _room(channel, "discord")
+                home,
+                ScriptedModel(says("A heron told me so.")),
+                _room(channel, "discord"),
+                create_adapter=lambda services: make(api, services.inbox, services.clock),
             ) as harness,
-            serving(harness, make(api, harness.services.inbox, harness.services.clock)),
+            serving(harness, "discord"),
         ):
             await api.wait_connected()
             asked = await api.user_says(channel, f"{api.mention()} when does the ferry leave?", ana)

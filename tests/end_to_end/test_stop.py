@@ -199,8 +199,13 @@ async def test_on_discord_what_was_shown_of_a_stopped_answer_is_its_one_message(
         ana = api.user("Ana")
         channel = await api.channel("general")
         async with (
-            open_gateway(home, model, f'rooms = ["discord:{channel}"]') as harness,
-            serving(harness, make(api, harness.services.inbox, harness.services.clock)),
+            open_gateway(
+                home,
+                model,
+                f'rooms = ["discord:{channel}"]',
+                create_adapter=lambda services: make(api, services.inbox, services.clock),
+            ) as harness,
+            serving(harness, "discord"),
         ):
             await api.wait_connected()
             await api.user_says(channel, f"{api.mention()} tell me", ana)
