@@ -31,6 +31,8 @@ _DRAFT_LIFETIME_S = 25.0
 # No draft is shown before this time. An answer that is complete by then is posted at once.
 _FIRST_WORDS_S = 0.6
 _DUPLICATE_NOTICE = "(you may have seen this; the connection broke)"
+ABSENT = ""
+"""The result of `find_lost` if the message certainly doesn't exist."""
 
 _log = structlog.get_logger("streaming")
 
@@ -43,8 +45,9 @@ class MessageApi(Protocol):
     # The shortest time between two drafts. If drafts are edits of a message, the time grows up to
     # four times as long.
     pace_s: float
-    # Whether a second post with the same nonce creates no second message.
-    is_idempotent: bool
+    # Whether lost messages can be looked for while drafts are shown. If not, each look changes or
+    # costs something, so only `finish` looks.
+    can_read_history: bool
 
     def measure(self, part: StyledText) -> int:
         """Return the length of one part as the platform counts it."""
@@ -78,12 +81,14 @@ class MessageApi(Protocol):
     def newest_id(self) -> str:
         """The newest message of the chat that is known; empty if none is."""
 
-    async def edit_lost(
+    async def find_lost(
         self, after_id: str, part: StyledText, known_ids: Collection[str]
     ) -> str | None:
-        """Look for a message of ours that was posted after another one, and replace its text.
+        """Look for a message of ours that was posted after `after_id`, a value of `newest_id`.
 
-        `known_ids` belong to other answers. Returns the id, or None if there is no such message.
+        `known_ids` belong to other answers. A platform without a history finds the message by
+        replacing its text with `part`. Returns the id, ABSENT if there certainly is no such
+        message, or None if none was found.
         """
 
 
@@ -169,19 +174,21 @@ class StreamedReply:
             _log.warning("abandoned", error=str(error))
 
     async def _find_lost_messages(self, parts: Sequence[StyledText]) -> None:
-        """Look for the messages of lost posts, and let them show their parts of the answer."""
+        """Look for the messages of lost posts, and use them for their parts of the answer."""
         remaining = 0
         while remaining < len(self._record.lost_posts):
             lost_post = self._record.lost_posts[remaining]
             index = min(lost_post.position, len(self._messages))
             part = parts[min(index, len(parts) - 1)]
             known_ids = await self._record.load_known_ids()
-            message_id = await self._api.edit_lost(lost_post.after_id, part, known_ids)
+            message_id = await self._api.find_lost(lost_post.after_id, part, known_ids)
             if message_id is None:
                 remaining += 1
-                continue
-            self._messages.insert(index, _PostedMessage(message_id, part))
-            await self._record.record_found(lost_post, message_id)
+            elif message_id == ABSENT:
+                await self._record.record_absent(lost_post)
+            else:
+                self._messages.insert(index, _PostedMessage(message_id, None))
+                await self._record.record_found(lost_post, message_id)
 
     async def _add_duplicate_notices(self, parts: list[StyledText], text: str) -> list[StyledText]:
         """Return the parts with a notice before each part that may appear twice.
@@ -272,14 +279,19 @@ class StreamedReply:
         """Show the text so far, as a draft of the platform if possible, else as messages.
 
         Messages are edited as the text grows. When a message is full, the text continues in the
-        next one. After a lost post, nothing is shown until `finish` has looked for its message.
+        next one. After a lost post, nothing is shown until its message is found, or is known not
+        to exist.
         """
         parts = await run_off_loop(self._split, self._text)
         is_draft_shown = False
         if parts and not self._messages:
             is_draft_shown = await self._api.show_draft(parts[-1], self._nonce)
         self._is_draft_shown = is_draft_shown
-        if is_draft_shown or self._record.lost_posts:
+        if is_draft_shown or not parts:
+            return
+        if self._record.lost_posts and self._api.can_read_history:
+            await self._find_lost_messages(parts)
+        if self._record.lost_posts:
             return
         for index, part in enumerate(parts):
             if self._ending.is_set():
@@ -341,16 +353,14 @@ class StreamedReply:
     ) -> None:
         """Create a message and record its id.
 
-        If the platform isn't idempotent, the intention is recorded first, so that after a crash the
-        next process knows that a message may exist. The intention is withdrawn if the message
-        certainly wasn't created.
+        The intention is recorded first, so that after a crash the next process knows that a message
+        may exist. The intention is withdrawn if the message certainly wasn't created.
         """
-        if not self._api.is_idempotent:
-            await self._record.intend(self._api.newest_id)
+        await self._record.intend(self._api.newest_id)
         try:
             message_id = await self._api.post(part, answer, self._nonce)
         except DeliveryError as error:
-            if not self._api.is_idempotent and not error.is_uncertain:
+            if not error.is_uncertain:
                 await self._record.retract()
             raise
         self._messages.append(_PostedMessage(message_id, part))

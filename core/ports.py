@@ -39,7 +39,8 @@ class DeliveryRecord(Protocol):
     def lost_posts(self) -> Sequence[LostPost]:
         """The calls that may have created further messages, in order.
 
-        They stay on record until they are found, so that the reply stays marked.
+        They stay on record until their messages are found, or are known not to exist, so that the
+        reply stays marked.
         """
 
     async def intend(self, after_id: str = "") -> None:
@@ -62,6 +63,9 @@ class DeliveryRecord(Protocol):
 
     async def record_found(self, lost_post: LostPost, message_id: str) -> None:
         """Store the id of the message that a lost post has created."""
+
+    async def record_absent(self, lost_post: LostPost) -> None:
+        """Store that a lost post has created no message."""
 
     async def load_known_ids(self) -> Collection[str]:
         """Return the ids of the messages that other replies have posted on this platform."""

@@ -126,6 +126,12 @@ class PostedRecord:
         self._entries[index] = message_id
         await self._save()
 
+    async def record_absent(self, lost_post: LostPost) -> None:
+        """Remove the entry of a lost post that has created no message."""
+        self._is_posting = False
+        self._entries.remove(f"{INTENT_MARK}{lost_post.after_id}")
+        await self._save()
+
     async def load_known_ids(self) -> Collection[str]:
         others = await self._load_known_ids() if self._load_known_ids is not None else ()
         return {*others, *self.message_ids}

@@ -1,26 +1,86 @@
-"""Finds channels by their ids, and caches them."""
+"""Finds channels by their ids, caches them, and reads what was written in them."""
 
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
 
 import discord
 
+from adapters.discord.errors import translate_errors
 from adapters.discord.normalize import DiscordChannel, channel_of
+from core.ports import Clock
 
 ClientSource = Callable[[], Awaitable[discord.Client]]
 """Returns a client that is logged in, or raises DeliveryError."""
+
+# Discord returns at most this many messages at once.
+PAGE_MESSAGES = 100
+# At most this many messages are read to find a lost one.
+MAX_LOOKUP_MESSAGES = 500
+# If no message of a channel is known, a message that is posted now is newer than this.
+CLOCK_TOLERANCE = timedelta(minutes=5)
 
 log = logging.getLogger(__name__)
 
 
 class DiscordChannels:
-    """A cache of channels. Unknown channels are fetched with the client of `get_client`."""
+    """A cache of channels. Unknown channels are fetched with the client of `get_client`.
 
-    def __init__(self, get_client: ClientSource) -> None:
+    It also remembers which messages this process has seen or posted.
+    """
+
+    def __init__(self, get_client: ClientSource, clock: Clock) -> None:
         self.get_client = get_client
+        self._clock = clock
         self._channels: dict[int, DiscordChannel] = {}
+        self._newest_ids: dict[int, int] = {}
+        # Ids of the messages that were posted last.
+        self._posted: deque[str] = deque(maxlen=1000)
+
+    def note_seen(self, channel_id: int, message_id: int) -> None:
+        """Remember that a channel has a message."""
+        self._newest_ids[channel_id] = max(message_id, self._newest_ids.get(channel_id, 0))
+
+    def note_posted(self, channel_id: int, message_id: int) -> None:
+        """Remember that the bot has posted a message."""
+        self.note_seen(channel_id, message_id)
+        self._posted.append(str(message_id))
+
+    def is_posted(self, message_id: str) -> bool:
+        """Return whether this process has posted a message."""
+        return message_id in self._posted
+
+    def find_newest(self, channel_id: int, other_id: int = 0) -> int:
+        """Return the newest known id of a channel, which is at least `other_id`.
+
+        If none is known, the id contains a time some minutes ago, because ids contain times.
+        """
+        newest_id = max(self._newest_ids.get(channel_id, 0), other_id)
+        return newest_id or discord.utils.time_snowflake(self._clock.now() - CLOCK_TOLERANCE)
+
+    async def list_from(self, channel_id: int, first_id: int) -> tuple[list[Any], bool]:
+        """Return the raw data of the messages from `first_id` on, oldest first.
+
+        Also returns whether these are certainly all. They aren't if there are too many, or if the
+        first message itself is missing: Discord returns nothing if the bot may not read what was
+        written. Raises DeliveryError if the messages can't be fetched.
+        """
+        client = await self.get_client()
+        messages: list[Any] = []
+        while len(messages) < MAX_LOOKUP_MESSAGES:
+            after_id = int(messages[-1]["id"]) if messages else first_id - 1
+            with translate_errors():
+                page: list[Any] = await client.http.logs_from(
+                    channel_id, PAGE_MESSAGES, after=after_id
+                )
+            messages += sorted(page, key=_read_id)
+            if len(page) < PAGE_MESSAGES:
+                return messages, bool(messages) and _read_id(messages[0]) == first_id
+        return messages, False
 
     async def find(
         self, channel_id: int, library_channel: object = None, user_id: int | None = None
@@ -62,3 +122,7 @@ class DiscordChannels:
         except (discord.Forbidden, discord.NotFound) as error:
             log.warning("Channel %d of Discord cannot be looked up: %s", channel_id, error)
             return None
+
+
+def _read_id(raw: Any) -> int:
+    return int(raw["id"])

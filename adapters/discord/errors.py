@@ -63,13 +63,14 @@ def describe_error(error: BaseException | None) -> str:
 
 
 @contextmanager
-def translate_errors(*, is_interaction: bool = False) -> Iterator[None]:
+def translate_errors(*, is_interaction: bool = False, is_post: bool = False) -> Iterator[None]:
     """Raise DeliveryError for any failure of the call inside the `with` block.
 
-    `is_interaction` marks calls that use the token of an interaction. Such calls have no nonce, so
-    if a response is lost, the error is marked as uncertain. An expired token isn't a permanent
-    failure, because the answer can still be sent to the channel.
+    `is_post` marks calls that create a message, and `is_interaction` those that use the token of an
+    interaction. If the response of such a call is lost, the error is marked as uncertain. An
+    expired token isn't a permanent failure, because the answer can still be sent to the channel.
     """
+    may_be_done = is_interaction or is_post
     try:
         yield
     except discord.RateLimited as error:
@@ -78,21 +79,25 @@ def translate_errors(*, is_interaction: bool = False) -> Iterator[None]:
     except discord.InteractionResponded as error:
         raise DeliveryError(EXPIRED_INTERACTION) from error
     except discord.HTTPException as error:
-        raise _response_error(error, is_interaction=is_interaction) from error
+        raise _response_error(
+            error, is_interaction=is_interaction, may_be_done=may_be_done
+        ) from error
     except CALL_ERRORS as error:
         is_unsent = isinstance(error, aiohttp.ClientConnectorError)
         raise DeliveryError(
             f"Discord cannot be reached: {describe_error(error)}",
-            is_uncertain=is_interaction and not is_unsent,
+            is_uncertain=may_be_done and not is_unsent,
             is_unreachable=True,
         ) from error
     except PAYLOAD_ERRORS as error:
         raise DeliveryError(
-            f"Discord sent an answer that cannot be read: {error!r}", is_uncertain=is_interaction
+            f"Discord sent an answer that cannot be read: {error!r}", is_uncertain=may_be_done
         ) from error
 
 
-def _response_error(error: discord.HTTPException, *, is_interaction: bool) -> DeliveryError:
+def _response_error(
+    error: discord.HTTPException, *, is_interaction: bool, may_be_done: bool
+) -> DeliveryError:
     """Convert an error status to a DeliveryError with the flags that decide what happens next.
 
     Status 408 and 429 ask for a delay. Other errors mean that the message is gone, that the
@@ -119,6 +124,6 @@ def _response_error(error: discord.HTTPException, *, is_interaction: bool) -> De
     return DeliveryError(
         f"Discord refused the message: {details}",
         is_permanent=is_refused,
-        is_uncertain=is_interaction and not is_refused,
+        is_uncertain=may_be_done and not is_refused,
         is_unreachable=not is_refused,
     )

@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 import discord
 
 from adapters.discord import normalize
-from adapters.discord.channels import ClientSource, DiscordChannels
+from adapters.discord.channels import PAGE_MESSAGES, ClientSource, DiscordChannels
 from adapters.discord.errors import CALL_ERRORS, PAYLOAD_ERRORS, translate_errors
 from adapters.discord.messages import DiscordInteraction, DiscordMessages
 from adapters.discord.normalize import PLATFORM, DiscordChannel
@@ -44,8 +44,6 @@ MAX_ATTEMPTS = 3
 CATCH_UP_PERIOD = timedelta(hours=24)
 CATCH_UP_MESSAGES = 1000
 CATCH_UP_CHANNELS = 100
-# Discord returns at most this many messages at once.
-PAGE_MESSAGES = 100
 # Events of different channels aren't strictly in order. One that is older than the newest event by
 # more than this was received before it.
 EVENT_DISORDER = timedelta(minutes=1)
@@ -75,7 +73,7 @@ class DiscordEvents:
     defer_after_s = 2.0
 
     def __init__(self, get_client: ClientSource, inbox: Inbox, clock: Clock) -> None:
-        self._channels = DiscordChannels(get_client)
+        self._channels = DiscordChannels(get_client, clock)
         self._inbox = inbox
         self._clock = clock
         self._sink: InboundSink | None = None
@@ -126,6 +124,7 @@ class DiscordEvents:
                 # before the task reads it.
                 message = copy.copy(payload)
                 self._newest_heard_id = max(self._newest_heard_id, message.id)
+                self._channels.note_seen(message.channel.id, message.id)
                 read_inbound = self._message_reader(message)
                 self._start_message_task(message.channel.id, message, raw, read_inbound)
             case "raw_message_edit":

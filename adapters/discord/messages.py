@@ -17,6 +17,7 @@ import discord
 
 from adapters.discord.channels import DiscordChannels
 from adapters.discord.errors import ALREADY_ACKNOWLEDGED, translate_errors
+from adapters.streaming import ABSENT
 from core.errors import DeliveryError
 from core.markup.discord import to_discord
 from core.markup.markdown import StyledText
@@ -40,21 +41,11 @@ class _Messages:
     limit_chars = 2000
     # Discord allows five edits in five seconds per channel.
     pace_s = 1.2
+    can_read_history = True
 
     def measure(self, part: StyledText) -> int:
         """Return the number of code points of the text as it is sent."""
         return len(to_discord(part))
-
-    @property
-    def newest_id(self) -> str:
-        """Return an empty text, because lost messages aren't looked for."""
-        return ""
-
-    async def edit_lost(
-        self, after_id: str, part: StyledText, known_ids: Collection[str]
-    ) -> str | None:
-        """Return None. In channels a nonce keeps a message from being posted twice."""
-        return None
 
     async def show_draft(self, part: StyledText, nonce: str) -> bool:
         """Return False, because Discord has no drafts."""
@@ -67,8 +58,6 @@ class DiscordMessages(_Messages):
     `reply_to` is the id of the message to reply to. For a private answer, `reply_to` is "@" and the
     id of the person: "@42".
     """
-
-    is_idempotent = True
 
     def __init__(
         self,
@@ -122,7 +111,7 @@ class DiscordMessages(_Messages):
         """Create a message and return its id.
 
         If the same `nonce` was posted within the last minutes, Discord creates no message and
-        returns the first one. If the text of that message differs, it is edited.
+        returns the first one. If that message shows something else, it is edited.
         """
         channel = await self._get_channel()
         options = _attachment_options(answer)
@@ -131,10 +120,11 @@ class DiscordMessages(_Messages):
             options["reference"] = replied_message.to_reference(fail_if_not_exists=False)
         short_nonce = hashlib.sha256(nonce.encode()).hexdigest()[:MAX_NONCE_CHARS]
         text = to_discord(part)
-        with translate_errors():
+        with translate_errors(is_post=True):
             message = await channel.send(text, nonce=short_nonce, **options)
-        if message.content.split() != text.split():
-            await self.edit(str(message.id), part, answer)
+        if not _is_shown(message, text, answer):
+            await self._edit_earlier(message, part, answer)
+        self._channels.note_posted(int(self._channel_id), message.id)
         # Only the first part is shown as a reply; the others follow it.
         self._reply_to = None
         return str(message.id)
@@ -148,10 +138,71 @@ class DiscordMessages(_Messages):
         with translate_errors():
             await message.edit(content=to_discord(part), **_attachment_edit_options(answer))
 
+    @property
+    def newest_id(self) -> str:
+        """The newest message of the channel that is known, or an estimate."""
+        if not self._channel_id.isdecimal():
+            return ""
+        return str(self._channels.find_newest(int(self._channel_id), self._reply_to or 0))
+
+    async def find_lost(
+        self, after_id: str, part: StyledText, known_ids: Collection[str]
+    ) -> str | None:
+        """Look for a lost message in what was written in the channel after `after_id`.
+
+        "@" and an id stand for an interaction. Its messages may be ephemeral, so that they can't be
+        seen here.
+        """
+        interaction_id = after_id.removeprefix("@") if after_id.startswith("@") else None
+        first_id = interaction_id or after_id
+        if not first_id.isdecimal() or not self._channel_id.isdecimal():
+            return None
+        client = await self._channels.get_client()
+        try:
+            messages, are_all = await self._channels.list_from(int(self._channel_id), int(first_id))
+        except DeliveryError as error:
+            if not error.is_permanent:
+                raise
+            log.info("A lost message can't be looked for on Discord: %s", error)
+            return None
+        for raw in messages:
+            message_id = str(raw["id"])
+            is_own = client.user is not None and int(raw["author"]["id"]) == client.user.id
+            if not is_own or message_id in known_ids or self._channels.is_posted(message_id):
+                continue
+            if self._may_answer(raw, interaction_id):
+                log.info("The lost message %s of Discord is found", message_id)
+                return message_id
+        return ABSENT if are_all and interaction_id is None else None
+
+    def _may_answer(self, raw: Any, interaction_id: str | None) -> bool:
+        """Return whether a message of the bot may belong to this answer.
+
+        It doesn't if it answers another interaction or another message.
+        """
+        interaction = raw.get("interaction_metadata")
+        if interaction_id is not None or interaction is not None:
+            return interaction is not None and str(interaction["id"]) == interaction_id
+        replied_id = (raw.get("message_reference") or {}).get("message_id")
+        return replied_id is None or str(replied_id) == str(self._reply_to)
+
     async def delete(self, message_id: str) -> None:
         message = (await self._get_channel()).get_partial_message(int(message_id))
         with translate_errors():
             await message.delete()
+
+    async def _edit_earlier(
+        self, message: discord.Message, part: StyledText, answer: Answer | None
+    ) -> None:
+        """Edit the message that an earlier call with the same nonce has created.
+
+        Errors are marked as uncertain, because there is a message.
+        """
+        try:
+            await self.edit(str(message.id), part, answer)
+        except DeliveryError as error:
+            error.is_uncertain = True
+            raise
 
     async def _type(self) -> None:
         """Show typing once. A failure is only logged."""
@@ -182,8 +233,6 @@ class DiscordInteraction(_Messages):
     message. A lock prevents that the deferral and the answer are sent at the same time.
     """
 
-    is_idempotent = False
-
     def __init__(
         self, interaction: discord.Interaction[discord.Client], *, is_private: bool
     ) -> None:
@@ -192,6 +241,21 @@ class DiscordInteraction(_Messages):
         self._was_private_at_first = is_private
         self._lock = asyncio.Lock()
         self._is_answered = False
+
+    @property
+    def newest_id(self) -> str:
+        """ "@" and the id of the interaction. Messages that answer it contain this id."""
+        return f"@{self._interaction.id}"
+
+    async def find_lost(
+        self, after_id: str, part: StyledText, known_ids: Collection[str]
+    ) -> str | None:
+        """Return ABSENT if only the first message can be lost, because `post` then replaces it.
+
+        Otherwise return None: messages that follow it may be ephemeral, so they can't be seen.
+        """
+        became_private = self._is_private != self._was_private_at_first
+        return None if self._is_answered or became_private else ABSENT
 
     async def defer(self) -> None:
         """Acknowledge the interaction if it has no answer yet. Never raises."""
@@ -293,6 +357,13 @@ class DiscordInteraction(_Messages):
             content=text, **_attachment_edit_options(answer)
         )
         return message.id
+
+
+def _is_shown(message: discord.Message, text: str, answer: Answer | None) -> bool:
+    """Return whether a message has a text, and the buttons and files of an answer."""
+    has_buttons = not (answer and answer.buttons) or bool(message.components)
+    has_files = not (answer and answer.files) or bool(message.attachments)
+    return message.content.split() == text.split() and has_buttons and has_files
 
 
 def _attachment_options(answer: Answer | None) -> dict[str, Any]:

@@ -408,7 +408,7 @@ class TelegramMessages:
     """
 
     limit_chars = LIMIT_UTF16
-    is_idempotent = False
+    can_read_history = False
 
     def __init__(
         self,
@@ -513,7 +513,7 @@ class TelegramMessages:
         newest_id = max(self._history.find_newest(self._chat_id), self._reply_to or 0)
         return str(newest_id) if newest_id else ""
 
-    async def edit_lost(
+    async def find_lost(
         self, after_id: str, part: StyledText, known_ids: Collection[str]
     ) -> str | None:
         """Look for a lost message by editing the ones that follow `after_id`.

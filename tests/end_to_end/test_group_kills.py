@@ -1,4 +1,5 @@
-"""A kill while the first part of an answer is on its way to a group leaves one whole message."""
+"""A kill while the first part of an answer is on its way leaves one whole message there, in a Telegram
+group and on Discord."""
 
 from __future__ import annotations
 
@@ -50,3 +51,25 @@ async def test_part_that_a_group_got_before_a_kill_becomes_the_whole_answer_afte
         await live.until(lambda: ANSWER in live.telegram.texts(GROUP))
         assert await live.stop() == 0
         assert live.telegram.texts(GROUP) == [ANSWER]
+
+
+@pytest.mark.slow
+async def test_part_that_discord_got_before_a_kill_becomes_the_whole_answer_afterwards(
+    home: Path,
+) -> None:
+    model = PausingModel()
+    async with LiveSystem.open(home, MessagesApi(model, key=KEY)) as live:
+        await live.start()
+        live.discord.rest.reply_delay_s = 300
+        await live.tells_discord("when does it leave?")
+        await live.until(lambda: len(live.discord.said(live.channel)) == 1)
+        assert live.discord.said(live.channel) != [ANSWER], "only a part is shown"
+        await live.kill()
+        live.discord.rest.reply_delay_s = 0
+        live.discord.rest.forget_nonces()
+        await live.start()
+        await live.until(lambda: live.model.held > 0)
+        model.hold.set()
+        await live.until(lambda: ANSWER in live.discord.said(live.channel))
+        assert await live.stop() == 0
+        assert live.discord.said(live.channel) == [ANSWER]

@@ -1,0 +1,191 @@
+"""A post whose response is lost leaves neither an unmarked double nor half a message on Discord: the
+message is found in the channel's history and edited, or what follows is marked. The real client
+talks to a loopback server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from adapters.discord.adapter import Discord
+from adapters.streaming import StreamedReply
+from core.store.mailbox import Inbox
+from core.types import Address, Answer, Button, Command
+from tests.fixtures.delivery_record import ListRecord
+from tests.fixtures.discord_api import DiscordApi
+from tests.fixtures.discord_setup import checked, listening, make
+from tests.fixtures.fake_router import FakeRouter
+
+pytestmark = pytest.mark.slow
+
+TEXT = "Half an hour, I think."
+MARK = "(you may have seen this; the connection broke)"
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[DiscordApi]:
+    async with checked(DiscordApi()) as double:
+        yield double
+
+
+@pytest.fixture
+async def discord(api: DiscordApi, inbox: Inbox, router: FakeRouter) -> AsyncIterator[Discord]:
+    adapter = make(api, inbox)
+    async with listening(adapter, router, api):
+        yield adapter
+
+
+def begin_reply(
+    discord: Discord, channel: str, record: ListRecord, trigger: str | None = None
+) -> StreamedReply:
+    """Begin an answer in a channel, with short delays."""
+    reply = discord.reply(Address(platform="discord", chat_id=channel), trigger)
+    assert isinstance(reply, StreamedReply)
+    reply._first_words_s = 0
+    reply._api.pace_s = 0.01
+    reply.begin(record)
+    return reply
+
+
+async def kill_replies() -> None:
+    """End all calls, as the end of the process would."""
+    tasks = [task for task in asyncio.all_tasks() if task.get_name().startswith("answer")]
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+async def kill_after_first_part(
+    api: DiscordApi, discord: Discord, channel: str, trigger: str | None = None
+) -> ListRecord:
+    """Begin an answer, and end everything while its first part is accepted but not known.
+
+    The nonce is forgotten afterwards. Returns what the next process finds.
+    """
+    record = ListRecord()
+    api.rest.reply_delay_s = 60
+    begin_reply(discord, channel, record, trigger).show("Half")
+    await api.wait_for(lambda: "Half" in api.said(channel))
+    await kill_replies()
+    api.rest.reply_delay_s = 0
+    api.rest.forget_nonces()
+    return ListRecord(posted=record.stored)
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+async def test_first_part_whose_response_is_lost_becomes_the_whole_answer(
+    api: DiscordApi, discord: Discord, *, is_closed: bool
+) -> None:
+    """The connection is closed, or a proxy answers with an empty body."""
+    ana = api.user("Ana")
+    channel = await api.channel("general")
+    trigger = await api.user_says(channel, f"{api.mention()} how long?", ana)
+    record = ListRecord()
+    api.rest.lose("/messages", is_closed=is_closed)
+    reply = begin_reply(discord, channel, record, trigger)
+    reply.show("Half")
+    await api.wait_for(lambda: api.said(channel) == ["Half"])
+    await api.user_says(channel, "And a bystander says something.", ana)
+    api.rest.forget_nonces()
+    await reply.finish(Answer(text=TEXT))
+    assert api.said(channel) == [TEXT]
+    assert len(record.message_ids) == 1
+    assert record.lost_posts == []
+
+
+@pytest.mark.parametrize("is_direct", [False, True])
+async def test_first_part_of_a_killed_process_becomes_the_answer_of_the_next_one(
+    api: DiscordApi, discord: Discord, *, is_direct: bool
+) -> None:
+    ana = api.user("Ana")
+    channel = api.dm(ana) if is_direct else await api.channel("general")
+    trigger = await api.user_says(channel, f"{api.mention()} how long?", ana)
+    await api.user_says(channel, "A second message was faster.", ana)
+    record = await kill_after_first_part(api, discord, channel, None if is_direct else trigger)
+    await api.user_says(channel, "And another one.", ana)
+    reply = begin_reply(discord, channel, record, None if is_direct else trigger)
+    reply.show("Half an")
+    await api.wait_for(lambda: api.said(channel) == ["Half an"])
+    await reply.finish(Answer(text=TEXT))
+    assert api.said(channel) == [TEXT]
+
+
+async def test_reminder_of_a_killed_process_is_found_in_a_chat_where_nothing_was_said(
+    api: DiscordApi, discord: Discord
+) -> None:
+    channel = api.dm(api.user("Ana"))
+    record = await kill_after_first_part(api, discord, channel)
+    await begin_reply(discord, channel, record).finish(Answer(text=TEXT))
+    assert api.said(channel) == [TEXT]
+
+
+async def test_post_that_never_arrived_is_repeated_without_a_mark(
+    api: DiscordApi, discord: Discord
+) -> None:
+    """The history shows the question, so it would show the answer, too."""
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+    trigger = await api.user_says(channel, "How long?", ana)
+    record = ListRecord(posted=[f"?{trigger}"])
+    await begin_reply(discord, channel, record).finish(Answer(text=TEXT))
+    assert api.said(channel) == [TEXT]
+    assert record.lost_posts == []
+
+
+async def test_post_is_marked_where_the_history_cannot_be_read(
+    api: DiscordApi, discord: Discord
+) -> None:
+    ana = api.user("Ana")
+    channel = await api.channel("general")
+    trigger = await api.user_says(channel, f"{api.mention()} how long?", ana)
+    record = await kill_after_first_part(api, discord, channel, trigger)
+    api.rest.has_history = False
+    await begin_reply(discord, channel, record, trigger).finish(Answer(text=TEXT))
+    assert api.said(channel) == ["Half", f"{MARK}\n\n{TEXT}"]
+
+
+async def test_other_answers_in_the_channel_are_not_taken_for_the_lost_one(
+    api: DiscordApi, discord: Discord
+) -> None:
+    ana = api.user("Ana")
+    channel = await api.channel("general")
+    trigger = await api.user_says(channel, f"{api.mention()} how long?", ana)
+    known = api.world.add_post(channel, api.bot_id, "A reminder")["id"]
+    other = await api.user_says(channel, f"{api.mention()} and you?", ana)
+    reference = {"type": 0, "channel_id": channel, "message_id": other}
+    api.world.add_post(channel, api.bot_id, "To another", message_reference=reference)
+    own = ListRecord("turn:2")
+    await begin_reply(discord, channel, own, other).finish(Answer(text="Of this process"))
+    record = ListRecord(posted=[f"?{trigger}"], known_ids=[known])
+    await begin_reply(discord, channel, record, trigger).finish(Answer(text=TEXT))
+    assert api.said(channel) == ["A reminder", "To another", "Of this process", TEXT]
+
+
+async def test_buttons_are_added_to_a_message_that_the_nonce_gives_back(
+    api: DiscordApi, discord: Discord
+) -> None:
+    channel = api.dm(api.user("Ana"))
+    button = Button(label="More", command=Command(name="recall", arguments="2"), id="abc")
+    await begin_reply(discord, channel, ListRecord()).finish(Answer(text=TEXT))
+    answer = Answer(text=TEXT, buttons=(button,))
+    await begin_reply(discord, channel, ListRecord()).finish(answer)
+    assert api.said(channel) == [TEXT]
+    assert api.messages(channel)[0]["components"][0]["components"][0]["custom_id"] == "abc"
+
+
+async def test_answer_to_a_command_that_a_kill_interrupts_is_completed_in_the_channel(
+    api: DiscordApi, discord: Discord, router: FakeRouter
+) -> None:
+    ana = api.user("Ana")
+    channel = await api.channel("general")
+    await api.wait_for(lambda: api.commands)
+    api.rest.lose("/callback")
+    router.answering("Half")
+    await api.slash(channel, ana, "help")
+    await api.wait_for(lambda: api.said(channel) == ["Half"] and router.errors)
+    record = ListRecord(posted=router.receipts[-1].stored)
+    reply = begin_reply(discord, channel, record, f"@{ana}")
+    await reply.finish(Answer(text=TEXT))
+    assert api.said(channel) == [TEXT]
