@@ -6,9 +6,10 @@ This module depends on no platform, model or database.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from enum import Enum
 from typing import Any, Literal
 
 Json = Mapping[str, Any]
@@ -486,11 +487,44 @@ class ToolContext:
     # Recall leaves these messages out, because they are already in the model's context.
     window: Window = ()
     epoch: ErasureEpoch | None = None
+    # Why the call has to wait for a tap, as a clause, or empty if it may run at once. Set by the
+    # gate (`core/review/gate.py`).
+    hold_reason: str = ""
 
     @property
     def account(self) -> Account:
         """The sender's account."""
         return Account(platform=self.session.address.platform, user_id=self.sender.id)
+
+
+class Effect(Enum):
+    """What a tool call does to the person. The gate decides by it what runs at once."""
+
+    # Shows what is stored here or in a memory service that the owner chose.
+    READ = "read"
+    ADD = "add"
+    CHANGE = "change"
+    # Lowers trust, unpins, pauses or disables something.
+    WEAKEN = "weaken"
+    REMOVE = "remove"
+    # Sets or resumes a job.
+    PLAN = "plan"
+    # Costs money: model calls and paid tools.
+    SPEND = "spend"
+    # Sends something to others: a message, a file, a link or a search query.
+    SEND = "send"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A stored thing that a tool call changes."""
+
+    # What a person calls the thing: "reminder 4", "note", "fact 7", "skill".
+    label: str
+    text: str
+    # The number by which a person may name the thing, as digits; empty if it has none.
+    number: str = ""
+    is_pinned: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -501,6 +535,11 @@ class Tool:
     description: str
     # The JSON schema of the arguments.
     schema: Json
+    # The effect of each action, by the value of the argument `action_argument`. A tool without
+    # actions has one effect, under the key "". A tool without effects can't be registered.
+    effects: Mapping[str, Effect] = field(default_factory=dict)
+    # The argument that names the action. It may also be an argument of the items of a list.
+    action_argument: str = "action"
     # Returns the text for the model, or raises ToolError or Refused.
     run: Callable[[Json, ToolContext], Awaitable[str]]
     # The result repeats stored text, so it isn't indexed.
@@ -512,6 +551,11 @@ class Tool:
     is_external: bool = False
     # Used instead of the general timeout if it's longer.
     timeout_s: float = 0.0
+    # Returns the stored things that a call changes. None if the tool can't tell.
+    find_subjects: Callable[[Json, ToolContext], Awaitable[Sequence[Subject]]] | None = None
+    # The tool itself asks the person if `ToolContext.hold_reason` is set. The gate stores the calls
+    # of other tools, and runs them after a tap.
+    can_hold: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

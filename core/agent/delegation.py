@@ -27,6 +27,7 @@ from core.text.normalize import language_data, shorten
 from core.types import (
     BillingScope,
     Completion,
+    Effect,
     Json,
     Message,
     Sender,
@@ -84,6 +85,7 @@ class Delegator:
             _Arguments,
             self._delegate,
             "core.agent",
+            Effect.SPEND,
             is_quote=True,
             timeout_s=self.budget.patience_s,
         )

@@ -16,6 +16,7 @@ import structlog
 
 from core.agent.prompt import is_tool_available
 from core.errors import Refused, ToolError
+from core.guard.guard import find_effect_fault
 from core.types import Json, Message, Session, Tool, ToolCallKey, ToolContext
 
 # A longer result is cut, so that it doesn't fill the model's context window.
@@ -48,6 +49,9 @@ class ToolRunner:
         self.tools = {tool.name: tool for tool in tools}
         if len(self.tools) != len(tools):
             raise ValueError("two tools have the same name")
+        for tool in tools:
+            if fault := find_effect_fault(tool):
+                raise ValueError(f"the tool {tool.name} can't be registered: {fault}")
         self._timeout_s = timeout_s
         self._log = structlog.get_logger("tools")
 

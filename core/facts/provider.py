@@ -32,7 +32,7 @@ from core.store.fact_rows import Fact, FactKind, Grain
 from core.store.facts import Alias, Candidates, Facts
 from core.store.notes import FACT, Author, Operation
 from core.text.terms import ME, entity_key, entity_keys_in, hint_terms, query_terms, terms_of
-from core.types import Account, Message, Scope, Session, Tool, ToolContext
+from core.types import Account, Effect, Message, Scope, Session, Tool, ToolContext
 
 _SCHEDULED = (
     "This run was started by a schedule, so no one has stated a fact. Continue without storing it."
@@ -315,6 +315,16 @@ class _Arguments(ReportedFact):
         return parse_arguments(ReportedFact, values)
 
 
+_EFFECTS = {
+    **dict.fromkeys(("search", "probe", "related", "reason", "contradict", "list"), Effect.READ),
+    "add": Effect.ADD,
+    "update": Effect.CHANGE,
+    "remove": Effect.REMOVE,
+    # A judgement raises or lowers the trust in a fact.
+    "feedback": Effect.WEAKEN,
+}
+
+
 @dataclass(eq=False)
 class FactsProvider(MemoryProvider):
     """The memory provider for the facts in state.db."""
@@ -354,9 +364,17 @@ class FactsProvider(MemoryProvider):
         await self.reader.catch_up()
 
     async def tools(self) -> Sequence[Tool]:
-        facts = build_tool("facts", _Arguments, self._run, "core.facts", is_quote=True)
+        facts = build_tool(
+            "facts",
+            _Arguments,
+            self._run,
+            "core.facts",
+            _EFFECTS,
+            action_argument="mode",
+            is_quote=True,
+        )
         remember = build_tool(
-            "remember_this", ReportedFact, self._store, "core.facts", is_quote=True
+            "remember_this", ReportedFact, self._store, "core.facts", Effect.ADD, is_quote=True
         )
         return [facts, remember]
 

@@ -29,7 +29,7 @@ from config.masking import mask_secrets
 from core.errors import ToolError
 from core.guard.origin_and_fence import neutralise
 from core.text.normalize import language_data, to_normal_form, to_single_line
-from core.types import Json, Tool, ToolContext
+from core.types import Effect, Json, Tool, ToolContext
 
 _DATA = language_data("patterns", "core.guard")
 # A longer text is suspicious because of its length alone.
@@ -417,7 +417,55 @@ def find_tool_fault(tool: object, other_names: Collection[str] = ()) -> str | No
         return f"its description or schema cannot be sent: {reason}"
     if size > TOOL_BYTES:
         return f"it takes {size:,} bytes, more than {TOOL_BYTES:,}"
+    return find_effect_fault(tool)
+
+
+def find_effect_fault(tool: Tool) -> str | None:
+    """Return why the declared effects of a tool are incomplete, as a clause, or None."""
+    effects = tool.effects
+    is_declared = isinstance(effects, Mapping) and bool(effects)
+    if not is_declared or not all(isinstance(effect, Effect) for effect in effects.values()):
+        return (
+            'it declares no effects: add effects={"": Effect.READ}, or one effect for each action '
+            "(docs/extending.md)"
+        )
+    if tool.is_read_only and any(effect is not Effect.READ for effect in effects.values()):
+        return "it is read-only, but an action of it has another effect than read"
+    actions = _list_actions(tool.schema, tool.action_argument)
+    if not actions:
+        return None if "" in effects else 'its effect needs the key ""'
+    missing = sorted(actions - effects.keys())
+    if missing:
+        return f"it declares no effect for {tool.action_argument} {', '.join(missing)}"
     return None
+
+
+def _list_actions(schema: Json, argument: str) -> set[str]:
+    """Return all values that a schema allows for an argument, at any depth."""
+    actions: set[str] = set()
+    pending: list[Any] = [schema]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Mapping):
+            properties = part.get("properties")
+            if isinstance(properties, Mapping):
+                actions |= _list_constants(properties.get(argument))
+            pending += part.values()
+        elif isinstance(part, list):
+            pending += part
+    return actions
+
+
+def _list_constants(schema: object) -> set[str]:
+    """Return the strings of an ``enum`` or ``const``, also in the alternatives of ``anyOf``."""
+    if not isinstance(schema, Mapping):
+        return set()
+    constants = {str(value) for value in schema.get("enum", ())}
+    if "const" in schema:
+        constants.add(str(schema["const"]))
+    for alternative in schema.get("anyOf", ()):
+        constants |= _list_constants(alternative)
+    return constants
 
 
 class ToolArguments(BaseModel):
@@ -448,9 +496,12 @@ def build_tool(
     arguments: type[M],
     run: Callable[[M, ToolContext], Awaitable[str]],
     package: str,
+    effects: Effect | Mapping[str, Effect],
     **marks: Any,
 ) -> Tool:
     """Build a tool that calls `run` with validated arguments.
+
+    `effects` is the effect of each action, or the only effect of a tool without actions.
 
     `data/prompts.toml` in `package` describes the tool and its arguments. `marks` are further
     fields of Tool.
@@ -462,7 +513,12 @@ def build_tool(
 
     # The schema is copied, because callers may change it.
     return Tool(
-        name=name, description=description, schema=deepcopy(schema), run=run_validated, **marks
+        name=name,
+        description=description,
+        schema=deepcopy(schema),
+        effects={"": effects} if isinstance(effects, Effect) else effects,
+        run=run_validated,
+        **marks,
     )
 
 

@@ -46,7 +46,7 @@ from core.memory.record import Record as Record
 from core.store.notes import NoteChange
 from core.store.rows import split_turns
 from core.text.normalize import to_single_line
-from core.types import Message, Scope, Session, Tool, ToolContext
+from core.types import Effect, Message, Scope, Session, Tool, ToolContext
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -261,15 +261,16 @@ class RemoteService(MemoryProvider):
 
     async def tools(self) -> Sequence[Tool]:
         """Return the tools that have a name in this service."""
-        tools: Sequence[tuple[str, type[ToolArguments], Any]] = (
-            (self.search_tool, Query, self._run_search),
-            (self.add_tool, Content, self._run_add),
-            (self.ask_tool, Question, self._run_ask),
-            (self.forget_tool, _Forget, self._run_forget),
+        # A search counts as read: the owner chose the service, and it stores the conversation.
+        tools: Sequence[tuple[str, type[ToolArguments], Any, Effect]] = (
+            (self.search_tool, Query, self._run_search, Effect.READ),
+            (self.add_tool, Content, self._run_add, Effect.ADD),
+            (self.ask_tool, Question, self._run_ask, Effect.READ),
+            (self.forget_tool, _Forget, self._run_forget, Effect.REMOVE),
         )
         return [
-            build_tool(name, arguments, run, PROMPT_PACKAGE)
-            for name, arguments, run in tools
+            build_tool(name, arguments, run, PROMPT_PACKAGE, effect)
+            for name, arguments, run, effect in tools
             if name
         ]
 

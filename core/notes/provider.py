@@ -25,7 +25,7 @@ from core.notes.curator import Curator
 from core.notes.notebook import FILES, Notebook
 from core.store.notes import NoteChange, Operation
 from core.text.normalize import language_data, shorten
-from core.types import Message, Scope, Session, Tool, ToolContext
+from core.types import Effect, Message, Scope, Session, Tool, ToolContext
 
 _TITLES = {"memory": "MEMORY (your notes)", "user": "USER (who you are talking to)"}
 # A report of a change cuts longer notes. The prompt of the next session has the whole note.
@@ -44,6 +44,14 @@ class _Arguments(ToolArguments):
     content: str = ""
     old_text: str = ""
     operations: list[_Edit] = Field(default=[])
+
+
+_EFFECTS = {
+    "list": Effect.READ,
+    "add": Effect.ADD,
+    "replace": Effect.CHANGE,
+    "remove": Effect.REMOVE,
+}
 
 
 @dataclass(eq=False)
@@ -114,7 +122,10 @@ class NotesProvider(MemoryProvider):
             await self.curator.review_notes(context)
 
     async def tools(self) -> Sequence[Tool]:
-        return (build_tool("memory", _Arguments, self._run_tool, "core.notes", is_quote=True),)
+        tool = build_tool(
+            "memory", _Arguments, self._run_tool, "core.notes", _EFFECTS, is_quote=True
+        )
+        return (tool,)
 
     async def _run_tool(self, arguments: _Arguments, context: ToolContext) -> str:
         """List or change the notes of one file, and return a report for the model.

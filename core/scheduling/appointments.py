@@ -33,7 +33,16 @@ from core.store.notes import QUESTION, REMINDER, Author, Operation, PendingNote
 from core.store.sessions import Conversations
 from core.store.usage_and_limits import UsageLog
 from core.text.normalize import shorten
-from core.types import Account, Address, BillingScope, ErasureEpoch, Scope, Tool, ToolContext
+from core.types import (
+    Account,
+    Address,
+    BillingScope,
+    Effect,
+    ErasureEpoch,
+    Scope,
+    Tool,
+    ToolContext,
+)
 
 if TYPE_CHECKING:
     from core.facts.evidence import EvidenceSearch
@@ -302,6 +311,14 @@ class _Arguments(ToolArguments):
     is_prompt: bool = False
 
 
+_EFFECTS = {
+    "add": Effect.PLAN,
+    "list": Effect.READ,
+    "pause": Effect.WEAKEN,
+    "resume": Effect.PLAN,
+    "remove": Effect.REMOVE,
+}
+
 Ask = Callable[[ParsedSchedule, ToolContext, str | None], Awaitable[str]]
 """Stores a question that asks the person to confirm a new job, and returns its text.
 
@@ -318,7 +335,7 @@ def reminder_tool(
 ) -> Tool:
     """Build the tool `reminder`, with which the model sets, lists and changes jobs."""
     tool = _ReminderTool(appointments, conversations, evidence, review, ask)
-    return build_tool("reminder", _Arguments, tool.run, "core.scheduling")
+    return build_tool("reminder", _Arguments, tool.run, "core.scheduling", _EFFECTS)
 
 
 @dataclass(frozen=True, slots=True)

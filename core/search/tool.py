@@ -19,7 +19,7 @@ from core.store.query import (
     SearchFilters,
     SearchQuery,
 )
-from core.types import BillingScope, Role, Scope, Tool, ToolContext
+from core.types import BillingScope, Effect, Role, Scope, Tool, ToolContext
 
 BUDGET_CHARS = 6_000
 MIN_BUDGET_CHARS = 500
@@ -78,6 +78,7 @@ def session_search(recall: HistorySearch, zone: str = "UTC") -> Tool:
         _Arguments,
         run,
         "core.search",
+        Effect.READ,
         is_quote=True,
         is_read_only=True,
         timeout_s=TIMEOUT_S,

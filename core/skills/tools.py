@@ -21,7 +21,7 @@ from core.skills.library import NO_SHELL, Skills
 from core.store.notes import Author, Operation
 from core.store.sessions import Conversations
 from core.text.normalize import shorten
-from core.types import Tool, ToolContext
+from core.types import Effect, Tool, ToolContext
 
 HEADING = (
     "# Skills\nProcedures that you keep. Before you do what one is for, read it with skill_view, "
@@ -53,6 +53,15 @@ class _Manage(ToolArguments):
     path: str = ""
 
 
+_EFFECTS = {
+    "create": Effect.ADD,
+    "patch": Effect.CHANGE,
+    "edit": Effect.CHANGE,
+    "delete": Effect.REMOVE,
+    "write_file": Effect.CHANGE,
+    "remove_file": Effect.REMOVE,
+}
+
 # Returns the text of a rule in the owner's projects by its name, or None if there is no such rule.
 RuleReader = Callable[[str, ToolContext], Awaitable[str | None]]
 
@@ -70,9 +79,9 @@ class SkillTools:
     def tools(self) -> Sequence[Tool]:
         build = partial(build_tool, package="core.skills", is_quote=True)
         return (
-            build("skills_list", _List, self._run_list, is_read_only=True),
-            build("skill_view", _View, self._run_view, is_read_only=True),
-            build("skill_manage", _Manage, self._run_manage),
+            build("skills_list", _List, self._run_list, effects=Effect.READ, is_read_only=True),
+            build("skill_view", _View, self._run_view, effects=Effect.READ, is_read_only=True),
+            build("skill_manage", _Manage, self._run_manage, effects=_EFFECTS),
         )
 
     async def prompt_section(self, context: ToolContext) -> str:

@@ -28,7 +28,18 @@ from core.notes.notebook import Notebook
 from core.notes.provider import NotesProvider
 from core.store.notes import Notes
 from core.store.sqlite.database import Database
-from core.types import Address, Json, Message, Role, Scope, Sender, Session, Tool, ToolContext
+from core.types import (
+    Address,
+    Effect,
+    Json,
+    Message,
+    Role,
+    Scope,
+    Sender,
+    Session,
+    Tool,
+    ToolContext,
+)
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.facts_memory import evidence_of
 from tests.fixtures.note_edits import add_note
@@ -75,7 +86,10 @@ def tool(name: str, *, is_reading: bool = False) -> Tool:
     async def run(arguments: Json, context: ToolContext) -> str:
         return ""
 
-    return Tool(name=name, description="", schema={}, run=run, is_read_only=is_reading)
+    effects = {"": Effect.READ if is_reading else Effect.ADD}
+    return Tool(
+        name=name, description="", schema={}, effects=effects, run=run, is_read_only=is_reading
+    )
 
 
 def context(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+import pytest
+
 from core.agent.tool_runner import (
     ALREADY_DONE,
     MAX_RESULT_CHARS,
@@ -12,11 +14,12 @@ from core.agent.tool_runner import (
     UNKNOWN_OUTCOME,
     ToolRunner,
 )
-from core.types import Address, Json, Scope, Sender, Session, Tool, ToolContext
+from core.types import Address, Effect, Json, Scope, Sender, Session, Tool, ToolContext
 from tests.fixtures.clock import SteadyClock
 
 ANA = Scope.account("telegram", "1")
 CALL = {"type": "tool_use", "id": "toolu_1", "name": "slow", "input": {}}
+ADDS = {"": Effect.ADD}
 LIMIT_S = 0.02
 
 
@@ -41,18 +44,27 @@ async def test_a_tool_that_keeps_a_limit_of_its_own_is_waited_for_so_long() -> N
         await done.wait()
         return "done"
 
-    slow = Tool(name="slow", description="", schema={"type": "object"}, run=run)
+    slow = Tool(name="slow", description="", schema={"type": "object"}, effects=ADDS, run=run)
     (stopped,) = await ToolRunner([slow], LIMIT_S).run([CALL], _context())
     assert stopped.text == "slow took longer than 0.02 s and was stopped."
     (waited,) = await ToolRunner([replace(slow, timeout_s=30.0)], LIMIT_S).run([CALL], _context())
     assert waited.text == "done"
 
 
+def test_tool_without_an_effect_is_not_registered() -> None:
+    async def run(arguments: Json, context: ToolContext) -> str:
+        raise AssertionError("a tool without effects must not run")
+
+    undeclared = Tool(name="slow", description="", schema={"type": "object"}, run=run)
+    with pytest.raises(ValueError, match="slow can't be registered: it declares no effects"):
+        ToolRunner([undeclared], LIMIT_S)
+
+
 async def test_50_mb_of_one_result_are_cut_with_a_mark() -> None:
     async def run(arguments: Json, context: ToolContext) -> str:
         return "y" * 50_000_000
 
-    big = Tool(name="slow", description="", schema={"type": "object"}, run=run)
+    big = Tool(name="slow", description="", schema={"type": "object"}, effects=ADDS, run=run)
     (cut,) = await ToolRunner([big], 30.0).run([CALL], _context())
     assert len(cut.text) < MAX_RESULT_CHARS + 100
     assert cut.text.endswith("[cut: 49,970,000 more characters]")
@@ -64,7 +76,7 @@ def test_interrupted_calls_get_results_that_say_what_is_known() -> None:
     async def run(arguments: Json, context: ToolContext) -> str:
         raise AssertionError("an interrupted call must not run again")
 
-    own = Tool(name="note", description="", schema={"type": "object"}, run=run)
+    own = Tool(name="note", description="", schema={"type": "object"}, effects=ADDS, run=run)
     external = replace(own, name="send", is_external=True)
     runner = ToolRunner([own, external], LIMIT_S)
     calls = [

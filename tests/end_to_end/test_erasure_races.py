@@ -15,7 +15,7 @@ from core.errors import StaleReadError
 from core.notes import notebook as pages
 from core.privacy.home_files import HomeFiles
 from core.privacy.quotes import QuoteMatcher
-from core.types import Address, Json, Scope, Tool, ToolContext
+from core.types import Address, Effect, Json, Scope, Tool, ToolContext
 from tests.fixtures.forgetting import left_of
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -91,11 +91,18 @@ async def test_a_tool_that_has_done_something_is_not_called_again(home: Path) ->
     )
     async with open_gateway(home, model) as harness:
         tools = harness.agent.tool_runner.tools
-        tools["send"] = Tool(name="send", description="Sends.", schema={"type": "object"}, run=send)
+        tools["send"] = Tool(
+            name="send",
+            description="Sends.",
+            schema={"type": "object"},
+            effects={"": Effect.SEND},
+            run=send,
+        )
         tools["look"] = Tool(
             name="look",
             description="Looks.",
             schema={"type": "object"},
+            effects={"": Effect.READ},
             run=look,
             is_read_only=True,
         )

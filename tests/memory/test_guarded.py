@@ -15,7 +15,7 @@ from core.agent.prompt import describe_tools
 from core.agent.tool_runner import ToolRunner
 from core.errors import ToolError
 from core.memory.provider import MemoryProvider
-from core.types import Json, Message, Session, Tool, ToolContext
+from core.types import Effect, Json, Message, Session, Tool, ToolContext
 from tests.fixtures.provider_harness import ANA, harness
 
 
@@ -58,7 +58,15 @@ class Oddity(MemoryProvider):
         async def run(arguments: Json, context: ToolContext) -> str:
             return ""
 
-        return (Tool(name="odd", description="Odd.", schema={"type": "object"}, run=run),)
+        return (
+            Tool(
+                name="odd",
+                description="Odd.",
+                schema={"type": "object"},
+                effects={"": Effect.READ},
+                run=run,
+            ),
+        )
 
 
 @pytest.mark.parametrize("gift", [None, 7, "tea at five", {"tea": 5}, [None], object()])

@@ -17,7 +17,7 @@ from core.memory.manager import FAILURES_TO_OPEN
 from core.memory.provider import Forgotten, MemoryProvider
 from core.store.mailbox import OutboxCounts
 from core.store.notes import NoteChange
-from core.types import Json, Message, Session, SessionEnd, Tool, ToolContext
+from core.types import Effect, Json, Message, Session, SessionEnd, Tool, ToolContext
 from tests.fixtures.memory_service import KEY, MemoryService, memory_service
 from tests.fixtures.provider_harness import ANA, BEN, ProviderHarness, harness, provider
 
@@ -277,7 +277,13 @@ class Listener(MemoryProvider):
             return ", ".join([arguments["word"]] * 2)
 
         return (
-            Tool(name="echo", description="Says it twice.", schema={"type": "object"}, run=run),
+            Tool(
+                name="echo",
+                description="Says it twice.",
+                schema={"type": "object"},
+                effects={"": Effect.READ},
+                run=run,
+            ),
         )
 
     async def on_session_end(self, session: Session, messages: object) -> None:

@@ -44,7 +44,8 @@ def tool(name):
     async def run(arguments, context):
         return "the diary says: " + arguments["day"]
     schema = {"type": "object", "properties": {"day": {"type": "string"}}, "required": ["day"]}
-    return Tool(name=name, description="Reads a day.", schema=schema, run=run)
+    effects = {"": Effect.READ}
+    return Tool(name=name, description="Reads a day.", schema=schema, effects=effects, run=run)
 """
 
 
@@ -219,7 +220,7 @@ async def test_the_owner_is_told_once_that_a_memory_is_out_of_order(home: Path) 
 async def test_its_tools_are_the_models_and_none_takes_a_name_of_ours(home: Path) -> None:
     plugged(home, "diary")
     file = home / "plugins" / "diary.py"
-    text = file.read_text().replace("Session, ToolContext", "Session, Tool, ToolContext")
+    text = file.read_text().replace("Session, ToolContext", "Effect, Session, Tool, ToolContext")
     hook = "\n    async def tools(self):\n        return [tool('read_day'), tool('session_search'), tool('memory')]\n"
     file.write_text(text + hook + TOOLS)
     model = ScriptedModel(calls(("read_day", {"day": "Monday"})), says("done"))
@@ -257,7 +258,7 @@ def test_its_name_may_be_a_property(home: Path) -> None:
 async def test_its_hooks_need_not_be_async(home: Path) -> None:
     (home / "plugins").mkdir()
     hook = "\n    def tools(self):\n        return [tool('read_day')]\n"
-    text = GOOD.replace("Session, ToolContext", "Session, Tool, ToolContext") + hook + TOOLS
+    text = GOOD.replace("Session, ToolContext", "Effect, Session, Tool, ToolContext") + hook + TOOLS
     text = text.replace("async def", "def").replace(
         "        words", "        self.thread = current_thread()\n        words"
     )
@@ -296,7 +297,7 @@ async def test_what_is_asked_on_a_schedule_has_none_of_its_tools(home: Path) -> 
     file = home / "plugins" / "diary.py"
     hook = "\n    async def tools(self):\n        return [tool('read_day')]\n"
     file.write_text(
-        file.read_text().replace("Session, ToolContext", "Session, Tool, ToolContext")
+        file.read_text().replace("Session, ToolContext", "Effect, Session, Tool, ToolContext")
         + hook
         + TOOLS
     )

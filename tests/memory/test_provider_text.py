@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from core.guard import guard
 from core.guard.guard import clean_service_lines, clean_service_text, find_tool_fault
-from core.types import Json, Tool, ToolContext
+from core.types import Effect, Json, Tool, ToolContext
 
 
 class Grumpy:
@@ -56,6 +57,7 @@ def tool(name: Any = "odd", description: Any = "Odd.", schema: Any = None) -> To
         name=name,
         description=description,
         schema={"type": "object"} if schema is None else schema,
+        effects={"": Effect.READ},
         run=_run,
     )
 
@@ -81,3 +83,27 @@ def test_what_no_model_can_be_told_of_is_said(odd: Tool, why: str) -> None:
 
 def test_a_good_tool_has_no_fault() -> None:
     assert find_tool_fault(tool()) is None
+
+
+ACTIONS = {
+    "type": "object",
+    "properties": {"action": {"enum": ["list", "remove"], "type": "string"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"effects": {}}, "it declares no effects: add effects="),
+        ({"effects": {"": "read"}}, "it declares no effects: add effects="),
+        ({"effects": {"list": Effect.READ}}, 'its effect needs the key ""'),
+        (
+            {"schema": ACTIONS, "effects": {"list": Effect.READ}},
+            "it declares no effect for action remove",
+        ),
+        ({"effects": {"": Effect.ADD}, "is_read_only": True}, "it is read-only, but"),
+    ],
+)
+def test_tool_with_incomplete_effects_is_a_fault(changes: dict[str, Any], why: str) -> None:
+    fault = find_tool_fault(replace(tool(), **changes)) or ""
+    assert fault.startswith(why)

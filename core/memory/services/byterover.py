@@ -41,7 +41,7 @@ from core.memory.service import (
 from core.memory.services._byterover_tree import Ledger, Tree, read_object
 from core.text.normalize import words_of
 from core.text.terms import content_words, query_terms, terms_of
-from core.types import Tool, ToolContext
+from core.types import Effect, Tool, ToolContext
 
 # The maximum size of an item, which is passed as one argument. Linux allows 128 KiB.
 MAX_TEXT_BYTES = 100_000
@@ -224,7 +224,9 @@ class ByteRover(RemoteService):
         return tree.folder.is_dir() and bool(Ledger(tree).files_of(entry.key))
 
     async def tools(self) -> Sequence[Tool]:
-        status = build_tool("brv_status", ToolArguments, self._run_status, PROMPT_PACKAGE)
+        status = build_tool(
+            "brv_status", ToolArguments, self._run_status, PROMPT_PACKAGE, Effect.READ
+        )
         return [*await super().tools(), status]
 
     async def ask(self, space: str, query: str) -> str:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, zip_longest
 from typing import Any
 
@@ -36,7 +37,7 @@ from core.memory.service import (
     call_together,
     clean,
 )
-from core.types import Json, Tool, ToolContext
+from core.types import Effect, Json, Tool, ToolContext
 
 CLOUD = "https://api.honcho.dev"
 LEVELS = ("minimal", "low", "medium", "high", "max")
@@ -179,12 +180,13 @@ class Honcho(ServerService):
         await super()._erase(entries)
 
     async def tools(self) -> Sequence[Tool]:
+        build = partial(build_tool, package=PROMPT_PACKAGE)
         return [
             *await super().tools(),
-            build_tool("honcho_reasoning", _Reasoning, self._run_reasoning, PROMPT_PACKAGE),
-            build_tool("honcho_profile", ToolArguments, self._run_profile, PROMPT_PACKAGE),
-            build_tool("honcho_context", _Context, self._run_context, PROMPT_PACKAGE),
-            build_tool("honcho_conclude", _Conclude, self._run_conclude, PROMPT_PACKAGE),
+            build("honcho_reasoning", _Reasoning, self._run_reasoning, effects=Effect.READ),
+            build("honcho_profile", ToolArguments, self._run_profile, effects=Effect.READ),
+            build("honcho_context", _Context, self._run_context, effects=Effect.READ),
+            build("honcho_conclude", _Conclude, self._run_conclude, effects=Effect.ADD),
         ]
 
     async def _run_reasoning(self, arguments: _Reasoning, context: ToolContext) -> str:

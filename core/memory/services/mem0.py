@@ -31,7 +31,7 @@ from core.memory.service import (
     SyncItem,
     clean,
 )
-from core.types import Json, Tool, ToolContext
+from core.types import Effect, Json, Tool, ToolContext
 
 # The field in the metadata of a memory for the key of the item that it was derived from.
 KEY = "mneme"
@@ -171,7 +171,7 @@ class Mem0(RemoteService):
             await self._engine.delete(memory_id)
 
     async def tools(self) -> Sequence[Tool]:
-        update = build_tool("mem0_update", _Update, self._run_update, PROMPT_PACKAGE)
+        update = build_tool("mem0_update", _Update, self._run_update, PROMPT_PACKAGE, Effect.CHANGE)
         return [*await super().tools(), update]
 
     async def _run_update(self, arguments: _Update, context: ToolContext) -> str:

@@ -23,7 +23,7 @@ from core.memory.service import (
     ServiceOptions,
     SyncItem,
 )
-from core.types import Tool, ToolContext
+from core.types import Effect, Tool, ToolContext
 
 MEMORIES = "viking://~/memories"
 FOLDER = f"{MEMORIES}/events"
@@ -148,8 +148,8 @@ class OpenViking(RemoteService):
     async def tools(self) -> Sequence[Tool]:
         return [
             *await super().tools(),
-            build_tool("viking_read", _Uri, self._run_read, PROMPT_PACKAGE),
-            build_tool("viking_forget", _Uri, self._run_forget_file, PROMPT_PACKAGE),
+            build_tool("viking_read", _Uri, self._run_read, PROMPT_PACKAGE, Effect.READ),
+            build_tool("viking_forget", _Uri, self._run_forget_file, PROMPT_PACKAGE, Effect.REMOVE),
         ]
 
     async def _run_read(self, arguments: _Uri, context: ToolContext) -> str:

@@ -22,7 +22,7 @@ from core.memory.service import (
     ServerService,
     SyncItem,
 )
-from core.types import Json, Tool, ToolContext
+from core.types import Effect, Json, Tool, ToolContext
 
 CLOUD = "https://api.retaindb.com"
 TYPES = {"turn": "event", "note": "factual", "tool": "factual"}
@@ -127,7 +127,9 @@ class RetainDb(ServerService):
         return bool(await self._find_ids(entry.space, entry.key))
 
     async def tools(self) -> Sequence[Tool]:
-        profile = build_tool("retaindb_profile", ToolArguments, self._run_profile, PROMPT_PACKAGE)
+        profile = build_tool(
+            "retaindb_profile", ToolArguments, self._run_profile, PROMPT_PACKAGE, Effect.READ
+        )
         return [*await super().tools(), profile]
 
     async def _run_profile(self, _: ToolArguments, context: ToolContext) -> str:

@@ -28,7 +28,7 @@ from core.memory.service import (
     ServerService,
     SyncItem,
 )
-from core.types import Json, Tool, ToolContext
+from core.types import Effect, Json, Tool, ToolContext
 
 CLOUD = "https://api.supermemory.ai"
 SEARCH_MODES = ("hybrid", "memories")
@@ -145,7 +145,7 @@ class Supermemory(ServerService):
 
     async def tools(self) -> Sequence[Tool]:
         profile = build_tool(
-            "supermemory_profile", ToolArguments, self._run_profile, PROMPT_PACKAGE
+            "supermemory_profile", ToolArguments, self._run_profile, PROMPT_PACKAGE, Effect.READ
         )
         return [*await super().tools(), profile]
 
