@@ -241,7 +241,7 @@ class ErasureEpoch:
     """Marks when data was read, so that a later write can be refused if data was erased meanwhile.
 
     A write that passes an epoch fails if anything in these scopes was erased after the epoch. See
-    `core/store/epoch.py`.
+    `core/store/erasure/epoch.py`.
     """
 
     # The value of `visibility.scope_parameter`.

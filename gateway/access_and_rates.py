@@ -20,8 +20,8 @@ from config.settings import LimitOptions, Settings
 from core.errors import LimitReached, Refused
 from core.ports import Clock
 from core.store.jobs import Job
-from core.store.people import AccountAccess, EpochGuard, Pairing, People, View
-from core.store.removal import REMOVAL_REASON
+from core.store.ownership.people import AccountAccess, EpochGuard, Pairing, People, View
+from core.store.ownership.removal import REMOVAL_REASON
 from core.types import Account, Address, BillingScope, Command, Inbound, Scope
 from gateway import texts
 from gateway.owner_notices import OwnerNotices

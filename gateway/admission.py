@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from core.errors import DeliveryError, StoreError
 from core.ports import Adapter, Clock, Reply
 from core.store.mailbox import InboxEntry, OutboxItem
-from core.store.people import Pairing
+from core.store.ownership.people import Pairing
 from core.text.normalize import to_single_line
 from core.types import Address, Answer, Command, Inbound, Scope, Session
 from gateway import texts

@@ -39,8 +39,8 @@ from core.scheduling.appointments import reminder_tool
 from core.search.expansion import ExpandedRecall
 from core.search.recall import HistoryProvider, load_word_lists
 from core.search.tool import session_search
-from core.store.fact_rows import FactKind
-from core.store.people import EpochGuard
+from core.store.facts.rows import FactKind
+from core.store.ownership.people import EpochGuard
 from core.store.sqlite.opening import wait_until_unlocked
 from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue

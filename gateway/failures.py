@@ -18,7 +18,7 @@ from core.agent.turn import Agent
 from core.errors import DeliveryError, StoreError
 from core.ports import Adapter, Reply
 from core.store.mailbox import InboxEntry
-from core.store.people import View
+from core.store.ownership.people import View
 from core.types import Answer, Command, Inbound
 from gateway import texts
 from gateway.commands.registry import CommandContext, CommandRegistry

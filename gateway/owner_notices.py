@@ -19,7 +19,7 @@ from core.store.actions import Actions
 from core.store.jobs import Job
 from core.store.mailbox import Outbox, OutboxItem
 from core.store.notes import PendingNote
-from core.store.removal import REMOVAL_REASON
+from core.store.ownership.removal import REMOVAL_REASON
 from core.store.usage_and_limits import Budget
 from core.types import LOCAL_SCOPE, Address, Answer, Button, Scope
 from gateway import texts

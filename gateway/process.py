@@ -19,7 +19,7 @@ from datetime import timedelta
 
 from core.memory.manager import MemoryManager
 from core.ports import Adapter
-from core.store.people import TERMINAL
+from core.store.ownership.people import TERMINAL
 from core.store.sync import PLATFORM as MEMORY
 from gateway import texts
 from gateway.access_and_rates import CRON, Access

@@ -27,7 +27,7 @@ from core.markup.markdown import escape
 from core.ports import Clock, DeliveryRecord, InboundSink, Reply
 from core.store.jobs import Job, Jobs
 from core.store.mailbox import Outbox, OutboxItem
-from core.store.people import View
+from core.store.ownership.people import View
 from core.text.normalize import language_data, shorten
 from core.types import Address, Answer, CommandSpec, ErasureEpoch, Inbound, Sender
 from gateway import texts

@@ -26,14 +26,14 @@ from core.search.recall import Recall
 from core.skills.library import Skills
 from core.store.actions import Actions
 from core.store.archive import Archive
-from core.store.facts import Facts
+from core.store.facts.facts import Facts
 from core.store.incognito import IncognitoRegistry
 from core.store.jobs import JobMessages, Jobs
-from core.store.links import Links
 from core.store.mailbox import Inbox, Outbox
 from core.store.notes import FACT, SKILL, Notes, PendingNote
-from core.store.people import TERMINAL, People
-from core.store.removal import Removals
+from core.store.ownership.links import Links
+from core.store.ownership.people import TERMINAL, People
+from core.store.ownership.removal import Removals
 from core.store.rows import get_meta, parse_account, set_meta
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database, LockWait

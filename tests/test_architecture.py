@@ -10,7 +10,8 @@ import ast
 import fnmatch
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -21,6 +22,9 @@ from tests.bench.shape import FLOORS, measure
 
 ROOT = Path(__file__).resolve().parent.parent
 MAX_MODULE_LINES = 700
+MAX_MODULES = 14
+# Packages that may have more modules than `MAX_MODULES`.
+LARGE_PACKAGES: Mapping[str, int] = {"core/store": 20, "gateway": 20, "gateway/commands": 20}
 
 DOORS: Mapping[str, tuple[str, ...]] = {
     "telegram": ("adapters/telegram/*.py",),
@@ -212,7 +216,7 @@ BAD_SAMPLES: Sequence[tuple[Rule, str, str]] = (
     ),
     (dialect, "core/search/recall.py", "FOUND = f'FROM {table} WHERE {table} MATCH :words'\n"),
     (dialect, "gateway/check.py", "WHOLE = 'PRAGMA quick_check'\n"),
-    (dialect, "core/store/facts.py", "LAST = 'SELECT MAX(rowid) FROM facts'\n"),
+    (dialect, "core/store/facts/facts.py", "LAST = 'SELECT MAX(rowid) FROM facts'\n"),
     (stillness, "core/agent/prompt.py", "print('hello')\n"),
     (stillness, "core/agent/prompt.py", "for name in NAMES:\n    pass\n"),
     (stillness, "core/agent/prompt.py", "def f():\n    global STORE\n    STORE = 1\n"),
@@ -251,6 +255,29 @@ def test_modules_are_short_and_functions_simple() -> None:
         "core/ports.py",
     }
     assert not shape.complex
+
+
+def find_large_packages(paths: Iterable[PurePosixPath]) -> dict[str, int]:
+    """Return the number of modules of each package that has too many. `__init__.py` isn't counted."""
+    counts = Counter(str(path.parent) for path in paths if path.name != "__init__.py")
+    return {
+        package: count
+        for package, count in counts.items()
+        if count > LARGE_PACKAGES.get(package, MAX_MODULES)
+    }
+
+
+def test_packages_have_few_modules(product: list[Source]) -> None:
+    assert find_large_packages(file.path for file in product) == {}
+
+
+@pytest.mark.parametrize(("package", "limit"), [("core/agent", 14), ("core/store", 20)])
+def test_package_with_one_module_too_many_is_found(package: str, limit: int) -> None:
+    paths = [PurePosixPath(package, f"module_{number}.py") for number in range(limit)]
+    paths.append(PurePosixPath(package, "__init__.py"))
+    assert find_large_packages(paths) == {}
+    paths.append(PurePosixPath(package, "one_more.py"))
+    assert find_large_packages(paths) == {package: limit + 1}
 
 
 def find_import_cycles(graph: grimp.ImportGraph) -> list[str]:

@@ -26,8 +26,8 @@ from core.facts.patterns import (
     load_patterns,
     load_words,
 )
-from core.store.fact_rows import Fact, FactKind, FactOrigin, Grain
-from core.store.facts import ALIAS_ATTRIBUTE
+from core.store.facts.facts import ALIAS_ATTRIBUTE
+from core.store.facts.rows import Fact, FactKind, FactOrigin, Grain
 from core.text.normalize import is_unspaced
 from core.text.terms import (
     ME,

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 from core.errors import Refused
 from core.facts.claims import MAX_FACT_CHARS, Claim, extract_claims, fact_from_claim
 from core.review.pending import ANYWAY, clean_typed_text, split_anyway
-from core.store.fact_rows import Fact
-from core.store.facts import Facts
+from core.store.facts.facts import Facts
+from core.store.facts.rows import Fact
 from core.store.notes import Author, Operation, PendingNote
 from core.text.terms import names_in
 from core.types import Account, ErasureEpoch, Message, Scope, Sender

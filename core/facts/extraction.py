@@ -40,8 +40,8 @@ from core.guard.origin_and_fence import typed_part, typed_text
 from core.models.metering import ask_model
 from core.ports import Clock, Model
 from core.review.pending import Review
-from core.store.fact_rows import Fact, FactKind, FactOrigin
-from core.store.facts import Facts
+from core.store.facts.facts import Facts
+from core.store.facts.rows import Fact, FactKind, FactOrigin
 from core.store.notes import FACT, Author, Operation
 from core.text.normalize import language_data
 from core.text.terms import ME, attribute_key, names_in, terms_of

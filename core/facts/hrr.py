@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from core.store.fact_rows import Fact
+from core.store.facts.rows import Fact
 from core.text.terms import entity_key, terms_of
 
 PHASES = 1024

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Literal
 
-from core.store.fact_rows import FactKind
+from core.store.facts.rows import FactKind
 from core.text.normalize import language_data
 from core.text.terms import relation_words
 

@@ -28,8 +28,8 @@ from core.facts.patterns import claim_pattern
 from core.guard.guard import build_tool, find_suspicion, parse_arguments
 from core.memory.provider import MemoryProvider
 from core.review.pending import find_foreign_source
-from core.store.fact_rows import Fact, FactKind, Grain
-from core.store.facts import Alias, Candidates, Facts
+from core.store.facts.facts import Alias, Candidates, Facts
+from core.store.facts.rows import Fact, FactKind, Grain
 from core.store.notes import FACT, Author, Operation
 from core.text.terms import ME, entity_key, entity_keys_in, hint_terms, query_terms, terms_of
 from core.types import Account, Effect, Message, Scope, Session, Tool, ToolContext

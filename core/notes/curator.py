@@ -32,7 +32,7 @@ from core.guard.guard import clean_text, find_suspicion
 from core.models.metering import ask_model
 from core.notes.notebook import FILES, Notebook
 from core.ports import Clock, Model
-from core.store.facts import Facts
+from core.store.facts.facts import Facts
 from core.store.notes import Notes, NoteVersion, Operation, PendingNote
 from core.text.normalize import language_data
 from core.text.terms import word_terms

@@ -13,8 +13,8 @@ from typing import Any, Literal
 from core.errors import Refused
 from core.privacy.quotes import QuoteMatcher
 from core.search.query import plan_inflected
-from core.store import erasure
-from core.store.erasure import ErasureItem, ErasureList, ErasureRequest
+from core.store.erasure import statements
+from core.store.erasure.statements import ErasureItem, ErasureList, ErasureRequest
 from core.store.query import DEFAULT_ROLES, SearchPlan, SearchQuery
 from core.store.rows import Connection, Row, load_inbound, to_datetime
 from core.store.sqlite.indexing import is_stale, latest_message_id
@@ -72,13 +72,15 @@ def fill_list(
     if erasure_list.made_at is None:
         erasure_list.upto = latest_message_id(connection)
     else:
-        request_rows = connection.execute(erasure.SELECT_REQUEST_MESSAGES, erasure_list.parameters)
+        request_rows = connection.execute(
+            statements.SELECT_REQUEST_MESSAGES, erasure_list.parameters
+        )
         erasure_list.ids["asked"] = [row["id"] for row in request_rows]
 
     plan, erasure_list.phrase, message_ids = _find_messages(connection, query)
     words = QuoteMatcher(plan.highlights, is_any=len(plan.alternatives) > 1)
     if not erasure_list.is_narrowed:
-        for row in connection.execute(erasure.SELECT_UNINDEXED_TEXTS, erasure_list.parameters):
+        for row in connection.execute(statements.SELECT_UNINDEXED_TEXTS, erasure_list.parameters):
             if words.has_words(row["text"]):
                 message_ids.add(row["id"])
     message_ids.update(erasure_list.ids["messages"])
@@ -154,7 +156,7 @@ def _search(connection: Connection, plan: SearchPlan, query: SearchQuery) -> set
 def _add_messages(connection: Connection, erasure_list: ErasureList, message_ids: set[int]) -> None:
     """Add the messages with these ids, except those that are newer than the list."""
     parameters = {**erasure_list.parameters, "messages": encode_list(message_ids)}
-    rows = connection.execute(erasure.SELECT_LISTED_MESSAGES, parameters).fetchall()
+    rows = connection.execute(statements.SELECT_LISTED_MESSAGES, parameters).fetchall()
     erasure_list.ids["messages"] = [row["id"] for row in rows]
     erasure_list.message_texts = [row["text"] for row in rows]
     for row in rows:
@@ -180,7 +182,7 @@ def _add_open_entries(
     """
     message_ids = set(erasure_list.ids["messages"])
     request = erasure_list.request
-    for row in connection.execute(erasure.SELECT_OPEN_ENTRIES, erasure_list.parameters):
+    for row in connection.execute(statements.SELECT_OPEN_ENTRIES, erasure_list.parameters):
         inbound = load_inbound(row["inbound"])
         is_listed_message = row["message_id"] in message_ids
         if not is_listed_message:
@@ -214,7 +216,7 @@ def _add_repeats(connection: Connection, erasure_list: ErasureList, matcher: Quo
     """
     message_ids = set(erasure_list.ids["messages"])
     request = erasure_list.request
-    for row in connection.execute(erasure.SELECT_POSSIBLE_REPEATS, erasure_list.parameters):
+    for row in connection.execute(statements.SELECT_POSSIBLE_REPEATS, erasure_list.parameters):
         if row["id"] in message_ids or not _is_repeat(row, request, matcher):
             continue
         if row["kind"] == "summary":
@@ -272,7 +274,7 @@ def _is_repeat(row: Row | dict[str, Any], request: ErasureRequest, matcher: Quot
 def _add_copies(connection: Connection, erasure_list: ErasureList, matcher: QuoteMatcher) -> None:
     """Add rows of other tables that were derived from the messages or repeat them."""
     source_ids = {*erasure_list.ids["messages"], *erasure_list.ids["repeats"]}
-    for kind, (statement, _) in erasure.COPY_STATEMENTS.items():
+    for kind, (statement, _) in statements.COPY_STATEMENTS.items():
         # In a group, other people use the words of the query too. So rows of other people must
         # repeat a passage.
         can_match_words = kind in _OWN_KINDS or not erasure_list.request.is_limited

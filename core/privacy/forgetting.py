@@ -1,6 +1,6 @@
 """The steps of /forget: lists what would be erased, and erases it after the person confirms.
 
-`erasure_search` finds the rows, `core/store/erasure.py` erases them, and
+`erasure_search` finds the rows, `core/store/erasure/statements.py` erases them, and
 `core/store/sqlite/compaction.py` removes their bytes from the database file. This module itself
 erases notes, parts of skills, and texts in files of the home. It also resumes erasures that a crash
 interrupted.
@@ -27,8 +27,8 @@ from core.privacy.home_files import HomeFiles
 from core.privacy.quotes import QuoteMatcher
 from core.search.query import extract_filters
 from core.skills.library import Skills
-from core.store import epoch, erasure, personal_data
-from core.store.erasure import ErasureItem, ErasureList, ErasureRequest, Erasures
+from core.store.erasure import epoch, personal_data, statements
+from core.store.erasure.statements import ErasureItem, ErasureList, ErasureRequest, Erasures
 from core.store.notes import Operation
 from core.store.query import SearchQuery
 from core.store.rows import Row, read_account
@@ -98,7 +98,7 @@ class Forgetting:
         typed_texts = await asyncio.to_thread(self.files.list_typed_entries, request.scopes)
         derived_count = sum(1 for typed_text in typed_texts if words.has_words(typed_text))
         for each_list in (erasure_list, *group_lists):
-            derived_count += sum(len(each_list.ids[kind]) for kind in erasure.UNLISTED_KINDS)
+            derived_count += sum(len(each_list.ids[kind]) for kind in statements.UNLISTED_KINDS)
         erasure_list.derived = derived_count
         if not (erasure_list.counts or derived_count):
             await self._count_recollections(erasure_list)
@@ -260,7 +260,7 @@ class Forgetting:
         if erasure_list.request.scope.is_group or not erasure_list.text:
             return []
         group_lists = []
-        rows = await self.database.fetch_all(erasure.SELECT_GROUPS, erasure_list.parameters)
+        rows = await self.database.fetch_all(statements.SELECT_GROUPS, erasure_list.parameters)
         for row in rows:
             group_list = _start_group_list(erasure_list, row)
             await self._search(group_list)

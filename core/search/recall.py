@@ -34,7 +34,7 @@ from core.search.query import (
 )
 from core.search.ranking import RankedMatches, rank_matches
 from core.search.results import MAX_MATCHES_SHOWN, MAX_MESSAGES, page_slice, shorten_to_budget
-from core.store.facts import find_aliases
+from core.store.facts.facts import find_aliases
 from core.store.query import (
     DEFAULT_ROLES,
     FoundSession,

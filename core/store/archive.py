@@ -18,7 +18,8 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from core.errors import HistoryError, StoreDamagedError, StoreError
-from core.store import messages, personal_data, rows, sessions
+from core.store import messages, rows, sessions
+from core.store.erasure import personal_data
 from core.store.rows import Connection, Row
 from core.store.sqlite import indexing
 from core.store.sqlite.database import LOG_SPACE_WAIT_S, Database

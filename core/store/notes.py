@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from core.store import rows, tool_calls
-from core.store.epoch import check_epoch
+from core.store.erasure.epoch import check_epoch
 from core.store.rows import Connection, Row
 from core.store.sqlite.database import Database
 from core.store.sqlite.excerpts import PLATFORM_ID, message_link

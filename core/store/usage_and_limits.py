@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 from config.settings import DayLimits, LimitedResource, LimitOptions, UsageOptions
 from core.errors import LimitReached
 from core.store import rows
-from core.store.people import SELECT_LINKED_ACCOUNTS, is_owner_account
+from core.store.ownership.people import SELECT_LINKED_ACCOUNTS, is_owner_account
 from core.store.rows import Connection, Row
 from core.store.sqlite.database import Database
 from core.store.sqlite.schema import in_list

@@ -13,7 +13,7 @@ import typer
 
 from core.notes.notebook import FILES
 from core.review.pending import ANYWAY
-from core.store.fact_rows import Fact
+from core.store.facts.rows import Fact
 from core.types import Scope
 from gateway import texts
 from gateway.cli import shell

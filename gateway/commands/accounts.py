@@ -15,9 +15,9 @@ from itertools import groupby
 from core.errors import Refused
 from core.markup.markdown import escape
 from core.store.actions import ButtonAction, build_question
-from core.store.links import Link, NamedAccount
 from core.store.mailbox import OutboxItem
-from core.store.people import TERMINAL, KnownAccount
+from core.store.ownership.links import Link, NamedAccount
+from core.store.ownership.people import TERMINAL, KnownAccount
 from core.types import Account, Address, Answer, Command, Scope
 from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs, make_button, make_yes_button

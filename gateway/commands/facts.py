@@ -15,7 +15,7 @@ from core.errors import Refused
 from core.facts.editor import FactEditor
 from core.facts.provider import FactRanking, FactSearch, Question
 from core.markup.markdown import escape
-from core.store.fact_rows import Fact, FactChange
+from core.store.facts.rows import Fact, FactChange
 from core.store.messages import find_original
 from core.text.normalize import shorten
 from core.types import Account, Answer, Button, Command, Message

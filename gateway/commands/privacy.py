@@ -10,7 +10,7 @@ from datetime import tzinfo
 
 from core.errors import Refused
 from core.markup.markdown import escape
-from core.store.erasure import ErasureItem, ErasureList
+from core.store.erasure.statements import ErasureItem, ErasureList
 from core.text.normalize import shorten
 from core.types import Answer, Command
 from gateway import texts

@@ -23,7 +23,7 @@ from core.agent.turn import INCOGNITO_BADGE
 from core.errors import Refused
 from core.ports import Clock
 from core.store.actions import Actions, ButtonAction, build_question
-from core.store.erasure import ErasureRequest
+from core.store.erasure.statements import ErasureRequest
 from core.store.notes import Author, PendingNote
 from core.text.normalize import language_data, to_normal_form, to_single_line
 from core.types import (

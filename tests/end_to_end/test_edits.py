@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.store.fact_rows import Fact
+from core.store.facts.rows import Fact
 from core.types import Address, Scope
 from tests.fixtures.forgetting import left_of
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway

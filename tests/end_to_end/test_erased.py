@@ -16,7 +16,7 @@ import pytest
 from core.privacy.home_files import encode_phrase
 from core.search.recall import Recall
 from core.store.archive import Archive, TransferConversation, TransferRecord
-from core.store.personal_data import SCAN_STATEMENTS
+from core.store.erasure.personal_data import SCAN_STATEMENTS
 from core.store.sqlite.database import Database
 from core.types import Address, Scope, Sender
 from tests.fixtures.clock import SteadyClock

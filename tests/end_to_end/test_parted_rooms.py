@@ -17,7 +17,7 @@ import pytest
 
 from config.settings import Settings
 from core.store.mailbox import OutboxItem
-from core.store.people import People
+from core.store.ownership.people import People
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Answer, Scope
 from gateway.services import STATE_FILE, Services

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from core.privacy.home_files import encode_phrase
-from core.store import epoch
-from core.store.erasure import ErasureRequest
+from core.store.erasure import epoch
+from core.store.erasure.statements import ErasureRequest
 from core.types import Account, Address, Scope
 from tests.fixtures.command_line import good, mneme
 from tests.fixtures.gateway_harness import open_gateway

@@ -24,8 +24,8 @@ from core.errors import Refused
 from core.store.jobs import Job
 from core.store.mailbox import OutboxItem
 from core.store.notes import Operation, PendingNote
+from core.store.ownership.removal import REMOVAL_REASON
 from core.store.query import SearchQuery
-from core.store.removal import REMOVAL_REASON
 from core.store.usage_and_limits import Budget
 from core.types import LOCAL_SCOPE, Account, Address, Answer, CommandSpec, Tool
 from tests.fixtures.command_line import good

@@ -195,7 +195,7 @@ async def test_names_that_mean_each_other_end(home: Path) -> None:
 
 
 async def test_who_asks_decides_whose_it_is(database: Any) -> None:
-    from core.store.facts import find_aliases
+    from core.store.facts.facts import find_aliases
 
     nobody = await database.read(
         lambda connection: find_aliases(connection, "my sister", frozenset((OWN,)), None)

@@ -17,8 +17,8 @@ from core.agent.offline import OfflineModel
 from core.errors import Refused, ToolError
 from core.facts.editor import FactEditor
 from core.facts.provider import FactRanking, FactsProvider, Question
-from core.store.fact_rows import Fact
-from core.store.facts import Facts
+from core.store.facts.facts import Facts
+from core.store.facts.rows import Fact
 from core.store.notes import Author
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database

@@ -12,7 +12,7 @@ import pytest
 from core.agent.offline import OfflineModel
 from core.errors import ModelError
 from core.facts.provider import FactsProvider
-from core.store.facts import DUE_MESSAGES, Facts
+from core.store.facts.facts import DUE_MESSAGES, Facts
 from core.store.notes import Notes
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database

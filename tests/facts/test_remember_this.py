@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from core.facts.claims import Claim, fact_from_claim
-from core.store.facts import Facts
+from core.store.facts.facts import Facts
 from core.store.notes import Notes
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database

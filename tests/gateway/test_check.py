@@ -18,8 +18,8 @@ from adapters.discord.adapter import check_discord
 from adapters.telegram.adapter import check_telegram
 from config.settings import Settings
 from core.errors import ConfigError, DeliveryError, ModelError, StoreError
-from core.store.fact_rows import Fact
-from core.store.facts import Facts
+from core.store.facts.facts import Facts
+from core.store.facts.rows import Fact
 from core.store.sqlite.database import MIN_SQLITE_VERSION, SQLITE_VERSION, Database
 from core.store.sqlite.integrity import find_damage
 from gateway import texts

@@ -16,7 +16,7 @@ from core.dates.schedule import Schedule
 from core.errors import DeliveryError, StoreError
 from core.store.jobs import Job, Jobs
 from core.store.mailbox import OutboxItem
-from core.store.removal import REMOVAL_REASON
+from core.store.ownership.removal import REMOVAL_REASON
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Answer
 from tests.fixtures.delivery_record import ListRecord

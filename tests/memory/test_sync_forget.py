@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from core.memory.provider import Forgotten, MemoryProvider
-from core.store.erasure import erase_messages
+from core.store.erasure.statements import erase_messages
 from core.store.mailbox import OutboxCounts
 from core.store.notes import NoteChange
 from core.store.rows import Connection, load_answer

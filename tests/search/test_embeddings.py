@@ -15,7 +15,7 @@ from core.search import embeddings
 from core.search.embeddings import PASSAGES_TIMEOUT, EmbeddingRetriever
 from core.search.expansion import ExpandedRecall
 from core.search.recall import Recall
-from core.store.erasure import erase_messages
+from core.store.erasure.statements import erase_messages
 from core.store.query import MessageMatch, SearchQuery
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database

@@ -13,7 +13,7 @@ import pytest
 
 from core.errors import Refused, StaleReadError
 from core.skills.library import DESCRIPTION_LENGTHS, Skills
-from core.store import epoch
+from core.store.erasure import epoch
 from core.store.notes import Author, Notes, Operation
 from core.store.sqlite.database import Database
 from core.store.visibility import scope_parameter

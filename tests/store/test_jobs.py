@@ -12,7 +12,7 @@ import pytest
 from core.dates.schedule import Schedule
 from core.errors import Refused
 from core.store.jobs import Job, Jobs
-from core.store.people import People
+from core.store.ownership.people import People
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope, SessionEnd

@@ -13,7 +13,7 @@ from core.store.incognito import IncognitoRegistry
 from core.store.jobs import Job, JobMessages, Jobs
 from core.store.mailbox import Outbox, OutboxItem
 from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote
-from core.store.people import People
+from core.store.ownership.people import People
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.store.usage_and_limits import ModelCall, UsageLog

@@ -26,7 +26,7 @@ import aiosqlite
 
 from core.errors import StoreDamagedError, StoreError, StoreLostError
 from core.store import rows
-from core.store.epoch import check_epoch
+from core.store.erasure.epoch import check_epoch
 from core.store.rows import Row, T, Values
 from core.store.sqlite.faults import (
     LOCKED,

@@ -346,7 +346,7 @@ MIGRATIONS: tuple[str, ...] = (
     "ALTER TABLE pairings ADD COLUMN inbound TEXT;",
     # The group used to belong to the owner alone. Its messages of that time stay the owner's.
     "ALTER TABLE own_rooms ADD COLUMN is_past INTEGER NOT NULL DEFAULT 0;",
-    # See `core.store.epoch.JOURNAL_META_KEY`.
+    # See `core.store.erasure.epoch.JOURNAL_META_KEY`.
     "INSERT INTO state_meta (key, value) VALUES ('erasure_key', lower(hex(randomblob(32))));",
     _CALL_ACCOUNTS,
     # The index `messages_by_session` is as fast, so each message needn't be written to both.

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from core.store.personal_data import EXPORT_STATEMENTS
+from core.store.erasure.personal_data import EXPORT_STATEMENTS
 from core.store.sqlite.database import Database
 from core.transfer.formats import parse_line
 from core.types import Account, Address, Answer, File, Scope

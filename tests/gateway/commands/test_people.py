@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.store.jobs import Job
-from core.store.removal import REMOVAL_REASON
+from core.store.ownership.removal import REMOVAL_REASON
 from core.types import Account, Usage
 from tests.fixtures.command_line import good, mneme
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway

@@ -17,8 +17,8 @@ import pytest
 from core.errors import StoreError
 from core.search.recall import Recall
 from core.search.term_weights import choose_chunk_terms
-from core.store.fact_rows import Fact
-from core.store.facts import Facts
+from core.store.facts.facts import Facts
+from core.store.facts.rows import Fact
 from core.store.messages import append_message
 from core.store.query import SearchQuery
 from core.store.rows import scoped_term, set_meta

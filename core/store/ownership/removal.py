@@ -7,8 +7,10 @@ This module ends them in private chats, and the gateway stops running turns. In 
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
-from core.store import epoch, people, rows
+from core.store import rows
+from core.store.erasure import epoch
 from core.store.mailbox import IS_OPEN
+from core.store.ownership import people
 from core.store.rows import Connection
 from core.store.sqlite.compaction import request_checkpoint
 from core.store.sqlite.database import Database

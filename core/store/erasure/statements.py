@@ -16,7 +16,8 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from core.ports import Clock
-from core.store import epoch, rows
+from core.store import rows
+from core.store.erasure import epoch
 from core.store.mailbox import close_entries
 from core.store.messages import erase_message
 from core.store.notes import IS_NOTE_CHANGE

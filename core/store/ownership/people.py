@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from core.errors import StoreError
-from core.store import epoch, rows
+from core.store import rows
+from core.store.erasure import epoch
 from core.store.incognito import IncognitoRegistry
 from core.store.rows import Connection, Row
 from core.store.sqlite.database import Database

@@ -16,8 +16,8 @@ from typing import NamedTuple, TypeAlias
 from core.errors import Refused
 from core.ports import Clock
 from core.store import rows
-from core.store.epoch import current_epoch
-from core.store.fact_learning import (
+from core.store.erasure.epoch import current_epoch
+from core.store.facts.learning import (
     CONFIRMATION_STEP,
     DOUBT_FACTOR,
     close_contradicted,
@@ -26,7 +26,7 @@ from core.store.fact_learning import (
     list_contradicted,
     undo_last_change,
 )
-from core.store.fact_rows import (
+from core.store.facts.rows import (
     FACT_COLUMNS,
     SELECT_VISIBLE,
     Fact,

@@ -11,7 +11,7 @@ import pytest
 
 from core.errors import Refused
 from core.search.recall import Recall
-from core.store.erasure import erase_messages
+from core.store.erasure.statements import erase_messages
 from core.store.mailbox import Outbox, OutboxItem
 from core.store.rows import load_answer
 from core.store.sqlite.database import Database

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.errors import Refused
-from core.store.fact_rows import Fact
-from core.store.facts import Facts
+from core.store.facts.facts import Facts
+from core.store.facts.rows import Fact
 from core.store.notes import Author
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database

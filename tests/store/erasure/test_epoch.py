@@ -10,13 +10,13 @@ import pytest
 from core.dates.schedule import Schedule
 from core.errors import StaleReadError
 from core.store.actions import Actions, ButtonAction
-from core.store.erasure import ErasureList, Erasures
-from core.store.fact_rows import Fact
-from core.store.facts import Facts
+from core.store.erasure.statements import ErasureList, Erasures
+from core.store.facts.facts import Facts
+from core.store.facts.rows import Fact
 from core.store.jobs import Job, Jobs
 from core.store.mailbox import Inbox, Outbox, OutboxItem
 from core.store.notes import Author, Notes, Operation, PendingNote
-from core.store.people import EpochGuard
+from core.store.ownership.people import EpochGuard
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Answer, Command, ErasureEpoch, Inbound, Sender, Session

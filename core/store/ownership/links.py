@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.errors import Refused
-from core.store import epoch, people, rows
-from core.store.people import generate_code, normalize_code
+from core.store import rows
+from core.store.erasure import epoch
+from core.store.ownership import people
+from core.store.ownership.people import generate_code, normalize_code
 from core.store.rows import Connection, Values
 from core.store.sqlite.database import Database
 from core.text.normalize import language_data
@@ -91,7 +93,7 @@ _GIVE_ACCESS = (
 )
 """Cancels an earlier removal of an account, and closes its pending request for access."""
 
-REFUSALS = language_data("links", "core.store")
+REFUSALS = language_data("links", "core.store.ownership")
 
 
 class Links:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from core.store import rows
-from core.store.fact_rows import (
+from core.store.facts.rows import (
     LOGGED_COLUMNS,
     SELECT_SAME_PERSON,
     SELECT_SAME_WORDS,

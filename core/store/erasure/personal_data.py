@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any
 
 from core.store import messages, rows
-from core.store.erasure import (
+from core.store.erasure.statements import (
     COPY_STATEMENTS,
     FROM_GROUP_QUOTES,
     FROM_OWN_GROUP_MESSAGES,
@@ -24,7 +24,7 @@ from core.store.erasure import (
     ErasureList,
     ErasureRequest,
 )
-from core.store.fact_rows import ENTITY_NAMES
+from core.store.facts.rows import ENTITY_NAMES
 from core.store.rows import Connection
 from core.store.sqlite.database import Database
 from core.store.sqlite.schema import in_list, is_within, sent_text_sql

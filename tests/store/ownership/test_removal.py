@@ -11,10 +11,10 @@ from core.dates.schedule import Schedule
 from core.errors import StaleReadError
 from core.store.actions import Actions, ButtonAction
 from core.store.jobs import Job, Jobs
-from core.store.links import Links, NamedAccount
 from core.store.mailbox import Outbox, OutboxItem
-from core.store.people import EpochGuard, People
-from core.store.removal import REMOVAL_REASON, Removals
+from core.store.ownership.links import Links, NamedAccount
+from core.store.ownership.people import EpochGuard, People
+from core.store.ownership.removal import REMOVAL_REASON, Removals
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import LOCAL_SCOPE, Account, Address, Answer, Command, Scope, Session

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.store.people import ALPHABET, AccountAccess, People
+from core.store.ownership.people import ALPHABET, AccountAccess, People
 from core.store.sqlite.database import Database
 from core.types import Account, Scope
 from tests.fixtures.samples import NOON

@@ -1,0 +1,1 @@
+"""Erases rows, and counts erasures so that erased words are not written back."""

@@ -1,0 +1,1 @@
+"""The rows of facts: how they are learned, closed, corrected and searched."""
