@@ -453,18 +453,21 @@ async def _run_program(
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
     """Kill the process group of a program that is still running, and close the output pipe."""
-    if process.returncode is None and process.stdout is not None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
-        # asyncio closes the pipe only after all output was read.
-        with suppress(TimeoutError):
-            async with asyncio.timeout(GRACE_S):
-                while await process.stdout.read(READ_BYTES):
-                    pass
-    # Another process that the program started may still have the pipe open, so the reading above
-    # may have timed out. asyncio has no public method to close the pipe.
-    process._transport.close()  # type: ignore[attr-defined]
+    try:
+        if process.returncode is None and process.stdout is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+            # asyncio closes the pipe only after all output was read.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GRACE_S):
+                    while await process.stdout.read(READ_BYTES):
+                        pass
+    finally:
+        # Another process that the program started may still have the pipe open, so the reading
+        # above may have timed out, or the caller may have been cancelled again. asyncio has no
+        # public method to close the pipe.
+        process._transport.close()  # type: ignore[attr-defined]
 
 
 def _read_data(output: bytes) -> Any:
