@@ -25,7 +25,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
     "core/scheduling": ("data/prompts.toml",),
     "core/search": ("data/filters.toml", "data/prompts.toml"),
     "core/skills": ("data/prompts.toml",),
-    "core/store": ("data/links.toml",),
+    "core/store/ownership": ("data/links.toml",),
     "core/store/sqlite": ("facts.sql", "indexes.sql", "tables.sql", "triggers.sql"),
     "core/text": (
         "data/attributes.toml",
