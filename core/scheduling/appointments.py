@@ -21,6 +21,7 @@ from core.dates.schedule import (
     Schedule,
     describe,
     format_duration,
+    load_zone,
     next_due,
     to_parseable_text,
 )
@@ -224,6 +225,22 @@ class Appointments:
         With `is_full`, the description always has the time zone and the next date.
         """
         return describe(planned.schedule, self.zone, self.clock.now(), is_full=is_full)
+
+    def list_next_moments(self, planned: Job | ParsedSchedule, count: int = 3) -> list[datetime]:
+        """Return the next moments at which a job is due, each in the time zone of its schedule.
+
+        A job that has ended or that is a single time in the past has none.
+        """
+        if isinstance(planned, Job):
+            moment = planned.next_at
+        else:
+            moment = next_due(planned.schedule, self.clock.now())
+        zone = load_zone(planned.schedule.zone)
+        moments: list[datetime] = []
+        while moment is not None and len(moments) < count:
+            moments.append(moment.astimezone(zone))
+            moment = next_due(planned.schedule, moment)
+        return moments
 
     def format_exact_line(self, reading: ParsedSchedule) -> str:
         """Return an unambiguous line for the same job: ``2026-11-21 17:00 | call Ana``."""

@@ -140,6 +140,7 @@ async def _load_jobs(services: Services, scopes: frozenset[Scope]) -> object:
             "target": job.target.key,
             "scope": job.scope.key,
             "next_at": job.next_at.isoformat() if job.next_at else None,
+            "next": [moment.isoformat() for moment in services.appointments.list_next_moments(job)],
             "is_paused": job.paused_at is not None,
         }
         for job in jobs

@@ -8,6 +8,8 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +190,10 @@ def test_reminders_are_planned_and_changed(home: Path) -> None:
     (job,) = json.loads(good(home, "cron", "list", "--json"))
     number = str(job["job_id"])
     assert job["text"] == "stand-up"
+    moments = [datetime.fromisoformat(moment) for moment in job["next"]]
+    assert [f"{moment:%A %H:%M}" for moment in moments] == ["Monday 08:30"] * 3
+    assert moments[0] == datetime.fromisoformat(job["next_at"])
+    assert [(later.date() - earlier.date()).days for earlier, later in pairwise(moments)] == [7, 7]
     assert "paused" in good(home, "cron", "pause", number)
     assert "paused" not in good(home, "cron", "resume", number)
     before = json.loads(good(home, "cron", "list", "--json"))[0]["next_at"]
