@@ -25,12 +25,14 @@ from core.dates.schedule import describe_lateness, latest_due, next_due
 from core.errors import ConfigError, DeliveryError, Refused
 from core.markup.markdown import escape
 from core.ports import Clock, DeliveryRecord, InboundSink, Reply
+from core.store.actions import ButtonAction
 from core.store.jobs import Job, Jobs
 from core.store.mailbox import Outbox, OutboxItem
 from core.store.ownership.people import View
 from core.text.normalize import language_data, shorten
-from core.types import Address, Answer, CommandSpec, ErasureEpoch, Inbound, Sender
+from core.types import Address, Answer, Button, CommandSpec, ErasureEpoch, Inbound, Sender
 from gateway import texts
+from gateway.commands.registry import assign_button_ids, make_button, make_button_actions
 
 PLATFORM = "cron"
 # How long `close` waits for runs that have begun. A run that is cut off would be repeated.
@@ -167,11 +169,14 @@ class Scheduler:
         current = await self.jobs.get(job.id)
         if current is None or current.paused_at or current.ended_at:
             return None
+        if current.next_at is not None and current.next_at > now:
+            # A person has snoozed or changed the job since it was read.
+            return current.next_at
         if current.text and current.is_prompt:
             await self._ask(current, due_at, now, epoch, sink)
         elif current.text:
             await self._remind(current, due_at, now, epoch)
-        await self.jobs.finish(job.id, now, next_at)
+        await self.jobs.finish(current, now, next_at)
         return next_at
 
     async def _pause(self, job: Job, reason: str, now: datetime) -> None:
@@ -202,10 +207,13 @@ class Scheduler:
             key=f"job:{job.id}:{due_at.isoformat()}",
             kind="reminder",
             address=job.target,
-            answer=Answer(text=texts.REMINDER.format(id=job.id, late=late, text=job.text)),
+            answer=Answer(
+                text=texts.REMINDER.format(id=job.id, late=late, text=job.text),
+                buttons=assign_button_ids(make_reminder_buttons(job)),
+            ),
             next_at=now,
         )
-        await self.outbox.put(item, epoch=epoch)
+        await self.outbox.put(item, epoch=epoch, actions=_make_actions(item, job, now))
         self.on_wake()
 
     def _render_lateness(self, job: Job, due_at: datetime, now: datetime) -> str:
@@ -240,6 +248,23 @@ class Scheduler:
             await reply.finish(answer)
 
         return QuietReply(send)
+
+
+def make_reminder_buttons(job: Job) -> tuple[Button, ...]:
+    """Make the buttons below a reminder: done, or remind me later."""
+    return (
+        make_button(texts.BUTTON_DONE, "cron", f"done {job.id}"),
+        make_button(texts.BUTTON_TEN_MINUTES, "snooze", f"{job.id} 10 minutes"),
+        make_button(texts.BUTTON_ONE_HOUR, "snooze", f"{job.id} 1 hour"),
+        make_button(texts.BUTTON_TOMORROW, "snooze", f"{job.id} tomorrow"),
+    )
+
+
+def _make_actions(item: OutboxItem, job: Job, now: datetime) -> Sequence[ButtonAction]:
+    """Make the rows of a reminder's buttons. In a group, everyone may press them."""
+    assert item.answer is not None
+    presser = None if job.scope.is_group else job.account
+    return make_button_actions(item.answer.buttons, job.scope, presser, now)
 
 
 def _latest_due(job: Job, now: datetime) -> datetime:

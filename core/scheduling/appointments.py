@@ -72,6 +72,16 @@ QuestionInterval = Callable[[Account | None], Awaitable[float | None]]
 """Returns the shortest interval of an account's scheduled questions; None if it may set none."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requester:
+    """The person who wants to change a job, and what they may see."""
+
+    scopes: frozenset[Scope]
+    # None for the owner, who may change every job.
+    account: Account | None
+    epoch: ErasureEpoch | None = None
+
+
 @dataclass
 class Appointments:
     """Sets, changes and describes jobs."""
@@ -90,6 +100,12 @@ class Appointments:
         self._add_lock = asyncio.Lock()
         self._parse_lock = asyncio.Lock()
 
+    async def parse_line(self, line: str) -> ParsedSchedule:
+        """Split a line into a schedule and a text. Raises Refused if it contains no time."""
+        # Parsing can take long, so it runs in a thread, one line at a time.
+        async with self._parse_lock:
+            return await asyncio.to_thread(parse_schedule, line, self.clock.now(), self.zone)
+
     async def interpret(
         self, when: str, text: str | None = None, *, is_prompt: bool = False
     ) -> ParsedSchedule:
@@ -98,9 +114,7 @@ class Appointments:
         If `text` is None, `when` also contains the text: "tomorrow at 9 call Ana". `is_prompt`
         marks a scheduled question. Raises Refused if the time or the text is missing or invalid.
         """
-        # Parsing can take long, so it runs in a thread, one line at a time.
-        async with self._parse_lock:
-            reading = await asyncio.to_thread(parse_schedule, when, self.clock.now(), self.zone)
+        reading = await self.parse_line(when)
         if text is None:
             text = reading.text
         elif reading.text:
@@ -191,11 +205,8 @@ class Appointments:
         a job should resume after its only time, or if someone other than the owner runs a scheduled
         question.
         """
-        job = await self._find(job_id, scopes)
-        if by is not None and job.scope.is_group and job.account != by:
-            raise Refused(
-                "In a group, only my owner and the person who set a reminder can change it."
-            )
+        requester = Requester(scopes=scopes, account=by, epoch=epoch)
+        job = await self.find_changeable(job_id, requester)
         now = self.clock.now()
         is_paused = job.paused_at is not None
         if action == "remove":
@@ -216,7 +227,7 @@ class Appointments:
             )
         self.on_change()
         if action != "remove":
-            job = await self._find(job.id, scopes)
+            job = await self.find_changeable(job.id, requester)
         return f"{_DONE[action]}: {self.describe_job(job)}"
 
     def describe_time(self, planned: Job | ParsedSchedule, *, is_full: bool = True) -> str:
@@ -312,11 +323,23 @@ class Appointments:
         next_at = self.clock.now().replace(microsecond=0)
         await self.jobs.update(job.id, epoch, next_at=next_at)
 
-    async def _find(self, job_id: int, scopes: frozenset[Scope]) -> Job:
-        """Return a job that isn't over. Raises Refused if these scopes don't have it."""
-        job = await self.jobs.find(job_id, scopes)
-        if job is None or job.ended_at is not None:
+    async def find_changeable(
+        self, job_id: int, requester: Requester, *, include_ended: bool = False
+    ) -> Job:
+        """Return a job that the requester may change.
+
+        Raises Refused if they can't see such a job, if it has ended (unless `include_ended`) or was
+        erased, or if it belongs to another member of a group.
+        """
+        job = await self.jobs.find(job_id, requester.scopes)
+        is_over = job is not None and job.ended_at is not None and not include_ended
+        if job is None or not job.text or is_over:
             raise Refused(f"There is no reminder {job_id} here.")
+        by = requester.account
+        if by is not None and job.scope.is_group and job.account != by:
+            raise Refused(
+                "In a group, only my owner and the person who set a reminder can change it."
+            )
         return job
 
 

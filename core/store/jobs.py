@@ -62,6 +62,15 @@ ORDER BY jobs.next_at NULLS LAST, jobs.id
 _SELECT_ACTIVE_JOBS = f"""
 {_SELECT_JOBS} WHERE jobs.ended_at IS NULL AND jobs.paused_at IS NULL ORDER BY jobs.id
 """
+_SELECT_VISIBLE_REMINDER = f"""
+{_SELECT_VISIBLE_JOB} AND NOT jobs.is_prompt AND jobs.text <> ''
+"""
+_SELECT_DELIVERY_IDS = f"""
+SELECT external_id FROM messages
+WHERE address_id = ({rows.ADDRESS_ID}) AND external_id > 'job:' AND external_id < 'job;'
+ORDER BY id DESC LIMIT 10
+"""
+"""Selects the last deliveries of jobs at an address. Their ids are like ``job:7@2026-11-20…``."""
 _COLUMNS = (
     *("scope_id", "address_id", "account", "origin", "text", "is_prompt", "created_at"),
     *("zone", "cron", "every_s", "start_at", "at", "next_at", "paused_at", "ended_at"),
@@ -77,7 +86,11 @@ AND (NOT :is_prompt OR (SELECT COUNT(*) {_FROM_OPEN_JOBS} AND is_prompt) < :max_
 _FINISH_RUN = """
 UPDATE jobs SET next_at = :next_at,
     ended_at = CASE WHEN :next_at IS NULL AND cron IS NULL AND every_s IS NULL THEN :now END
-WHERE id = :id AND ended_at IS NULL
+WHERE id = :id AND ended_at IS NULL AND next_at IS :due_at
+"""
+_REOPEN = """
+UPDATE jobs SET at = :at, next_at = :at, ended_at = NULL, paused_at = NULL, pause_reason = NULL
+WHERE id = :id AND text <> '' AND cron IS NULL AND every_s IS NULL
 """
 _SELECT_SCOPE_OF_TARGET = """
 SELECT COALESCE(
@@ -226,6 +239,19 @@ class Jobs:
         values = {"id": rows.int64_or_zero(job_id), "scopes": scope_parameter(scopes)}
         return await self._fetch_job(_SELECT_VISIBLE_JOB, values)
 
+    async def find_last_delivered(self, address: Address, scopes: frozenset[Scope]) -> Job | None:
+        """Return the reminder that was delivered last at an address, if it's visible."""
+        deliveries = await self._database.fetch_all(
+            _SELECT_DELIVERY_IDS, rows.address_values(address)
+        )
+        for delivery in deliveries:
+            job_id, _, _ = delivery["external_id"].removeprefix("job:").partition("@")
+            values = {"id": int(job_id), "scopes": scope_parameter(scopes)}
+            job = await self._fetch_job(_SELECT_VISIBLE_REMINDER, values)
+            if job is not None:
+                return job
+        return None
+
     async def get(self, job_id: int) -> Job | None:
         """Return an open or ended job of any scope, to run or deliver it but not to show it."""
         return await self._fetch_job(_SELECT_JOB, {"id": job_id})
@@ -248,12 +274,21 @@ class Jobs:
             lambda connection: _check_scope(connection, job.target, job.scope)
         )
 
-    async def finish(self, job_id: int, now: datetime, next_at: datetime | None) -> None:
+    async def finish(self, job: Job, now: datetime, next_at: datetime | None) -> None:
         """Record that a run was queued for delivery, and set when the job is due next.
 
-        A job with a single time ends unless `next_at` is set.
+        A job with a single time ends unless `next_at` is set. A job whose due time was changed
+        during the run, for example because a person snoozed it, stays as it is.
         """
-        await self._database.execute(_FINISH_RUN, {"id": job_id, "now": now, "next_at": next_at})
+        values = {"id": job.id, "due_at": job.next_at, "now": now, "next_at": next_at}
+        await self._database.execute(_FINISH_RUN, values)
+
+    async def reopen(self, job_id: int, at: datetime, epoch: ErasureEpoch | None = None) -> None:
+        """Make a job with a single time due at another time, also if it has ended or is paused.
+
+        A job whose text was erased isn't changed.
+        """
+        await self._database.execute(_REOPEN, {"id": job_id, "at": at}, epoch)
 
     async def _fetch_job(self, statement: str, values: Values) -> Job | None:
         row = await self._database.fetch_one(statement, values)

@@ -21,7 +21,7 @@ from typing import Literal
 from config.masking import mask_secrets
 from core.ports import Clock
 from core.store import rows
-from core.store.actions import CLAIM_QUESTIONS
+from core.store.actions import CLAIM_QUESTIONS, ButtonAction, insert_actions
 from core.store.incognito import IncognitoRegistry
 from core.store.rows import Connection, Row
 from core.store.sqlite.database import Database
@@ -495,16 +495,25 @@ class Outbox:
         *,
         is_claimed: bool = False,
         epoch: ErasureEpoch | None = None,
+        actions: Sequence[ButtonAction] = (),
     ) -> bool:
-        """Store an item, or fill the open item that has its key.
+        """Store an item with its buttons, or fill the open item that has its key.
 
         The item is due at `next_at`. If `next_at` is None, this process delivers the item itself.
         An item that already has content is replaced only if `is_claimed` is set, which means that
         this process holds the item. Returns False if nothing was stored.
         """
         statement = _INSERT_OR_REPLACE if is_claimed else _INSERT_OR_FILL
-        values = _item_values(outbox_item, self.clock.now(), message_id=None)
-        return bool(await self.database.execute(statement, values, epoch))
+        now = self.clock.now()
+        values = _item_values(outbox_item, now, message_id=None)
+
+        def write(connection: Connection) -> bool:
+            is_stored = connection.execute(statement, values).rowcount > 0
+            if is_stored and actions:
+                insert_actions(connection, actions, now)
+            return is_stored
+
+        return await self.database.write(write, epoch)
 
     async def set_posted(self, key: str, posted: Sequence[str]) -> None:
         """Store the ids of the platform messages that were sent so far.

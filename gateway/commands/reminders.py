@@ -1,4 +1,4 @@
-"""/remind and /cron, `mneme remind` and `mneme cron`: reminders and scheduled questions."""
+"""/remind, /snooze and /cron, `mneme remind` and `mneme cron`: reminders, scheduled questions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import cast
 from core.dates.schedule import ParsedSchedule
 from core.errors import Refused
 from core.markup.markdown import escape
-from core.scheduling.appointments import ACTIONS, Action
+from core.scheduling.appointments import ACTIONS, Action, Requester
+from core.scheduling.changes import JobChanges
 from core.store.actions import build_question
 from core.types import LOCAL_SCOPE, Answer, Command, ToolContext
 from gateway import texts
@@ -16,30 +17,64 @@ from gateway.services import Services
 
 
 class ReminderCommands:
-    specs = load_specs("remind", "cron")
+    specs = load_specs("remind", "cron", "snooze")
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._appointments = services.appointments
+        self._changes = JobChanges(services.appointments)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Run /remind or /cron: add a reminder or scheduled question, list all, or change one."""
+        """Run /remind, /snooze or /cron: set a job, list all jobs, or change one."""
         if command.name == "remind":
             return await self._add(command.arguments, context, is_prompt=False)
+        if command.name == "snooze":
+            return await self._snooze(command.arguments, context)
         word, _, rest = command.arguments.strip().partition(" ")
         action = word.lower()
         if action == "add":
             return await self._add(rest, context, is_prompt=True)
         if action in ("", "list"):
             return await self._list(context)
-        if action not in ACTIONS:
+        if action not in (*ACTIONS, "done", "skip"):
             raise Refused(texts.CRON_USAGE)
         number = parse_number(rest)
         if number is None:
             raise Refused(f"Add the number: `/cron {action} 3`. `/cron` lists the numbers.")
-        # The owner may change all jobs, others only their own.
-        by = None if context.is_owner else context.account
-        report = await self._appointments.change(cast(Action, action), number, context.scopes, by)
+        requester = _requester_of(context)
+        if action == "done":
+            report = await self._changes.finish(number, requester)
+        elif action == "skip":
+            report = await self._changes.skip(number, requester)
+        else:
+            report = await self._appointments.change(
+                cast(Action, action), number, requester.scopes, requester.account
+            )
+        return Answer(text=escape(report))
+
+    async def _snooze(self, arguments: str, context: CommandContext) -> Answer:
+        """Snooze the reminder with a number, or the one that was delivered here last.
+
+        "3 10 minutes" names the reminder 3, but "10 minutes" is a time only.
+        """
+        first, _, rest = arguments.strip().partition(" ")
+        number = parse_number(first)
+        until = None
+        if number is not None:
+            until = await self._changes.read_snooze(rest)
+        if until is None:
+            latest = await self._appointments.jobs.find_last_delivered(
+                context.inbound.address, context.scopes
+            )
+            if latest is None:
+                raise Refused(texts.NOTHING_TO_SNOOZE)
+            number = latest.id
+            until = await self._changes.read_snooze(arguments)
+        if number is None or until is None:
+            raise Refused(texts.SNOOZE_USAGE)
+        report = await self._changes.snooze(
+            number, until, _requester_of(context), context.idempotency_key
+        )
         return Answer(text=escape(report))
 
     async def _list(self, context: CommandContext) -> Answer:
@@ -114,3 +149,9 @@ class ReminderCommands:
             when=self._appointments.describe_time(schedule), text=escape(schedule.text)
         )
         return Answer(text=text, confirm_command=command)
+
+
+def _requester_of(context: CommandContext) -> Requester:
+    """Return who asks. The owner may change all jobs, others only their own."""
+    account = None if context.is_owner else context.account
+    return Requester(scopes=context.scopes, account=account, epoch=context.epoch)

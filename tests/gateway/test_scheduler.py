@@ -14,6 +14,7 @@ import pytest
 
 from core.dates.schedule import Schedule
 from core.errors import DeliveryError, StoreError
+from core.store.actions import Actions
 from core.store.jobs import Job, Jobs
 from core.store.mailbox import OutboxItem
 from core.store.ownership.removal import REMOVAL_REASON
@@ -32,6 +33,11 @@ from tests.fixtures.scheduler_harness import (
 )
 
 
+def _text(outbox_item: OutboxItem) -> str:
+    assert outbox_item.answer is not None
+    return outbox_item.answer.text
+
+
 @pytest.fixture
 async def life(tmp_path: Path) -> AsyncIterator[SchedulerHarness]:
     async with lifetime(tmp_path) as opened:
@@ -43,10 +49,10 @@ async def test_a_reminder_a_few_milliseconds_ahead(life: SchedulerHarness) -> No
     async with life.listening():
         assert life.wakes == 0
         (outbox_item,) = await life.woken()
-        assert (outbox_item.kind, outbox_item.address, outbox_item.answer) == (
+        assert (outbox_item.kind, outbox_item.address, _text(outbox_item)) == (
             "reminder",
             CHAT,
-            Answer(text="⏰ Reminder 1: call Bob"),
+            "⏰ Reminder 1: call Bob",
         )
         assert outbox_item.key.startswith(f"job:{job.id}:2026-11-20T12:00:00")
         ended = await life.settled(job)
@@ -101,9 +107,7 @@ async def test_several_missed_runs_are_one(life: SchedulerHarness) -> None:
     async with life.listening():
         (outbox_item,) = await life.woken()
         row = await life.settled(job)
-    assert outbox_item.answer == Answer(
-        text="⏰ Reminder 1 (due 09:00, 3 hours late: I was away): call Bob"
-    )
+    assert _text(outbox_item) == "⏰ Reminder 1 (due 09:00, 3 hours late: I was away): call Bob"
     assert outbox_item.key == f"job:{job.id}:2026-11-20T09:00:00+00:00"
     assert row.ended_at is None
     assert row.next_at == datetime(2026, 11, 21, 9, tzinfo=UTC)
@@ -137,9 +141,7 @@ async def test_a_machine_that_slept(life: SchedulerHarness) -> None:
         await cron.reload()
         life.clock.advance(hours=3)
         (outbox_item,) = await life.woken()
-    assert outbox_item.answer == Answer(
-        text="⏰ Reminder 1 (due 13:00, 2 hours late: I was away): call Bob"
-    )
+    assert _text(outbox_item) == "⏰ Reminder 1 (due 13:00, 2 hours late: I was away): call Bob"
 
 
 async def test_paused_and_removed_ones_never_come(life: SchedulerHarness) -> None:
@@ -155,7 +157,7 @@ async def test_paused_and_removed_ones_never_come(life: SchedulerHarness) -> Non
         await life.jobs.update(beside.id, paused_at=NOON)
         (outbox_item,) = await life.woken()
         await life.settled(kept)
-    assert outbox_item.answer == Answer(text="⏰ Reminder 4: kept")
+    assert _text(outbox_item) == "⏰ Reminder 4: kept"
     assert life.wakes == 1
 
 
@@ -202,7 +204,7 @@ async def test_one_that_is_moved_comes_at_its_new_time(life: SchedulerHarness) -
         await cron.reload()
         (outbox_item,) = await life.woken()
         row = await life.settled(moved)
-    assert outbox_item.answer == Answer(text="⏰ Reminder 1: call Bob")
+    assert _text(outbox_item) == "⏰ Reminder 1: call Bob"
     assert row.next_at == NOON + timedelta(hours=1)
 
 
@@ -215,7 +217,44 @@ async def test_listening_again_after_a_fall(life: SchedulerHarness) -> None:
         await life.add(text="second")
         await cron.reload()
         parcels = await life.woken(2)
-    assert [outbox_item.answer for outbox_item in parcels] == [Answer(text="⏰ Reminder 2: second")]
+    assert [_text(outbox_item) for outbox_item in parcels] == ["⏰ Reminder 2: second"]
+
+
+async def test_a_reminder_has_buttons_that_its_person_may_press_for_a_week(
+    tmp_path: Path,
+) -> None:
+    account = Account(platform="telegram", user_id="42")
+    async with lifetime(tmp_path) as life:
+        await life.add(account=account)
+        async with life.listening():
+            (outbox_item,) = await life.woken()
+    assert outbox_item.answer is not None
+    buttons = outbox_item.answer.buttons
+    commands = [f"{button.command.name} {button.command.arguments}" for button in buttons]
+    assert commands == [
+        "cron done 1",
+        "snooze 1 10 minutes",
+        "snooze 1 1 hour",
+        "snooze 1 tomorrow",
+    ]
+    async with Database.open(tmp_path / "state.db") as database:
+        actions = Actions(database, life.clock)
+        for button in buttons:
+            action = await actions.find(button.id, life.clock.now() + timedelta(days=6))
+            assert action is not None, "the next process knows the button"
+            assert (action.account, action.scope, action.command) == (account, ANA, button.command)
+
+
+async def test_a_reminder_that_is_snoozed_during_its_run_is_not_ended(
+    life: SchedulerHarness,
+) -> None:
+    later = NOON + timedelta(minutes=10)
+    job = await life.add()
+    await life.jobs.reopen(job.id, later)
+    await life.jobs.finish(job, NOON, None)
+    snoozed = await life.jobs.get(job.id)
+    assert snoozed is not None
+    assert (snoozed.next_at, snoozed.schedule.at, snoozed.ended_at) == (later, later, None)
 
 
 class _Dying(Jobs):
@@ -225,7 +264,7 @@ class _Dying(Jobs):
         super().__init__(database)
         self.is_dead = asyncio.Event()
 
-    async def finish(self, job_id: int, now: datetime, next_at: datetime | None) -> None:
+    async def finish(self, job: Job, now: datetime, next_at: datetime | None) -> None:
         self.is_dead.set()
         await asyncio.Event().wait()
 
@@ -288,8 +327,9 @@ async def test_a_restart_delivers_what_was_planned_before(tmp_path: Path) -> Non
         async with life.listening():
             (outbox_item,) = await life.woken()
             await life.settled(job)
-        assert outbox_item.answer == Answer(
-            text="⏰ Reminder 1 (due 12:20, 2 hours 40 minutes late: I was away): call Bob"
+        assert (
+            _text(outbox_item)
+            == "⏰ Reminder 1 (due 12:20, 2 hours 40 minutes late: I was away): call Bob"
         )
     async with lifetime(tmp_path, clock) as life, life.listening() as cron:
         await cron.reload()
@@ -315,10 +355,10 @@ async def test_a_question_whose_run_cannot_be_ended_is_answered_all_the_same(
         life.jobs.finish,
     )
 
-    async def refused(job_id: int, now: datetime, next_at: datetime | None) -> None:
+    async def refused(job: Job, now: datetime, next_at: datetime | None) -> None:
         if errors:
             raise errors.pop()
-        await finish(job_id, now, next_at)
+        await finish(job, now, next_at)
 
     monkeypatch.setattr(life.jobs, "finish", refused)
     async with life.listening(life.made(life.jobs, FastScheduler)):

@@ -150,9 +150,9 @@ async def test_a_job_of_one_moment_has_ended_after_it(jobs: Jobs) -> None:
         await jobs.add(job()),
     )
     for stored in (once, weekly):
-        await jobs.finish(stored.id, SOON + timedelta(seconds=1), None)
-    await jobs.finish(other.id, SOON, SOON + timedelta(days=7))
-    await jobs.finish(99, SOON, None)
+        await jobs.finish(stored, SOON + timedelta(seconds=1), None)
+    await jobs.finish(other, SOON, SOON + timedelta(days=7))
+    await jobs.finish(replace(once, id=99), SOON, None)
     assert await jobs.list_active() == [
         replace(weekly, next_at=None),
         replace(other, next_at=SOON + timedelta(days=7)),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from core.agent.offline import OfflineModel
-from core.types import Address, Scope
+from core.types import Address, Answer, Scope
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, notices, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
@@ -123,3 +124,97 @@ async def test_a_job_makes_no_job_however_it_is_worded(home: Path, is_prompt: bo
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         await harness.say("remind me in 5 minutes of tea", address=scheduled, command=None)
         assert len(await harness.services.jobs.list_active()) == 1
+
+
+async def _deliver_due(harness: GatewayHarness) -> list[Answer]:
+    """Run the scheduler once over what is due, and return the reminders that it delivers."""
+    scheduler = harness.path.scheduler
+    await scheduler.open()
+    listening = asyncio.create_task(scheduler.listen(harness.admission, ()))
+    delivered: list[Answer] = []
+    async with asyncio.timeout(30):
+        while not delivered:
+            for item in await harness.services.outbox.list_due(harness.services.clock.now()):
+                assert item.answer is not None
+                if item.kind == "reminder":
+                    delivered.append(item.answer)
+                await harness.services.outbox.mark_done(item.key)
+            await asyncio.sleep(0.01)
+    listening.cancel()
+    await asyncio.wait([listening])
+    await scheduler.close()
+    return delivered
+
+
+async def _press(harness: GatewayHarness, answer: Answer, label: str, who: str = "42") -> str:
+    (button,) = [button for button in answer.buttons if button.label == label]
+    return (await harness.say(button.id, who, kind="action", command=None)).text
+
+
+async def test_a_delivered_reminder_is_snoozed_and_then_done_by_its_buttons(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("/remind in 1 day call Ana")
+        await harness.say("/cron run 1")
+        (first,) = await _deliver_due(harness)
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        assert "There is no reminder 1" not in await _press(harness, first, "1 h")
+        (job,) = await harness.services.jobs.list_active()
+        assert job.next_at is not None
+        wait_s = (job.next_at - harness.services.clock.now()).total_seconds()
+        assert 3500 < wait_s <= 3600
+        assert "Done: “call Ana”" in await _press(harness, first, "Done")
+        assert await harness.services.jobs.list_active() == []
+        tomorrow = await _press(harness, first, "Tomorrow")
+        assert tomorrow.startswith("I'll remind you again on ")
+        assert "“call Ana”" in tomorrow
+
+
+async def test_a_snoozed_recurring_reminder_keeps_its_rhythm(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("/remind every monday at 8:30 stand-up")
+        (before,) = await harness.services.jobs.list_active()
+        await harness.say("/cron run 1")
+        (answer,) = await _deliver_due(harness)
+        assert "Reminder 2 is set for " in await _press(harness, answer, "10 min")
+        weekly, extra = await harness.services.jobs.list_active()
+        assert (weekly.next_at, weekly.text) == (before.next_at, "stand-up")
+        assert extra.text == "stand-up"
+        assert extra.schedule.at is not None
+
+
+async def test_snooze_without_a_number_means_the_reminder_delivered_last(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        assert "No reminder was delivered here" in (await harness.say("/snooze")).text
+        await harness.say("/remind in 1 day call Ana")
+        await harness.say("/remind in 1 day feed the cat")
+        await harness.say("/cron run 2")
+        await _deliver_due(harness)
+        assert "“feed the cat”" in (await harness.say("/snooze 20 minutes")).text
+        assert "“feed the cat”" in (await harness.say("/snooze")).text
+        assert "“call Ana”" in (await harness.say("/snooze 1 tomorrow")).text
+        assert "I don't understand the time" in (await harness.say("/snooze whenever")).text
+
+
+async def test_a_recurring_reminder_is_skipped_once(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("/remind every monday at 8:30 stand-up")
+        await harness.say("/remind in 1 day call Ana")
+        (before, _) = await harness.services.jobs.list_active()
+        assert (await harness.say("/cron skip 1")).text.startswith("Skipped Monday ")
+        (after, _) = await harness.services.jobs.list_active()
+        assert before.next_at is not None
+        assert after.next_at is not None
+        assert 6 <= (after.next_at - before.next_at).days <= 7
+        assert "is due only once" in (await harness.say("/cron skip 2")).text
+
+
+async def test_in_a_group_only_its_author_and_the_owner_snooze_a_reminder(home: Path) -> None:
+    async with open_gateway(
+        home, OfflineModel("UTC"), options='rooms = ["telegram:-100"]\n'
+    ) as harness:
+        await in_room(harness, "/remind in 1 day feed the cat", "7")
+        assert (
+            "only my owner and the person" in (await in_room(harness, "/snooze 1 1 hour", "8")).text
+        )
+        assert "“feed the cat”" in (await in_room(harness, "/snooze 1 1 hour", "42")).text
+        assert "“feed the cat”" in (await in_room(harness, "/snooze 1 1 hour", "7")).text

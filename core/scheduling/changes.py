@@ -1,0 +1,144 @@
+"""Changes a job for its person: snooze it, mark it done, skip it once, or end it.
+
+`core.scheduling.appointments` sets, pauses and removes jobs. Every refusal is a sentence for the
+person.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from core.dates.schedule import (
+    ParsedSchedule,
+    Schedule,
+    format_moment,
+    load_zone,
+    next_due,
+    resolve_wall_time,
+)
+from core.errors import Refused
+from core.scheduling.appointments import Appointments, Requester
+from core.store.jobs import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Snooze:
+    """How long to snooze: until `at`, or until the same time tomorrow."""
+
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobChanges:
+    """Changes jobs of `appointments`. Each method returns a sentence about the change."""
+
+    appointments: Appointments
+
+    async def finish(self, job_id: int, requester: Requester) -> str:
+        """Mark a reminder as done.
+
+        A job with a single time ends, also if it was snoozed. A recurring job continues.
+        """
+        job = await self.appointments.find_changeable(job_id, requester, include_ended=True)
+        if _is_recurring(job) and job.ended_at is None:
+            moment = self._format_next(job)
+            return f"Done. Next time: {moment}." if moment else "Done."
+        if job.ended_at is None:
+            now = self.appointments.clock.now()
+            await self.appointments.jobs.update(job.id, requester.epoch, ended_at=now, next_at=None)
+            self.appointments.on_change()
+        return f"Done: “{job.text}”."
+
+    async def snooze(
+        self, job_id: int, snooze: Snooze, requester: Requester, origin: str | None = None
+    ) -> str:
+        """Remind the person again later.
+
+        A recurring job continues as before, and an additional reminder is set; `origin` is its key
+        (see `Job.origin`).
+        """
+        job = await self.appointments.find_changeable(job_id, requester, include_ended=True)
+        if job.is_prompt:
+            raise Refused(f"{job.id} is a question to me. You can just ask me again.")
+        until = snooze.at or _same_time_tomorrow(job, self.appointments.clock.now())
+        if _is_recurring(job):
+            return await self._snooze_copy(job, until, requester, origin)
+        await self.appointments.jobs.reopen(job.id, until, requester.epoch)
+        self.appointments.on_change()
+        return f"I'll remind you again on {self._format(job, until)}: “{job.text}”."
+
+    async def skip(self, job_id: int, requester: Requester) -> str:
+        """Leave out the next time of a recurring job."""
+        job = await self.appointments.find_changeable(job_id, requester)
+        if not _is_recurring(job):
+            raise Refused(
+                f"Reminder {job.id} is due only once. `/cron remove {job.id}` removes it."
+            )
+        if job.next_at is None:
+            raise Refused(f"Reminder {job.id} has no next time.")
+        following = next_due(job.schedule, job.next_at)
+        if following is None:
+            raise Refused(
+                f"Reminder {job.id} has no time after the next one. "
+                f"`/cron remove {job.id}` removes it."
+            )
+        await self.appointments.jobs.update(job.id, requester.epoch, next_at=following)
+        self.appointments.on_change()
+        skipped = self._format(job, job.next_at)
+        return f"Skipped {skipped}. The next time is {self._format(job, following)}."
+
+    # --- Times ---
+
+    async def read_snooze(self, words: str) -> Snooze | None:
+        """Read how long to snooze: "10 minutes", "18:00", "tomorrow", or "" for ten minutes.
+
+        Returns None if the words aren't a single time.
+        """
+        words = words.strip() or "10 minutes"
+        if words.lower() == "tomorrow":
+            return Snooze()
+        for line in (f"in {words}", words):
+            try:
+                reading = await self.appointments.parse_line(line)
+            except Refused:
+                continue
+            if not reading.text and reading.schedule.at is not None:
+                return Snooze(reading.schedule.at)
+        return None
+
+    async def _snooze_copy(
+        self, job: Job, until: datetime, requester: Requester, origin: str | None
+    ) -> str:
+        """Set an additional reminder for one snoozed time of a recurring job."""
+        schedule = Schedule(zone=job.schedule.zone, at=until)
+        reading = ParsedSchedule(schedule=schedule, text=job.text, is_certain=True)
+        return await self.appointments.add(
+            reading,
+            job.target,
+            job.scope,
+            account=job.account,
+            origin=origin,
+            epoch=requester.epoch,
+        )
+
+    def _format_next(self, job: Job) -> str:
+        return "" if job.next_at is None else self._format(job, job.next_at)
+
+    def _format(self, job: Job, moment: datetime) -> str:
+        """Format a moment in the zone of the job."""
+        zone = load_zone(job.schedule.zone)
+        return f"{format_moment(moment.astimezone(zone))} ({zone.key})"
+
+
+def _is_recurring(job: Job) -> bool:
+    return job.schedule.at is None
+
+
+def _same_time_tomorrow(job: Job, now: datetime) -> datetime:
+    """Return the wall time of a job's schedule on the day after `now`."""
+    zone = load_zone(job.schedule.zone)
+    tomorrow = now.astimezone(zone).date() + timedelta(days=1)
+    due = job.schedule.at or job.next_at or now
+    clock_time = due.astimezone(zone).time().replace(second=0, microsecond=0, tzinfo=None)
+    return resolve_wall_time(datetime.combine(tomorrow, clock_time), zone)
