@@ -42,6 +42,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "apscheduler": ("gateway/scheduler.py",),
     "cronsim": ("core/dates/schedule.py",),
     "dateparser": ("core/dates/parsing.py",),
+    "dateutil": ("core/dates/recurrence.py",),
     "markdown_it": ("core/markup/markdown.py",),
     "regex": ("core/markup/markdown.py",),
     "typer": ("gateway/cli/*.py",),

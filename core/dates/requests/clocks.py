@@ -1,0 +1,206 @@
+"""The rules of clock times: "half past 5", German "halb acht", French "neuf heures moins dix"."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core.dates.requests.grammar import Context, Match, Rules
+from core.dates.requests.lexicon import Kind, Token
+from core.dates.requests.parts import ClockTime, TimeParts
+
+RULES = Rules()
+
+_SIGN = "(?: oclock | hour | hour_sign )"
+_HOUR_ = "(?: number | one )"
+_AT = "(?: at | on | for | filler )*"
+
+
+def clock_parts(hour: float, minute: int, *, is_bare: bool) -> TimeParts | None:
+    """Return a clock time, or None if clocks don't show it."""
+    if not 0 <= hour <= 24 or not 0 <= minute < 60 or hour % 1:
+        return None
+    may_be_later = is_bare and 1 <= hour <= 12
+    total = int(hour) * 60 + minute
+    return TimeParts(clocks=(ClockTime(total % 1440 if total > 1440 else total, may_be_later),))
+
+
+def _half_of_day(match: Match, hour: float, minute: int) -> TimeParts | None:
+    """Return the clock time with its "am" or "pm", if it has one."""
+    token = match.get("ampm")
+    if token is None:
+        return clock_parts(hour, minute, is_bare=True)
+    if not 1 <= hour <= 12:
+        return clock_parts(hour, minute, is_bare=False)
+    return clock_parts(hour % 12 + token.number, minute, is_bare=False)
+
+
+@RULES.add(f"{_AT} (?P<clock> clock ) {_SIGN}? (?P<ampm> ampm )?")
+def _digital_clock(match: Match, context: Context) -> TimeParts | None:
+    token = match.get("clock")
+    assert token is not None
+    hour, minute = divmod(int(token.number), 60)
+    if not token.is_digits:
+        return clock_parts(hour, minute, is_bare=False)
+    if match.get("ampm") is not None:
+        return _half_of_day(match, hour, minute)
+    # "5:30" may be in the afternoon, but "05:30" isn't.
+    is_bare = token.end - token.start < 5 and 0 < hour < 10
+    return clock_parts(hour, minute, is_bare=is_bare)
+
+
+@RULES.add(f"{_AT} (?P<clock> clock ) and? (?: (?P<half> and_half ) | (?P<quarter> quarter ) )")
+def _named_clock_and_half(match: Match, context: Context) -> TimeParts | None:
+    """Read French "midi et demi"."""
+    token = match.get("clock")
+    assert token is not None
+    if token.is_digits:
+        return None
+    extra = 30 if match.get("half") else match.number("quarter")
+    hour, minute = divmod(int(token.number) + extra, 60)
+    return clock_parts(hour, minute, is_bare=False)
+
+
+@RULES.add(
+    f"at+ (?P<hour> {_HOUR_} ) (?P<sign> {_SIGN} )? (?P<ampm> ampm )?",
+    "(?<= [request mention] ) for (?P<hour> number ) (?P<sign> oclock )? (?P<ampm> ampm )?",
+    f"{_AT} (?P<hour> {_HOUR_} ) (?P<sign> oclock | hour_sign )? (?P<ampm> ampm )",
+    f"{_AT} (?P<hour> {_HOUR_} ) (?P<sign> oclock | hour_sign )",
+)
+def _hour(match: Match, context: Context) -> TimeParts | None:
+    hour = match.get("hour")
+    if hour is None or (hour.kind is Kind.ONE and not match.get("sign")):
+        return None
+    number = 1 if hour.kind is Kind.ONE else hour.number
+    if match.get("ampm") is None and hour.is_digits and hour.end - hour.start == 2 and number < 10:
+        return clock_parts(number, 0, is_bare=False)  # 08
+    return _half_of_day(match, number, 0)
+
+
+@RULES.add(
+    f"{_AT} (?P<hour> {_HOUR_} ) (?P<sign> oclock | hour_sign ) and? (?P<minute> number )"
+    "(?P<unit> minute )? (?P<ampm> ampm )?",
+    f"at+ (?P<hour> {_HOUR_} ) (?P<sign> hour )? and? (?P<minute> number ) (?P<unit> minute )?"
+    "(?P<ampm> ampm )?",
+)
+def _hour_and_minute(match: Match, context: Context) -> TimeParts | None:
+    """Read "at nine thirty" and Japanese "8時15分"."""
+    hour, minute = match.get("hour"), match.get("minute")
+    assert hour is not None
+    assert minute is not None
+    is_spoken = not hour.is_digits and not minute.is_digits
+    is_marked = match.get("unit") is not None and match.get("sign") is not None
+    is_written = match.get("sign") is not None and minute.number >= 10
+    is_listed = bool(match.kinds(Kind.AND)) and minute.is_digits
+    if is_listed or minute.number % 1 or not (is_spoken or is_marked or is_written):
+        return None
+    return _half_of_day(match, match.number("hour"), int(minute.number))
+
+
+@RULES.add(f"{_AT} (?P<hour> {_HOUR_} ) (?P<sign> {_SIGN} )? and? (?P<half> and_half )")
+def _hour_and_half(match: Match, context: Context) -> TimeParts | None:
+    """Read Spanish "las ocho y media" and Chinese 三点半."""
+    if not match.get("sign") and not match.kinds(Kind.AT):
+        return None
+    return clock_parts(match.number("hour"), 30, is_bare=True)
+
+
+@RULES.add(
+    f"{_AT} the? (?: (?P<quarter> quarter ) | (?P<minutes> number ) minute? )"
+    f"(?P<direction> past | to_hour | to ) the? (?P<half> half_to )?"
+    f"(?P<hour> number | one | clock ) {_SIGN}?",
+    f"{_AT} (?P<hour> number | one | clock ) {_SIGN}? (?: the | and )*"
+    "(?: (?P<quarter> quarter ) | (?P<minutes> number ) minute? )"
+    "(?P<direction> past_after | to_after )",
+    f"{_AT} (?P<hour> number | one | clock ) {_SIGN}? (?P<direction> minus ) (?: the | one )?"
+    "(?: (?P<quarter> quarter ) | (?P<minutes> number ) minute? )",
+    f"{_AT} (?P<hour> number | one ) {_SIGN}? and (?: one )? (?P<quarter> quarter )",
+    f"{_AT} (?P<hour> number | one ) (?P<sign> oclock | hour ) (?P<quarter> quarter )",
+    f"{_AT} (?P<direction> without ) (?: (?P<quarter> quarter ) | (?P<minutes> number ) minute? )"
+    f"(?P<hour> number | one | clock ) {_SIGN}?",
+)
+def _minutes_around_hour(match: Match, context: Context) -> TimeParts | None:
+    """Read "quarter past 4", French "neuf heures moins dix" and Russian "без десяти пять"."""
+    minutes = match.number("quarter") or match.number("minutes")
+    token, direction = match.get("hour"), match.get("direction")
+    assert token is not None
+    is_spoken = match.get("quarter") is not None or not match.all("minutes")[0].is_digits
+    is_range = direction is not None and direction.kind is Kind.TO and not is_spoken
+    if not 0 < minutes < 60 or is_range or (minutes % 5 and is_spoken):
+        return None
+    is_named = token.kind is Kind.CLOCK
+    total = int(token.number) if is_named else match.number("hour") * 60
+    if match.get("half"):
+        total -= 30  # "fünf vor halb acht"
+    is_before = direction is not None and direction.kind in _BEFORE_KINDS
+    total += -minutes if is_before else minutes
+    return clock_parts(total // 60, total % 60, is_bare=not is_named)
+
+
+_BEFORE_KINDS = (Kind.TO, Kind.TO_HOUR, Kind.TO_AFTER, Kind.MINUS, Kind.WITHOUT)
+
+
+@RULES.add(
+    f"{_AT} the? (?P<half> half_to | half_past ) (?P<hour> {_HOUR_} ) {_SIGN}?",
+    f"{_AT} (?P<quarter> quarter ) (?P<hour> number ) {_SIGN}?",
+)
+def _half_hour(match: Match, context: Context) -> TimeParts | None:
+    """Read "half past 8", German "halb acht" (7:30) and "viertel acht" (7:15)."""
+    hour = match.number("hour")
+    half = match.get("half")
+    if half is None:
+        token = match.get("hour")
+        if token is None or token.is_digits:
+            return None
+        return clock_parts((hour - 1) or 12, match.number("quarter"), is_bare=True)
+    if half.kind is Kind.HALF_PAST:
+        return clock_parts(hour, 30, is_bare=True)
+    return clock_parts((hour - 1) or 12, 30, is_bare=True)
+
+
+@RULES.add(f"{_AT} (?P<hour> number ) (?P<part> part )")
+def _hour_of_part(match: Match, context: Context) -> TimeParts | None:
+    """Read Russian "в 9 утра"."""
+    clock = clock_parts(match.number("hour"), 0, is_bare=True)
+    part = match.get("part")
+    if clock is None or part is None or match.number("hour") > 24:
+        return None
+    return replace(clock, part=int(part.number))
+
+
+@RULES.add("this? (?P<part> part )", "(?P<part> part_of_relative )")
+def _part(match: Match, context: Context) -> TimeParts | None:
+    """Read "in the morning", "this afternoon" and "tonight"."""
+    token = match.get("part")
+    assert token is not None
+    is_today = bool(match.kinds(Kind.THIS)) or token.kind is Kind.PART_OF_RELATIVE
+    return TimeParts(part=int(token.number), days=(context.today,) if is_today else ())
+
+
+@RULES.add(
+    "(?: between | from )? the? at* (?P<low> number | clock ) (?P<s1> oclock | hour | hour_sign )?"
+    "(?P<a1> ampm )? (?P<mark> and | to ) the? at*"
+    "(?P<high> number | clock ) (?P<s2> oclock | hour | hour_sign )? (?P<a2> ampm )? range_end?"
+)
+def _window(match: Match, context: Context) -> TimeParts | None:
+    """Read "between 9 and 18" and "from 9am to 6pm"."""
+    is_between = bool(match.kinds(Kind.BETWEEN) or match.kinds(Kind.RANGE_END))
+    is_from = bool(match.kinds(Kind.FROM)) and bool(match.kinds(Kind.TO))
+    low, high = match.get("low"), match.get("high")
+    assert low is not None
+    assert high is not None
+    is_marked = low.kind is Kind.CLOCK or match.get("s1") or match.get("a1") or match.get("a2")
+    is_range = bool(match.kinds(Kind.TO)) and is_marked
+    if not (is_between or is_from or is_range):
+        return None
+    first = _window_clock(low, match.get("a1") or match.get("a2"))
+    last = _window_clock(high, match.get("a2"))
+    return TimeParts(window=(first, last)) if first and last else None
+
+
+def _window_clock(token: Token, ampm: Token | None) -> ClockTime | None:
+    minute = int(token.number) if token.kind is Kind.CLOCK else int(token.number) * 60
+    if minute > 1440:
+        return None
+    if ampm is not None:
+        return ClockTime(minute % 720 + int(ampm.number) * 60)
+    return ClockTime(minute, is_bare=minute <= 720 and token.kind is Kind.NUMBER)

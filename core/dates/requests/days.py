@@ -1,0 +1,154 @@
+"""The rules of days: "tomorrow", "on the 30th", "next Friday", "Christmas Eve"."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from core.dates.requests.grammar import SPAN, WHEN, Context, Match, Rules, read_span
+from core.dates.requests.lexicon import Kind, Unit
+from core.dates.requests.parts import Assumption, Problem, TimeParts
+from core.dates.schedule import date_if_valid
+
+MAX_YEARS_SEARCHED = 8
+"""29 February comes at least once in so many years."""
+
+RULES = Rules()
+
+
+@RULES.add(f"{WHEN} (?P<day> relative )")
+def _relative(match: Match, context: Context) -> TimeParts | None:
+    """Read "tomorrow", "next week" and "next month"."""
+    token = match.get("day")
+    assert token is not None
+    count = int(token.number)
+    if count < 0:
+        return TimeParts(problem=Problem.PAST)
+    if token.unit is Unit.DAY:
+        return TimeParts(days=(context.today + timedelta(days=count),))
+    if token.unit is Unit.WEEK:
+        return TimeParts(week_offset=count)
+    return TimeParts(month_offset=count * (12 if token.unit is Unit.YEAR else 1))
+
+
+@RULES.add("(?: on | the | at | filler )* this? (?P<weekday> weekday )")
+def _weekday(match: Match, context: Context) -> TimeParts | None:
+    return TimeParts(weekdays=(match.number("weekday"),))
+
+
+@RULES.add(
+    f"{WHEN} next (?P<weekday> weekday )",
+    f"{WHEN} (?P<weekday> weekday ) next",
+)
+def _next_weekday(match: Match, context: Context) -> TimeParts | None:
+    """Read "next Friday", the first one after today.
+
+    Another meaning is the Friday of next week. The two differ for the rest of this week.
+    """
+    weekday = match.number("weekday")
+    days = (weekday - context.today.weekday()) % 7 or 7
+    is_this_week = weekday > context.today.weekday()
+    assumed = frozenset({Assumption.WEEKDAY} if is_this_week or days == 7 else ())
+    return TimeParts(days=(context.today + timedelta(days=days),), assumed=assumed)
+
+
+@RULES.add(f"{WHEN} (?P<weekday> weekday ) in+ (?P<span> {SPAN} )")
+def _weekday_in_weeks(match: Match, context: Context) -> TimeParts | None:
+    """Read French "mardi en huit": the Tuesday after the next Tuesday."""
+    span = read_span(match.all("span"))
+    if span.days % 7 or span.months or span.seconds:
+        return None
+    days = (match.number("weekday") - context.today.weekday()) % 7 + span.days
+    return TimeParts(days=(context.today + timedelta(days=days),))
+
+
+MONTH_DAY = "(?: number | month_day | ordinal | one )"
+
+
+@RULES.add(
+    f"(?: on | the | at | filler | day_prefix )* (?P<day> {MONTH_DAY} ) day_sign? (?: of | the )*"
+    "(?P<month> month ) (?: (?: of | comma )? (?P<year> year ) )?",
+    f"{WHEN} (?P<month> month ) the? (?P<day> {MONTH_DAY} ) (?: day_sign )?"
+    "(?: comma? (?P<year> year ) )?",
+    f"{WHEN} (?: (?P<year> year ) unit? )? (?P<month> number ) month_sign"
+    "(?P<day> number ) day_sign",
+)
+def _date(match: Match, context: Context) -> TimeParts | None:
+    day = match.get("day")
+    if day is None or (day.kind is Kind.ORDINAL and day.number < 0):
+        return None
+    return date_parts(match.number("year"), match.number("month"), match.number("day"), context)
+
+
+def date_parts(year: int, month: int, day: int, context: Context) -> TimeParts | None:
+    """Return the next dates with a day and month, or the date in a year if it isn't 0."""
+    if not 1 <= month <= 12 or not 1 <= day <= 31:
+        return None
+    if year:
+        year += 2000 if year < 100 else 0
+        exact = date_if_valid(year, month, day)
+        return TimeParts(days=(exact,)) if exact else TimeParts(problem=Problem.NO_SUCH_DATE)
+    years = range(context.today.year, context.today.year + MAX_YEARS_SEARCHED)
+    dates = (date_if_valid(candidate, month, day) for candidate in years)
+    days = tuple(candidate for candidate in dates if candidate and candidate >= context.today)
+    if not days:
+        return TimeParts(problem=Problem.NO_SUCH_DATE)
+    return TimeParts(days=days[:2])
+
+
+@RULES.add("(?: on | the | at | day_prefix | filler )* (?P<date> date )")
+def _numeric_date(match: Match, context: Context) -> TimeParts | None:
+    """Read 2026-12-01, 3.5.2027 or 3/5. If both orders are possible, the language decides."""
+    token = match.get("date")
+    assert token is not None
+    numbers = token.date
+    if numbers[0] > 31:
+        return date_parts(numbers[0], numbers[1], numbers[2], context)
+    year = numbers[2] if len(numbers) > 2 else 0
+    first, second = numbers[:2]
+    is_day_first = context.lexicon.is_day_first
+    day, month = (first, second) if is_day_first else (second, first)
+    if month > 12 and day <= 12:
+        day, month = month, day
+    is_ambiguous = context.lexicon.language == "en" and first <= 12 and first != second <= 12
+    parts = date_parts(year, month, day, context)
+    if parts is None or not is_ambiguous:
+        return parts
+    return replace(parts, assumed=frozenset({Assumption.DAY_ORDER}))
+
+
+@RULES.add(
+    f"{WHEN} (?: on | the | at ) (?P<day> month_day )",
+    f"{WHEN} day_prefix (?P<day> number | month_day )",
+    f"{WHEN} (?P<day> number | ordinal ) day_sign",
+)
+def _month_day(match: Match, context: Context) -> TimeParts | None:
+    """Read "on the 30th"."""
+    day = match.number("day")
+    return TimeParts(month_days=(day,)) if 1 <= day <= 31 else None
+
+
+@RULES.add(
+    f"{WHEN} (?P<edge> month_edge )",
+)
+def _month_edge(match: Match, context: Context) -> TimeParts | None:
+    return TimeParts(month_days=(match.number("edge"),))
+
+
+@RULES.add("(?: on | the | at | filler )* (?P<feast> feast )")
+def _feast(match: Match, context: Context) -> TimeParts | None:
+    month, day = divmod(match.number("feast"), 100)
+    return date_parts(0, month, day, context)
+
+
+@RULES.add("vague")
+def _vague(match: Match, context: Context) -> TimeParts | None:
+    return TimeParts(problem=Problem.VAGUE)
+
+
+@RULES.add(
+    "(?P<zone> zone )", "(?P<zone> city ) zone_word", "zone_word (?: of | the )* (?P<zone> city )"
+)
+def _zone(match: Match, context: Context) -> TimeParts | None:
+    token = match.get("zone")
+    return TimeParts(zone=token.zone) if token else None

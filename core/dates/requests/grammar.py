@@ -1,0 +1,258 @@
+"""The grammar of times in requests, one for all languages: tokens become `TimeParts`.
+
+Each rule is a regular expression over kinds of tokens and a function that returns the parts that
+the tokens mean. At each token, the rule with the longest match counts. Languages differ in the
+order of words, so many rules have two forms: "in 20 minutes" and Turkish "20 dakika sonra".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import NamedTuple
+
+from core.dates.requests.lexicon import Kind, Lexicon, Token, Unit, compile_grammar, kinds_of
+from core.dates.requests.parts import (
+    Assumption,
+    Problem,
+    Span,
+    TimeParts,
+)
+from core.dates.schedule import add_months
+
+QUARTER_MONTHS = 3
+
+
+class Item(NamedTuple):
+    """A time in a sentence: the tokens from `start` to `end` (exclusive), and what they mean."""
+
+    start: int
+    end: int
+    parts: TimeParts
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the meaning of the tokens depends on."""
+
+    lexicon: Lexicon
+    # The present wall time.
+    here: datetime
+
+    @property
+    def today(self) -> date:
+        return self.here.date()
+
+
+class Match:
+    """The tokens of a match, by the names of the groups in its rule."""
+
+    def __init__(self, match: re.Match[str], tokens: Sequence[Token]) -> None:
+        self._match = match
+        self._tokens = tokens
+
+    def all(self, name: str | int) -> Sequence[Token]:
+        """Return all tokens of a group. A group that the rule doesn't have is empty."""
+        if isinstance(name, str) and name not in self._match.re.groupindex:
+            return ()
+        start, end = self._match.span(name)
+        return self._tokens[max(start, 0) : max(end, 0)]
+
+    def get(self, name: str) -> Token | None:
+        """Return the first token of a group, or None if it is empty."""
+        tokens = self.all(name)
+        return tokens[0] if tokens else None
+
+    def number(self, name: str) -> int:
+        token = self.get(name)
+        if token is None:
+            return 0
+        return 1 if token.kind is Kind.ONE else int(token.number)
+
+    def kinds(self, kind: Kind, name: str | int = 0) -> list[Token]:
+        """Return the tokens of a kind in a group, or in the whole match."""
+        return [token for token in self.all(name) if token.kind is kind]
+
+
+Build = Callable[[Match, Context], TimeParts | None]
+
+
+class Rules:
+    """The rules of a module, in the order in which equally long matches are tried."""
+
+    def __init__(self) -> None:
+        self._rules: list[tuple[re.Pattern[str], Build]] = []
+
+    def add(self, *patterns: str) -> Callable[[Build], Build]:
+        """Add a rule with several patterns. See `compile_grammar` for how they are written."""
+
+        def register(build: Build) -> Build:
+            self._rules.extend((compile_grammar(pattern), build) for pattern in patterns)
+            return build
+
+        return register
+
+    def match(self, kinds: str, position: int) -> Iterator[tuple[re.Match[str], Build]]:
+        """Yield the matches at a position that contain at least one token."""
+        for pattern, build in self._rules:
+            match = pattern.match(kinds, position)
+            if match is not None and match.end() > position:
+                yield match, build
+
+
+def read_items(tokens: Sequence[Token], context: Context, rules: Sequence[Rules]) -> list[Item]:
+    """Return the times that the tokens name, in their order."""
+    kinds = kinds_of(tokens)
+    items: list[Item] = []
+    position = 0
+    while position < len(tokens):
+        item = None
+        if tokens[position].kind is not Kind.OTHER:
+            item = _read_item(tokens, kinds, position, context, rules)
+        if item is None:
+            position += 1
+        else:
+            items.append(item)
+            position = item.end
+    return items
+
+
+def _read_item(
+    tokens: Sequence[Token],
+    kinds: str,
+    position: int,
+    context: Context,
+    rules: Sequence[Rules],
+) -> Item | None:
+    matches = [pair for group in rules for pair in group.match(kinds, position)]
+    matches.sort(key=lambda pair: -pair[0].end())
+    for match, build in matches:
+        parts = build(Match(match, tokens), context)
+        if parts is not None:
+            return Item(position, match.end(), parts)
+    return None
+
+
+RULES = Rules()
+"""The rules of spans."""
+
+# --- Spans ---
+
+WHEN = "(?: on | the | at )*"
+ON = "(?: on | the )*"
+UNIT = "(?: minute | hour | hour_sign | unit )"
+_COUNT = "(?: number | one )"
+_SPAN_PART = f"(?: span | {_COUNT} and_half? {UNIT} and_half? | {UNIT} and_half )"
+SPAN = f"(?: {_SPAN_PART} (?: and? {_SPAN_PART} )* )"
+
+
+def add_unit(unit: Unit | None, count: float) -> Span:
+    """Return `count` units as a span. Half a day or half a month is rounded down to days."""
+    sizes = {Unit.SECOND: 1, Unit.MINUTE: 60, Unit.HOUR: 3600}
+    if unit in sizes:
+        return Span(seconds=round(count * sizes[unit]))
+    if unit is Unit.DAY or unit is Unit.WEEK:
+        days = count * (7 if unit is Unit.WEEK else 1)
+        return Span(days=int(days), seconds=round(days % 1 * 86400))
+    months = count * (12 if unit is Unit.YEAR else 1)
+    return Span(months=int(months), days=round(months % 1 * 30))
+
+
+def read_span(tokens: Sequence[Token]) -> Span:
+    """Return the sum of the parts of a span."""
+    total = Span()
+    count: float | None = None
+    unit: Unit | None = None
+    for token in tokens:
+        if token.kind in (Kind.NUMBER, Kind.ONE):
+            count = token.number if token.kind is Kind.NUMBER else 1
+            unit = None
+        elif token.kind is Kind.AND_HALF:
+            if unit is None:
+                count = (count or 0) + 0.5
+            else:
+                total = total.plus(add_unit(unit, 0.5))
+        elif token.kind is Kind.QUARTER:
+            total = total.plus(Span(months=QUARTER_MONTHS))
+        elif token.kind is Kind.SPAN:
+            total = total.plus(add_unit(token.unit, token.number))
+        elif token.unit is not None:
+            unit = token.unit
+            number = token.number or 1
+            total = total.plus(add_unit(unit, (1 if count is None else count) * number))
+    return total
+
+
+@RULES.add(
+    f"in+ the? next? (?P<span> {SPAN} ) (?: later )?",
+    f"the? (?P<span> {SPAN} ) later",
+)
+def _offset(match: Match, context: Context) -> TimeParts | None:
+    return TimeParts(offset=read_span(match.all("span")))
+
+
+@RULES.add("in+ (?P<clock> clock ) minute? later?", "(?P<clock> clock ) minute? later")
+def _clock_offset(match: Match, context: Context) -> TimeParts | None:
+    """Read "in 2h30". The clock time is a length."""
+    token = match.get("clock")
+    if token is None or not token.is_digits:
+        return None
+    return TimeParts(offset=Span(seconds=int(token.number) * 60))
+
+
+@RULES.add("in (?P<count> number ) (?= comma | polite | request | $ )")
+def _minutes_offset(match: Match, context: Context) -> TimeParts | None:
+    """Read "in 5", in which the minutes are implied."""
+    minutes = match.number("count")
+    assumed = frozenset({Assumption.MINUTES})
+    return TimeParts(offset=Span(seconds=minutes * 60), assumed=assumed)
+
+
+@RULES.add(
+    f"(?P<span> {SPAN} ) ago",
+    f"ago (?P<span> {SPAN} )",
+    "last (?: weekday | unit )",
+    "(?P<last> ordinal ) (?: weekday | unit )",
+)
+def _past(match: Match, context: Context) -> TimeParts | None:
+    """Read "two days ago" and "last Friday"."""
+    if match.get("last") and match.number("last") != -1:
+        return None
+    return TimeParts(problem=Problem.PAST)
+
+
+@RULES.add(f"(?P<span> {SPAN} ) before", f"before (?P<span> {SPAN} )")
+def _lead(match: Match, context: Context) -> TimeParts | None:
+    return TimeParts(lead=read_span(match.all("span")))
+
+
+@RULES.add(
+    f"(?P<span> {SPAN} ) (?: from | later ) (?P<base> relative )",
+    f"(?P<base> relative ) in+ (?P<span> {SPAN} )",
+)
+def _offset_from_day(match: Match, context: Context) -> TimeParts | None:
+    """Read "a week from today" and German "heute in einer Woche"."""
+    span, base = read_span(match.all("span")), match.get("base")
+    if span.seconds or base is None or base.unit is not Unit.DAY:
+        return None
+    day = add_months(context.today, span.months) + timedelta(days=span.days + base.number)
+    return TimeParts(days=(day,))
+
+
+@RULES.add(
+    f"(?: for | on )? the? next (?P<span> {SPAN} )",
+    f"for the? next? (?P<span> {SPAN} )",
+    f"the? next? (?P<span> {SPAN} ) during_after",
+)
+def _duration(match: Match, context: Context) -> TimeParts | None:
+    span = match.all("span")
+    if not any(token.kind in (Kind.NUMBER, Kind.ONE, Kind.SPAN) for token in span):
+        return None  # "next week" is no length.
+    return TimeParts(duration=read_span(span))
+
+
+@RULES.add("for the? next (?P<unit> hour | unit )")
+def _unit_duration(match: Match, context: Context) -> TimeParts | None:
+    return TimeParts(duration=read_span(match.all("unit")))

@@ -1,0 +1,487 @@
+"""Splits a request into the tokens that `grammar` reads, with the lexicon of a language.
+
+A lexicon is a file `data/<language>.toml`. Its table `tokens` lists the phrases for each
+kind of token, and `docs/extending.md` shows how to write one. A token is what a word or number
+means in a request: "remind me at half past 8" becomes REQUEST, AT, HALF_PAST and NUMBER.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+from zoneinfo import available_timezones
+
+from core.text.normalize import language_data, plain_with_offsets
+
+_PACKAGE = "core.dates.requests"
+MAX_REQUEST_CHARS = 2_000
+"""Only this many characters at the beginning of a text are read."""
+MAX_ENDING_LETTERS = 5
+"""A star at the end of a phrase stands for an ending of at most this many letters."""
+
+
+class Kind(Enum):
+    """The kind of a token. The comments give examples or the meaning of the token's number."""
+
+    NUMBER = auto()  # in digits or words
+    ONE = auto()  # "a" and "an", which are also articles
+    CLOCK = auto()  # 18:30, noon: the minute of the day
+    CLOCK_OR_DATE = auto()  # 7.30
+    SPAN = auto()  # "half an hour": a number of units
+    DATE = auto()  # a date in digits
+    YEAR = auto()
+    ORDINAL = auto()  # first: 1, last: -1
+    MONTH_DAY = auto()  # 30th
+    MINUTE = auto()
+    HOUR = auto()
+    HOUR_SIGN = auto()  # the h of "18h"
+    UNIT = auto()  # a day or a longer unit
+    OCLOCK = auto()
+    AMPM = auto()  # 0 or 12
+    PART = auto()  # a part of the day: the hour that it means
+    HALF_TO = auto()  # German "halb": "halb acht" is 7:30
+    HALF_PAST = auto()
+    AND_HALF = auto()
+    QUARTER = auto()  # 15 or 45 minutes
+    QUARTER_OF = auto()  # Russian "четверть восьмого" is 7:15
+    PAST = auto()
+    TO_HOUR = auto()  # "ten to five"
+    PAST_AFTER = auto()  # Turkish "sekizi on geçe"
+    TO_AFTER = auto()  # Turkish "sekize on var"
+    MINUS = auto()  # French "cinq heures moins dix"
+    WITHOUT = auto()  # Russian "без десяти пять"
+    AT = auto()
+    IN = auto()
+    ON = auto()
+    THE = auto()
+    OF = auto()
+    AND = auto()
+    OR = auto()
+    COMMA = auto()
+    COLON = auto()
+    TO = auto()  # the "to" of a range
+    FROM = auto()
+    BETWEEN = auto()
+    RANGE_END = auto()  # follows a range: Japanese "間"
+    LATER = auto()  # "from now"; follows its span
+    AGO = auto()
+    BEFORE = auto()
+    FOR = auto()
+    DURING_AFTER = auto()  # follows its span: Turkish "boyunca"
+    NEXT = auto()
+    THIS = auto()
+    LAST = auto()
+    EVERY = auto()
+    EVERY_AFTER = auto()  # follows its unit: Korean "마다"
+    OTHER_EVERY = auto()  # the "other" of "every other day"
+    ALTERNATE_AFTER = auto()  # French "un jour sur deux"
+    REPEAT = auto()  # "daily": a number of units
+    ALWAYS = auto()
+    WEEKDAY = auto()  # 0 for Monday
+    WEEKDAYS = auto()  # each of these weekdays, such as "mondays"; 7: Monday to Friday, 8: weekends
+    DAY_GROUP = auto()  # 7: the word "weekday", 8: the word "weekend"
+    MONTH = auto()
+    MONTH_SIGN = auto()  # follows the number of a month: 月
+    DAY_SIGN = auto()  # follows the number of a day: 日
+    DAY_PREFIX = auto()  # precedes the number of a day: Portuguese "dia"
+    RELATIVE = auto()  # tomorrow, next week: a number of units from today
+    PART_OF_RELATIVE = auto()  # "tonight": today, and the hour
+    FEAST = auto()  # month * 100 + day
+    MONTH_EDGE = auto()  # "end of the month": the day
+    VAGUE = auto()  # "soon", "when I get home"
+    UNTIL = auto()
+    UNTIL_AFTER = auto()
+    START = auto()
+    START_AFTER = auto()
+    EXCEPT = auto()
+    TIMES = auto()  # the "times" of "3 times"
+    TIMES_COUNT = auto()  # "twice"
+    PER = auto()
+    CITY = auto()  # the index of a zone; see `Token.zone`
+    ZONE = auto()  # "UTC", "Moscow time"
+    ZONE_WORD = auto()
+    NO = auto()  # begins a correction
+    REQUEST = auto()
+    MENTION = auto()  # requests only at the beginning or the end of a sentence: "reminder"
+    BLOCK = auto()  # "don't remind me", "translate"
+    LIST = auto()  # asks for the reminders
+    HOW = auto()
+    TOLD = auto()  # tells about a reminder: "sent", "forgot"
+    QUESTION = auto()  # who, what: asks for knowledge after a request
+    POLITE = auto()
+    FILLER = auto()  # between two parts of a time: "sharp", "day"
+    OTHER = auto()
+
+
+class Unit(Enum):
+    """A unit of time."""
+
+    SECOND = "second"
+    MINUTE = "minute"
+    HOUR = "hour"
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+    YEAR = "year"
+
+
+class Token(NamedTuple):
+    """A word, a number, a sign or a phrase, and its place in the text."""
+
+    kind: Kind
+    # The meaning of the number depends on the kind; see `Kind`.
+    number: float = 0
+    unit: Unit | None = None
+    # Set for DATE: the numbers in the order of the text, such as (3, 5) or (2026, 12, 1).
+    date: tuple[int, ...] = ()
+    # An IANA name; set for CITY and ZONE.
+    zone: str = ""
+    # Whether the token is written in digits.
+    is_digits: bool = False
+    start: int = 0
+    end: int = 0
+
+
+_FIRST_CHARACTER = 0xE000
+"""Kinds are private characters in the strings that a grammar matches."""
+
+
+def _character(kind: Kind) -> str:
+    return chr(_FIRST_CHARACTER + kind.value)
+
+
+def compile_grammar(grammar: str) -> re.Pattern[str]:
+    """Compile a regular expression over kinds of tokens, to be matched against `kinds_of`.
+
+    The names of kinds in lower case stand for tokens: ``at number oclock?``. The rest has the
+    syntax of `re`. White space and comments after ``#`` are ignored.
+    """
+    without_comments = re.sub(r"#.*", "", grammar)
+    # A name after "?P<" or "(?P=" is the name of a group, not a kind.
+    letters = re.sub(
+        r"(?<!P[<=])\b[a-z_]+\b", lambda name: _character(Kind[name[0].upper()]), without_comments
+    )
+    return re.compile(re.sub(r"\s", "", letters))
+
+
+def kinds_of(tokens: Sequence[Token]) -> str:
+    """Return the kinds of the tokens as a string with one character per token."""
+    return "".join(_character(token.kind) for token in tokens)
+
+
+# --- Lexicons ---
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """The phrases of a language."""
+
+    language: str
+    # Whether days precede months in numbers: 3/5 is 3 May.
+    is_day_first: bool
+    # Whether the script has no spaces between words.
+    is_unspaced: bool
+    # A text with one of these letters may be in this language.
+    letters: re.Pattern[str]
+    phrases: dict[str, tuple[Token, ...]] = field(default_factory=dict)
+    stems: dict[str, tuple[Token, ...]] = field(default_factory=dict)
+    # For each first character of a phrase, the lengths of such phrases, longest first.
+    lengths: dict[str, list[int]] = field(default_factory=dict)
+    # Words to remove at the beginning and the end of a task, and endings to replace.
+    task_starts: tuple[str, ...] = ()
+    task_ends: tuple[str, ...] = ()
+    task_endings: tuple[tuple[str, str], ...] = ()
+
+
+@cache
+def request_languages() -> tuple[str, ...]:
+    """Return the languages with a lexicon. English comes first."""
+    names = (entry.name for entry in files(_PACKAGE).joinpath("data").iterdir())
+    languages = [name.removesuffix(".toml") for name in names if name.endswith(".toml")]
+    return tuple(sorted(languages, key=lambda language: (language != "en", language)))
+
+
+@cache
+def load_lexicon(language: str) -> Lexicon:
+    """Return the lexicon of a language, which `request_languages` lists."""
+    return build_lexicon(language, language_data(language, _PACKAGE))
+
+
+def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
+    """Return the lexicon with the content of a file.
+
+    If a phrase is listed twice, its first meaning counts.
+    """
+    task = data.get("task", {})
+    lexicon = Lexicon(
+        language=language,
+        is_day_first=data.get("is_day_first", True),
+        is_unspaced=data.get("is_unspaced", False),
+        letters=re.compile(data.get("letters", "[a-z]")),
+        task_starts=tuple(map(_fold, task.get("starts", ()))),
+        task_ends=tuple(map(_fold, task.get("ends", ()))),
+        task_endings=tuple(task.get("endings", {}).items()),
+    )
+    for name, phrases in data["tokens"].items():
+        tokens = _parse_token_name(name)
+        for phrase in re.split(r"[,\n]", phrases):
+            _add_phrase(lexicon, phrase, tokens)
+    for number, phrases in data.get("numbers", {}).items():
+        for phrase in phrases.split(","):
+            _add_phrase(lexicon, phrase, (Token(Kind.NUMBER, float(number)),))
+    for zone, phrases in data.get("cities", {}).items():
+        for phrase in phrases.split(","):
+            _add_phrase(lexicon, phrase, (Token(Kind.CITY, zone=zone),))
+    for zone, phrases in data.get("zones", {}).items():
+        for phrase in phrases.split(","):
+            _add_phrase(lexicon, phrase, (Token(Kind.ZONE, zone=zone),))
+    for zone in available_timezones():
+        area, _, city = zone.rpartition("/")
+        if area and area not in ("Etc", "SystemV", "US"):
+            _add_phrase(lexicon, city.replace("_", " "), (Token(Kind.CITY, zone=zone),))
+    for lengths in lexicon.lengths.values():
+        lengths.sort(reverse=True)
+    return lexicon
+
+
+def _fold(text: str) -> str:
+    return plain_with_offsets(text)[0]
+
+
+def _add_phrase(lexicon: Lexicon, phrase: str, tokens: tuple[Token, ...]) -> None:
+    form = _fold(phrase.strip())
+    if not form:
+        return
+    if form.endswith("*"):
+        form = form[:-1]
+        lexicon.stems.setdefault(form, tokens)
+    else:
+        lexicon.phrases.setdefault(form, tokens)
+    lengths = lexicon.lengths.setdefault(form[0], [])
+    if len(form) not in lengths:
+        lengths.append(len(form))
+
+
+def _parse_token_name(name: str) -> tuple[Token, ...]:
+    """Return the tokens that a key of the table `tokens` stands for.
+
+    ``month 5`` is a token with a number, ``relative 1 day`` is a token with a number and a unit,
+    and ``half_to number 8`` is two tokens.
+    """
+    tokens: list[Token] = []
+    for part in name.split():
+        if re.fullmatch(r"-?[\d.]+", part):
+            tokens[-1] = tokens[-1]._replace(number=float(part))
+        elif part in _UNIT_NAMES and tokens and tokens[-1].kind in _KINDS_WITH_UNIT:
+            tokens[-1] = tokens[-1]._replace(unit=Unit(part))
+        else:
+            tokens.append(Token(Kind[part.upper()]))
+    return tuple(map(_with_unit, tokens))
+
+
+_UNIT_NAMES = {unit.value for unit in Unit}
+_KINDS_WITH_UNIT = (Kind.UNIT, Kind.RELATIVE, Kind.SPAN, Kind.REPEAT)
+
+
+def _with_unit(token: Token) -> Token:
+    units = {Kind.MINUTE: Unit.MINUTE, Kind.HOUR: Unit.HOUR, Kind.HOUR_SIGN: Unit.HOUR}
+    return token._replace(unit=units.get(token.kind, token.unit))
+
+
+# --- Texts ---
+
+_DIGITS = re.compile(
+    r"""
+    (?P<iso>\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:t(?=\d))?)(?![-/.\d])
+    |(?P<clock>(?<![\d.,:])(?P<hour>\d{1,2})(?P<mark>[:h])(?P<minute>[0-5]\d)(?::[0-5]\d)?)(?!\d)
+    |(?P<date>(?<![\d.,:/])\d{1,2}(?P<sign>[./-])\d{1,2}(?P=sign)(?:\d{4}|\d\d))(?![\d/])
+    |(?P<short>(?<![\d.,:/])(?P<left>\d{1,2})(?P<point>[./])(?P<right>\d{1,2})\.?)(?![\d/:])
+    |(?P<ordinal>(?<![\d.,])\d{1,2})(?:st|nd|rd|th|er|º|ª)\b
+    |(?P<number>\d+(?:[.,]\d+)?)
+    """,
+    re.VERBOSE,
+)
+_WORD = re.compile(r"[^\W\d_]+|\s+|[\s\S]")
+_HAN_NUMBER = re.compile("[零〇一二两三四五六七八九十百]+")
+_HAN_DIGITS = {character: value for value, character in enumerate("〇一二三四五六七八九")}
+_HAN_DIGITS |= {"零": 0, "两": 2}
+_SIGNS = {",": Kind.COMMA, "，": Kind.COMMA, "、": Kind.COMMA, ":": Kind.COLON, "：": Kind.COLON}
+_SIGNS |= {"-": Kind.TO, "–": Kind.TO, "—": Kind.TO, "~": Kind.TO, "〜": Kind.TO, "。": Kind.COMMA}
+
+
+class Text(NamedTuple):
+    """A text in its plain form, and where each plain character is in the original text."""
+
+    original: str
+    plain: str
+    offsets: list[int] | None
+
+    def locate(self, index: int) -> int:
+        """Return the index in the original text of an index in the plain text."""
+        if self.offsets is None:
+            return index
+        return self.offsets[index] if index < len(self.offsets) else len(self.original)
+
+
+def plain_text(text: str) -> Text:
+    """Return a text with its plain form. Only the beginning of a long text is read."""
+    original = text[:MAX_REQUEST_CHARS]
+    plain, offsets = plain_with_offsets(original)
+    return Text(original, plain.replace("\u2019", "'"), offsets)
+
+
+def tokenize_request(text: Text, lexicon: Lexicon) -> list[Token]:
+    """Return the tokens of a text. White space is no token."""
+    tokens: list[Token] = []
+    position = 0
+    while position < len(text.plain):
+        pieces, position = _read_piece(text.plain, position, lexicon)
+        tokens.extend(pieces)
+    return list(_join_numbers(tokens))
+
+
+def _read_piece(plain: str, position: int, lexicon: Lexicon) -> tuple[list[Token], int]:
+    """Return the tokens at a position of the plain text, and the position after them."""
+    phrase, end = _match_phrase(plain, position, lexicon)
+    if phrase:
+        return [token._replace(start=position, end=end) for token in phrase], end
+    digits = _DIGITS.match(plain, position)
+    if digits:
+        return [_tokenize_digits(digits)], digits.end()
+    if lexicon.is_unspaced:
+        han = _HAN_NUMBER.match(plain, position)
+        if han:
+            token = Token(Kind.NUMBER, _parse_han_number(han[0]), start=position, end=han.end())
+            return [token], han.end()
+    word = _WORD.match(plain, position)
+    end = position + 1 if word is None or lexicon.is_unspaced else word.end()
+    piece = plain[position:end]
+    if piece.isspace():
+        return [], end
+    return [Token(_SIGNS.get(piece, Kind.OTHER), start=position, end=end)], end
+
+
+def _match_phrase(plain: str, position: int, lexicon: Lexicon) -> tuple[tuple[Token, ...], int]:
+    """Return the tokens of the longest phrase at a position and its end, or () and the position.
+
+    Outside of scripts without spaces, a phrase begins and ends at the ends of words.
+    """
+    for length in lexicon.lengths.get(plain[position], ()):
+        end = position + length
+        form = plain[position:end]
+        if form in lexicon.phrases and _is_whole(plain, position, end, lexicon):
+            return lexicon.phrases[form], end
+        if form in lexicon.stems and _is_whole(plain, position, position + 1, lexicon, end):
+            end = _end_of_word(plain, end)
+            return lexicon.stems[form], end
+    return (), position
+
+
+def _is_whole(
+    plain: str, start: int, end: int, lexicon: Lexicon, stem_end: int | None = None
+) -> bool:
+    """Whether a phrase, or a stem that ends at `stem_end`, is not only a part of a word."""
+    if lexicon.is_unspaced:
+        return True
+    begins_inside = start > 0 and plain[start - 1].isalpha() and plain[start].isalpha()
+    if begins_inside and not _is_after_particle(plain, start, lexicon):
+        return False
+    if stem_end is not None:
+        return _end_of_word(plain, stem_end) - stem_end <= MAX_ENDING_LETTERS
+    if end >= len(plain) or not plain[end - 1].isalpha() or not plain[end].isalpha():
+        return True
+    return _is_hangul(plain[end]) and _continues(plain, end, lexicon)
+
+
+def _is_hangul(character: str) -> bool:
+    return "\uac00" <= character <= "\ud7af"
+
+
+def _is_after_particle(plain: str, start: int, lexicon: Lexicon) -> bool:
+    """Whether a Korean word continues with another phrase at `start`: the 에 of "9시에"."""
+    return _is_hangul(plain[start]) and lexicon.language == "ko"
+
+
+@lru_cache(maxsize=2_000)
+def _split_hangul(word: str, lexicon_id: str) -> bool:
+    """Whether a sequence of Korean letters consists of phrases of the lexicon."""
+    lexicon = load_lexicon(lexicon_id)
+    if not word:
+        return True
+    for length in lexicon.lengths.get(word[0], ()):
+        form = word[:length]
+        if len(form) < length or form not in lexicon.phrases:
+            continue
+        if _split_hangul(word[length:], lexicon_id):
+            return True
+    return False
+
+
+def _continues(plain: str, end: int, lexicon: Lexicon) -> bool:
+    """Whether the rest of a Korean word consists of phrases: the 에는 of "9시에는"."""
+    return _split_hangul(plain[end : _end_of_word(plain, end)], lexicon.language)
+
+
+def _end_of_word(plain: str, position: int) -> int:
+    end = position
+    while end < len(plain) and plain[end].isalpha():
+        end += 1
+    return end
+
+
+def _tokenize_digits(match: re.Match[str]) -> Token:
+    """Return the token of a clock time, a date or a number in digits."""
+    numbers = tuple(map(int, re.findall(r"\d+", match[0])))
+    token = Token(Kind.NUMBER, is_digits=True, start=match.start(), end=match.end())
+    if match["iso"] or match["date"]:
+        return token._replace(kind=Kind.DATE, date=numbers)
+    if match["clock"]:
+        minute = int(match["hour"]) * 60 + int(match["minute"])
+        return token._replace(kind=Kind.CLOCK, number=minute)
+    if match["short"]:
+        is_clock = match["point"] == "." and len(match["right"]) == 2
+        return token._replace(kind=Kind.CLOCK_OR_DATE if is_clock else Kind.DATE, date=numbers)
+    if match["ordinal"]:
+        return token._replace(kind=Kind.MONTH_DAY, number=numbers[0])
+    number = float(match["number"].replace(",", "."))
+    is_year = len(match["number"]) == 4 and 1990 <= number < 2200
+    return token._replace(kind=Kind.YEAR if is_year else Kind.NUMBER, number=number)
+
+
+def _parse_han_number(text: str) -> int:
+    """Return the value of a number such as 二十五 or 一百二."""
+    total = 0
+    digit = 0
+    for character in text:
+        if character in ("十", "百"):
+            total += (digit or 1) * (10 if character == "十" else 100)
+            digit = 0
+        else:
+            digit = digit * 10 + _HAN_DIGITS[character]
+    return total + digit
+
+
+def _join_numbers(tokens: Sequence[Token]) -> Iterator[Token]:
+    """Join a number such as "forty" and a digit in words: "forty five"."""
+    index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        rest = tokens[index + 1 : index + 3]
+        if rest and rest[0].kind is Kind.TO and rest[0].start == token.end:
+            rest = rest[1:]  # The hyphen of "forty-five".
+        is_ten = token.kind is Kind.NUMBER and not token.is_digits and token.number % 10 == 0
+        if is_ten and 20 <= token.number < 100 and rest and _is_small_number(rest[0]):
+            yield token._replace(number=token.number + rest[0].number, end=rest[0].end)
+            index = tokens.index(rest[0], index) + 1
+            continue
+        yield token
+        index += 1
+
+
+def _is_small_number(token: Token) -> bool:
+    return token.kind is Kind.NUMBER and not token.is_digits and 1 <= token.number <= 9

@@ -1,0 +1,620 @@
+"""The parts of a time that a request names, and the moment or recurrence that they mean together.
+
+A part that is missing or ambiguous isn't filled in silently: the result names what is missing and
+what was assumed. The functions don't read the system clock: the present time is a parameter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, date, datetime, timedelta
+from enum import Enum
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+from core.dates.requests.lexicon import Unit
+from core.dates.schedule import add_months, date_if_valid, resolve_wall_time
+
+FIRST_LIKELY_HOUR = 7
+"""A bare hour before 7 probably means the afternoon: "at 5" is 17:00."""
+LAST_MONTH_DAY_EVERYWHERE = 28
+MAX_YEARS_AHEAD = 100
+DAY_MINUTES = 1440
+_WEEKDAY_NAMES = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_DAY = timedelta(days=1)
+
+
+class Missing(Enum):
+    """A part that a request doesn't name, so the person must be asked."""
+
+    TIME = "time"
+    DATE = "date"
+    TASK = "task"
+
+
+class Problem(Enum):
+    """Why the time of a request can't be used."""
+
+    PAST = "past"
+    NO_SUCH_DATE = "no such date"
+    WRONG_WEEKDAY = "wrong weekday"
+    SEVERAL_TIMES = "several times"
+    VAGUE = "vague"
+    TOO_FAR = "too far"
+
+
+class Assumption(Enum):
+    """A choice among several meanings, which the person must be told."""
+
+    HOUR = "the hour of a part of the day, or the present hour"
+    HALF_OF_DAY = "morning or afternoon"
+    DAY_ORDER = "the order of day and month"
+    MINUTES = "minutes as the unit"
+    FIRST_DAY = "the first day of a recurrence"
+    WEEKDAY = "which weekday is the next one"
+    SHORT_MONTHS = "the last day of months that are shorter"
+    TIME_IN_TASK = "a time between the words of the task"
+
+
+class Span(NamedTuple):
+    """A length of time."""
+
+    months: int = 0
+    days: int = 0
+    seconds: int = 0
+
+    def plus(self, other: Span) -> Span:
+        """Return the sum of two spans."""
+        return Span(
+            self.months + other.months, self.days + other.days, self.seconds + other.seconds
+        )
+
+
+class ClockTime(NamedTuple):
+    """A time of day as clocks show it."""
+
+    minute: int
+    # Whether the hour may be in the morning or in the afternoon: "at 5".
+    is_bare: bool = False
+
+
+class Repeat(NamedTuple):
+    """The rhythm of a recurrence: every `interval` units."""
+
+    unit: Unit
+    interval: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeParts:
+    """The parts of a time. Parts that weren't named are empty."""
+
+    # The dates that may be meant, the likeliest first.
+    days: tuple[date, ...] = ()
+    # Weekdays (0 for Monday), on which of them in a month, and in how many weeks.
+    weekdays: tuple[int, ...] = ()
+    nth: int | None = None
+    week_offset: int | None = None
+    # Days of the month (-1 for the last), and in how many months.
+    month_days: tuple[int, ...] = ()
+    month_offset: int | None = None
+    clocks: tuple[ClockTime, ...] = ()
+    # The usual hour of a part of the day.
+    part: int | None = None
+    # The time from now, and the time before the named moment.
+    offset: Span | None = None
+    lead: Span | None = None
+    repeat: Repeat | None = None
+    # "Twice a day": how many times in a unit.
+    times: int | None = None
+    # "Between 9 and 18".
+    window: tuple[ClockTime, ClockTime] | None = None
+    # The end of a recurrence: a moment, a number of times, or a length of time.
+    until: TimeParts | None = None
+    count: int | None = None
+    duration: Span | None = None
+    start: TimeParts | None = None
+    except_weekdays: tuple[int, ...] = ()
+    zone: str | None = None
+    problem: Problem | None = None
+    assumed: frozenset[Assumption] = frozenset()
+
+    def merge(self, other: TimeParts) -> TimeParts:
+        """Return these parts, with the parts that `other` names instead where both name one."""
+        changes = {name: getattr(other, name) for name in other.names()}
+        changes["assumed"] = self.assumed | other.assumed
+        return replace(self, **changes)
+
+    def revise(self, other: TimeParts) -> TimeParts:
+        """Return these parts, with the day or the clock time of `other` instead of the old one."""
+        changes: dict[str, Any] = {"problem": None}
+        names = other.names()
+        if names & _DAY_PARTS:
+            kept = {"repeat"} if names & {"weekdays", "month_days"} and self.repeat else set()
+            changes |= dict.fromkeys(_DAY_PARTS - kept - {"days", "weekdays"})
+            changes |= {"days": (), "weekdays": (), "month_days": ()}
+            if other.has_clock or (self.has_clock and self.offset is not None):
+                changes["offset"] = None
+        if other.clocks or other.offset or other.window:
+            changes |= {"clocks": (), "offset": None, "window": None}
+            if other.offset is not None:
+                changes |= {"part": None}
+        revised = replace(self, **changes).merge(other)
+        return revised._in_same_half_of_day(self)
+
+    def _in_same_half_of_day(self, previous: TimeParts) -> TimeParts:
+        """Move a bare hour to the afternoon if it replaces one: "at 5pm … no, at 6"."""
+        if len(previous.clocks) != 1 or len(self.clocks) != 1 or self.part is not None:
+            return self
+        old, new = previous.clocks[0], self.clocks[0]
+        if old.is_bare or not new.is_bare or old.minute < 720:
+            return self
+        return replace(self, clocks=(ClockTime(new.minute % 720 + 720),))
+
+    def names(self) -> set[str]:
+        """Return the names of the parts that aren't empty."""
+        return {
+            part.name
+            for part in fields(self)
+            if getattr(self, part.name) not in (None, (), frozenset())
+        }
+
+    @property
+    def has_day(self) -> bool:
+        """Whether a day, a rhythm or a time from now is named."""
+        return bool(self.names() & _DAY_PARTS)
+
+    @property
+    def has_clock(self) -> bool:
+        return bool(self.clocks or self.window or (self.offset and self.offset.seconds))
+
+    @property
+    def is_time(self) -> bool:
+        """Whether the parts say when something is, not only for how long or before what."""
+        return bool(self.names() & (_DAY_PARTS | {"clocks", "part", "window", "problem"}))
+
+
+_DAY_PARTS = {
+    "days",
+    "weekdays",
+    "week_offset",
+    "month_days",
+    "month_offset",
+    "offset",
+    "repeat",
+    "nth",
+    "times",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """What the parts mean. Without a moment or recurrences, a part is missing or wrong."""
+
+    moment: datetime | None = None
+    # iCalendar texts with DTSTART and RRULE; see `core.dates.recurrence`.
+    recurrences: tuple[str, ...] = ()
+    missing: frozenset[Missing] = frozenset()
+    problem: Problem | None = None
+    assumed: frozenset[Assumption] = frozenset()
+
+
+class _Unclear(Exception):
+    """A part is missing or can't be used."""
+
+    def __init__(self, missing: Missing, problem: Problem | None = None) -> None:
+        super().__init__(missing)
+        self.missing = missing
+        self.problem = problem
+
+
+def resolve_parts(parts: TimeParts, now: datetime, zone: ZoneInfo) -> Resolution:
+    """Return the moment or the recurrences that the parts mean at `now` (aware) in `zone`."""
+    if parts.problem is not None:
+        missing = Missing.DATE if parts.problem in _DATE_PROBLEMS else Missing.TIME
+        return Resolution(missing=frozenset({missing}), problem=parts.problem)
+    resolver = _Resolver(parts, now.astimezone(ZoneInfo(parts.zone) if parts.zone else zone))
+    try:
+        if parts.repeat is not None:
+            recurrences = resolver.recurrences()
+            return Resolution(recurrences=recurrences, assumed=frozenset(resolver.assumed))
+        moment = resolver.moment()
+        return Resolution(moment=moment, assumed=frozenset(resolver.assumed))
+    except _Unclear as error:
+        return Resolution(missing=frozenset({error.missing}), problem=error.problem)
+    except (OverflowError, ValueError):
+        return Resolution(missing=frozenset({Missing.DATE}), problem=Problem.TOO_FAR)
+
+
+_DATE_PROBLEMS = (Problem.NO_SUCH_DATE, Problem.WRONG_WEEKDAY)
+
+
+@dataclass
+class _Resolver:
+    """Computes the moment or the recurrences of the parts."""
+
+    parts: TimeParts
+    # The present wall time, aware.
+    here: datetime
+    assumed: set[Assumption] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.assumed = set(self.parts.assumed)
+        self.here = self.here.replace(microsecond=0)
+
+    @property
+    def today(self) -> date:
+        return self.here.date()
+
+    # --- One moment ---
+
+    def moment(self) -> datetime:
+        """Return the moment (UTC) of a request without a recurrence."""
+        parts = self.parts
+        if len(parts.clocks) > 1:
+            raise _Unclear(Missing.TIME, Problem.SEVERAL_TIMES)
+        if parts.offset is not None and not parts.days and not parts.weekdays:
+            moment = self._moment_after(parts.offset)
+        else:
+            moment = self._next_moment()
+        if parts.lead is not None:
+            moment = self._shift(moment, parts.lead, -1)
+        now = self.here.astimezone(UTC)
+        if moment <= now:
+            raise _Unclear(Missing.TIME, Problem.PAST)
+        if moment.year - now.year > MAX_YEARS_AHEAD:
+            raise _Unclear(Missing.DATE, Problem.TOO_FAR)
+        return moment
+
+    def _shift(self, moment: datetime, span: Span, sign: int) -> datetime:
+        """Add a span to a moment. Days and months are added to the wall time."""
+        local = moment.astimezone(self.here.tzinfo)
+        day = add_months(local.date(), sign * span.months) + sign * span.days * _DAY
+        wall_time = datetime.combine(day, local.time())
+        shifted = moment
+        if day != local.date():
+            shifted = resolve_wall_time(wall_time, self.here.tzinfo)
+        return shifted + sign * timedelta(seconds=span.seconds)
+
+    def _moment_after(self, span: Span) -> datetime:
+        """Return the moment at the end of a span from now, at the clock time if one is named."""
+        moment = self._shift(self.here.astimezone(UTC), span, 1)
+        if not self.parts.clocks and self.parts.part is None:
+            if not span.seconds:
+                self.assumed.add(Assumption.HOUR)
+            return moment
+        day = moment.astimezone(self.here.tzinfo).date()
+        return self._at(day, self._likely_clock(day != self.today))
+
+    def _at(self, day: date, minute: int) -> datetime:
+        wall_time = datetime.combine(day, datetime.min.time()) + timedelta(minutes=minute)
+        return resolve_wall_time(wall_time, self.here.tzinfo)
+
+    def _next_moment(self) -> datetime:
+        """Return the first moment after now with the named day and clock time."""
+        parts = self.parts
+        days = self._candidate_days()
+        if not parts.clocks and parts.part is None:
+            raise _Unclear(Missing.TIME)
+        now = self.here.astimezone(UTC)
+        candidates = [moment for day in days for moment in self._candidate_moments(day)]
+        future = [moment for moment in candidates if moment > now]
+        if not future:
+            raise _Unclear(Missing.TIME, Problem.PAST)
+        return future[0]
+
+    def _candidate_moments(self, day: date) -> list[datetime]:
+        """Return the moments that the clock time may mean on a day, the likeliest first."""
+        if not self.parts.clocks:
+            self.assumed.add(Assumption.HOUR)
+            return [self._at(day, (self.parts.part or 0) * 60)]
+        clock = self._adjusted_clock(self.parts.clocks[0])
+        if self._is_after_midnight(clock):
+            day += _DAY  # "Friday night at 2" is on Saturday.
+        if not clock.is_bare:
+            return [self._at(day, clock.minute)]
+        morning, evening = self._at(day, clock.minute), self._at(day, clock.minute + 720)
+        self.assumed.add(Assumption.HALF_OF_DAY)
+        if day == self.today:
+            return [morning, evening]
+        is_early = clock.minute < FIRST_LIKELY_HOUR * 60
+        return [evening if is_early and self.parts.has_day else morning]
+
+    def _is_after_midnight(self, clock: ClockTime) -> bool:
+        is_night = self.parts.part is not None and self.parts.part >= 20
+        return is_night and clock.minute < 6 * 60 and bool(self.parts.clocks[0].is_bare)
+
+    def _candidate_days(self) -> list[date]:
+        """Return the days that may be meant. Raises _Unclear if there is no such day."""
+        parts = self.parts
+        if parts.days:
+            if parts.weekdays and parts.days[0].weekday() not in parts.weekdays:
+                raise _Unclear(Missing.DATE, Problem.WRONG_WEEKDAY)
+            return list(parts.days)
+        if parts.month_days:
+            days = self._month_dates(parts.month_days[0], parts.month_offset)
+            if parts.weekdays and days[0].weekday() not in parts.weekdays:
+                raise _Unclear(Missing.DATE, Problem.WRONG_WEEKDAY)
+            return days
+        if parts.nth is not None:
+            return self._nth_dates()
+        if parts.weekdays:
+            return self._weekday_dates(parts.weekdays[0])
+        if parts.week_offset is not None or parts.month_offset is not None:
+            raise _Unclear(Missing.DATE)
+        return [self.today, self.today + _DAY]
+
+    def _weekday_dates(self, weekday: int) -> list[date]:
+        parts = self.parts
+        if parts.week_offset is not None:
+            monday = self.today - self.today.weekday() * _DAY
+            return [monday + (weekday + 7 * parts.week_offset) * _DAY]
+        first = self.today + (weekday - self.today.weekday()) % 7 * _DAY
+        if parts.offset is not None:
+            return [first + parts.offset.days * _DAY]
+        return [first, first + 7 * _DAY]
+
+    def _month_dates(self, month_day: int, month_offset: int | None) -> list[date]:
+        """Return the next dates with a day of the month (-1 for the last)."""
+        first = self.today.replace(day=1)
+        offsets = range(13) if month_offset is None else (month_offset,)
+        days = []
+        for offset in offsets:
+            month = add_months(first, offset)
+            last = add_months(month, 1) - _DAY
+            day = last if month_day < 0 else date_if_valid(month.year, month.month, month_day)
+            if day is not None and day >= self.today:
+                days.append(day)
+        if not days:
+            raise _Unclear(Missing.DATE, Problem.NO_SUCH_DATE)
+        return days
+
+    def _nth_dates(self) -> list[date]:
+        first = self.today.replace(day=1)
+        months = range(3) if self.parts.month_offset is None else (self.parts.month_offset,)
+        days = []
+        for offset in months:
+            day = _nth_weekday(
+                add_months(first, offset), self.parts.nth or 1, self.parts.weekdays[0]
+            )
+            if day is not None and day >= self.today:
+                days.append(day)
+        if not days:
+            raise _Unclear(Missing.DATE, Problem.NO_SUCH_DATE)
+        return days
+
+    # --- Clock times ---
+
+    def _adjusted_clock(self, clock: ClockTime) -> ClockTime:
+        """Return a clock time, in the half of the day that the part of the day means."""
+        part = self.parts.part
+        if part is None or not clock.is_bare:
+            return clock
+        if part < 12:
+            return ClockTime(clock.minute % 720)
+        is_night = part >= 20 and (clock.minute < 6 * 60 or clock.minute >= 720)
+        if is_night:
+            return ClockTime(clock.minute % 720)
+        if part == 12 and 10 * 60 <= clock.minute < 12 * 60:
+            return ClockTime(clock.minute)
+        return ClockTime(clock.minute % 720 + 720)
+
+    def _likely_clock(self, is_other_day: bool) -> int:
+        """Return the minute of the day of the first clock time, or of the part of the day."""
+        if not self.parts.clocks:
+            self.assumed.add(Assumption.HOUR)
+            return (self.parts.part or 9) * 60
+        return self._likely_minute(self.parts.clocks[0], is_other_day)
+
+    def _likely_minute(self, clock: ClockTime, is_other_day: bool = True) -> int:
+        adjusted = self._adjusted_clock(clock)
+        if not adjusted.is_bare:
+            return adjusted.minute
+        self.assumed.add(Assumption.HALF_OF_DAY)
+        is_early = adjusted.minute < FIRST_LIKELY_HOUR * 60
+        return adjusted.minute + (720 if is_early and is_other_day else 0)
+
+    # --- Recurrences ---
+
+    def recurrences(self) -> tuple[str, ...]:
+        """Return the recurrences as iCalendar texts."""
+        repeat = self.parts.repeat
+        assert repeat is not None
+        if repeat.unit in (Unit.SECOND, Unit.MINUTE, Unit.HOUR):
+            return self._short_intervals(repeat)
+        minutes = self._minutes_of_day()
+        rule = self._date_rule(repeat)
+        return self._rules_at(minutes, rule)
+
+    def _minutes_of_day(self) -> list[int]:
+        """Return the minutes of the day at which a recurrence of days is due."""
+        parts = self.parts
+        if parts.times is not None and parts.times > 1 and len(parts.clocks) != parts.times:
+            raise _Unclear(Missing.TIME)
+        if parts.clocks:
+            minutes = sorted({self._likely_minute(clock) for clock in parts.clocks})
+        elif parts.part is not None:
+            self.assumed.add(Assumption.HOUR)
+            minutes = [parts.part * 60]
+        else:
+            raise _Unclear(Missing.TIME)
+        if parts.lead is not None:
+            lead = parts.lead.seconds // 60
+            if parts.lead.months or parts.lead.days or minutes[0] < lead:
+                raise _Unclear(Missing.TIME)
+            minutes = [minute - lead for minute in minutes]
+        return minutes
+
+    def _date_rule(self, repeat: Repeat) -> str:
+        """Return the part of an RRULE that names the days: ``FREQ=WEEKLY;BYDAY=MO,TH``."""
+        parts = self.parts
+        interval = f";INTERVAL={repeat.interval}" if repeat.interval > 1 else ""
+        weekdays = parts.weekdays
+        if parts.except_weekdays:
+            weekdays = tuple(sorted(set(weekdays or range(7)).difference(parts.except_weekdays)))
+        if repeat.unit is Unit.YEAR:
+            return self._yearly_rule(interval)
+        if repeat.unit is Unit.MONTH:
+            return self._monthly_rule(repeat, interval)
+        if weekdays:
+            days = ",".join(_WEEKDAY_NAMES[day] for day in weekdays)
+            return f"FREQ=WEEKLY{interval};BYDAY={days}"
+        if repeat.unit is Unit.WEEK:
+            raise _Unclear(Missing.DATE)
+        return f"FREQ=DAILY{interval}"
+
+    def _yearly_rule(self, interval: str) -> str:
+        if not self.parts.days:
+            raise _Unclear(Missing.DATE)
+        day = self.parts.days[0]
+        return f"FREQ=YEARLY{interval};BYMONTH={day.month};BYMONTHDAY={day.day}"
+
+    def _monthly_rule(self, repeat: Repeat, interval: str) -> str:
+        parts = self.parts
+        months = interval
+        if repeat.interval in (2, 3, 4, 6) and parts.start is None:
+            numbers = range(1, 13, repeat.interval)
+            months = ";BYMONTH=" + ",".join(map(str, numbers))
+            if repeat.interval != 3:
+                self.assumed.add(Assumption.FIRST_DAY)
+        if parts.nth is not None and parts.weekdays:
+            days = ",".join(f"{parts.nth}{_WEEKDAY_NAMES[day]}" for day in parts.weekdays)
+            return f"FREQ=MONTHLY{months};BYDAY={days}"
+        if not parts.month_days:
+            raise _Unclear(Missing.DATE)
+        last = max(parts.month_days)
+        if last > LAST_MONTH_DAY_EVERYWHERE and len(parts.month_days) == 1:
+            self.assumed.add(Assumption.SHORT_MONTHS)
+            days = ",".join(map(str, range(LAST_MONTH_DAY_EVERYWHERE, last + 1)))
+            return f"FREQ=MONTHLY{months};BYMONTHDAY={days};BYSETPOS=-1"
+        return f"FREQ=MONTHLY{months};BYMONTHDAY={','.join(map(str, parts.month_days))}"
+
+    def _rules_at(self, minutes: Sequence[int], rule: str) -> tuple[str, ...]:
+        """Return one recurrence for each minute of the hour, because a rule combines its lists.
+
+        8:00 and 20:00 need one rule, and 8:00 and 20:30 need two.
+        """
+        by_minute: dict[int, list[int]] = {}
+        for minute in minutes:
+            by_minute.setdefault(minute % 60, []).append(minute // 60)
+        start = self._start_day(minutes)
+        texts = []
+        for minute, hours in sorted(by_minute.items(), key=lambda item: item[1]):
+            times = ""
+            if len(hours) > 1:
+                times = f";BYHOUR={','.join(map(str, hours))};BYMINUTE={minute};BYSECOND=0"
+            first = datetime.combine(start, datetime.min.time()).replace(
+                hour=hours[0] % 24, minute=minute
+            )
+            texts.append((first, f"{rule}{times}"))
+        return self._limit(texts)
+
+    def _start_day(self, minutes: Sequence[int]) -> date:
+        """Return the first day of a recurrence.
+
+        The interval of "every other day" or "every two weeks" is counted from this day.
+        """
+        parts = self.parts
+        repeat = parts.repeat
+        assert repeat is not None
+        start = self.today
+        if parts.start is not None:
+            start = _Resolver(parts.start, self.here)._candidate_days()[0]
+        elif parts.days and repeat.unit is not Unit.YEAR:
+            start = parts.days[0]
+        elif all(self._at(start, minute) <= self.here for minute in minutes):
+            start += _DAY
+        if repeat.interval > 1 and repeat.unit in (Unit.DAY, Unit.WEEK):
+            self.assumed.add(Assumption.FIRST_DAY)
+            if parts.weekdays:
+                start += (parts.weekdays[0] - start.weekday()) % 7 * _DAY
+        return start
+
+    def _limit(self, texts: Sequence[tuple[datetime, str]]) -> tuple[str, ...]:
+        """Return recurrences with DTSTART, and with the end that the parts name."""
+        end = self._end_of(texts)
+        zone = str(self.here.tzinfo)
+        return tuple(
+            f"DTSTART;TZID={zone}:{first:%Y%m%dT%H%M%S}\nRRULE:{rule}{end}" for first, rule in texts
+        )
+
+    def _end_of(self, texts: Sequence[tuple[datetime, str]]) -> str:
+        """Return the UNTIL or COUNT of recurrences of days, or ""."""
+        parts = self.parts
+        if parts.count is not None:
+            if len(texts) > 1:
+                raise _Unclear(Missing.DATE)
+            return f";COUNT={parts.count}"
+        last: date | None = None
+        if parts.until is not None:
+            last = _Resolver(parts.until, self.here)._candidate_days()[0]
+        elif parts.duration is not None:
+            span = parts.duration
+            first = min(text[0] for text in texts).date()
+            last = add_months(first, span.months) + (span.days - 1) * _DAY
+        if last is None:
+            return ""
+        return f";UNTIL={self._at(last, DAY_MINUTES - 1):%Y%m%dT%H%M%SZ}"
+
+    def _short_intervals(self, repeat: Repeat) -> tuple[str, ...]:
+        """Return the recurrences of an interval of minutes or hours."""
+        parts = self.parts
+        size = 60 if repeat.unit is Unit.HOUR else 1
+        every = repeat.interval * size
+        if repeat.unit is Unit.SECOND:
+            every = max(repeat.interval // 60, 1)
+        if parts.window is not None:
+            return self._windowed(every)
+        first = self.here.astimezone(UTC) + timedelta(minutes=every)
+        if parts.clocks:
+            first = self._next_moment()
+        unit, interval = ("HOURLY", every // 60) if every % 60 == 0 else ("MINUTELY", every)
+        rule = f"FREQ={unit}" + (f";INTERVAL={interval}" if interval > 1 else "")
+        if parts.weekdays:
+            # A rule with days of the week is due in wall time.
+            raise _Unclear(Missing.TIME)
+        return (f"DTSTART:{first:%Y%m%dT%H%M%SZ}\nRRULE:{rule}{self._short_end()}",)
+
+    def _short_end(self) -> str:
+        parts = self.parts
+        now = self.here.astimezone(UTC)
+        if parts.count is not None:
+            return f";COUNT={parts.count}"
+        end: datetime | None = None
+        if parts.duration is not None:
+            end = self._shift(now, parts.duration, 1)
+        elif parts.until is not None:
+            resolver = _Resolver(parts.until, self.here)
+            if parts.until.clocks:
+                end = resolver.moment()
+            else:
+                end = self._at(resolver._candidate_days()[0], DAY_MINUTES - 1)
+        return f";UNTIL={end:%Y%m%dT%H%M%SZ}" if end is not None else ""
+
+    def _windowed(self, every: int) -> tuple[str, ...]:
+        """Return the recurrences of an interval within hours of the day, from the first hour on."""
+        assert self.parts.window is not None
+        low, high = (self._window_minute(clock) for clock in self.parts.window)
+        if high <= low and self.parts.window[1].is_bare:
+            high += 720
+        if high <= low:
+            raise _Unclear(Missing.TIME)
+        minutes = list(range(low, high + 1, every))
+        self.assumed.add(Assumption.FIRST_DAY)
+        repeat = Repeat(Unit.DAY)
+        parts = self.parts
+        self.parts = replace(parts, repeat=repeat, times=None)
+        return self._rules_at(minutes, self._date_rule(repeat))
+
+    def _window_minute(self, clock: ClockTime) -> int:
+        return self._adjusted_clock(clock).minute
+
+
+def _nth_weekday(first: date, nth: int, weekday: int) -> date | None:
+    """Return the `nth` (-1 for the last) weekday of the month that begins on `first`."""
+    if nth < 0:
+        last = add_months(first, 1) - _DAY
+        return last - (last.weekday() - weekday) % 7 * _DAY
+    day = first + ((weekday - first.weekday()) % 7 + 7 * (nth - 1)) * _DAY
+    return day if day.month == first.month else None

@@ -1,0 +1,249 @@
+"""The rules of recurrences: "every other day", "the 2nd Tuesday of the month", "twice a day"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from core.dates.requests.clocks import clock_parts
+from core.dates.requests.days import MONTH_DAY, date_parts
+from core.dates.requests.grammar import (
+    ON,
+    QUARTER_MONTHS,
+    SPAN,
+    UNIT,
+    WHEN,
+    Context,
+    Match,
+    Rules,
+    add_unit,
+    read_span,
+)
+from core.dates.requests.lexicon import Kind, Token, Unit
+from core.dates.requests.parts import Assumption, Problem, Repeat, Span, TimeParts
+
+WEEKDAY_GROUPS = {7: (0, 1, 2, 3, 4), 8: (5, 6)}
+
+RULES = Rules()
+
+_SEPARATOR = "(?: comma | and | every | on | the | at )*"
+_WEEKDAY_LIST = f"weekday (?: {_SEPARATOR} {ON} weekday )*"
+
+
+def _list_weekdays(tokens: Sequence[Token]) -> tuple[int, ...]:
+    """Return the weekdays of a list or of a range: "mondays and thursdays", "mon-fri"."""
+    kinds = (Kind.WEEKDAY, Kind.WEEKDAYS, Kind.DAY_GROUP)
+    named = [token for token in tokens if token.kind in kinds]
+    if any(token.kind is Kind.TO for token in tokens) and len(named) == 2:
+        first, last = int(named[0].number), int(named[1].number)
+        return tuple(sorted((first + step) % 7 for step in range((last - first) % 7 + 1)))
+    days: set[int] = set()
+    for token in named:
+        number = int(token.number)
+        days.update(WEEKDAY_GROUPS.get(number, (number,)))
+    return tuple(sorted(days))
+
+
+@RULES.add(
+    f"{ON} every {ON} (?P<days> {_WEEKDAY_LIST} )",
+    f"(?P<days> {_WEEKDAY_LIST} ) (?: every_after | always )",
+    f"{WHEN} (?P<days> weekdays (?: {_SEPARATOR} (?: weekdays | weekday ) )* )"
+    "(?: every_after | always )?",
+    f"{ON} every {ON} (?P<days> weekdays (?: {_SEPARATOR} weekdays )* )",
+    f"{WHEN} (?P<days> weekday (?: {_SEPARATOR} weekday )* (?: and | comma ) weekdays )",
+    f"{WHEN} every? from? (?: the | on )* (?P<days> weekday to (?: the | on )* weekday )"
+    "(?: every_after | until_after | filler | always )*",
+    f"{ON} every {ON} (?P<days> day_group )",
+)
+def _every_weekday(match: Match, context: Context) -> TimeParts | None:
+    return TimeParts(repeat=Repeat(Unit.WEEK), weekdays=_list_weekdays(match.all("days")))
+
+
+@RULES.add(
+    f"on? (?P<days> weekday (?: {_SEPARATOR} weekday )+ )",
+)
+def _several_weekdays(match: Match, context: Context) -> TimeParts | None:
+    """Read "on Monday and Thursday", which isn't a single day."""
+    return TimeParts(weekdays=_list_weekdays(match.all("days")), problem=Problem.SEVERAL_TIMES)
+
+
+@RULES.add(
+    f"every (?: other_every | (?P<nth> ordinal | month_day ) | (?P<count> number ) )?"
+    f"(?P<days> {_WEEKDAY_LIST} )",
+    f"(?: on | the | one )* (?P<days> {_WEEKDAY_LIST} ) (?P<after> alternate_after )",
+)
+def _alternate_weekday(match: Match, context: Context) -> TimeParts | None:
+    """Read "every other Monday" and "every 2nd Tuesday"."""
+    interval = match.number("nth") or match.number("count")
+    if match.kinds(Kind.OTHER_EVERY) or match.get("after"):
+        interval = 2
+    if interval < 1:
+        return None
+    assumed = frozenset({Assumption.FIRST_DAY})
+    weekdays = _list_weekdays(match.all("days"))
+    return TimeParts(repeat=Repeat(Unit.WEEK, interval), weekdays=weekdays, assumed=assumed)
+
+
+@RULES.add(
+    f"{ON} every+ the? (?P<span> {SPAN} | {UNIT} | quarter )",
+    f"(?P<span> {SPAN} | {UNIT} ) every_after",
+    f"every (?P<other> other_every ) (?P<span> {UNIT} )",
+    f"every (?P<nth> ordinal | month_day ) (?P<span> {UNIT} )",
+    f"(?: one | the )* (?P<span> {UNIT} ) (?P<other> alternate_after )",
+    "(?P<repeat> repeat )",
+)
+def _every(match: Match, context: Context) -> TimeParts | None:
+    """Read "every 90 minutes", "every other day" and "daily"."""
+    token = match.get("repeat")
+    span = add_unit(token.unit, token.number) if token else read_span(match.all("span"))
+    factor = 2 if match.get("other") else max(match.number("nth"), 1)
+    repeat = _repeat_of(span, factor)
+    return TimeParts(repeat=repeat) if repeat else None
+
+
+def _repeat_of(span: Span, factor: int = 1) -> Repeat | None:
+    """Return the rhythm with the length of a span, in the largest unit that divides it."""
+    months, days, seconds = (value * factor for value in span)
+    if months and not days and not seconds:
+        is_years = months % 12 == 0
+        return Repeat(Unit.YEAR, months // 12) if is_years else Repeat(Unit.MONTH, months)
+    if days and not months and not seconds:
+        is_weeks = days % 7 == 0
+        return Repeat(Unit.WEEK, days // 7) if is_weeks else Repeat(Unit.DAY, days)
+    if months or seconds < 60:
+        return None
+    minutes = days * 1440 + seconds // 60
+    is_hours = minutes % 60 == 0
+    return Repeat(Unit.HOUR, minutes // 60) if is_hours else Repeat(Unit.MINUTE, minutes)
+
+
+@RULES.add(f"{WHEN} every {ON} (?P<part> part )", "(?P<part> part ) every_after")
+def _every_part(match: Match, context: Context) -> TimeParts | None:
+    return TimeParts(repeat=Repeat(Unit.DAY), part=match.number("part"))
+
+
+@RULES.add(
+    f"every {ON} (?P<clock> (?: number oclock | clock ) ) (?= . | $ )",
+    "(?P<clock> (?: number oclock minute? | clock ) ) every_after",
+)
+def _every_clock(match: Match, context: Context) -> TimeParts | None:
+    """Read Korean "7시마다": every day at 7."""
+    token = match.all("clock")[0]
+    minute = int(token.number) * (1 if token.kind is Kind.CLOCK else 60)
+    parts = clock_parts(minute // 60, minute % 60, is_bare=token.kind is not Kind.CLOCK)
+    return replace(parts, repeat=Repeat(Unit.DAY)) if parts else None
+
+
+@RULES.add(
+    "(?: (?P<count> number ) times | (?P<named> times_count ) )"
+    "(?: per | one | the | on | in | every )* (?P<unit> unit )",
+    "(?: every | per ) (?P<unit> unit ) (?: (?P<count> number ) times | (?P<named> times_count ) )",
+)
+def _times_per(match: Match, context: Context) -> TimeParts | None:
+    """Read "twice a day"."""
+    unit = match.get("unit")
+    times = match.number("count") or match.number("named")
+    repeat = _repeat_of(add_unit(unit.unit, unit.number or 1)) if unit else None
+    return TimeParts(repeat=repeat, times=times) if repeat else None
+
+
+@RULES.add(
+    "(?P<count> number ) times",
+    "in? (?: the )? (?P<count> number ) times in_total?".replace("in_total?", ""),
+)
+def _count(match: Match, context: Context) -> TimeParts | None:
+    count = match.number("count")
+    return TimeParts(count=count) if 0 < count < 10_000 else None
+
+
+def _monthly_repeat(unit: Token | None) -> Repeat:
+    """Return the rhythm of days of a month, or of a quarter; without a unit, every month."""
+    if unit is None:
+        return Repeat(Unit.MONTH)
+    if unit.kind is Kind.QUARTER:
+        return Repeat(Unit.MONTH, QUARTER_MONTHS)
+    return _repeat_of(add_unit(unit.unit, unit.number or 1)) or Repeat(Unit.DAY)
+
+
+_OF_EVERY = "(?: of | the | in | on | from | and )* (?: every | repeat ) (?: of | the )*"
+_DAY_LIST = (
+    "(?: ordinal | month_day | number day_sign? | day_prefix number )"
+    "(?: (?: comma | and | the | on )+ (?: ordinal | month_day | number day_sign? ) )*"
+)
+
+
+@RULES.add(
+    f"{WHEN} (?P<days> {_DAY_LIST} ) (?P<day> unit )? {_OF_EVERY} (?P<unit> unit | quarter )",
+    f"{ON} every (?P<unit> unit ) (?: on | the | of | comma )*"
+    f"(?P<days> {_DAY_LIST} ) (?P<day> unit )?",
+    f"{ON} (?P<repeat> repeat ) {ON} (?P<days> {_DAY_LIST} )",
+    f"{ON} every {ON} (?P<days> month_day | day_prefix number"
+    " | (?: number | ordinal ) day_sign ) (?: of the? (?P<unit> unit ) )?",
+    f"{WHEN} (?P<days> month_edge ) {_OF_EVERY} (?P<unit> unit )",
+    f"{ON} every (?P<unit> unit ) (?: on | the | at | of | comma )*(?P<days> month_edge )",
+    f"{_OF_EVERY} (?P<unit> unit ) (?: on | the | of )* (?P<days> {_DAY_LIST} ) (?P<day> unit )?",
+)
+def _every_month_day(match: Match, context: Context) -> TimeParts | None:
+    """Read "on the 1st of every month" and Portuguese "todo dia 10"."""
+    repeat = _monthly_repeat(match.get("unit") or match.get("repeat"))
+    days = [
+        int(token.number)
+        for token in match.all("days")
+        if token.kind in (Kind.ORDINAL, Kind.MONTH_DAY, Kind.NUMBER, Kind.MONTH_EDGE)
+    ]
+    is_valid = all(day == -1 or 1 <= day <= 31 for day in days)
+    if not is_valid or repeat.unit is not Unit.MONTH:
+        return None
+    stated = match.all("day") if match.get("day") else ()
+    if stated and stated[0].unit is not Unit.DAY:
+        return None
+    return TimeParts(repeat=repeat, month_days=tuple(days))
+
+
+@RULES.add(
+    f"{WHEN} every? {ON} (?P<nth> ordinal | month_day )"
+    f"(?P<weekday> weekday ) {_OF_EVERY} (?P<unit> unit )",
+    f"{WHEN} (?P<every> every ) {ON}"
+    "(?P<nth> ordinal | month_day ) (?P<weekday> weekday )"
+    "(?: of | the | in | on )+ (?P<unit> unit )",
+    f"{WHEN} (?P<nth> ordinal | month_day ) (?P<weekday> weekday )"
+    "(?: of | the | in | on )* (?P<unit> unit )",
+    f"{_OF_EVERY} (?P<unit> unit ) (?: on | the | at | of )*"
+    "(?P<nth> ordinal | month_day ) (?P<weekday> weekday )",
+    f"{WHEN} (?P<weekday> weekday ) (?P<nth> ordinal | month_day ) {_OF_EVERY}(?P<unit> unit )",
+    f"{_OF_EVERY} (?P<unit> unit ) (?: on | the | at | of )* (?P<weekday> weekday )"
+    "(?P<nth> ordinal )",
+)
+def _every_nth_weekday(match: Match, context: Context) -> TimeParts | None:
+    """Read "the 2nd Tuesday of every month"."""
+    unit, nth = match.get("unit"), match.number("nth")
+    repeat = _repeat_of(add_unit(unit.unit, unit.number or 1)) if unit else None
+    if repeat is None or repeat.unit is not Unit.MONTH or nth not in (-1, 1, 2, 3, 4, 5):
+        return None
+    return TimeParts(repeat=repeat, nth=nth, weekdays=(match.number("weekday"),))
+
+
+@RULES.add(
+    f"{WHEN} (?P<nth> ordinal | month_day ) (?P<weekday> weekday )"
+    "(?: of | the | in )* (?P<month> relative )",
+)
+def _nth_weekday_of_next_month(match: Match, context: Context) -> TimeParts | None:
+    month = match.get("month")
+    if month is None or month.unit is not Unit.MONTH:
+        return None
+    weekdays = (match.number("weekday"),)
+    return TimeParts(nth=match.number("nth"), weekdays=weekdays, month_offset=int(month.number))
+
+
+@RULES.add(
+    f"every {ON} (?P<day> {MONTH_DAY} ) day_sign? of? (?P<month> month )",
+    f"every {ON} (?P<month> month ) the? (?P<day> {MONTH_DAY} )",
+    "every (?P<feast> feast )",
+)
+def _every_date(match: Match, context: Context) -> TimeParts | None:
+    """Read "every 3 May"."""
+    month, day = match.number("month"), match.number("day")
+    if match.get("feast"):
+        month, day = divmod(match.number("feast"), 100)
+    parts = date_parts(0, month, day, context)
+    return replace(parts, repeat=Repeat(Unit.YEAR)) if parts else None

@@ -1,0 +1,185 @@
+"""Reads requests for reminders in everyday words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from core.dates.recurrence import next_recurrences
+from core.dates.requests.parts import Assumption, Missing, Problem
+from core.dates.requests.reader import Intent, ReminderReading, read_request, revise_reading
+
+MADRID = ZoneInfo("Europe/Madrid")
+NOW = datetime(2026, 3, 4, 11, 30, tzinfo=MADRID)
+"""A Wednesday."""
+
+
+def read(text: str) -> ReminderReading:
+    return read_request(text, NOW, MADRID)
+
+
+def moments_of(reading: ReminderReading, count: int = 3) -> list[str]:
+    moments = [reading.moment] if reading.moment else []
+    if reading.recurrences:
+        moments = [*next_recurrences(reading.recurrences, NOW, count)]
+    return [f"{moment.astimezone(MADRID):%Y-%m-%d %H:%M}" for moment in moments]
+
+
+@pytest.mark.parametrize(
+    ("text", "moment", "task"),
+    [
+        ("remind me in 25 minutes to check the stove", "2026-03-04 11:55", "check the stove"),
+        ("Ring Olga tomorrow at noon. Please remind me!", "2026-03-05 12:00", "Ring Olga"),
+        ("don't let me forget the keys at half past 5", "2026-03-04 17:30", "the keys"),
+        ("ping me a quarter to nine tonight: feed Bella", "2026-03-04 20:45", "feed Bella"),
+        ("remind me on the 20th at 8am to pay 300 euros", "2026-03-20 08:00", "pay 300 euros"),
+        ("flight at 18:00 on Sunday, remind me 3 hours before", "2026-03-08 15:00", "flight"),
+        ("remind me on Halloween at 7pm to buy sweets", "2026-10-31 19:00", "buy sweets"),
+        ("remind me at 8, no, 9pm to stretch", "2026-03-04 21:00", "stretch"),
+        ("remind me friday 9am Tokyo time to call Ken", "2026-03-06 01:00", "call Ken"),
+        ("remind me at 4pm about the 6pm dinner", "2026-03-04 16:00", "the 6pm dinner"),
+    ],
+)
+def test_request_for_one_moment_is_read_with_its_task(text: str, moment: str, task: str) -> None:
+    reading = read(text)
+
+    assert reading.is_complete
+    assert moments_of(reading) == [moment]
+    assert reading.task == task
+
+
+@pytest.mark.parametrize(
+    ("text", "moments", "task"),
+    [
+        (
+            "remind me every weekday at 7:15 am to pack",
+            ["2026-03-05 07:15", "2026-03-06 07:15", "2026-03-09 07:15"],
+            "pack",
+        ),
+        (
+            "every 2nd Thursday of the month at 18:00 chess, remind me",
+            ["2026-03-12 18:00", "2026-04-09 18:00", "2026-05-14 18:00"],
+            "chess",
+        ),
+        (
+            "twice a day at 7am and 9:30pm remind me to take drops",
+            ["2026-03-04 21:30", "2026-03-05 07:00", "2026-03-05 21:30"],
+            "take drops",
+        ),
+        (
+            "remind me every 40 minutes to look up",
+            ["2026-03-04 12:10", "2026-03-04 12:50", "2026-03-04 13:30"],
+            "look up",
+        ),
+        (
+            "every 3 hours between 8:00 and 20:00 remind me to drink",
+            ["2026-03-04 14:00", "2026-03-04 17:00", "2026-03-04 20:00"],
+            "drink",
+        ),
+        (
+            "remind me on the last day of every month at noon to save money",
+            ["2026-03-31 12:00", "2026-04-30 12:00", "2026-05-31 12:00"],
+            "save money",
+        ),
+    ],
+)
+def test_recurring_request_is_read_as_rules(text: str, moments: list[str], task: str) -> None:
+    reading = read(text)
+
+    assert reading.is_complete
+    assert reading.moment is None
+    assert moments_of(reading) == moments
+    assert reading.task == task
+
+
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        ("remind me every day at 9pm for the next 4 days to read", "2026-03-07 21:00"),
+        ("remind me every friday at 9pm until 30 March to read", "2026-03-27 21:00"),
+        ("remind me 3 times every 20 minutes to read", "2026-03-04 12:30"),
+    ],
+)
+def test_recurrence_with_an_end_stops_there(text: str, last: str) -> None:
+    assert moments_of(read(text), 50)[-1] == last
+
+
+@pytest.mark.parametrize(
+    ("text", "missing", "problem"),
+    [
+        ("remind me to call Olga", Missing.TIME, None),
+        ("remind me later to call Olga", Missing.TIME, Problem.VAGUE),
+        ("remind me tomorrow to call Olga", Missing.TIME, None),
+        ("remind me at 3 or 4 to call Olga", Missing.TIME, Problem.SEVERAL_TIMES),
+        ("remind me today at 8am to call Olga", Missing.TIME, Problem.PAST),
+        ("remind me on 31 April at 8am to call Olga", Missing.DATE, Problem.NO_SUCH_DATE),
+        ("remind me on Monday the 10th at 8am to call Olga", Missing.DATE, Problem.WRONG_WEEKDAY),
+    ],
+)
+def test_unclear_time_is_missing_and_not_guessed(
+    text: str, missing: Missing, problem: Problem | None
+) -> None:
+    reading = read(text)
+
+    assert reading.intent is Intent.SET
+    assert reading.missing == {missing}
+    assert reading.problem is problem
+    assert reading.moment is None
+    assert reading.recurrences == ()
+    assert reading.task == "call Olga"
+
+
+@pytest.mark.parametrize(
+    ("text", "intent"),
+    [
+        ("she reminds me of my teacher", Intent.NONE),
+        ("don't remind me about Monday at 9", Intent.STORY),
+        ('he wrote "remind me at 9 to call" and left', Intent.STORY),
+        ("what reminders do I have tomorrow?", Intent.QUESTION_ABOUT_REMINDERS),
+        ("remind me, who painted Guernica?", Intent.NONE),
+        ("the bank sent me a reminder for Friday 9am", Intent.STORY),
+        ("tomorrow at 9 I meet Olga", Intent.NONE),
+    ],
+)
+def test_message_that_sets_no_reminder_is_recognized(text: str, intent: Intent) -> None:
+    assert read(text).intent is intent
+
+
+def test_assumption_about_an_hour_is_reported() -> None:
+    assert Assumption.HOUR in read("remind me tonight to lock up").assumed
+    assert Assumption.HALF_OF_DAY in read("remind me tomorrow at 5 to lock up").assumed
+    assert not read("remind me tomorrow at 17:00 to lock up").assumed
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "moment"),
+    [
+        ("remind me to call Olga", "tomorrow at 10", "2026-03-05 10:00"),
+        ("remind me at 5pm to call Olga", "no, at 6", "2026-03-04 18:00"),
+        ("remind me on Monday at 8am to call Olga", "make it Tuesday", "2026-03-10 08:00"),
+        ("remind me on 31 April at 8am to call Olga", "oops, 30 April", "2026-04-30 08:00"),
+        ("remind me in 10 minutes to call Olga", "actually in an hour", "2026-03-04 12:30"),
+    ],
+)
+def test_answer_changes_only_the_parts_that_it_names(text: str, answer: str, moment: str) -> None:
+    reading = revise_reading(read(text), answer, NOW, MADRID)
+
+    assert reading is not None
+    assert moments_of(reading) == [moment]
+    assert reading.task == "call Olga"
+
+
+def test_answer_without_a_time_is_no_revision() -> None:
+    assert revise_reading(read("remind me to call Olga"), "thanks!", NOW, MADRID) is None
+
+
+def test_recurrence_keeps_its_wall_time_across_a_clock_change() -> None:
+    reading = read("remind me every sunday at 9am to call Olga")
+
+    moments = next_recurrences(reading.recurrences, NOW, 5)
+
+    assert [f"{moment.astimezone(MADRID):%H:%M}" for moment in moments] == ["09:00"] * 5
+    assert moments[0] == datetime(2026, 3, 8, 8, tzinfo=UTC)
+    assert moments[4] == datetime(2026, 4, 5, 7, tzinfo=UTC)
