@@ -210,7 +210,7 @@ def _lying(path: Path) -> None:
 
 
 def _of_many(path: Path) -> None:
-    packed(path, {f"{number}/SKILL.md": skill_text(f"skill-{number}") for number in range(10_000)})
+    packed(path, {f"{number}/SKILL.md": skill_text(f"skill-{number}") for number in range(2_001)})
 
 
 def _of_one_name(path: Path) -> None:
@@ -223,7 +223,7 @@ def _of_one_name(path: Path) -> None:
 ARCHIVES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     "encrypted": (_encrypted, "cannot be read: .* is encrypted, password required"),
     "lying about its size": (_lying, "cannot be read: Bad CRC-32"),
-    "10,000 skills": (_of_many, "is too large: 2,000 files and 20,000,000 bytes are the most"),
+    "2,001 skills": (_of_many, "is too large: 2,000 files and 20,000,000 bytes are the most"),
     "two names but for capitals": (
         _of_one_name,
         "x has two files whose names differ in nothing but capitals",

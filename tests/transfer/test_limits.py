@@ -67,16 +67,17 @@ def sentence(text: str) -> str:
         ),
         ("," + '{"a":' * 100_000, "nested more than 100 levels"),
         (
-            ',{"id": 7, "text": "' + "a" * 11_000_000 + '"}]}',
-            "a value of more than 10,000,000 bytes",
+            ',{"id": 7, "text": "' + "a" * 1_100_000 + '"}]}',
+            "a value of more than 1,000,000 bytes",
         ),
-        ("," + " " * 11_000_000 + "]}", "a value of more than 10,000,000 bytes"),
+        ("," + " " * 1_100_000 + "]}", "a value of more than 1,000,000 bytes"),
     ],
     ids=["digits", "negative", "exponent", "depth", "objects", "text", "blanks"],
 )
 async def test_what_was_fine_in_a_document_is_kept(
-    rest: str, said: str, tmp_path: Path, database: Database
+    rest: str, said: str, tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(json_stream, "MAX_VALUE_BYTES", 1_000_000)
     path = tmp_path / "result.json"
     path.write_text(HEAD + rest)
     report = await imported(database, path)
