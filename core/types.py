@@ -323,7 +323,8 @@ class LostPost:
 
     # How many messages of the reply with a known id come before it.
     position: int
-    # The newest message of the chat before the call, as far as we know. Empty if unknown.
+    # The newest message of the chat before the call, as far as the adapter knows, as text that only
+    # the adapter reads. Empty if unknown.
     after_id: str = ""
 
 

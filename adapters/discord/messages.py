@@ -140,10 +140,14 @@ class DiscordMessages(_Messages):
 
     @property
     def newest_id(self) -> str:
-        """The newest message of the channel that is known, or an estimate."""
+        """The newest message of the channel that is known, or an estimate.
+
+        Behind a slash, the message follows that the next message replies to: "123/122".
+        """
         if not self._channel_id.isdecimal():
             return ""
-        return str(self._channels.find_newest(int(self._channel_id), self._reply_to or 0))
+        newest_id = self._channels.find_newest(int(self._channel_id), self._reply_to or 0)
+        return f"{newest_id}/{self._reply_to}" if self._reply_to else str(newest_id)
 
     async def find_lost(
         self, after_id: str, part: StyledText, known_ids: Collection[str]
@@ -154,7 +158,8 @@ class DiscordMessages(_Messages):
         seen here.
         """
         interaction_id = after_id.removeprefix("@") if after_id.startswith("@") else None
-        first_id = interaction_id or after_id
+        newest_id, _, replied_id = after_id.partition("/")
+        first_id = interaction_id or newest_id
         if not first_id.isdecimal() or not self._channel_id.isdecimal():
             return None
         client = await self._channels.get_client()
@@ -170,21 +175,10 @@ class DiscordMessages(_Messages):
             is_own = client.user is not None and int(raw["author"]["id"]) == client.user.id
             if not is_own or message_id in known_ids or self._channels.is_posted(message_id):
                 continue
-            if self._may_answer(raw, interaction_id):
+            if _may_be_lost(raw, interaction_id, replied_id):
                 log.info("The lost message %s of Discord is found", message_id)
                 return message_id
         return ABSENT if are_all and interaction_id is None else None
-
-    def _may_answer(self, raw: Any, interaction_id: str | None) -> bool:
-        """Return whether a message of the bot may belong to this answer.
-
-        It doesn't if it answers another interaction or another message.
-        """
-        interaction = raw.get("interaction_metadata")
-        if interaction_id is not None or interaction is not None:
-            return interaction is not None and str(interaction["id"]) == interaction_id
-        replied_id = (raw.get("message_reference") or {}).get("message_id")
-        return replied_id is None or str(replied_id) == str(self._reply_to)
 
     async def delete(self, message_id: str) -> None:
         message = (await self._get_channel()).get_partial_message(int(message_id))
@@ -357,6 +351,19 @@ class DiscordInteraction(_Messages):
             content=text, **_attachment_edit_options(answer)
         )
         return message.id
+
+
+def _may_be_lost(raw: Any, interaction_id: str | None, replied_id: str) -> bool:
+    """Return whether a message of the bot may be the one that is looked for.
+
+    It isn't if it answers another interaction or another message. If the message to reply to was
+    deleted, Discord shows the reply as an ordinary message.
+    """
+    interaction = raw.get("interaction_metadata")
+    if interaction_id is not None or interaction is not None:
+        return interaction is not None and str(interaction["id"]) == interaction_id
+    reference = raw.get("message_reference") or {}
+    return str(reference.get("message_id", replied_id)) == replied_id
 
 
 def _is_shown(message: discord.Message, text: str, answer: Answer | None) -> bool:

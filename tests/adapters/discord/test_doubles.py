@@ -112,6 +112,19 @@ async def test_first_part_of_a_killed_process_becomes_the_answer_of_the_next_one
     assert api.said(channel) == [TEXT]
 
 
+async def test_lost_reply_to_one_message_becomes_the_reply_to_several(
+    api: DiscordApi, discord: Discord
+) -> None:
+    """Messages that wait while the process is off are answered together, by a reply to another."""
+    ana = api.user("Ana")
+    channel = await api.channel("general")
+    trigger = await api.user_says(channel, f"{api.mention()} how long?", ana)
+    second = await api.user_says(channel, f"{api.mention()} and why?", ana)
+    record = await kill_after_first_part(api, discord, channel, second)
+    await begin_reply(discord, channel, record, trigger).finish(Answer(text=TEXT))
+    assert api.said(channel) == [TEXT]
+
+
 async def test_reminder_of_a_killed_process_is_found_in_a_chat_where_nothing_was_said(
     api: DiscordApi, discord: Discord
 ) -> None:
@@ -158,7 +171,7 @@ async def test_other_answers_in_the_channel_are_not_taken_for_the_lost_one(
     api.world.add_post(channel, api.bot_id, "To another", message_reference=reference)
     own = ListRecord("turn:2")
     await begin_reply(discord, channel, own, other).finish(Answer(text="Of this process"))
-    record = ListRecord(posted=[f"?{trigger}"], known_ids=[known])
+    record = ListRecord(posted=[f"?{trigger}/{trigger}"], known_ids=[known])
     await begin_reply(discord, channel, record, trigger).finish(Answer(text=TEXT))
     assert api.said(channel) == ["A reminder", "To another", "Of this process", TEXT]
 
