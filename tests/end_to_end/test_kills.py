@@ -1,4 +1,4 @@
-"""Eight kills in the middle of traffic, and one in the middle of a delegated task; two hundred are
+"""Eight kills in the middle of traffic, and one in the middle of a delegated task; a thousand are
 in tests/soak."""
 
 from __future__ import annotations

@@ -6,9 +6,8 @@ After the next start the tool's effect is there once, and the model was told the
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +15,16 @@ import pytest
 
 from core.agent.prompt import INTERRUPTED_RESULT
 from core.agent.tool_runner import NOT_DONE
-from core.types import Json
 from tests.end_to_end.test_command_kills import column, kills
 from tests.fixtures.echo_model import said
 from tests.fixtures.live_system import KEY, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
+from tests.fixtures.tool_calls import CALLS, ToolCall
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
-SKILL = "---\nname: {name}\ndescription: '{text}'\n---\nOpen the door."
 HAND_EDITS = "SELECT after FROM notes WHERE action = 'edited'"
-
-
-@dataclass(frozen=True)
-class ToolCall:
-    """What a person says, with a number for ``{}``, and the call that the model answers it with."""
-
-    text: str
-    tool: str
-    arguments: Callable[[str, str], Json]
-    # The number of effects of the call, by its number.
-    count: Callable[[LiveSystem, str], int]
 
 
 class Caller:
@@ -72,48 +59,6 @@ async def calling(home: Path, call: ToolCall) -> AsyncIterator[tuple[LiveSystem,
         await live.start()
         yield live, caller
         assert live.model.refusals == []
-
-
-def memory_file(live: LiveSystem) -> str:
-    return "".join(path.read_text() for path in live.home.glob("memories/*/MEMORY.md"))
-
-
-CALLS = {
-    "a note": ToolCall(
-        "Note that I like tea {}",
-        "memory",
-        lambda text, number: {
-            "target": "memory",
-            "action": "add",
-            "content": f"I like tea {number}",
-        },
-        lambda live, number: len(re.findall(rf"I like tea {number}\b", memory_file(live))),
-    ),
-    "a reminder": ToolCall(
-        "Remind me tomorrow at 9:00 to buy tea {}",
-        "reminder",
-        lambda text, number: {"action": "add", "when": "tomorrow at 9:00", "text": f"tea {number}"},
-        lambda live, number: column(live, "SELECT text FROM jobs").count(f"tea {number}"),
-    ),
-    "a fact": ToolCall(
-        "My bike has the number {}",
-        "remember_this",
-        lambda text, number: {"content": f"My bike has the number {number}"},
-        lambda live, number: len(
-            live.query(f"SELECT 1 FROM facts WHERE content = 'My bike has the number {number}'")
-        ),
-    ),
-    "a skill": ToolCall(
-        "Make the skill number {}",
-        "skill_manage",
-        lambda text, number: {
-            "action": "create",
-            "name": f"skill-{number}",
-            "content": SKILL.format(name=f"skill-{number}", text=text),
-        },
-        lambda live, number: len(list(live.home.glob(f"**/skill-{number}/SKILL.md"))),
-    ),
-}
 
 
 @pytest.mark.parametrize("name", list(CALLS))
