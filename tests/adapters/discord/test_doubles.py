@@ -134,6 +134,21 @@ async def test_reminder_of_a_killed_process_is_found_in_a_chat_where_nothing_was
     assert api.said(channel) == [TEXT]
 
 
+async def test_second_part_of_a_killed_process_becomes_the_second_part_of_the_next_one(
+    api: DiscordApi, discord: Discord
+) -> None:
+    ana = api.user("Ana")
+    channel = await api.channel("general")
+    trigger = await api.user_says(channel, f"{api.mention()} how long?", ana)
+    first = api.world.add_post(channel, api.bot_id, "The first")["id"]
+    api.world.add_post(channel, api.bot_id, "The sec")
+    record = ListRecord(posted=[first, f"?{first}"])
+    text = "\n\n".join(f"{number} " + "x" * 700 for number in range(4))
+    await begin_reply(discord, channel, record, trigger).finish(Answer(text=text))
+    assert "\n\n".join(api.said(channel)) == text
+    assert len(api.said(channel)) == 2
+
+
 async def test_post_that_never_arrived_is_repeated_without_a_mark(
     api: DiscordApi, discord: Discord
 ) -> None:
