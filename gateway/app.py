@@ -204,7 +204,9 @@ async def build_message_path(
         UsageCommands(services),
         skills,
     ]
-    commands = CommandRegistry(groups, services.actions, services.clock, skills.is_skill_call)
+    # Without a model, rules answer what concerns reminders.
+    talk = reminders.talk if isinstance(model, OfflineModel) else None
+    commands = CommandRegistry(groups, services.actions, services.clock, skills.is_skill_call, talk)
     delivery = _build_delivery(services, memory, delivery_wakeup)
     scheduler = _create_scheduler(services, access, delivery, platforms)
     adapters = {**platforms, scheduler.platform: scheduler}

@@ -21,10 +21,11 @@ from apscheduler.triggers.date import DateTrigger  # type: ignore[import-untyped
 from apscheduler.triggers.interval import IntervalTrigger  # type: ignore[import-untyped]
 
 from adapters.streaming import QuietReply
-from core.dates.schedule import describe_lateness, latest_due, next_due
+from core.dates.schedule import describe_lateness
 from core.errors import ConfigError, DeliveryError, Refused
 from core.markup.markdown import escape
 from core.ports import Clock, DeliveryRecord, InboundSink, Reply
+from core.scheduling.due import latest_due, next_due
 from core.store.actions import ButtonAction
 from core.store.jobs import Job, Jobs
 from core.store.mailbox import Outbox, OutboxItem
@@ -251,12 +252,13 @@ class Scheduler:
 
 
 def make_reminder_buttons(job: Job) -> tuple[Button, ...]:
-    """Make the buttons below a reminder: done, or remind me later."""
+    """Make the buttons below a reminder: done, remind me later, or edit."""
     return (
         make_button(texts.BUTTON_DONE, "cron", f"done {job.id}"),
         make_button(texts.BUTTON_TEN_MINUTES, "snooze", f"{job.id} 10 minutes"),
         make_button(texts.BUTTON_ONE_HOUR, "snooze", f"{job.id} 1 hour"),
         make_button(texts.BUTTON_TOMORROW, "snooze", f"{job.id} tomorrow"),
+        make_button(texts.BUTTON_EDIT, "cron", f"edit {job.id}"),
     )
 
 

@@ -23,6 +23,7 @@ from core.agent.sessions import SessionTracker, Turn
 from core.agent.turn import Agent, AnsweredTurn
 from core.errors import StaleReadError, StoreError
 from core.ports import Adapter
+from core.store.actions import ButtonAction
 from core.store.mailbox import Inbox
 from core.types import Answer, Command, Inbound
 from gateway import texts
@@ -234,8 +235,50 @@ class TurnRunner:
         if is_over_limit or not event.is_addressed:
             await self._batches.retry_stale_reads(batch, self._agent.store_unanswered)
             return None
+        if await self._commands.may_concern_reminders(event.inbound):
+            answered_turn = await self._talk_about_reminders(batch)
+            if answered_turn is not None:
+                return answered_turn
         is_last_turn = is_limited and turns_in_a_row == MAX_TURNS_IN_A_ROW
         return await self._ask_model(batch, is_last_turn=is_last_turn)
+
+    async def _talk_about_reminders(self, batch: Batch) -> AnsweredTurn | None:
+        """Answer a batch by rules. Returns None if none of its messages concerns reminders."""
+        if not await self._batches.begin(batch):
+            return None
+        answered_turn = await self._batches.retry_stale_reads(batch, self._answer_by_rules)
+        if answered_turn is not None:
+            await self._deliver(batch, answered_turn.answer)
+        return answered_turn
+
+    async def _answer_by_rules(self, turn: Turn) -> AnsweredTurn | None:
+        """Answer the messages of a turn one after the other, and store the answers as one."""
+        session = await self._agent.sessions.ensure_session(turn)
+        talk = self._commands.talk
+        if talk is None or session.is_incognito:
+            return None
+        answers: list[Answer] = []
+        actions: list[ButtonAction] = []
+        for entry in turn.entries:
+            context = CommandContext(
+                inbound=entry.inbound,
+                scope=turn.scope,
+                scopes=turn.scopes,
+                session=session,
+                is_owner=turn.is_owner,
+                epoch=turn.epoch,
+            )
+            talk_answer = await talk.answer(context)
+            if talk_answer is not None:
+                answers.append(talk_answer.answer)
+                actions += talk_answer.actions
+        if not answers:
+            return None
+        answer = Answer(
+            text="\n\n".join(answer.text for answer in answers),
+            buttons=tuple(button for answer in answers for button in answer.buttons),
+        )
+        return await self._agent.store_exchange(turn, answer, actions)
 
     async def _answer_expired_button(self, event: PendingEvent) -> None:
         """Close the entry of a button press without an action, and say that the button expired."""

@@ -274,6 +274,20 @@ class Agent:
             rows.append(replace(self._plain_row(session, answer.text), kind="notice"))
         await self._store_and_close(turn, rows, answer)
 
+    async def store_exchange(
+        self, turn: Turn, answer: Answer, actions: Sequence[ButtonAction]
+    ) -> AnsweredTurn:
+        """Store messages with an answer that rules wrote, and close their inbox entries.
+
+        The messages belong to the conversation: recall finds them, and facts are learned from them.
+        """
+        session, rows = await self.sessions.open(turn)
+        question = await self._question_rows(session, turn, rows)
+        reply = replace(self._plain_row(session, answer.text), kind="quote")
+        new_rows = [*(row for row in question if not row.id), reply]
+        stored_rows = await self._store_and_close(turn, new_rows, answer, actions)
+        return AnsweredTurn(turn=turn, session=session, rows=[*rows, *stored_rows], answer=answer)
+
     async def _compress_if_needed(
         self, session: Session, rows: list[Message], turn: Turn, incoming_text: str = ""
     ) -> tuple[Session, list[Message]]:

@@ -28,13 +28,16 @@ _ANY_DAY = datetime(2026, 1, 1)  # noqa: DTZ001
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """When a job is due: according to `cron`, every `every_s` seconds, or once at the time `at`.
+    """When a job is due: by `recurrences`, by `cron`, every `every_s` seconds, or once at `at`.
 
-    Exactly one of the fields `cron`, `every_s` and `at` is set.
+    Exactly one of the fields `recurrences`, `cron`, `every_s` and `at` is set. The functions of
+    this module read the other kinds; `core.scheduling.due` also reads recurrences.
     """
 
     # An IANA name, such as "Europe/Lisbon".
     zone: str
+    # iCalendar texts with DTSTART and RRULE; see `core.dates.recurrence`.
+    recurrences: tuple[str, ...] = ()
     # Five fields, in the wall time of `zone`.
     cron: str | None = None
     every_s: int | None = None
@@ -172,24 +175,6 @@ def _next_interval(schedule: Schedule, zone: ZoneInfo, after: datetime) -> datet
         steps += 1
         moment = resolve_wall_time(first + steps * every, zone)
     return moment
-
-
-def latest_due(schedule: Schedule, first: datetime, now: datetime) -> datetime:
-    """Return the last due time up to `now`. `first` is the earliest due time that was missed.
-
-    After a downtime, a job runs once for this due time instead of once for each missed one.
-    """
-    due = first
-    # The search begins an hour before `now` and goes further back only if nothing was due. A
-    # schedule of every minute may have missed a whole year.
-    for days in (1 / 24, 1, 32, 367, 367 * 9):
-        candidate = next_due(schedule, max(now - timedelta(days=days), first))
-        while candidate is not None and candidate <= now:
-            due = candidate
-            candidate = next_due(schedule, candidate)
-        if due > first:
-            break
-    return due
 
 
 # --- Words ---

@@ -21,14 +21,16 @@ from core.dates.schedule import (
     Schedule,
     describe,
     format_duration,
+    format_moment,
     load_zone,
-    next_due,
     to_parseable_text,
 )
 from core.errors import Refused, ToolError
 from core.guard.guard import ToolArguments, build_tool
 from core.ports import Clock
 from core.review.pending import Review, is_foreign
+from core.scheduling.due import next_due
+from core.scheduling.recurrence_words import describe_recurrences
 from core.store.jobs import Job, Jobs
 from core.store.notes import QUESTION, REMINDER, Author, Operation, PendingNote
 from core.store.sessions import Conversations
@@ -120,14 +122,32 @@ class Appointments:
         elif reading.text:
             time = shorten(when, _PREVIEW_CHARS)
             raise Refused(f"I understand only part of the time '{time}', but not '{reading.text}'.")
-        text = text.encode("utf-8", "replace").decode("utf-8").replace("\0", "").strip()
+        text = self.clean_text(text)
         if not text:
             raise Refused(_ASK_FOR_QUESTION_TEXT if is_prompt else _ASK_FOR_REMINDER_TEXT)
+        return replace(reading, text=text, is_prompt=is_prompt)
+
+    def clean_text(self, text: str) -> str:
+        """Return the text of a job as valid Unicode. Raises Refused if it is too long."""
+        text = text.encode("utf-8", "replace").decode("utf-8").replace("\0", "").strip()
         if len(text) > TEXT_CHARS:
             raise Refused(
                 f"A reminder can have {TEXT_CHARS:,} characters; this one has {len(text):,}."
             )
-        return replace(reading, text=text, is_prompt=is_prompt)
+        return text
+
+    async def check_schedule(self, schedule: Schedule, job: Job) -> datetime:
+        """Return when a job with another schedule is due next.
+
+        Raises Refused if the time is past, or if a scheduled question would be too frequent.
+        """
+        now = self.clock.now()
+        if job.is_prompt:
+            await self._check_question_interval(schedule, job.account, now)
+        next_at = next_due(schedule, now)
+        if next_at is None:
+            raise Refused("That time is in the past. Name a time in the future.")
+        return next_at
 
     async def add(
         self,
@@ -142,9 +162,37 @@ class Appointments:
         """Set a job that is delivered to `target`, and return a receipt.
 
         A receipt reads ``Reminder 7 is set for Saturday 21 November 2026 at 09:00 (Europe/Lisbon):
-        “call Ana”.`` If a job with this `origin` exists already, for example because the command
-        runs again after a crash, that job's receipt is returned. Raises Refused if the time is past
-        or the account may not set the job.
+        “call Ana”.`` Raises Refused as `add_job` does.
+        """
+        job = await self.add_job(
+            reading, target, scope, account=account, origin=origin, epoch=epoch
+        )
+        return self.describe_receipt(job)
+
+    def describe_receipt(self, job: Job) -> str:
+        """Describe a job after it was set or changed, with its time, zone and text."""
+        noun = "Scheduled question" if job.is_prompt else "Reminder"
+        return f"{noun} {job.id} is set for {self.describe_time(job)}: “{job.text}”."
+
+    def format_next_moments(self, job: Job) -> str:
+        """Format the next moments of a recurring job: ``Monday 30 November at 08:00; …``."""
+        return "; ".join(format_moment(moment) for moment in self.list_next_moments(job))
+
+    async def add_job(
+        self,
+        reading: ParsedSchedule,
+        target: Address,
+        scope: Scope,
+        *,
+        account: Account | None,
+        origin: str | None,
+        epoch: ErasureEpoch | None = None,
+    ) -> Job:
+        """Set a job that is delivered to `target`, and return it.
+
+        If a job with this `origin` exists already, for example because the command runs again after
+        a crash, that job is returned. Raises Refused if the time is past or the account may not set
+        the job.
         """
         async with self._add_lock:
             job = None
@@ -166,8 +214,7 @@ class Appointments:
                 )
                 job = await self.jobs.add(job, epoch)
                 self.on_change()
-        noun = "Scheduled question" if job.is_prompt else "Reminder"
-        return f"{noun} {job.id} is set for {self.describe_time(job)}: “{job.text}”."
+        return job
 
     async def approve(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> str:
         """Set a job that the model proposed and a person approved, and return the receipt.
@@ -235,7 +282,13 @@ class Appointments:
 
         With `is_full`, the description always has the time zone and the next date.
         """
-        return describe(planned.schedule, self.zone, self.clock.now(), is_full=is_full)
+        schedule = planned.schedule
+        if not schedule.recurrences:
+            return describe(schedule, self.zone, self.clock.now(), is_full=is_full)
+        words = describe_recurrences(schedule.recurrences, schedule.zone)
+        moments = self.list_next_moments(planned, 1) if is_full else []
+        next_date = f", next {format_moment(moments[0])}" if moments else ""
+        return f"{words}{next_date} ({schedule.zone})"
 
     def list_next_moments(self, planned: Job | ParsedSchedule, count: int = 3) -> list[datetime]:
         """Return the next moments at which a job is due, each in the time zone of its schedule.

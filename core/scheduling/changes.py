@@ -14,11 +14,11 @@ from core.dates.schedule import (
     Schedule,
     format_moment,
     load_zone,
-    next_due,
     resolve_wall_time,
 )
 from core.errors import Refused
 from core.scheduling.appointments import Appointments, Requester
+from core.scheduling.due import next_due
 from core.store.jobs import Job
 
 
@@ -87,6 +87,24 @@ class JobChanges:
         self.appointments.on_change()
         skipped = self._format(job, job.next_at)
         return f"Skipped {skipped}. The next time is {self._format(job, following)}."
+
+    async def edit(
+        self, job_id: int, requester: Requester, schedule: Schedule | None, text: str
+    ) -> Job:
+        """Change the time of a job, its text, or both, and return the changed job.
+
+        None leaves the time, and "" leaves the text. A reminder that has ended is set again if it
+        gets a new time.
+        """
+        job = await self.appointments.find_changeable(job_id, requester, include_ended=True)
+        jobs = self.appointments.jobs
+        if schedule is not None:
+            next_at = await self.appointments.check_schedule(schedule, job)
+            await jobs.reschedule(job.id, schedule, next_at, requester.epoch)
+        if text and text != job.text:
+            await jobs.update(job.id, requester.epoch, text=self.appointments.clean_text(text))
+        self.appointments.on_change()
+        return await self.appointments.find_changeable(job_id, requester, include_ended=True)
 
     # --- Times ---
 

@@ -85,6 +85,10 @@ ORDER BY actions.taker IS NULL, actions.expires_at DESC
 
 The latest question comes first, after those that ``:taker`` has already taken.
 """
+_SELECT_OPEN_QUESTIONS = f"""
+SELECT DISTINCT address, account FROM actions
+WHERE address IS NOT NULL AND expires_at > :now AND {in_list("command", "names")}
+"""
 _DELETE_EARLIER = """
 DELETE FROM actions
 WHERE address = :address AND account = :account AND origin = :origin AND taker IS NULL
@@ -123,6 +127,20 @@ class Actions:
         """Return a button by its id, or None if it is unknown, expired or a question."""
         row = await self._database.fetch_one(_SELECT_BUTTON, {"id": action_id, "now": now})
         return None if row is None else _read_action(row)
+
+    async def list_open_questions(self, names: Sequence[str]) -> set[tuple[Address, Account]]:
+        """Return where and for whom there are questions whose command has one of these names.
+
+        Questions that an event has already taken are included, because the event may not be
+        handled yet.
+        """
+        values = {"now": self._clock.now(), "names": encode_list(names)}
+        questions = set()
+        for row in await self._database.fetch_all(_SELECT_OPEN_QUESTIONS, values):
+            account = rows.parse_account(row["account"])
+            if account is not None:
+                questions.add((Address.parse(row["address"]), account))
+        return questions
 
     async def take(
         self, address: Address, account: Account, taker: str, now: datetime

@@ -39,6 +39,12 @@ class Job:
     # Unique key of the command that created the job. A command that is handled twice creates only
     # one job.
     origin: str | None = None
+    # An urgent reminder is also delivered in the person's quiet hours.
+    is_urgent: bool = False
+    # The answer to a watch may be "nothing new". Then nothing is delivered.
+    is_watch: bool = False
+    # How often in a row the job has failed.
+    failures: int = 0
     next_at: datetime | None = None
     paused_at: datetime | None = None
     pause_reason: str | None = None
@@ -73,7 +79,8 @@ ORDER BY id DESC LIMIT 10
 """Selects the last deliveries of jobs at an address. Their ids are like ``job:7@2026-11-20…``."""
 _COLUMNS = (
     *("scope_id", "address_id", "account", "origin", "text", "is_prompt", "created_at"),
-    *("zone", "cron", "every_s", "start_at", "at", "next_at", "paused_at", "ended_at"),
+    *("zone", "recurrences", "cron", "every_s", "start_at", "at"),
+    *("is_urgent", "is_watch", "next_at", "paused_at", "ended_at"),
 )
 _FROM_OPEN_JOBS = "FROM jobs WHERE ended_at IS NULL AND account IS :account"
 _INSERT_JOB = f"""
@@ -90,7 +97,12 @@ WHERE id = :id AND ended_at IS NULL AND next_at IS :due_at
 """
 _REOPEN = """
 UPDATE jobs SET at = :at, next_at = :at, ended_at = NULL, paused_at = NULL, pause_reason = NULL
-WHERE id = :id AND text <> '' AND cron IS NULL AND every_s IS NULL
+WHERE id = :id AND text <> '' AND recurrences = '[]' AND cron IS NULL AND every_s IS NULL
+"""
+_RESCHEDULE = """
+UPDATE jobs SET zone = :zone, recurrences = :recurrences, cron = :cron, every_s = :every_s,
+    start_at = :start_at, at = :at, next_at = :next_at, ended_at = NULL
+WHERE id = :id AND text <> ''
 """
 _SELECT_SCOPE_OF_TARGET = """
 SELECT COALESCE(
@@ -201,7 +213,7 @@ class Jobs:
             """Insert and return the job, unless its scope is wrong or a limit is reached."""
             _check_scope(connection, job.target, job.scope)
             values = {
-                **rows.field_values(job.schedule),
+                **_schedule_values(job.schedule),
                 **rows.field_values(job),
                 "max_jobs": self._max_jobs,
                 "max_prompts": self._max_prompts,
@@ -274,6 +286,13 @@ class Jobs:
             lambda connection: _check_scope(connection, job.target, job.scope)
         )
 
+    async def reschedule(
+        self, job_id: int, schedule: Schedule, next_at: datetime, epoch: ErasureEpoch | None = None
+    ) -> None:
+        """Give a job another schedule. A job that has ended continues, unless it was erased."""
+        values = {**_schedule_values(schedule), "id": job_id, "next_at": next_at}
+        await self._database.execute(_RESCHEDULE, values, epoch)
+
     async def finish(self, job: Job, now: datetime, next_at: datetime | None) -> None:
         """Record that a run was queued for delivery, and set when the job is due next.
 
@@ -325,6 +344,11 @@ def _find_scope(connection: Connection, target: Address) -> Scope | None:
         return Scope(key=key)
     # A cron address has no conversation, and the terminal may be unused.
     return LOCAL_SCOPE if target.platform in ("cron", "terminal") else None
+
+
+def _schedule_values(schedule: Schedule) -> dict[str, object]:
+    """Return the columns of a schedule. Recurrences are a list in JSON."""
+    return {**rows.field_values(schedule), "recurrences": rows.dump_json(schedule.recurrences)}
 
 
 def _read_job(row: Row) -> Job:

@@ -25,9 +25,15 @@ from core.ports import Clock
 from core.store.actions import Actions, ButtonAction, build_question
 from core.store.erasure.statements import ErasureRequest
 from core.store.notes import Author, PendingNote
-from core.text.normalize import language_data, to_normal_form, to_single_line
+from core.text.normalize import (
+    language_data,
+    plain_with_offsets,
+    to_normal_form,
+    to_single_line,
+)
 from core.types import (
     Account,
+    Address,
     Answer,
     Button,
     Command,
@@ -150,6 +156,29 @@ class AutocompletingGroup(Protocol):
         """Return the labels of values that match `typed`, by value, best first."""
 
 
+class ReminderTalk(Protocol):
+    """Answers messages about reminders by rules, without a model."""
+
+    # The words that such messages contain, in plain form; None before `load`.
+    triggers: re.Pattern[str] | None
+    # Where and for whom the next message may answer a question or correct a reminder.
+    askers: set[tuple[Address, Account]]
+
+    async def load(self) -> None:
+        """Load `triggers` and `askers`."""
+
+    async def answer(self, context: CommandContext) -> TalkAnswer | None:
+        """Answer a message, or return None if it doesn't concern reminders."""
+
+
+@dataclass(frozen=True, slots=True)
+class TalkAnswer:
+    """An answer, with the rows of its buttons and of the question for the next message."""
+
+    answer: Answer
+    actions: Sequence[ButtonAction]
+
+
 # The command of the "Yes" button. In the terminal, people can type it.
 YES_COMMAND = Command(name="yes")
 # The command that runs if a "yes" could answer several questions.
@@ -167,6 +196,8 @@ _INCOGNITO_COMMANDS = frozenset(
     {"incognito", "new", "stop", "undo", "retry", "compress", "link", "unlink"}
 )
 _MAX_NUMBER_DIGITS = 17
+# Only the beginning of a message is searched for a request about reminders.
+MAX_TALK_CHARS = 2000
 
 # Returns True if a message in this scope calls a skill by its name.
 SkillCallCheck = Callable[[Inbound, Scope], Awaitable[bool]]
@@ -199,8 +230,11 @@ class CommandRegistry:
         actions: Actions,
         clock: Clock,
         is_skill_call: SkillCallCheck | None = None,
+        talk: ReminderTalk | None = None,
     ) -> None:
         self.actions = actions
+        # None if a model answers messages about reminders.
+        self.talk = talk
         self._clock = clock
         self._is_skill_call = is_skill_call
         self._groups = {spec.name: group for group in groups for spec in group.specs}
@@ -209,6 +243,21 @@ class CommandRegistry:
     @property
     def specs(self) -> tuple[CommandSpec, ...]:
         return tuple(self._specs.values())
+
+    async def may_concern_reminders(self, inbound: Inbound) -> bool:
+        """Return whether a message may concern reminders, so that `talk` should read it.
+
+        This check is cheap. It is made for each message.
+        """
+        is_scheduled = inbound.address.platform == "cron"
+        if self.talk is None or inbound.origin != "typed" or is_scheduled:
+            return False
+        if self.talk.triggers is None:
+            await self.talk.load()
+        if (inbound.address, inbound.account) in self.talk.askers:
+            return True
+        plain, _ = plain_with_offsets(inbound.text[:MAX_TALK_CHARS])
+        return self.talk.triggers is not None and bool(self.talk.triggers.search(plain))
 
     async def resolve(self, inbound: Inbound, scope: Scope) -> ResolvedInbound:
         """Find the command that an event means. Call this once, before the event is accepted.

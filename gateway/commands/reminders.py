@@ -7,12 +7,13 @@ from typing import cast
 from core.dates.schedule import ParsedSchedule
 from core.errors import Refused
 from core.markup.markdown import escape
-from core.scheduling.appointments import ACTIONS, Action, Requester
+from core.scheduling.appointments import ACTIONS, Action
 from core.scheduling.changes import JobChanges
 from core.store.actions import build_question
 from core.types import LOCAL_SCOPE, Answer, Command, ToolContext
 from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs, parse_number
+from gateway.commands.reminder_talk import ReminderTalk, requester_of
 from gateway.services import Services
 
 
@@ -23,6 +24,7 @@ class ReminderCommands:
         self._services = services
         self._appointments = services.appointments
         self._changes = JobChanges(services.appointments)
+        self.talk = ReminderTalk(services)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Run /remind, /snooze or /cron: set a job, list all jobs, or change one."""
@@ -36,12 +38,17 @@ class ReminderCommands:
             return await self._add(rest, context, is_prompt=True)
         if action in ("", "list"):
             return await self._list(context)
-        if action not in (*ACTIONS, "done", "skip"):
+        if action not in (*ACTIONS, "done", "edit", "keep", "skip"):
             raise Refused(texts.CRON_USAGE)
-        number = parse_number(rest)
-        if number is None:
+        first, _, words = rest.strip().partition(" ")
+        number = parse_number(first)
+        if number is None or (words and action not in ("edit", "keep")):
             raise Refused(f"Add the number: `/cron {action} 3`. `/cron` lists the numbers.")
-        requester = _requester_of(context)
+        requester = requester_of(context)
+        if action == "edit":
+            return await self.talk.edit(number, words, context)
+        if action == "keep":
+            return await self.talk.keep(number, context)
         if action == "done":
             report = await self._changes.finish(number, requester)
         elif action == "skip":
@@ -73,7 +80,7 @@ class ReminderCommands:
         if number is None or until is None:
             raise Refused(texts.SNOOZE_USAGE)
         report = await self._changes.snooze(
-            number, until, _requester_of(context), context.idempotency_key
+            number, until, requester_of(context), context.idempotency_key
         )
         return Answer(text=escape(report))
 
@@ -149,9 +156,3 @@ class ReminderCommands:
             when=self._appointments.describe_time(schedule), text=escape(schedule.text)
         )
         return Answer(text=text, confirm_command=command)
-
-
-def _requester_of(context: CommandContext) -> Requester:
-    """Return who asks. The owner may change all jobs, others only their own."""
-    account = None if context.is_owner else context.account
-    return Requester(scopes=context.scopes, account=account, epoch=context.epoch)

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.dates.parsing import parse_schedule
-from core.dates.schedule import Schedule, describe, format_duration, latest_due, next_due
+from core.dates.schedule import Schedule, describe, format_duration, next_due
+from core.scheduling.due import latest_due
 
 pytestmark = pytest.mark.slow
 

@@ -236,6 +236,7 @@ async def test_a_reminder_has_buttons_that_its_person_may_press_for_a_week(
         "snooze 1 10 minutes",
         "snooze 1 1 hour",
         "snooze 1 tomorrow",
+        "cron edit 1",
     ]
     async with Database.open(tmp_path / "state.db") as database:
         actions = Actions(database, life.clock)

@@ -321,6 +321,20 @@ CREATE TABLE unfinished_changes (
 """Stores which tool calls were carried out, and which changes to files aren't written yet. See
 `core/store/tool_calls.py`."""
 
+_JOBS_IN_DEPTH = """
+ALTER TABLE jobs ADD COLUMN recurrences TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE jobs ADD COLUMN is_urgent INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN is_watch INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE preferences (
+    account TEXT PRIMARY KEY,
+    zone TEXT,
+    quiet_from TEXT,
+    quiet_until TEXT
+);
+"""
+"""Adds recurrences of RFC 5545, urgent jobs, watches, and the time zone and quiet hours of people."""
+
 MIGRATIONS: tuple[str, ...] = (
     _read_script("tables")
     + CREATE_INDEXES
@@ -366,4 +380,5 @@ MIGRATIONS: tuple[str, ...] = (
     "ALTER TABLE sessions ADD COLUMN head_until INTEGER;",
     _VECTORS,
     _TOOL_CALLS,
+    _JOBS_IN_DEPTH,
 )

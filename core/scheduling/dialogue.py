@@ -1,0 +1,347 @@
+"""Decides what a message means in a dialogue about reminders, without a model.
+
+A dialogue begins with a request. `Dialogue` is what was said since: the person's messages, and the
+reminder that they led to. `decide` returns the next step, and the gateway carries it out and words
+the answer. A message that is neither a request nor an answer ends the dialogue.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import Enum
+from zoneinfo import ZoneInfo
+
+from core.dates.requests.parts import ClockTime, Missing, Problem, TimeParts
+from core.dates.requests.reader import Intent, ReminderReading, read_request, revise_reading
+from core.scheduling.phrases import (
+    find_phrase,
+    is_answer,
+    meant_words,
+    plain_words,
+    split_command,
+    strip_name,
+)
+from core.store.jobs import Job
+
+# An answer that only names a time may have this many other characters, such as "then".
+MAX_REST_CHARS = 12
+# A message is taken as a task only if it isn't longer.
+MAX_TASK_CHARS = 300
+# How similar two words must be so that one corrects the other, such as "Ana" and "Anna".
+_MIN_SIMILARITY = 0.7
+# An answer that is a bare hour, perhaps after words such as "no" and "make it".
+_BARE_HOUR_AT_END = re.compile(r" (?:to |for )?(\d{1,2})\W*$", re.IGNORECASE)
+_BARE_HOUR = re.compile(r"(?:[^\W\d]+ ){0,3}(\d{1,2})")
+
+
+class Move(Enum):
+    """What to do with a message."""
+
+    # The message doesn't concern reminders.
+    NONE = "none"
+    SET = "set"
+    # A part is missing, so the person must be asked.
+    ASK = "ask"
+    # Change the time or the text of the dialogue's reminder.
+    CHANGE = "change"
+    REMOVE = "remove"
+    CONFIRM = "confirm"
+    # Nothing was set yet, and nothing will be.
+    DROP = "drop"
+    LIST = "list"
+    NEXT = "next"
+    SNOOZE = "snooze"
+    DONE = "done"
+    # The request names a reminder that doesn't exist, or several ones.
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialogue:
+    """The messages that led to an open question or to a reminder."""
+
+    lines: tuple[str, ...] = ()
+    asked_at: datetime
+    # The reminder that was set, changed or delivered last; None while a question is open.
+    job: Job | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """The next step of a dialogue."""
+
+    move: Move
+    reading: ReminderReading | None = None
+    # The messages that led to `reading`.
+    lines: tuple[str, ...] = ()
+    job: Job | None = None
+    # For SNOOZE: how long, in the person's words.
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What is known when a message arrives."""
+
+    now: datetime
+    zone: ZoneInfo
+    # The reminders that the person can change here.
+    jobs: Sequence[Job] = ()
+    dialogue: Dialogue | None = None
+    # The languages that the person is likely to use.
+    languages: tuple[str, ...] = ()
+
+
+def decide(text: str, situation: Situation) -> Step:
+    """Return what to do with a message."""
+    dialogue = situation.dialogue
+    if dialogue is not None:
+        step = _decide_short_answer(text, dialogue)
+        if step is not None:
+            return step
+    reading = read_request(text, situation.now, situation.zone, situation.languages)
+    if reading.intent is Intent.QUESTION_ABOUT_REMINDERS:
+        return Step(move=Move.NEXT if find_phrase("next", text) else Move.LIST)
+    if reading.intent is Intent.SET and not _is_about_past(reading):
+        return _step_for(reading, (text,))
+    if dialogue is not None:
+        step = _decide_answer(text, dialogue, situation)
+        if step is not None:
+            return step
+    return _decide_command(text, situation)
+
+
+def decide_edit(words: str, job: Job, situation: Situation) -> Step:
+    """Return the step that gives a reminder the time in `words`, or else the words as its text."""
+    words = _with_preposition(words)
+    answer = read_request(
+        words, situation.now, situation.zone, situation.languages, is_request=True
+    )
+    previous = replace(_with_job(None, job), language=answer.language)
+    if not answer.names_time:
+        reading = replace(previous, task=_task_of(words))
+        return Step(move=Move.CHANGE, reading=reading, job=job)
+    revised = revise_reading(previous, words, situation.now, situation.zone) or answer
+    revised = replace(revised, task=answer.task or job.text)
+    return Step(move=Move.CHANGE, reading=revised, job=job, lines=(words,))
+
+
+def _is_about_past(reading: ReminderReading) -> bool:
+    """Whether a message names a day that has passed, such as yesterday: it tells about one."""
+    return reading.parts.problem is Problem.PAST
+
+
+def _step_for(reading: ReminderReading, lines: tuple[str, ...]) -> Step:
+    """Return the step that sets a reminder, or that asks for what is missing."""
+    move = Move.SET if reading.is_complete else Move.ASK
+    return Step(move=move, reading=reading, lines=lines)
+
+
+# --- Answers ---
+
+
+def _decide_short_answer(text: str, dialogue: Dialogue) -> Step | None:
+    """Return the step for a yes, a no, "done" or "snooze"; None for any other message."""
+    job = dialogue.job
+    if job is None:
+        return Step(move=Move.DROP) if is_answer("cancel", text) else None
+    if is_answer("done", text):
+        return Step(move=Move.DONE, job=job)
+    if is_answer("cancel", text):
+        return Step(move=Move.REMOVE, job=job)
+    if is_answer("yes", text):
+        return Step(move=Move.CONFIRM, job=job, lines=dialogue.lines)
+    return None
+
+
+def _decide_answer(text: str, dialogue: Dialogue, situation: Situation) -> Step | None:
+    """Return the step for a missing part or a correction; None if the message is neither."""
+    previous = _read_dialogue(dialogue, situation)
+    lines = (*dialogue.lines, text)
+    revised = _revise(previous, text, situation)
+    if revised is not None:
+        if dialogue.job is None:
+            return _step_for(revised, lines)
+        if revised.is_complete:
+            return Step(move=Move.CHANGE, reading=revised, job=dialogue.job, lines=lines)
+        return Step(move=Move.ASK, reading=revised, job=dialogue.job, lines=lines)
+    if dialogue.job is not None:
+        task = _corrected_task(dialogue.job.text, text)
+        if task is None:
+            return None
+        reading = replace(previous, task=task)
+        return Step(move=Move.CHANGE, reading=reading, job=dialogue.job, lines=dialogue.lines)
+    if Missing.TASK in previous.missing and _may_be_task(text):
+        missing = previous.missing - {Missing.TASK}
+        return _step_for(replace(previous, task=_task_of(text), missing=missing), lines)
+    return None
+
+
+def _read_dialogue(dialogue: Dialogue, situation: Situation) -> ReminderReading:
+    """Return what the messages of a dialogue mean together, as seen when they were written."""
+    zone = situation.zone
+    languages = situation.languages
+    reading: ReminderReading | None = None
+    for line in dialogue.lines:
+        if reading is None:
+            reading = read_request(line, dialogue.asked_at, zone, languages, is_request=True)
+            continue
+        revised = _revise(reading, line, replace(situation, now=dialogue.asked_at))
+        if revised is not None:
+            reading = revised
+        elif Missing.TASK in reading.missing:
+            missing = reading.missing - {Missing.TASK}
+            reading = replace(reading, task=_task_of(line), missing=missing)
+    if dialogue.job is None:
+        return reading or ReminderReading(intent=Intent.SET, missing=frozenset(Missing))
+    return _with_job(reading, dialogue.job)
+
+
+def _with_job(reading: ReminderReading | None, job: Job) -> ReminderReading:
+    """Return a reading with the text and, if nothing else is known, the time of a reminder."""
+    if reading is not None and reading.names_time:
+        return replace(reading, task=job.text, missing=frozenset())
+    parts = TimeParts()
+    if job.schedule.at is not None:
+        local = job.schedule.at.astimezone(ZoneInfo(job.schedule.zone))
+        clock = ClockTime(local.hour * 60 + local.minute)
+        parts = TimeParts(days=(local.date(),), clocks=(clock,))
+    language = reading.language if reading is not None else "en"
+    return ReminderReading(intent=Intent.SET, language=language, task=job.text, parts=parts)
+
+
+def _revise(previous: ReminderReading, text: str, situation: Situation) -> ReminderReading | None:
+    """Return a reading with the time in an answer; None if the message says something else."""
+    text = _with_preposition(text)
+    languages = (previous.language, *situation.languages)
+    answer = read_request(text, situation.now, situation.zone, languages, is_request=True)
+    if not answer.names_time:
+        hour = _BARE_HOUR.fullmatch(plain_words(text))
+        return None if hour is None else _revise(previous, f"at {hour[1]}", situation)
+    if previous.task and len(plain_words(answer.task)) > MAX_REST_CHARS:
+        return None
+    previous = replace(previous, language=answer.language)
+    return revise_reading(previous, text, situation.now, situation.zone)
+
+
+def _with_preposition(text: str) -> str:
+    """Return "at 10:00" for "10:00". A text without letters has no language of its own."""
+    return text if any(map(str.isalpha, text)) else f"at {text.strip()}"
+
+
+def _may_be_task(text: str) -> bool:
+    return len(text) <= MAX_TASK_CHARS and bool(plain_words(text)) and not is_answer("yes", text)
+
+
+def _task_of(text: str) -> str:
+    return " ".join(text.split()).strip(" .。!")
+
+
+def _corrected_task(task: str, text: str) -> str | None:
+    """Return a task with a corrected word: "call Anna" of "call Ana" and "I meant Anna".
+
+    Returns None if the message corrects no word of the task.
+    """
+    words = meant_words(text)
+    if words is None:
+        return None
+    best_ratio, result = _MIN_SIMILARITY, None
+    for old in re.findall(r"[^\W\d_]+", task):
+        for new in re.findall(r"[^\W\d_]+", words):
+            ratio = difflib.SequenceMatcher(None, old.casefold(), new.casefold()).ratio()
+            if old != new and ratio >= best_ratio:
+                best_ratio, result = ratio, task.replace(old, new, 1)
+    return result
+
+
+# --- Requests about reminders that exist ---
+
+
+def _decide_command(text: str, situation: Situation) -> Step:
+    """Return the step for "cancel the dentist", "move it to 11", "snooze" and "done"."""
+    job = situation.dialogue.job if situation.dialogue is not None else None
+    for kind, move in (("snooze", Move.SNOOZE), ("done", Move.DONE)):
+        if is_answer(kind, text) and (job is not None or move is Move.SNOOZE):
+            return Step(move=move, job=job)
+    words = split_command("snooze", text)
+    if words is not None and _names_only_time(words, situation):
+        return Step(move=Move.SNOOZE, job=job, words=words)
+    moved = _decide_move(text, situation)
+    if moved is not None:
+        return moved
+    words = split_command("remove", text)
+    if words is None:
+        return Step(move=Move.NONE)
+    is_reminder_named = find_phrase("last", text) and not is_answer("last", words or "it")
+    return _find_named(words, situation, Move.REMOVE, is_sure=bool(is_reminder_named))
+
+
+def _names_only_time(words: str, situation: Situation) -> bool:
+    reading = read_request(
+        words, situation.now, situation.zone, situation.languages, is_request=True
+    )
+    return reading.names_time and not reading.task
+
+
+def _decide_move(text: str, situation: Situation) -> Step | None:
+    """Return the step for "move the dentist to 11"; None if the message isn't such a request."""
+    if split_command("move", text) is None:
+        return None
+    hour = _BARE_HOUR_AT_END.search(text)
+    if hour is not None:
+        # "move it to 11": without a preposition, a number isn't always an hour.
+        text = f"{text[: hour.start()]} at {hour[1]}"
+    answer = read_request(text, situation.now, situation.zone, situation.languages, is_request=True)
+    if not answer.names_time:
+        return None
+    named = split_command("move", answer.task)
+    step = _find_named(
+        plain_words(answer.task) if named is None else named, situation, Move.CHANGE, is_sure=False
+    )
+    if step.job is None:
+        return None if step.move is Move.NONE else step
+    previous = _with_job(None, step.job)
+    previous = replace(previous, language=answer.language)
+    revised = revise_reading(previous, text, situation.now, situation.zone)
+    if revised is None:
+        return None
+    revised = replace(revised, task=step.job.text)
+    move = Move.CHANGE if revised.is_complete else Move.ASK
+    return Step(move=move, reading=revised, job=step.job, lines=(text,))
+
+
+def _find_named(words: str, situation: Situation, move: Move, *, is_sure: bool) -> Step:
+    """Return a step for the reminder that words name.
+
+    "it" means the dialogue's reminder, or the only one. If no reminder fits, the step is UNKNOWN
+    if the message is surely about reminders (`is_sure`), and NONE otherwise.
+    """
+    dialogue = situation.dialogue
+    if not words or is_answer("last", words):
+        if dialogue is not None and dialogue.job is not None:
+            return Step(move=move, job=dialogue.job)
+        if len(situation.jobs) == 1:
+            return Step(move=move, job=situation.jobs[0])
+        return Step(move=Move.UNKNOWN if situation.jobs and words else Move.NONE)
+    matches = _match_jobs(words, situation.jobs)
+    if len(matches) == 1:
+        return Step(move=move, job=matches[0])
+    return Step(move=Move.UNKNOWN if matches or is_sure else Move.NONE)
+
+
+def _match_jobs(words: str, jobs: Sequence[Job]) -> list[Job]:
+    """Return the reminders whose text contains the words, without words such as "the"."""
+    name = strip_name(words)
+    if not name:
+        return []
+    exact = [job for job in jobs if name in plain_words(job.text)]
+    if exact:
+        return exact
+    terms = [term[:5] for term in name.split() if len(term) > 2]
+    if not terms:
+        return []
+    return [job for job in jobs if all(term in plain_words(job.text) for term in terms)]

@@ -1,0 +1,110 @@
+"""Recognizes short answers and requests about reminders, with the phrases of `data/dialogue.toml`.
+
+Phrases are compared in their plain form: lower case, without accents and punctuation. In scripts
+without spaces, a phrase may be a part of a longer run of letters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from core.text.normalize import language_data, plain_with_offsets
+
+# A longer message is never a short answer.
+MAX_ANSWER_CHARS = 80
+_SEPARATORS = re.compile(r"[^\w']+|_")
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+_LEADS = re.compile(r"^(?:(?:please|pls|can you|could you|bitte|kannst du|no|ok|hey) )+")
+_THUMB = "👍"
+
+
+def plain_words(text: str) -> str:
+    """Return the words of a text in plain form, separated by single spaces."""
+    plain, _ = plain_with_offsets(text.replace("’", "'"))
+    return " ".join(_SEPARATORS.sub(" ", plain).split())
+
+
+def is_answer(kind: str, text: str) -> bool:
+    """Whether a message consists only of phrases of a table, such as "cancel", and fillers.
+
+    At least one phrase of the table must occur. A thumb counts as a yes.
+    """
+    if len(text) > MAX_ANSWER_CHARS:
+        return False
+    words = plain_words(text)
+    if not words:
+        return kind == "yes" and _THUMB in text
+    rest, count = _pattern(kind).subn(" ", words)
+    return count > 0 and not _pattern("fillers").sub(" ", rest).strip()
+
+
+def find_phrase(kind: str, text: str) -> bool:
+    """Whether a text contains a phrase of a table."""
+    return _pattern(kind).search(plain_words(text)) is not None
+
+
+def split_command(kind: str, text: str) -> str | None:
+    """Return what a request such as "cancel the dentist" is about, in plain words.
+
+    The phrase must be at the beginning or at the end of the message. Returns None if there is none.
+    """
+    words = _LEADS.sub("", plain_words(text))
+    for pattern in (_edge_pattern(kind, at_end=False), _edge_pattern(kind, at_end=True)):
+        match = pattern.search(words)
+        if match is not None:
+            rest = words[: match.start()] + " " + words[match.end() :]
+            return " ".join(rest.split())
+    return None
+
+
+def strip_name(words: str) -> str:
+    """Return the name of a reminder in plain words, without words such as "the" and "my"."""
+    return " ".join(_pattern("around").sub(" ", words).split())
+
+
+def meant_words(text: str) -> str | None:
+    """Return the words that correct a task, such as "Anna" of "sorry, I meant Anna".
+
+    Returns None if the message has no such words.
+    """
+    plain, offsets = plain_with_offsets(text.replace("’", "'"))
+    for phrase in sorted(list_phrases("meant"), key=len, reverse=True):
+        index = plain.find(phrase)
+        is_word = index == 0 or (index > 0 and not plain[index - 1].isalpha())
+        if index >= 0 and is_word:
+            end = index + len(phrase)
+            original_end = end if offsets is None else (offsets[end : end + 1] or [len(text)])[0]
+            return text[original_end:].strip(" ,:.!?。") or None
+    return None
+
+
+@cache
+def list_phrases(kind: str) -> tuple[str, ...]:
+    """Return the phrases of a table of `data/dialogue.toml` in plain form, longest first."""
+    data: Any = language_data("dialogue", "core.scheduling")[kind]
+    texts: Sequence[str] = [data] if isinstance(data, str) else list(data.values())
+    phrases = {plain_words(phrase) for text in texts for phrase in re.split(r"[,\n]", text)}
+    return tuple(sorted(filter(None, phrases), key=lambda phrase: (-len(phrase), phrase)))
+
+
+@cache
+def _pattern(kind: str) -> re.Pattern[str]:
+    """Return a pattern for the phrases of a table as whole words."""
+    return re.compile("|".join(map(_whole, list_phrases(kind))))
+
+
+@cache
+def _edge_pattern(kind: str, *, at_end: bool) -> re.Pattern[str]:
+    alternatives = "|".join(map(_whole, list_phrases(kind)))
+    return re.compile(f"(?:{alternatives})$" if at_end else f"^(?:{alternatives})")
+
+
+def _whole(phrase: str) -> str:
+    """Return a pattern for a phrase that isn't a part of a longer word."""
+    pattern = re.escape(phrase)
+    if _UNSPACED.search(phrase):
+        return pattern
+    return rf"(?<![\w']){pattern}(?![\w'])"

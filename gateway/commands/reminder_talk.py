@@ -1,0 +1,432 @@
+"""Answers messages about reminders without a model: requests, corrections and questions.
+
+`core.scheduling.dialogue` decides what a message means. This module carries it out and words the
+answer. After each answer, a question is stored for the person's next message; it contains what the
+dialogue is about, so that a dialogue continues after a restart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from zoneinfo import ZoneInfo
+
+from core.dates.requests.lexicon import Kind, load_lexicon, request_languages
+from core.dates.requests.parts import Assumption, Missing, Problem
+from core.dates.requests.reader import ReminderReading
+from core.dates.schedule import ParsedSchedule, Schedule
+from core.errors import Refused
+from core.markup.markdown import escape
+from core.scheduling.appointments import Requester
+from core.scheduling.changes import JobChanges
+from core.scheduling.dialogue import Dialogue, Move, Situation, Step, decide, decide_edit
+from core.scheduling.phrases import list_phrases
+from core.store.actions import ButtonAction, build_question
+from core.store.jobs import Job
+from core.types import Account, Address, Answer, Button, Command
+from gateway import texts
+from gateway.commands.registry import (
+    CommandContext,
+    TalkAnswer,
+    assign_button_ids,
+    make_button,
+    make_button_actions,
+)
+from gateway.services import Services
+
+# How long the next message may answer a question or correct a reminder.
+DIALOGUE_LIFETIME = timedelta(hours=12)
+# Lists show at most this many reminders.
+MAX_LISTED = 10
+_SHOW = "keep"
+"""The action of /cron that a "yes" after a receipt runs: it says that the reminder is set."""
+_TRIGGERS = ("snooze", "done", "remove", "move")
+# The texts for assumptions that a person must know about.
+_ASSUMPTION_TEXTS = {
+    Assumption.HOUR: "ASSUMED_HOUR",
+    Assumption.DAY_ORDER: "ASSUMED_DAY_ORDER",
+    Assumption.FIRST_DAY: "ASSUMED_FIRST_DAY",
+    Assumption.WEEKDAY: "ASSUMED_WEEKDAY",
+    Assumption.SHORT_MONTHS: "ASSUMED_SHORT_MONTHS",
+}
+_PROBLEM_TEXTS = {
+    Problem.PAST: "ASK_PAST",
+    Problem.NO_SUCH_DATE: "ASK_NO_SUCH_DATE",
+    Problem.WRONG_WEEKDAY: "ASK_WRONG_WEEKDAY",
+    Problem.SEVERAL_TIMES: "ASK_SEVERAL_TIMES",
+    Problem.VAGUE: "ASK_VAGUE",
+    Problem.TOO_FAR: "ASK_TOO_FAR",
+}
+
+
+class ReminderTalk:
+    """Carries out the steps of dialogues about reminders."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._appointments = services.appointments
+        self._changes = JobChanges(services.appointments)
+        # See `gateway.commands.registry.ReminderTalk`.
+        self.triggers: re.Pattern[str] | None = None
+        self.askers: set[tuple[Address, Account]] = set()
+
+    async def load(self) -> None:
+        """Load the triggers, and where dialogues are open."""
+        self.askers |= await self._services.actions.list_open_questions(("remind", "cron"))
+        self.triggers = await asyncio.to_thread(_load_triggers)
+
+    async def answer(self, context: CommandContext) -> TalkAnswer | None:
+        """Answer a message; return None if it doesn't concern reminders."""
+        inbound = context.inbound
+        self.askers.discard((inbound.address, inbound.account))
+        dialogue = await self._take_dialogue(context)
+        situation = await self._situation(context, dialogue)
+        step = await asyncio.to_thread(decide, inbound.text, situation)
+        if step.move is Move.NONE:
+            return None
+        try:
+            return await self._carry_out(step, context)
+        except Refused as refusal:
+            return self._build(escape(str(refusal)), (), (), context)
+
+    # --- Commands ---
+
+    async def edit(self, job_id: int, words: str, context: CommandContext) -> Answer:
+        """Change the time or the text of a reminder: /cron edit 3 10:00.
+
+        Without words, the person's next message says what to change.
+        """
+        job = await self._appointments.find_changeable(
+            job_id, requester_of(context), include_ended=True
+        )
+        if words.strip():
+            situation = await self._situation(context, None)
+            step = await asyncio.to_thread(decide_edit, words, job, situation)
+            changed = await self._change(step, context)
+        else:
+            question = self._question_about(job, (), context)
+            text = texts.EDIT_HOW.format(
+                job=escape(self._appointments.describe_job(job)), id=job.id
+            )
+            changed = self._build(text, (), question, context)
+        await self._services.actions.add(
+            [action for action in changed.actions if action.address is not None]
+        )
+        return changed.answer
+
+    async def keep(self, job_id: int, context: CommandContext) -> Answer:
+        """Say that a reminder is set, after a yes."""
+        job = await self._appointments.find_changeable(
+            job_id, requester_of(context), include_ended=True
+        )
+        return Answer(text=texts.STAYS_SET.format(job=escape(self._appointments.describe_job(job))))
+
+    # --- Dialogues ---
+
+    async def _situation(self, context: CommandContext, dialogue: Dialogue | None) -> Situation:
+        jobs = await self._appointments.jobs.list_visible(context.scopes)
+        return Situation(
+            now=self._services.clock.now(),
+            zone=ZoneInfo(self._appointments.zone),
+            jobs=[job for job in jobs if context.can_change(job.account)],
+            dialogue=dialogue,
+        )
+
+    async def _take_dialogue(self, context: CommandContext) -> Dialogue | None:
+        """Return the dialogue that this message may continue, or None."""
+        inbound = context.inbound
+        now = self._services.clock.now()
+        questions = await self._services.actions.take(
+            inbound.address, inbound.account, f"{inbound.kind}:{inbound.message_id}", now
+        )
+        for question in questions:
+            asked_at = question.expires_at - DIALOGUE_LIFETIME
+            arguments = question.command.arguments
+            if question.command.name == "remind":
+                return Dialogue(lines=tuple(arguments.split("\n")), asked_at=asked_at)
+            if question.command.name == "cron" and arguments.startswith(f"{_SHOW} "):
+                number, _, lines = arguments.removeprefix(f"{_SHOW} ").partition(" ")
+                job = await self._appointments.jobs.find(int(number), context.scopes)
+                if job is None or not job.text:
+                    return None
+                return Dialogue(
+                    lines=tuple(filter(None, lines.split("\n"))), asked_at=asked_at, job=job
+                )
+        return None
+
+    # --- Steps ---
+
+    async def _carry_out(self, step: Step, context: CommandContext) -> TalkAnswer:
+        """Carry out a step, and return the answer. Raises Refused if it can't be carried out."""
+        if step.move is Move.SET:
+            return await self._set(step, context)
+        if step.move is Move.ASK:
+            return self._ask(step, context)
+        if step.move is Move.CHANGE:
+            return await self._change(step, context)
+        if step.move in (Move.LIST, Move.NEXT, Move.UNKNOWN):
+            return await self._list(step.move, context)
+        if step.move is Move.DROP:
+            return self._build(texts.NOTHING_SET, (), (), context)
+        if step.move is Move.SNOOZE:
+            return await self._snooze(step, context)
+        assert step.job is not None
+        requester = requester_of(context)
+        if step.move is Move.REMOVE:
+            report = await self._appointments.change(
+                "remove", step.job.id, requester.scopes, requester.account, requester.epoch
+            )
+            return self._build(escape(report), (), (), context)
+        if step.move is Move.DONE:
+            report = await self._changes.finish(step.job.id, requester)
+            return self._build(escape(report), (), (), context)
+        text = texts.STAYS_SET.format(job=escape(self._appointments.describe_job(step.job)))
+        return self._build(text, (), self._question_about(step.job, step.lines, context), context)
+
+    async def _set(self, step: Step, context: CommandContext) -> TalkAnswer:
+        """Set a reminder and read it back, or say that it exists already."""
+        reading = step.reading
+        assert reading is not None
+        schedule = make_schedule(reading, self._appointments.zone)
+        existing = await self._find_equal(schedule, reading.task, context)
+        if existing is not None:
+            text = texts.EXISTS_ALREADY.format(
+                job=escape(self._appointments.describe_job(existing))
+            )
+            question = self._question_about(existing, step.lines, context)
+            return self._build(text, _change_buttons(existing), question, context)
+        job = await self._appointments.add_job(
+            ParsedSchedule(schedule=schedule, text=reading.task, is_certain=True),
+            context.inbound.address,
+            context.scope,
+            account=context.account,
+            origin=f"talk:{context.idempotency_key}",
+            epoch=context.epoch,
+        )
+        text = self.read_back(job, reading)
+        question = self._question_about(job, step.lines, context)
+        return self._build(text, _change_buttons(job), question, context)
+
+    async def _find_equal(
+        self, schedule: Schedule, task: str, context: CommandContext
+    ) -> Job | None:
+        """Return a reminder here with the same text that is due at the same moments, or None."""
+        planned = ParsedSchedule(schedule=schedule, text=task, is_certain=True)
+        moments = self._appointments.list_next_moments(planned)
+        for job in await self._appointments.jobs.list_visible(context.scopes):
+            is_same_text = job.text.casefold() == task.casefold() and not job.is_prompt
+            is_here = job.target == context.inbound.address and job.paused_at is None
+            if not (is_same_text and is_here):
+                continue
+            own = self._appointments.list_next_moments(job)
+            if [at.replace(second=0) for at in own] == [at.replace(second=0) for at in moments]:
+                return job
+        return None
+
+    def _ask(self, step: Step, context: CommandContext) -> TalkAnswer:
+        """Ask for what is missing."""
+        reading = step.reading
+        assert reading is not None
+        text = _question_text(reading)
+        if step.job is not None:
+            question = self._question_about(step.job, step.lines, context)
+            return self._build(text, (), question, context)
+        buttons: tuple[Button, ...] = ()
+        if reading.task and Missing.TIME in reading.missing:
+            buttons = _time_buttons(reading.task)
+        command = Command(name="remind", arguments="\n".join(map(_one_line, step.lines)))
+        return self._build(text, buttons, (self._question(command, context),), context)
+
+    async def _change(self, step: Step, context: CommandContext) -> TalkAnswer:
+        """Change the time or the text of a reminder, and read it back."""
+        reading, job = step.reading, step.job
+        assert reading is not None
+        assert job is not None
+        requester = requester_of(context)
+        schedule = None
+        if reading.moment is not None or reading.recurrences:
+            schedule = make_schedule(reading, job.schedule.zone)
+        changed = await self._changes.edit(job.id, requester, schedule, reading.task)
+        text = self.read_back(changed, reading)
+        question = self._question_about(changed, step.lines, context)
+        return self._build(text, _change_buttons(changed), question, context)
+
+    async def _snooze(self, step: Step, context: CommandContext) -> TalkAnswer:
+        """Snooze the reminder that was delivered here last."""
+        job = step.job or await self._appointments.jobs.find_last_delivered(
+            context.inbound.address, context.scopes
+        )
+        if job is None:
+            return self._build(texts.NOTHING_TO_SNOOZE, (), (), context)
+        snooze = await self._changes.read_snooze(step.words)
+        if snooze is None:
+            return self._build(texts.SNOOZE_USAGE, (), (), context)
+        report = await self._changes.snooze(
+            job.id, snooze, requester_of(context), context.idempotency_key
+        )
+        question = self._question_about(job, (), context)
+        return self._build(escape(report), (), question, context)
+
+    async def _list(self, move: Move, context: CommandContext) -> TalkAnswer:
+        """List the reminders here, or only the next one."""
+        jobs = await self._appointments.jobs.list_visible(context.scopes)
+        if not jobs:
+            return self._build(texts.NO_REMINDERS_YET, (), (), context)
+        if move is Move.NEXT:
+            active = [job for job in jobs if job.paused_at is None and job.next_at is not None]
+            jobs = active[:1] or jobs[:1]
+        heading = {
+            Move.LIST: texts.REMINDERS_HEADING,
+            Move.NEXT: texts.NEXT_REMINDER_HEADING,
+            Move.UNKNOWN: texts.WHICH_REMINDER,
+        }[move]
+        lines = [heading]
+        lines += [f"- {escape(self._appointments.describe_job(job))}" for job in jobs[:MAX_LISTED]]
+        if len(jobs) > MAX_LISTED:
+            lines.append(texts.MORE_REMINDERS.format(count=len(jobs) - MAX_LISTED))
+        buttons: tuple[Button, ...] = ()
+        question: Sequence[ButtonAction] = ()
+        if move is Move.UNKNOWN:
+            buttons = tuple(_remove_button(job) for job in jobs[:5])
+        elif len(jobs) == 1:
+            buttons = _change_buttons(jobs[0])
+            question = self._question_about(jobs[0], (), context)
+        return self._build("\n".join(lines), buttons, question, context)
+
+    # --- Answers ---
+
+    def read_back(self, job: Job, reading: ReminderReading) -> str:
+        """Read a reminder back: date, time and zone, the next times, and what was assumed."""
+        is_recurring = job.schedule.at is None
+        when = self._appointments.describe_time(job, is_full=not is_recurring)
+        sentences = [texts.REMINDER_SET.format(id=job.id, when=when, text=job.text)]
+        if is_recurring:
+            times = self._appointments.format_next_moments(job)
+            sentences.append(texts.NEXT_TIMES.format(times=times))
+        for assumption, name in _ASSUMPTION_TEXTS.items():
+            if assumption in reading.assumed:
+                sentences.append(getattr(texts, name))
+        return " ".join(map(escape, sentences))
+
+    def _question_about(
+        self, job: Job, lines: Sequence[str], context: CommandContext
+    ) -> tuple[ButtonAction, ...]:
+        """Return the question with which the next message may correct a reminder."""
+        arguments = f"{_SHOW} {job.id} " + "\n".join(map(_one_line, lines))
+        command = Command(name="cron", arguments=arguments.strip())
+        return (self._question(command, context),)
+
+    def _question(self, command: Command, context: CommandContext) -> ButtonAction:
+        now = self._services.clock.now()
+        question = build_question(
+            command,
+            context.account,
+            context.scope,
+            context.inbound.address,
+            context.idempotency_key,
+            now,
+        )
+        return replace(question, expires_at=now + DIALOGUE_LIFETIME)
+
+    def _build(
+        self,
+        text: str,
+        buttons: Sequence[Button],
+        questions: Sequence[ButtonAction],
+        context: CommandContext,
+    ) -> TalkAnswer:
+        """Return an answer with its buttons, and the rows to store with it."""
+        presser = None if context.scope.is_group else context.account
+        if questions:
+            self.askers.add((context.inbound.address, context.account))
+        named = assign_button_ids(buttons)
+        now = self._services.clock.now()
+        actions = [*make_button_actions(named, context.scope, presser, now), *questions]
+        return TalkAnswer(Answer(text=text, buttons=named), actions)
+
+
+def requester_of(context: CommandContext) -> Requester:
+    """Return who asks for a change of a job. The owner may change all jobs, others only theirs."""
+    account = None if context.is_owner else context.account
+    return Requester(scopes=context.scopes, account=account, epoch=context.epoch)
+
+
+def make_schedule(reading: ReminderReading, zone: str) -> Schedule:
+    """Return the schedule of a complete reading, with wall times in `zone`."""
+    own_zone = reading.parts.zone or zone
+    if reading.moment is not None:
+        return Schedule(zone=own_zone, at=reading.moment)
+    return Schedule(zone=own_zone, recurrences=reading.recurrences)
+
+
+def _question_text(reading: ReminderReading) -> str:
+    """Return the question for what is missing."""
+    task = escape(reading.task)
+    if reading.problem is not None:
+        return str(getattr(texts, _PROBLEM_TEXTS[reading.problem])).format(task=task)
+    if Missing.TIME in reading.missing:
+        return texts.ASK_TIME.format(task=task) if task else texts.ASK_TIME_AND_TASK
+    if Missing.DATE in reading.missing:
+        return texts.ASK_DATE.format(task=task)
+    return texts.ASK_TASK
+
+
+def _time_buttons(task: str) -> tuple[Button, ...]:
+    return (
+        make_button(texts.BUTTON_IN_ONE_HOUR, "remind", f"in 1 hour | {task}"),
+        make_button(texts.BUTTON_TONIGHT, "remind", f"today at 20:00 | {task}"),
+        make_button(texts.BUTTON_TOMORROW_AT_NINE, "remind", f"tomorrow at 9:00 | {task}"),
+    )
+
+
+def _change_buttons(job: Job) -> tuple[Button, ...]:
+    return (
+        make_button(texts.BUTTON_CHANGE, "cron", f"edit {job.id}"),
+        make_button(texts.BUTTON_REMOVE, "cron", f"remove {job.id}"),
+    )
+
+
+def _remove_button(job: Job) -> Button:
+    return make_button(texts.BUTTON_REMOVE_NUMBER.format(id=job.id), "cron", f"remove {job.id}")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _load_triggers() -> re.Pattern[str]:
+    """Return a pattern for words that a message about reminders contains, in plain form."""
+    phrases = {phrase for kind in _TRIGGERS for phrase in list_phrases(kind)}
+    for language in request_languages():
+        lexicon = load_lexicon(language)
+        for table in (lexicon.phrases, lexicon.stems):
+            phrases.update(form for form, tokens in table.items() if _is_trigger(tokens))
+    spaced = {phrase for phrase in phrases if phrase[:1].isalpha() and phrase < "\u2e80"}
+    unspaced = phrases - spaced
+    return re.compile(rf"\b(?:{_build_pattern(spaced)})|{_build_pattern(unspaced)}")
+
+
+def _build_pattern(phrases: Iterable[str]) -> str:
+    """Return a pattern for phrases that tries each common beginning only once.
+
+    A shorter phrase makes longer ones with the same beginning needless.
+    """
+    by_first: dict[str, list[str]] = {}
+    for phrase in phrases:
+        if not phrase:
+            return ""
+        by_first.setdefault(phrase[0], []).append(phrase[1:])
+    alternatives = [
+        re.escape(first) + _build_pattern(rests) for first, rests in sorted(by_first.items())
+    ]
+    if not alternatives:
+        return "(?!)"
+    return alternatives[0] if len(alternatives) == 1 else f"(?:{'|'.join(alternatives)})"
+
+
+def _is_trigger(tokens: Sequence[object]) -> bool:
+    kinds = {getattr(token, "kind", None) for token in tokens}
+    return bool(kinds & {Kind.REQUEST, Kind.MENTION, Kind.LIST})

@@ -1,0 +1,141 @@
+"""Plain chat about reminders without a model: asked back, set, corrected, listed, removed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.agent.offline import OfflineModel
+from core.types import Address, Button, Scope
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
+from tests.fixtures.scripted_model import ScriptedModel, says
+
+pytestmark = pytest.mark.usefixtures("at_once")
+
+ROOM = Scope.group("telegram", "-100")
+
+
+async def texts_of_jobs(harness: GatewayHarness) -> list[str]:
+    return [job.text for job in await harness.services.jobs.list_active()]
+
+
+def button(reply: KeptReply, label: str) -> Button:
+    assert reply.answer is not None
+    (match,) = [button for button in reply.answer.buttons if button.label == label]
+    return match
+
+
+async def test_missing_time_is_asked_and_the_next_message_answers_it(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        asked = await harness.say("remind me to water the lawn")
+        assert asked.text == "When should I remind you of “water the lawn”?"
+        assert await texts_of_jobs(harness) == []
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        answer = await harness.say("tomorrow at 7:15", message_id="90")
+        assert answer.text.startswith("Reminder 1 is set for ")
+        assert "at 07:15 (Europe/Lisbon): “water the lawn”" in answer.text
+        assert await texts_of_jobs(harness) == ["water the lawn"]
+
+
+async def test_button_answers_the_question_for_a_time(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        asked = await harness.say("remind me to water the lawn")
+        pressed = button(asked, "Tomorrow 9:00")
+        answer = await harness.say(pressed.id, kind="action", command=None)
+        assert "at 09:00 (Europe/Lisbon): “water the lawn”" in answer.text
+
+
+async def test_something_else_ends_the_question_and_is_kept(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("remind me to water the lawn")
+        kept = await harness.say("The library in Porto closes at noon.")
+        assert kept.text.startswith("I've saved that.")
+        assert "in Porto closes" in (await harness.say("/recall library")).text
+        await harness.say("tomorrow at 7:15")
+        assert await texts_of_jobs(harness) == []
+
+
+async def test_request_is_found_by_recall(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("remind me tomorrow at 9 to call Olga, her number is 555-0199")
+        assert "555-0199" in (await harness.say("/recall Olga")).text
+
+
+async def test_reminder_is_corrected_confirmed_and_taken_back(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("remind me tomorrow at 9am to send the offer")
+        assert "at 11:00 (Europe/Lisbon)" in (await harness.say("no, at 11")).text
+        assert (await harness.say("ja genau")).text.startswith("Yes, it's set: 1: ")
+        assert await texts_of_jobs(harness) == ["send the offer"]
+        await harness.say("remind me in 2 hours to stretch")
+        assert (await harness.say("actually forget it")).text.startswith("Removed: 2: ")
+        assert await texts_of_jobs(harness) == ["send the offer"]
+
+
+async def test_yes_after_a_receipt_sets_nothing_twice(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("remind me tomorrow at 9am to send the offer")
+        assert (await harness.say("yes")).text.startswith("Yes, it's set: 1: ")
+        again = await harness.say("remind me tomorrow at 9am to send the offer")
+        assert again.text.startswith("You have this reminder already: 1: ")
+        assert await texts_of_jobs(harness) == ["send the offer"]
+
+
+async def test_recurrence_reads_back_its_next_three_moments(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        answer = await harness.say("remind me every monday at 8:30 to do the payroll")
+        assert "Reminder 1 is set for every Monday at 08:30 (Europe/Lisbon)" in answer.text
+        assert answer.text.count("at 08:30;") == 2
+        (job,) = await harness.services.jobs.list_active()
+        assert job.schedule.recurrences[0].endswith("RRULE:FREQ=WEEKLY;BYDAY=MO")
+
+
+async def test_questions_about_reminders_get_a_list_or_the_next_one(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        assert (await harness.say("what reminders do I have?")).text.startswith("You have no")
+        await harness.say("remind me tomorrow at 9am to send the offer")
+        await harness.say("remind me in 2 hours to stretch")
+        listed = (await harness.say("show my reminders")).text
+        assert "send the offer" in listed
+        assert "stretch" in listed
+        following = (await harness.say("when is my next reminder?")).text
+        assert "stretch" in following
+        assert "send the offer" not in following
+        assert (await harness.say("cancel the offer")).text.startswith("Removed: 1: ")
+        assert "at 23:00" in (await harness.say("move the stretch to 11pm")).text
+
+
+async def test_edit_asks_and_the_next_message_answers_it(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("remind me tomorrow at 9am to send the offer")
+        assert "What should I change in 1: " in (await harness.say("/cron edit 1")).text
+        assert "at 10:30 (Europe/Lisbon)" in (await harness.say("10:30")).text
+        assert "“send the bill”" in (await harness.say("/cron edit 1 send the bill")).text
+        (job,) = await harness.services.jobs.list_active()
+        assert (job.text, f"{job.next_at:%H:%M}") == ("send the bill", "10:30")
+
+
+async def test_another_member_of_a_group_answers_no_question_of_yours(home: Path) -> None:
+    async with open_gateway(
+        home, OfflineModel("UTC"), options='rooms = ["telegram:-100"]\n'
+    ) as harness:
+        address = Address(platform="telegram", chat_id="-100")
+        place = {"address": address, "scope": ROOM, "is_direct": False}
+        asked = await harness.say("remind me to water the lawn", "7", **place)
+        assert asked.text.startswith("When should I remind you")
+        await harness.say("tomorrow at 7:15", "8", **place)
+        assert await texts_of_jobs(harness) == []
+        assert "is set for" in (await harness.say("tomorrow at 7:15", "7", **place)).text
+
+
+async def test_with_a_model_the_message_goes_to_the_model(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(says("Of course."))) as harness:
+        assert (await harness.say("remind me to water the lawn")).text == "Of course."
+
+
+async def test_incognito_conversation_sets_no_reminder(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("/incognito")
+        await harness.say("remind me tomorrow at 9am to send the offer")
+        assert await texts_of_jobs(harness) == []

@@ -1,0 +1,168 @@
+"""What a message means in a dialogue about reminders."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from core.dates.recurrence import next_recurrences
+from core.dates.schedule import Schedule
+from core.scheduling.dialogue import Dialogue, Move, Situation, Step, decide, decide_edit
+from core.scheduling.phrases import is_answer, split_command
+from core.store.jobs import Job
+from core.types import Account, Address, Scope
+
+ZONE = ZoneInfo("Europe/Madrid")
+NOW = datetime(2026, 3, 4, 11, 30, tzinfo=ZONE)
+"""A Wednesday."""
+CHAT = Address(platform="telegram", chat_id="42")
+ANA = Account(platform="telegram", user_id="42")
+
+
+def job(text: str, at: datetime | None = None, number: int = 7) -> Job:
+    due_at = at or datetime(2026, 3, 6, 16, tzinfo=ZONE)
+    return Job(
+        schedule=Schedule(zone=ZONE.key, at=due_at.astimezone(UTC)),
+        text=text,
+        target=CHAT,
+        scope=Scope.account("telegram", "42"),
+        created_at=NOW,
+        account=ANA,
+        next_at=due_at,
+        id=number,
+    )
+
+
+def talk(*messages: str, jobs: tuple[Job, ...] = ()) -> Step:
+    """Return the step after a dialogue in which every complete request is set."""
+    dialogue: Dialogue | None = None
+    step = Step(move=Move.NONE)
+    for message in messages:
+        known = jobs if dialogue is None or dialogue.job is None else (*jobs, dialogue.job)
+        situation = Situation(now=NOW, zone=ZONE, jobs=known, dialogue=dialogue)
+        step = decide(message, situation)
+        dialogue = None
+        if step.reading is not None:
+            is_set = step.move in (Move.SET, Move.CHANGE)
+            set_job = job(step.reading.task, step.reading.moment) if is_set else step.job
+            dialogue = Dialogue(lines=step.lines, asked_at=NOW, job=set_job)
+    return step
+
+
+def moments(step: Step) -> list[str]:
+    assert step.reading is not None
+    reading = step.reading
+    due = [reading.moment] if reading.moment else next_recurrences(reading.recurrences, NOW, 2)
+    return [f"{moment.astimezone(ZONE):%Y-%m-%d %H:%M}" for moment in due]
+
+
+@pytest.mark.parametrize(
+    ("messages", "moment", "task"),
+    [
+        (("remind me to water the lawn", "at 6pm"), "2026-03-04 18:00", "water the lawn"),
+        (
+            ("remind me tomorrow at 7:15", "take out the bins"),
+            "2026-03-05 07:15",
+            "take out the bins",
+        ),
+        (("set a reminder", "feed the hens", "friday at 8"), "2026-03-06 08:00", "feed the hens"),
+        (("remind me at 3 or 4 to ring Olga", "4pm"), "2026-03-04 16:00", "ring Olga"),
+        (("remind me on 31 April at 10 to vote", "30 April"), "2026-04-30 10:00", "vote"),
+        (("remind me at 4pm to stretch", "no, at 5"), "2026-03-04 17:00", "stretch"),
+        (("remind me on Friday at 9 to pack", "make it Saturday"), "2026-03-07 09:00", "pack"),
+        (("remind me at 3pm to ring Jon", "i meant John"), "2026-03-04 15:00", "ring John"),
+    ],
+)
+def test_answer_or_correction_completes_the_request(
+    messages: tuple[str, ...], moment: str, task: str
+) -> None:
+    step = talk(*messages)
+
+    assert step.move in (Move.SET, Move.CHANGE)
+    assert moments(step) == [moment]
+    assert step.reading is not None
+    assert step.reading.task == task
+
+
+@pytest.mark.parametrize(
+    ("messages", "move"),
+    [
+        (("remind me to water the lawn", "never mind"), Move.DROP),
+        (("remind me to water the lawn", "The library closes at noon."), Move.NONE),
+        (("remind me to water the lawn", "where did I park the car?"), Move.NONE),
+        (("remind me at 4pm to stretch", "vergiss es"), Move.REMOVE),
+        (("remind me at 4pm to stretch", "d'accord"), Move.CONFIRM),
+        (("remind me at 4pm to stretch", "да"), Move.CONFIRM),
+        (("remind me at 4pm to stretch", "👍"), Move.CONFIRM),
+        (("remind me at 4pm to stretch", "The library closes at noon."), Move.NONE),
+        (("the reminder came too late yesterday",), Move.NONE),
+        (("what reminders do I have?",), Move.LIST),
+        (("when is my next reminder?",), Move.NEXT),
+        (("not now",), Move.SNOOZE),
+        (("cancel the subscription",), Move.NONE),
+        (("good morning",), Move.NONE),
+    ],
+)
+def test_message_is_no_request_of_its_own(messages: tuple[str, ...], move: Move) -> None:
+    assert talk(*messages).move is move
+
+
+def test_reminder_is_named_by_words_of_its_text() -> None:
+    jobs = (job("call the dentist", number=1), job("feed the hens", number=2))
+
+    removal = talk("cancel the dentist", jobs=jobs)
+    assert (removal.move, removal.job) == (Move.REMOVE, jobs[0])
+
+    change = talk("move the hens to 9", jobs=jobs)
+    assert (change.move, change.job) == (Move.CHANGE, jobs[1])
+    assert moments(change) == ["2026-03-06 21:00"]
+
+    assert talk("cancel the plumber reminder", jobs=jobs).move is Move.UNKNOWN
+    assert talk("cancel it", jobs=jobs).move is Move.UNKNOWN
+    assert talk("cancel it", jobs=jobs[:1]).job == jobs[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "moment", "task"),
+    [
+        ("10:00", "2026-03-06 10:00", "pack"),
+        ("monday", "2026-03-09 16:00", "pack"),
+        ("pack the tent", "2026-03-06 16:00", "pack the tent"),
+        ("saturday at 7am load the car", "2026-03-07 07:00", "load the car"),
+    ],
+)
+def test_edit_changes_only_what_is_named(words: str, moment: str, task: str) -> None:
+    step = decide_edit(words, job("pack"), Situation(now=NOW, zone=ZONE))
+
+    assert step.move is Move.CHANGE
+    assert step.reading is not None
+    due_at = step.reading.moment or job("pack").next_at
+    assert due_at is not None
+    assert f"{due_at.astimezone(ZONE):%Y-%m-%d %H:%M}" == moment
+    assert step.reading.task == task
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("cancel", "Ach, doch nicht."),
+        ("cancel", "finalement non, laisse tomber"),
+        ("cancel", "やっぱりいらない"),
+        ("yes", "Sí, perfecto, gracias"),
+        ("yes", "네 좋아요"),
+        ("done", "erledigt!"),
+        ("snooze", "稍后提醒"),
+    ],
+)
+def test_short_answer_is_known_in_its_language(kind: str, text: str) -> None:
+    assert is_answer(kind, text)
+    assert not is_answer(kind, f"{text} Lissabon")
+
+
+def test_command_keeps_what_it_is_about() -> None:
+    assert split_command("remove", "Please cancel the dentist!") == "the dentist"
+    assert split_command("remove", "歯医者をキャンセルして") == "齿医者を"
+    assert split_command("remove", "diş hekimini iptal et") == "dis hekimini"
+    assert split_command("remove", "the cancelled flight") is None
