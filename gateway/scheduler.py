@@ -112,16 +112,10 @@ class Scheduler:
             now = self.clock.now()
             if sink is None:
                 return
-            due: list[Job] = []
-            next_times: list[datetime] = []
-            for job in await self.jobs.list_active():
-                if job.next_at is None:
-                    continue
-                if job.next_at <= now:
-                    due.append(job)
-                else:
-                    next_times.append(job.next_at)
-            next_times += await self._run_all(due, sink, now)
+            next_times = await self._run_all(await self.jobs.list_due(now), sink, now)
+            next_at = await self.jobs.find_next_due(now)
+            if next_at is not None:
+                next_times.append(next_at)
             if next_times:
                 self._set_timer(min(next_times))
 

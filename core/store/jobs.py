@@ -77,6 +77,14 @@ WHERE address_id = ({rows.ADDRESS_ID}) AND external_id > 'job:' AND external_id 
 ORDER BY id DESC LIMIT 10
 """
 """Selects the last deliveries of jobs at an address. Their ids are like ``job:7@2026-11-20…``."""
+_SELECT_DUE_JOBS = f"""
+{_SELECT_JOBS} WHERE jobs.ended_at IS NULL AND jobs.paused_at IS NULL AND jobs.next_at <= :now
+ORDER BY jobs.next_at, jobs.id
+"""
+_SELECT_NEXT_DUE = """
+SELECT MIN(next_at) AS next_at FROM jobs
+WHERE ended_at IS NULL AND paused_at IS NULL AND next_at > :now
+"""
 _COLUMNS = (
     *("scope_id", "address_id", "account", "origin", "text", "is_prompt", "created_at"),
     *("zone", "recurrences", "cron", "every_s", "start_at", "at"),
@@ -271,6 +279,15 @@ class Jobs:
     async def list_active(self) -> list[Job]:
         """List the jobs of all scopes that are neither ended nor paused."""
         return await self._fetch_jobs(_SELECT_ACTIVE_JOBS, {})
+
+    async def list_due(self, now: datetime) -> list[Job]:
+        """List the jobs of all scopes that are due."""
+        return await self._fetch_jobs(_SELECT_DUE_JOBS, {"now": now})
+
+    async def find_next_due(self, now: datetime) -> datetime | None:
+        """Return when a job is due next, after `now`, or None if no job is waiting."""
+        row = await self._database.fetch_one(_SELECT_NEXT_DUE, {"now": now})
+        return None if row is None else rows.to_optional_datetime(row["next_at"])
 
     async def update(
         self, job_id: int, epoch: ErasureEpoch | None = None, **changes: datetime | str | None
