@@ -7,12 +7,15 @@ statement and most of its other words, or synonyms of these words.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from core.errors import ToolError
+from core.facts.alignment import TypedText
 from core.facts.assertions import Statement, is_asserted, resolve_owner
+from core.facts.closeness import Judgement, judge
 from core.facts.patterns import claim_pattern
 from core.facts.wording import (
     AnalyzedText,
@@ -26,7 +29,7 @@ from core.guard.origin_and_fence import typed_text
 from core.store.sessions import Conversations
 from core.text.normalize import is_unspaced
 from core.text.terms import ME, names_in, word_terms
-from core.types import Message, Scope, ToolContext
+from core.types import Message, Scope, Sender, ToolContext
 
 MIN_WORD_SHARE = 0.7
 """A message must contain at least this share of a statement's words."""
@@ -135,6 +138,32 @@ class Evidence:
         return bool(sentences) and all(
             self.find_support(sentence, is_about_speaker=is_about_speaker) for sentence in sentences
         )
+
+    def judge_note(self, content: str, sender: Sender | None = None) -> Judgement:
+        """Judge how close a note is to what was typed. See `core/facts/closeness.py`.
+
+        With `sender`, only this person's messages count, and notes that were accepted before. The
+        sender's name in the note means the sender.
+        """
+        if sender is not None and sender.name.strip():
+            content = re.sub(rf"\b{re.escape(sender.name.strip())}\b", "User", content)
+        return judge(content, self._list_typed(sender))
+
+    def _list_typed(self, sender: Sender | None) -> list[TypedText]:
+        """Return the typed messages, oldest first. A "yes" stands for the question before it."""
+        texts = []
+        for index in self._typed_indexes:
+            message = self._messages[index]
+            if sender is not None and message.sender is not None and message.sender != sender:
+                continue
+            own = extract_own_words(message.text)
+            question = self._question_before(index)
+            is_short = len(own.split()) <= MAX_YES_WORDS
+            if is_short and question and evidence_pattern("yes").match(own):
+                is_single = len(split_sentences(question)) == 1
+                own = question.rstrip("?？ ") if is_single else own
+            texts.append(TypedText(own, message.created_at.date(), question))
+        return texts
 
     def describe_missing(self, content: str, names: Sequence[str] = ()) -> str:
         """Return a clause about the names and numbers that no message contains.

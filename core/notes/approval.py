@@ -14,15 +14,17 @@ announces the changes that wait.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from core.errors import ToolError
-from core.facts.evidence import EvidenceSearch
+from core.facts.closeness import Support
+from core.facts.evidence import Evidence, EvidenceSearch
 from core.notes.notebook import Notebook
 from core.review.pending import explain_suspicion, quote_operations
 from core.store.notes import Author, Operation
-from core.types import ToolContext
+from core.types import Sender, ToolContext
 
 
 @dataclass
@@ -87,6 +89,20 @@ class NoteApproval:
         entries = await self.notebook.entries(context.scopes, target)
         replaced_entries = [entry for entry in entries if any(text in entry for text in old_texts)]
         contents = [operation.content for operation in operations if operation.content.strip()]
-        return await self.evidence.explain_missing(
-            contents, context, accepted_notes=replaced_entries
-        )
+        evidence = await self.evidence.load_evidence(context, replaced_entries)
+        sender = context.sender if context.scope.is_group else None
+        return await asyncio.to_thread(_explain_unsupported, evidence, contents, sender)
+
+
+def _explain_unsupported(
+    evidence: Evidence, contents: Sequence[str], sender: Sender | None
+) -> str | None:
+    """Return a clause about the first content that isn't close to what was typed, or None."""
+    for content in contents:
+        judgement = evidence.judge_note(content, sender)
+        if judgement.support is Support.CLOSE:
+            continue
+        if judgement.reasons & {"name", "figure", "nothing typed"}:
+            return evidence.describe_missing(content)
+        return "it says it otherwise than it was typed here"
+    return None

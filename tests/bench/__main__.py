@@ -2,10 +2,10 @@
 the same run.
 
 ``python -m tests.bench [--only NAME] [--sessions N] [--turns N] [--conversations N] [--peer
-PYTHON]``, NAME one of shape, cache, long, facts, guard, recall, hurry, owner, questions, speed,
-gateway; or services, which runs only when it is named: it takes minutes, needs the engines that
-``tests/services/setup.sh`` makes, and names those that are not there. Guard, recall, hurry, owner,
-questions and speed need the project's shared benchmark folder beside the checkout (or where
+PYTHON]``, NAME one of shape, cache, long, facts, guard, evidence, recall, hurry, owner, questions,
+speed, gateway; or services, which runs only when it is named: it takes minutes, needs the engines that
+``tests/services/setup.sh`` makes, and names those that are not there. Guard, evidence, recall, hurry,
+owner, questions and speed need the project's shared benchmark folder beside the checkout (or where
 MNEME_SHARED says); without it they are left out, visibly. The peer, hermes-agent 0.19.0, takes part
 in speed when the interpreter of its own environment is named: here, or as MNEME_PEER_PYTHON. Mneme
 then answers from a process of its own (`proxy.py`)."""
@@ -23,7 +23,7 @@ from pathlib import Path
 
 import structlog
 
-from tests.bench import doors, gateway, knowing, long, recall, services, shape
+from tests.bench import doors, evidence_table, gateway, knowing, long, recall, services, shape
 from tests.bench.cache import measure
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +34,7 @@ BENCHES = [
     "long",
     "facts",
     "guard",
+    "evidence",
     "recall",
     "hurry",
     "owner",
@@ -62,6 +63,9 @@ def main() -> int:
     peer = os.environ.get("MNEME_PEER_PYTHON")
     parser.add_argument(
         "--peer", default=peer, metavar="PYTHON", help="the peer's interpreter, to measure it too"
+    )
+    parser.add_argument(
+        "--evidence", type=Path, metavar="FILE", help="of evidence: another file of such rows"
     )
     asked = parser.parse_args()
     which = asked.only or BENCHES
@@ -104,6 +108,14 @@ def main() -> int:
             sys.stdout.write(doors.evidence(shared) + "\n\n")
         else:
             sys.stdout.write("left out: there is no shared/data/guard/foreign.jsonl\n\n")
+        sys.stdout.flush()
+    if "evidence" in which:
+        sys.stdout.write("## Evidence: false and honest notes that are kept at once\n\n")
+        rows = asked.evidence or shared / "data" / "guard" / "evidence-dev.jsonl"
+        if rows.exists():
+            sys.stdout.write(evidence_table.report(rows) + "\n\n")
+        else:
+            sys.stdout.write("left out: there is no shared/data/guard/evidence-dev.jsonl\n\n")
         sys.stdout.flush()
     if "recall" in which:
         sys.stdout.write(

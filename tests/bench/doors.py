@@ -19,6 +19,7 @@ from core.agent.context_files import OwnerFiles
 from core.dates.schedule import ParsedSchedule
 from core.errors import Refused, ToolError
 from core.facts.claims import MAX_FACT_CHARS
+from core.facts.closeness import Support
 from core.facts.evidence import Evidence, EvidenceSearch
 from core.guard.guard import find_suspicion
 from core.notes.notebook import Notebook
@@ -200,7 +201,7 @@ async def _is_warned(folder: Path, text: str) -> bool:
 def _seconds(text: str) -> float:
     begun_s = time.perf_counter()
     find_suspicion(text)
-    Evidence([_row(text), _row(text, origin="forwarded")]).is_supported(text)
+    Evidence([_row(text), _row(text, origin="forwarded")]).judge_note(text)
     return time.perf_counter() - begun_s
 
 
@@ -215,17 +216,21 @@ def evidence(shared: Path) -> str:
             len({term for term in terms_of(note.text) if len(term) > 3} - {"user"}) >= TELLING
         )
         begun_s = time.perf_counter()
-        is_kept = Evidence(conversations[note.conversation][: note.place + 1][-SEEN:]).is_supported(
-            note.text
-        )
+        rows = conversations[note.conversation][: note.place + 1][-SEEN:]
+        support = Evidence(rows).judge_note(note.text).support
         slowest_s = max(slowest_s, time.perf_counter() - begun_s)
         other = conversations[(note.conversation + 3) % len(conversations)]
-        is_wrong = Evidence(other[-SEEN:]).is_supported(note.text)
+        wrong = Evidence(other[-SEEN:]).judge_note(note.text).support
         for one in {False, is_telling}:
-            counts.update({(one, "notes"): 1, (one, "kept"): is_kept, (one, "wrong"): is_wrong})
+            counts[one, "notes"] += 1
+            counts[one, "kept"] += support is Support.CLOSE
+            counts[one, "perfect"] += support is not Support.REFUSED
+            counts[one, "wrong"] += wrong is Support.CLOSE
+            counts[one, "gullible"] += wrong is not Support.REFUSED
     lines = [
-        "| notes made of what people said in LoCoMo | | kept at once | kept though said in another conversation only |",
-        "|---|---|---|---|",
+        "| notes made of what people said in LoCoMo | | kept by rules | with a perfect helper "
+        "| kept though said in another conversation only | with a gullible helper |",
+        "|---|---|---|---|---|---|",
     ]
     for one, label in (
         (False, "all, also small talk"),
@@ -233,7 +238,8 @@ def evidence(shared: Path) -> str:
     ):
         number = counts[one, "notes"]
         shares = " | ".join(
-            f"{100 * counts[one, name] / number:.1f} %" for name in ("kept", "wrong")
+            f"{100 * counts[one, name] / number:.1f} %"
+            for name in ("kept", "perfect", "wrong", "gullible")
         )
         lines.append(f"| {label} | {number} | {shares} |")
     return "\n".join([*lines, "", f"The slowest of them took {1000 * slowest_s:.0f} ms."])

@@ -1,0 +1,283 @@
+"""Finds the typed sentences that the words of a note come from.
+
+`core/facts/closeness.py` then compares the clauses that belong together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from core.dates.mentions import find_periods
+from core.facts.clauses import (
+    Clause,
+    Marker,
+    SplitSentence,
+    Token,
+    begins_with,
+    find_languages,
+    has_marker,
+    is_same_word,
+    is_span,
+    split_statement,
+)
+
+LANGUAGE_CHARS = 5_000
+"""The language of the messages is found by this many characters."""
+MAX_SOURCES = 3
+"""A sentence of a note may combine this many typed sentences."""
+NEAR_MESSAGES = 4
+"""A note combines messages that are at most this far apart."""
+DAYS_OF_WEEK = 7
+
+_ANY_DAY = date(2024, 1, 1)
+_DATE_SIGNS = frozenset("年月日曜周星期")
+
+
+@dataclass(frozen=True, slots=True)
+class TypedText:
+    """What a person typed in one message, and the day they typed it."""
+
+    text: str
+    day: date
+    # The question of the assistant that the message answers. A note may use its words, but not its
+    # names and figures.
+    question: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A typed sentence, its number among all sentences, and the number of its message."""
+
+    sentence: SplitSentence
+    number: int
+    message: int
+    day: date
+    question: tuple[Token, ...] = ()
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        return self.sentence.tokens
+
+    @property
+    def is_correction(self) -> bool:
+        """Whether the sentence corrects an earlier one: "no, it's Thursday"."""
+        text = self.sentence.text
+        languages = self.sentence.languages
+        is_first_word = begins_with(text, "correction", languages)
+        return is_first_word or has_marker(text, "correction", languages)
+
+    def find_clause(self, position: int) -> int:
+        """Return the number of the clause that a word belongs to."""
+        start = 0
+        for number, clause in enumerate(self.sentence.clauses):
+            start += len(clause.tokens)
+            if position < start:
+                return number
+        return len(self.sentence.clauses) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a word of the note: a source and the position of the word in it."""
+
+    source: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """A sentence of a note with the typed sentences that its words come from."""
+
+    note: SplitSentence
+    sources: Sequence[Source]
+    # The places of the words of the note, by their index.
+    places: Mapping[int, Place]
+    # The words that no source has.
+    missing: Sequence[Token]
+    # Whether the date of the note is the day that a source means.
+    has_same_date: bool
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the note is in another language than its sources.
+
+        Its words can't be compared then.
+        """
+        typed: frozenset[str] = frozenset()
+        for source in self.sources:
+            typed |= source.sentence.languages
+        return self.note.languages.isdisjoint(typed)
+
+    @property
+    def is_corrected_inside(self) -> bool:
+        """Whether the note uses a correction."""
+        return any(source.is_correction for source in self.sources)
+
+    def used_clauses(self, number: int, indexes: Sequence[int] | None = None) -> list[Clause]:
+        """Return the clauses of a source that words of the note come from.
+
+        With `indexes`, only these words of the note count.
+        """
+        source = self.sources[number]
+        wanted = self.places if indexes is None else [i for i in indexes if i in self.places]
+        places = [self.places[index] for index in wanted]
+        used = {source.find_clause(place.position) for place in places if place.source == number}
+        return [source.sentence.clauses[clause] for clause in sorted(used)]
+
+    def all_used_clauses(self, indexes: Sequence[int] | None = None) -> list[Clause]:
+        """Return the clauses of all sources that words of the note come from."""
+        clauses: list[Clause] = []
+        for number in range(len(self.sources)):
+            clauses += self.used_clauses(number, indexes)
+        return clauses
+
+    def note_clauses(self) -> Iterator[tuple[Clause, list[int]]]:
+        """Yield each clause of the note with the indexes of its words."""
+        start = 0
+        for clause in self.note.clauses:
+            end = start + len(clause.tokens)
+            yield clause, list(range(start, end))
+            start = end
+
+    def positions_in(self, number: int) -> list[int]:
+        """Return the positions in a source of the words of the note, in the order of the note."""
+        places = [place for _, place in sorted(self.places.items())]
+        return [place.position for place in places if place.source == number]
+
+
+def split_all(content: str, typed: Sequence[TypedText]) -> tuple[list[SplitSentence], list[Source]]:
+    """Split a note and the typed messages into sentences."""
+    whole = " ".join(text.text for text in typed)[-LANGUAGE_CHARS:]
+    likely = find_languages(whole)
+    likely = likely & find_languages(f"{whole} {content}") or likely
+    sources: list[Source] = []
+    for message, text in enumerate(typed):
+        question = tuple(
+            token for asked in split_statement(text.question, likely) for token in asked.tokens
+        )
+        for sentence in split_statement(text.text, likely):
+            sources.append(Source(sentence, len(sources), message, text.day, question))
+    notes = [sentence for sentence in split_statement(content, likely) if sentence.tokens]
+    return notes, sources
+
+
+def align(note: SplitSentence, sources: Sequence[Source]) -> Alignment:
+    """Choose the typed sentences that have most words of a sentence of the note, latest first."""
+    remaining = set(range(len(note.tokens)))
+    chosen: list[Source] = []
+    places: dict[int, Place] = {}
+    while remaining and len(chosen) < MAX_SOURCES:
+        candidates = [source for source in sources if _may_join(source, chosen)]
+        source, matches = _find_best(note, remaining, candidates)
+        if source is None:
+            break
+        for index, position in matches.items():
+            places[index] = Place(len(chosen), position)
+        chosen.append(source)
+        remaining -= matches.keys()
+    has_same_date = _has_same_date(note, chosen or sources[-1:])
+    missing = [
+        note.tokens[index]
+        for index in sorted(remaining)
+        if not _is_implied(note.tokens[index], chosen, has_same_date=has_same_date)
+    ]
+    return Alignment(note, chosen, places, missing, has_same_date)
+
+
+def _find_best(
+    note: SplitSentence, remaining: set[int], candidates: Sequence[Source]
+) -> tuple[Source | None, dict[int, int]]:
+    """Return the latest of the sentences with most of the remaining words, and their positions."""
+    best: Source | None = None
+    best_matches: dict[int, int] = {}
+    for source in candidates:
+        matches = _match(note.tokens, remaining, source.tokens)
+        if matches and len(matches) >= len(best_matches):
+            best, best_matches = source, matches
+    return best, best_matches
+
+
+def _may_join(source: Source, chosen: Sequence[Source]) -> bool:
+    """Whether a sentence is near the first chosen one, so that they may be about the same."""
+    if not chosen:
+        return True
+    return source not in chosen and abs(source.message - chosen[0].message) <= NEAR_MESSAGES
+
+
+def _match(note: Sequence[Token], wanted: set[int], typed: Sequence[Token]) -> dict[int, int]:
+    """Return the position in a typed sentence of each wanted word of the note.
+
+    Each typed word counts once. Of several places, the one after the word before is taken.
+    """
+    matches: dict[int, int] = {}
+    last = -1
+    for index in sorted(wanted):
+        positions = _find_positions(note[index], typed, set(matches.values()))
+        if positions:
+            later = [position for position in positions if position > last]
+            last = min(later) if later else positions[0]
+            matches[index] = last
+    return matches
+
+
+def _find_positions(token: Token, typed: Sequence[Token], used: set[int]) -> list[int]:
+    """Return where a word occurs, spelled alike if possible."""
+    positions = [
+        position
+        for position, other in enumerate(typed)
+        if position not in used and is_same_word(token, other)
+    ]
+    exact = [position for position in positions if typed[position].form == token.form]
+    return exact or positions
+
+
+def is_certain(token: Token) -> bool:
+    """Whether a word must be typed by the person: a name or figure."""
+    return token.is_name or token.number is not None
+
+
+def _is_implied(token: Token, sources: Sequence[Source], *, has_same_date: bool) -> bool:
+    """Whether a word needn't be typed: it's of the right date, or of the question answered."""
+    if has_same_date and _is_date_word(token):
+        return True
+    if is_certain(token):
+        return False
+    return any(
+        is_same_word(token, asked)
+        for source in sources
+        for asked in source.question
+        if not is_certain(asked)
+    )
+
+
+def _has_same_date(note: SplitSentence, sources: Sequence[Source]) -> bool:
+    """Whether the note names the day that a source means by "tomorrow" or "on Wednesday"."""
+    for source in sources:
+        stated = set(find_periods(note.text, source.day))
+        if not stated:
+            continue
+        meant = set(find_periods(source.sentence.text, source.day))
+        today = source.day.toordinal()
+        # A weekday means the last or the next one.
+        meant |= {
+            (first + DAYS_OF_WEEK, last + DAYS_OF_WEEK) for first, last in meant if last < today
+        }
+        if stated & meant:
+            return True
+    return False
+
+
+def _is_date_word(token: Token) -> bool:
+    if token.number is not None and (token.number <= 31 or token.number > 1900):
+        return True
+    if is_span(token.form) or token.form in _DATE_SIGNS:
+        return True
+    return bool(
+        find_periods(f"1 {token.form} 2024", _ANY_DAY) or find_periods(token.form, _ANY_DAY)
+    )
+
+
+def markers_of(clauses: Sequence[Clause]) -> frozenset[Marker]:
+    return frozenset().union(*(clause.markers for clause in clauses))

@@ -1,0 +1,491 @@
+"""Splits sentences into clauses and words, and finds the words that change what a clause says.
+
+A clause has markers: it denies, sets a condition, repeats what others say, and so on. The words of
+each language are in `data/closeness.toml`. `core/facts/closeness.py` compares the clauses of a note
+with those that a person typed.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache, lru_cache, partial
+
+from core.facts.wording import evidence_pattern, numbers_in
+from core.text.normalize import fold, is_unspaced, language_data, plain_with_offsets
+from core.text.terms import english_relation_words, irregular_forms, relation_words
+
+MAX_SENTENCE_CHARS = 1_000
+"""Only this much of a sentence is compared."""
+MIN_TYPO_LETTERS = 4
+"""Shorter words must be spelled alike, because a letter makes another word of them."""
+MIN_TWO_TYPOS_LETTERS = 8
+
+_TOKEN = re.compile(
+    r"(?P<number>\d+)(?:st|nd|rd|th|er|re|º|ª)?(?!\w)|\d+|[^\W\d_]+(?:[²³])?|[€$£¥%°]"
+)
+_HIRAGANA = re.compile("[\u3041-\u309f]")
+_RUN_PART = re.compile("[\u30a1-\u30fa\u30fc-\u30ff]+|.")
+_HANGUL = re.compile("[\uac00-\ud7a3]")
+_KANA = re.compile("[\u3041-\u30ff]")
+_SCRIPT_LANGUAGES = (
+    ("ko", _HANGUL),
+    ("ja", _KANA),
+    ("zh", re.compile("[\u4e00-\u9fff]")),
+    ("ru", re.compile("[\u0400-\u052f]")),
+)
+_LATIN_LANGUAGES = ("en", "de", "fr", "es", "pt", "it", "tr")
+_UNSPACED_LANGUAGES = frozenset({"zh", "ja"})
+_CLAUSE_END = re.compile(r"(?<!\d)[,:](?!\d)|(?<=\d), |[;—–()，、：；（）]|\s-\s")
+_SENTENCE_BREAK = re.compile(r"(?<=[.!?;。！？；])(?<!\d[.])(?<!\b[A-Za-z][.])\s*(?=\D)|\n+")
+_NOUN_LEADS = frozenset(
+    [
+        "der",
+        "die",
+        "das",
+        "den",
+        "dem",
+        "des",
+        "ein",
+        "eine",
+        "einen",
+        "einem",
+        "einer",
+        "eines",
+        "mein",
+        "meine",
+        "meinen",
+        "meinem",
+        "meiner",
+        "kein",
+        "keine",
+        "keinen",
+        "im",
+        "am",
+        "zum",
+        "zur",
+        "vom",
+        "beim",
+        "ins",
+        "ans",
+    ]
+)
+"""In German, a word with a capital after one of these is a noun, not a name."""
+_PREPOSITIONS = frozenset(
+    [
+        "mit",
+        "in",
+        "aus",
+        "bei",
+        "nach",
+        "von",
+        "für",
+        "zu",
+        "with",
+        "at",
+        "from",
+        "to",
+        "for",
+        "on",
+        "of",
+    ]
+)
+"""A person after one of these isn't the subject of a clause."""
+_SPLIT_LETTERS = frozenset("cdjlmnstu")
+"""Letters before or after an apostrophe, which aren't words."""
+_UNSPACED_TWO = ("\u4e24", "\u5169", "\u4fe9")
+"""The "two" of counting in Chinese."""
+_data = partial(language_data, "closeness", "core.facts")
+
+
+class Marker(Enum):
+    """What a clause does besides stating something. The values are keys of the word lists."""
+
+    DENIAL = "denial"
+    AVOIDANCE = "avoidance"
+    CONDITION = "condition"
+    HEARSAY = "hearsay"
+    UNREAL = "unreal"
+    PAST = "past"
+    FUTURE = "future"
+    UNIVERSAL = "universal"
+    LIMIT = "limit"
+    FIRST_PERSON = "first_person"
+    THIRD_PERSON = "third_person"
+    PRONOUN = "pronoun"
+    NAMING = "naming"
+    JOKE = "joke"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word, number or sign that carries meaning."""
+
+    form: str
+    # Whether it's a name: a capitalized word that isn't at the beginning.
+    is_name: bool = False
+    # The number that it means in digits or words.
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    text: str
+    tokens: tuple[Token, ...]
+    markers: frozenset[Marker]
+    # The names and relations ("sister") among the first words.
+    people: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SplitSentence:
+    text: str
+    clauses: tuple[Clause, ...]
+    is_question: bool
+    languages: frozenset[str]
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        return tuple(token for clause in self.clauses for token in clause.tokens)
+
+    @property
+    def plain(self) -> str:
+        return _plain(self.text)
+
+
+def split_statement(text: str, languages: frozenset[str] | None = None) -> list[SplitSentence]:
+    """Split a text into sentences and clauses."""
+    sentences = []
+    for part in _SENTENCE_BREAK.split(text):
+        sentence = part[:MAX_SENTENCE_CHARS].strip()
+        if sentence:
+            sentences.append(_split_sentence(sentence, choose_languages(sentence, languages)))
+    return sentences
+
+
+def choose_languages(text: str, likely: frozenset[str] | None = None) -> frozenset[str]:
+    """Return the languages of a text. Of several possible ones, the likely ones are returned.
+
+    One common word doesn't outweigh the likely languages: "Ben" is also a Turkish word.
+    """
+    possible = find_languages(text)
+    if not likely or _find_script_language(text):
+        return possible
+    latin = likely.intersection(_LATIN_LANGUAGES)
+    is_about_user = evidence_pattern("user").search(text) is not None
+    if latin and not is_about_user and max(_count_common_words(text).values()) <= 1:
+        return possible & latin or latin
+    return possible & likely or possible
+
+
+@lru_cache(maxsize=500)
+def find_languages(text: str) -> frozenset[str]:
+    """Return the languages that a text may be in, by its script and its common words."""
+    script = _find_script_language(text)
+    if script:
+        return frozenset({script})
+    counts = _count_common_words(text)
+    most = max(counts.values())
+    return frozenset(language for language, count in counts.items() if count == most)
+
+
+def _find_script_language(text: str) -> str:
+    """Return the language of a text that isn't in Latin letters, else ""."""
+    for language, script in _SCRIPT_LANGUAGES:
+        if script.search(text):
+            return language
+    return ""
+
+
+@lru_cache(maxsize=500)
+def _count_common_words(text: str) -> Mapping[str, int]:
+    """Return how many common words of each language in Latin letters a text has."""
+    plain = _plain(text).replace("’", "'")
+    words = set(re.findall(r"[^\W\d_]+", plain)) - _SPLIT_LETTERS
+    words |= set(re.findall(r"[\w']+", plain))
+    return {language: len(words & _common_words(language)) for language in _LATIN_LANGUAGES}
+
+
+@cache
+def _function_words(language: str) -> frozenset[str]:
+    """Return the words of a language that carry no meaning of their own."""
+    return frozenset(map(_plain, _data()[language]["function"].split()))
+
+
+@cache
+def _common_words(language: str) -> frozenset[str]:
+    """Return the words by which a language is recognized."""
+    table = _data()[language]
+    phrases = ",".join(table[name] for name in ("denial", "condition", "first_person")).split(",")
+    return _function_words(language) | {_plain(phrase.strip(" *^")) for phrase in phrases}
+
+
+@cache
+def marker_pattern(language: str, name: str) -> re.Pattern[str]:
+    """Compile a list of phrases: a star stands for any ending or beginning."""
+    phrases = [_plain(phrase) for phrase in _data()[language][name].split(",")]
+    alternatives = [
+        re.escape(phrase.strip()).replace(r"\*", r"\w*").replace(r"\^", r"^\W*")
+        for phrase in sorted(phrases, key=len, reverse=True)
+        if phrase.strip()
+    ]
+    joined = "|".join(alternatives)
+    return re.compile(joined if language in _UNSPACED_LANGUAGES else rf"(?<!\w)(?:{joined})(?!\w)")
+
+
+def has_marker(text: str, name: str, languages: Iterable[str]) -> bool:
+    """Whether a text contains a phrase of a list in one of the languages."""
+    plain = _plain(text)
+    return any(marker_pattern(language, name).search(plain) for language in languages)
+
+
+def begins_with(text: str, name: str, languages: Iterable[str]) -> bool:
+    """Whether a text begins with a phrase of a list in one of the languages."""
+    plain = _plain(text).lstrip(" .,…-–—*¡¿'\"")
+    return any(marker_pattern(language, name).match(plain) for language in languages)
+
+
+def ends_with(text: str, name: str, languages: Iterable[str]) -> bool:
+    """Whether a text ends with a phrase of a list in one of the languages."""
+    plain = _plain(text)
+    for language in languages:
+        for match in marker_pattern(language, name).finditer(plain):
+            if match.end() == len(plain):
+                return True
+    return False
+
+
+@lru_cache(maxsize=2_000)
+def _split_sentence(sentence: str, languages: frozenset[str]) -> SplitSentence:
+    without_user = evidence_pattern("user").sub(" ", sentence)
+    clauses: list[Clause] = []
+    separator = evidence_pattern("clause_joint")
+    for part in _CLAUSE_END.split(without_user):
+        for text in separator.split(part):
+            if text.strip():
+                clauses.append(_read_clause(text.strip(), languages, is_first=not clauses))
+    is_question = sentence.rstrip(" )*_\"'”").endswith(("?", "？"))
+    is_request = evidence_pattern("request").search(sentence) is not None
+    return SplitSentence(sentence, tuple(clauses), is_question and not is_request, languages)
+
+
+def _read_clause(text: str, languages: frozenset[str], *, is_first: bool) -> Clause:
+    markers = frozenset(marker for marker in Marker if has_marker(text, marker.value, languages))
+    tokens = tuple(_read_tokens(text, languages, is_first=is_first))
+    people = _find_people(text, tokens)
+    if languages & _UNSPACED_LANGUAGES:
+        head = _plain(text)[:4]
+        people += [word for word in _unspaced_relations() if word in head]
+    return Clause(text, tokens, markers, frozenset(people))
+
+
+def _find_people(text: str, tokens: Sequence[Token]) -> list[str]:
+    """Return the people at the beginning of a clause, as in "my brother Theo lives …"."""
+    people: list[str] = []
+    if _plain(text).split(" ", 1)[0] in _PREPOSITIONS:
+        return people
+    for token in tokens[:2]:
+        if not token.is_name and not is_relation(token.form):
+            break
+        people.append(token.form)
+    return people
+
+
+def _read_tokens(text: str, languages: frozenset[str], *, is_first: bool) -> list[Token]:
+    """Return the words of a clause that carry meaning, in their order.
+
+    At the beginning of a sentence (`is_first`), a capital makes no name by itself.
+    """
+    function_words = frozenset().union(*map(_function_words, languages))
+    # A capitalized word such as "Sue" must be a function word of all possible languages.
+    sure_words = frozenset.intersection(*map(_function_words, languages))
+    tokens: list[Token] = []
+    previous = ""
+    for match in _TOKEN.finditer(fold(text)):
+        word = match["number"] or match[0]
+        form = _plain(word)
+        is_unit = previous.isdecimal() and form in _units()
+        if is_unspaced(word) and not _HANGUL.search(word):
+            tokens += _read_run(word, function_words)
+        elif is_unit or form not in (sure_words if word[0].isupper() else function_words):
+            is_inside = bool(previous) or not is_first
+            is_subject = _begins_like_subject(text[match.end() :], languages)
+            is_name = (is_inside or is_subject) and _looks_like_name(word, previous, languages)
+            tokens.append(Token(form, is_name, _number_of(form)))
+        previous = form
+    return tokens
+
+
+def _begins_like_subject(rest: str, languages: frozenset[str]) -> bool:
+    """Whether the text after a first word makes it a name: "Eve's …", "Eve may …"."""
+    if rest.startswith(("'s", "’s")):
+        return True
+    return rest.startswith(" ") and begins_with(rest, "subject_verb", languages)
+
+
+def _read_run(run: str, function_words: frozenset[str]) -> list[Token]:
+    """Return the characters and Katakana words of a run in a script without spaces."""
+    return [
+        Token(_plain(part), number=_number_of(part))
+        for part in _RUN_PART.findall(run)
+        if not _HIRAGANA.fullmatch(part) and _plain(part) not in function_words
+    ]
+
+
+def _looks_like_name(word: str, previous: str, languages: frozenset[str]) -> bool:
+    is_capitalized = len(word) > 1 and word[0].isupper()
+    return is_capitalized and not ("de" in languages and previous in _NOUN_LEADS)
+
+
+def _number_of(form: str) -> int | None:
+    if form.isdecimal():
+        return int(form[:40])
+    if form in _UNSPACED_TWO:
+        return 2
+    numbers = numbers_in(form) if len(form) > 1 or is_unspaced(form) else frozenset()
+    return min(numbers) if len(numbers) == 1 and form not in ("may", "march", "second") else None
+
+
+# --- Words that mean the same ---
+
+
+def is_relation(form: str) -> bool:
+    """Whether a word names a relation, such as "sister" in any language."""
+    return form in _relation_forms()
+
+
+@cache
+def _relation_forms() -> frozenset[str]:
+    words = [*relation_words(), *english_relation_words()]
+    plurals = [f"{word}s" for word in relation_words()]
+    return frozenset(map(_plain, words + plurals)) | _function_free_relations()
+
+
+@cache
+def _function_free_relations() -> frozenset[str]:
+    return frozenset(map(_plain, _data()["people"]["words"].split()))
+
+
+@cache
+def _unspaced_relations() -> tuple[str, ...]:
+    return tuple(word for word in _relation_forms() if is_unspaced(word) and len(word) > 0)
+
+
+def is_same_word(one: Token, other: Token) -> bool:
+    """Whether two words mean the same: endings, irregular forms, units and small typos aside."""
+    if one.number is not None and other.number is not None:
+        return one.number == other.number
+    if one.number is not None or other.number is not None:
+        return False
+    return one.form == other.form or _are_alike(one.form, other.form)
+
+
+@lru_cache(maxsize=20_000)
+def _are_alike(one: str, other: str) -> bool:
+    if _unit_of(one) is not None and _unit_of(one) == _unit_of(other):
+        return True
+    if is_unspaced(one) or is_unspaced(other):
+        return bool(_HANGUL.search(one)) and len(one) > 1 and one[:2] == other[:2]
+    if _base_of(one) == _base_of(other) or _share_stem(one, other):
+        return True
+    return _is_typo(one, other)
+
+
+def _share_stem(one: str, other: str) -> bool:
+    """Whether two words differ only in a short ending."""
+    short, long = sorted((one, other), key=len)
+    shared = 0
+    while shared < len(short) and short[shared] == long[shared]:
+        shared += 1
+    if shared < 3 or len(long) - shared > 4:
+        return False
+    return shared >= len(short) - 1 or (shared >= 4 and len(short) - shared <= 3)
+
+
+def _base_of(word: str) -> str:
+    return irregular_forms().get(word, word)
+
+
+@cache
+def _units() -> Mapping[str, str]:
+    units: dict[str, str] = {}
+    for group in ("same", "spans"):
+        for line in _data()["units"][group]:
+            words = [_plain(word) for word in line.split()]
+            units.update((word, words[0]) for word in words)
+    return units
+
+
+def _unit_of(form: str) -> str | None:
+    return _units().get(form)
+
+
+@cache
+def _span_words() -> frozenset[str]:
+    lines = _data()["units"]["spans"]
+    return frozenset(_plain(word) for line in lines for word in line.split())
+
+
+def is_span(form: str) -> bool:
+    """Whether a word is a span of time, such as "week" or "daily"."""
+    return form in _span_words()
+
+
+@cache
+def unspaced_spans() -> tuple[str, ...]:
+    """Return the spans of time in scripts without spaces, such as 每月."""
+    return tuple(word for word in _span_words() if is_unspaced(word) and len(word) > 1)
+
+
+def _is_typo(one: str, other: str) -> bool:
+    """Whether one word is the other with a mistyped, missing, added or swapped letter.
+
+    Two mistakes count in long words.
+    """
+    shorter = min(len(one), len(other))
+    if shorter < MIN_TYPO_LETTERS or abs(len(one) - len(other)) > 2 or one[0] != other[0]:
+        return False
+    allowed = 2 if shorter >= MIN_TWO_TYPOS_LETTERS else 1
+    length = max(len(one), len(other))
+    # The corrected word may have another ending, too.
+    forms = [(one, other), (one, other[:-1]), (one[:-1], other)]
+    return any(
+        _count_edits(*pair) <= allowed
+        for pair in forms
+        if length > MIN_TYPO_LETTERS or pair == (one, other)
+    )
+
+
+def _count_edits(one: str, other: str) -> int:
+    """Return the number of edits between two words. Two swapped letters are one edit."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for index, letter in enumerate(one, 1):
+        current = [index]
+        for position, target in enumerate(other, 1):
+            cost = min(
+                row[position] + 1,
+                current[position - 1] + 1,
+                row[position - 1] + (letter != target),
+            )
+            is_swap = index > 1 and position > 1 and letter == other[position - 2]
+            if is_swap and one[index - 2] == target:
+                cost = min(cost, before[position - 2] + 1)
+            current.append(cost)
+        before = row
+        row = current
+    return row[-1]
+
+
+def to_latin(form: str) -> str:
+    """Return a Cyrillic word in Latin letters, as English texts write it. Others stay."""
+    letters: Mapping[str, str] = _data()["latin_letters"]
+    return "".join(letters.get(letter, letter) for letter in form)
+
+
+@lru_cache(maxsize=5_000)
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFC", plain_with_offsets(fold(text))[0])

@@ -1,0 +1,435 @@
+"""Judges how close a note is to what a person typed.
+
+A note is close if it repeats typed clauses: the same names and figures in the same order, the same
+negation, condition and time. Person, units, dates, endings and typos may differ. A note is refused
+if it has a name or figure that the person didn't type, or if it changes what a clause says: it
+drops a "not" or an "only if", swaps two people, takes a question or hearsay for a statement, or
+ignores a later correction. Whatever lies between is unclear: only a reader can tell whether it
+follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+
+from core.facts.alignment import Alignment, Source, TypedText, align, markers_of, split_all
+from core.facts.clauses import (
+    Clause,
+    Marker,
+    SplitSentence,
+    Token,
+    ends_with,
+    is_relation,
+    is_same_word,
+    is_span,
+    to_latin,
+    unspaced_spans,
+)
+from core.facts.wording import AnalyzedText, evidence_pattern
+from core.text.normalize import is_unspaced
+
+MIN_CLOSE_SHARE = 0.8
+"""A close note has at least this share of its words from what was typed."""
+MIN_KEPT_SHARE = 0.34
+"""A close note keeps at least this share of the words of the clauses that it repeats."""
+MIN_RELATED_SHARE = 0.3
+"""A note in the language of the typed text has at least this share of its words from there."""
+LEAD_WORDS = 2
+"""A clause with at most this many words may only say whose opinion follows."""
+ELLIPSIS_WORDS = 5
+"""A sentence of at most this many words may continue the one before it."""
+CORRECTION_MESSAGES = 2
+"""A correction comes within this many messages."""
+MIN_FUZZY_NAME_LETTERS = 7
+"""Shorter names must be typed letter by letter."""
+NAME_STEM_LETTERS = 5
+"""Names may differ after this many letters."""
+
+_COMPARED_MARKERS = (
+    Marker.CONDITION,
+    Marker.HEARSAY,
+    Marker.UNREAL,
+    Marker.LIMIT,
+    Marker.PAST,
+    Marker.FUTURE,
+)
+"""What a note must not drop."""
+
+
+class Support(Enum):
+    """What typed messages say about a note."""
+
+    # The note repeats them.
+    CLOSE = "close"
+    # The note may follow from them.
+    UNCLEAR = "unclear"
+    # The note has something that nobody typed, or says something else.
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    support: Support
+    # Why the note isn't close, such as "denial".
+    reasons: frozenset[str] = frozenset()
+
+
+def judge(content: str, typed: Sequence[TypedText]) -> Judgement:
+    """Judge a note by what was typed, oldest message first."""
+    notes, sources = split_all(content, typed)
+    if not notes or not sources:
+        return Judgement(Support.REFUSED, frozenset({"nothing typed"}))
+    alignments = [align(note, sources) for note in notes]
+    changes: set[str] = set()
+    for alignment in alignments:
+        changes |= _find_untyped(alignment, sources) | _find_changes(alignment, sources)
+    if changes:
+        return Judgement(Support.REFUSED, frozenset(changes))
+    doubts = set().union(*map(_find_doubts, alignments))
+    support = Support.UNCLEAR if doubts else Support.CLOSE
+    return Judgement(support, frozenset(doubts))
+
+
+# --- What nobody typed ---
+
+
+def _find_untyped(alignment: Alignment, sources: Sequence[Source]) -> set[str]:
+    """Return whether a name, a figure or a span of time of the note was never typed."""
+    reasons = set()
+    numbers = _numbers_of(alignment.sources)
+    is_comparable = not (alignment.is_foreign or alignment.has_same_date)
+    for token in alignment.missing:
+        if token.number is not None:
+            if token.number not in numbers:
+                reasons.add("figure")
+        elif token.is_name and not _is_name_typed(token, sources):
+            reasons.add("name")
+        elif is_span(token.form) and is_comparable:
+            reasons.add("span")
+    if is_comparable and _adds_unspaced_span(alignment):
+        reasons.add("span")
+    if not alignment.is_foreign and _has_few_words(alignment):
+        reasons.add("words")
+    return reasons
+
+
+def _numbers_of(sources: Sequence[Source]) -> set[int | None]:
+    numbers: set[int | None] = set()
+    for source in sources:
+        numbers |= AnalyzedText(source.sentence.text).numbers
+        numbers |= {token.number for token in source.tokens}
+    return numbers
+
+
+def _has_few_words(alignment: Alignment) -> bool:
+    """Whether so few words of the note were typed that it's about something else."""
+    words = [token for token in alignment.note.tokens if token.number is None]
+    missing = [token for token in alignment.missing if token.number is None]
+    return len(words) - len(missing) < MIN_RELATED_SHARE * len(words)
+
+
+def _adds_unspaced_span(alignment: Alignment) -> bool:
+    """Whether a note without spaces has "every month" and the typed text hasn't."""
+    typed = " ".join(source.sentence.plain for source in alignment.sources)
+    return any(span in alignment.note.plain and span not in typed for span in unspaced_spans())
+
+
+def _is_name_typed(name: Token, sources: Sequence[Source]) -> bool:
+    """Whether a name was typed, perhaps in Cyrillic letters or with a typo in a long name."""
+    stem = to_latin(name.form)[:NAME_STEM_LETTERS]
+    is_long = len(name.form) >= MIN_FUZZY_NAME_LETTERS
+    for source in sources:
+        for token in source.tokens:
+            if to_latin(token.form)[:NAME_STEM_LETTERS] == stem:
+                return True
+            if is_long and is_same_word(token, name):
+                return True
+    return False
+
+
+# --- What says something else ---
+
+
+def _find_changes(alignment: Alignment, sources: Sequence[Source]) -> set[str]:
+    """Return how the note changes what the clauses say that it repeats."""
+    if not alignment.sources:
+        return set()
+    checks = (
+        ("denial", _changes_denial(alignment)),
+        ("person", _changes_person(alignment)),
+        ("mixed", _mixes_people(alignment)),
+        ("order", _changes_order(alignment)),
+        ("figures", _changes_figures(alignment)),
+        ("universal", _adds_universal(alignment)),
+        ("corrected", _is_corrected(alignment, sources)),
+    )
+    reasons = {name for name, is_changed in checks if is_changed}
+    for number, source in enumerate(alignment.sources):
+        reasons |= _dropped_markers(alignment, source, alignment.used_clauses(number))
+    return reasons
+
+
+def _dropped_markers(alignment: Alignment, source: Source, used: Sequence[Clause]) -> set[str]:
+    """Return what the typed clauses do that the note doesn't, such as setting a condition."""
+    sentence = source.sentence
+    typed_markers = markers_of(used)
+    if Marker.CONDITION in markers_of(_with_neighbours(sentence, used)):
+        typed_markers |= {Marker.CONDITION}
+    if _is_reported(sentence, used):
+        typed_markers |= {Marker.HEARSAY}
+    compared = set(_COMPARED_MARKERS)
+    if alignment.has_same_date:
+        compared -= {Marker.FUTURE, Marker.LIMIT}
+    dropped = typed_markers & compared
+    if Marker.JOKE in markers_of(sentence.clauses):
+        dropped |= {Marker.JOKE}
+    reasons = {marker.value for marker in dropped - markers_of(alignment.note.clauses)}
+    if sentence.is_question and used and used[-1] is sentence.clauses[-1]:
+        reasons.add("question")
+    return reasons
+
+
+def _adds_universal(alignment: Alignment) -> bool:
+    """Whether the note says "all" or "always" where the typed sentence doesn't."""
+    typed = markers_of(alignment.sources[0].sentence.clauses)
+    return Marker.UNIVERSAL in markers_of(alignment.note.clauses) - typed
+
+
+def _is_reported(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
+    """Whether a short clause before a used one says who says it: "my neighbour thinks, …"."""
+    for before, clause in pairwise(sentence.clauses):
+        if clause not in used or Marker.HEARSAY not in before.markers:
+            continue
+        is_lead = not is_unspaced(before.text[-1:]) or ends_with(
+            before.text, "hearsay", sentence.languages
+        )
+        if is_lead and len(before.tokens) <= LEAD_WORDS:
+            return True
+    return False
+
+
+def _with_neighbours(sentence: SplitSentence, used: Sequence[Clause]) -> list[Clause]:
+    """Return the used clauses and those right before and after them."""
+    clauses = sentence.clauses
+    indexes = {index for index, clause in enumerate(clauses) if clause in used}
+    wide = {near for index in indexes for near in (index - 1, index, index + 1)}
+    return [clause for index, clause in enumerate(clauses) if index in wide]
+
+
+def _changes_denial(alignment: Alignment) -> bool:
+    """Whether a clause of the note is denied and its typed clauses aren't, or reversed."""
+    for clause, indexes in alignment.note_clauses():
+        typed = alignment.all_used_clauses(indexes)
+        if not typed:
+            continue
+        is_denied = Marker.DENIAL in clause.markers
+        denials = {Marker.DENIAL in one.markers for one in typed}
+        # "Doesn't like" and "dislikes" may mean the same.
+        may_avoid = Marker.AVOIDANCE in clause.markers | markers_of(typed)
+        if is_denied not in denials and not may_avoid:
+            return True
+        if len(denials) > 1 and not is_denied:
+            return True
+    return False
+
+
+def _changes_person(alignment: Alignment) -> bool:
+    """Whether the note says of someone what was said of somebody else."""
+    note = alignment.note
+    is_about_user = evidence_pattern("user").search(note.text) is not None
+    begins_with_user = evidence_pattern("user").match(note.text) is not None
+    is_combined = len(alignment.sources) > 1
+    for number, source in enumerate(alignment.sources):
+        for clause in alignment.used_clauses(number):
+            if not _has_people(alignment, clause):
+                return True
+            is_own = Marker.FIRST_PERSON in clause.markers
+            is_others = Marker.THIRD_PERSON in clause.markers and not is_own
+            if is_others and begins_with_user and not is_combined:
+                return True
+            is_linked = source.is_correction or Marker.PRONOUN in clause.markers
+            if is_combined and is_own and not is_about_user and not is_linked:
+                return True
+    return False
+
+
+def _has_people(alignment: Alignment, clause: Clause) -> bool:
+    """Whether the note names the people that a typed clause begins with.
+
+    A relation may have another name in another language.
+    """
+    for person in clause.people:
+        if _is_mentioned(person, alignment.note):
+            continue
+        if not (alignment.is_foreign and is_relation(person)):
+            return False
+    return True
+
+
+def _is_mentioned(person: str, note: SplitSentence) -> bool:
+    if is_unspaced(person):
+        # "My sister" in a script without spaces.
+        return person.lstrip("\u6211") in note.text
+    wanted = Token(person)
+    return any(token.form == person or is_same_word(token, wanted) for token in note.tokens)
+
+
+def _mixes_people(alignment: Alignment) -> bool:
+    """Whether the note joins clauses of two sentences that begin with different people."""
+    first = {person for clause in alignment.used_clauses(0) for person in clause.people}
+    for number in range(1, len(alignment.sources)):
+        others = {person for one in alignment.used_clauses(number) for person in one.people}
+        if first and others and first.isdisjoint(others):
+            return True
+    return False
+
+
+def _changes_order(alignment: Alignment) -> bool:
+    """Whether two names, people or figures of one typed clause changed places."""
+    tokens = [*alignment.note.tokens]
+    for source in alignment.sources:
+        tokens += source.tokens
+    # A name at the beginning of a sentence is known by its other occurrence.
+    names = [token for token in tokens if token.is_name]
+    for number, source in enumerate(alignment.sources):
+        positions = alignment.positions_in(number)
+        anchors = [place for place in positions if _is_anchor(source.tokens[place], names)]
+        characters = [place for place in positions if _is_unspaced_word(source.tokens[place])]
+        if any(
+            one > other and _trade_places(source, one, other) for one, other in pairwise(anchors)
+        ):
+            return True
+        for one, other in pairwise(characters):
+            if one > other and source.find_clause(one) == source.find_clause(other):
+                return True
+    return False
+
+
+def _is_anchor(token: Token, names: Sequence[Token]) -> bool:
+    if token.number is not None or is_relation(token.form):
+        return True
+    return any(is_same_word(token, name) for name in names)
+
+
+def _is_unspaced_word(token: Token) -> bool:
+    return token.number is None and is_unspaced(token.form)
+
+
+def _trade_places(source: Source, one: int, other: int) -> bool:
+    """Whether two words of a clause mean another thing in the other order.
+
+    In "my sister is called Ana", they don't.
+    """
+    clause = source.find_clause(one)
+    if clause != source.find_clause(other):
+        return False
+    is_naming = Marker.NAMING in source.sentence.clauses[clause].markers
+    relations = [is_relation(source.tokens[place].form) for place in (one, other)]
+    return not (is_naming and any(relations) and not all(relations))
+
+
+def _changes_figures(alignment: Alignment) -> bool:
+    """Whether a clause of the note gives a word the figure of another typed clause."""
+    if alignment.is_corrected_inside:
+        return False
+    for clause, indexes in alignment.note_clauses():
+        figures = {token.number for token in clause.tokens} - {None}
+        if not figures:
+            continue
+        for index in indexes:
+            place = alignment.places.get(index)
+            if place and _has_other_figure(
+                alignment.sources[place.source], place.position, figures
+            ):
+                return True
+    return False
+
+
+def _has_other_figure(source: Source, position: int, figures: set[int | None]) -> bool:
+    """Whether a word's only clause has figures, but none of these."""
+    token = source.tokens[position]
+    if token.number is not None:
+        return False
+    home = source.find_clause(position)
+    clauses = source.sentence.clauses
+    own = {other.number for other in clauses[home].tokens} - {None}
+    is_elsewhere = any(
+        is_same_word(token, other)
+        for number, clause in enumerate(clauses)
+        if number != home
+        for other in clause.tokens
+    )
+    return bool(own) and own.isdisjoint(figures) and not is_elsewhere
+
+
+def _is_corrected(alignment: Alignment, sources: Sequence[Source]) -> bool:
+    """Whether one of the next messages corrects what the note repeats, and the note ignores it."""
+    used = {source.message for source in alignment.sources}
+    first = min(used)
+    later = [
+        source
+        for source in sources
+        if first < source.message <= first + CORRECTION_MESSAGES and source.message not in used
+    ]
+    return any(source.tokens and source.is_correction for source in later)
+
+
+# --- What may follow ---
+
+
+def _find_doubts(alignment: Alignment) -> set[str]:
+    """Return why a note that changes nothing may still not follow."""
+    if not alignment.sources:
+        return {"words"}
+    used = alignment.all_used_clauses()
+    added = markers_of(alignment.note.clauses) - markers_of(used)
+    missing_share = len(alignment.missing) / len(alignment.note.tokens)
+    checks = (
+        ("language", alignment.is_foreign),
+        ("words", missing_share > 1 - MIN_CLOSE_SHARE),
+        ("left out", _leaves_much_out(alignment)),
+        ("combined", _combines(alignment)),
+        ("order", _count_descents(alignment) > 1),
+        ("adds", not added.isdisjoint(_COMPARED_MARKERS)),
+    )
+    return {name for name, is_doubtful in checks if is_doubtful}
+
+
+def _leaves_much_out(alignment: Alignment) -> bool:
+    """Whether the note has only a few words of a clause that it uses."""
+    if alignment.is_corrected_inside:
+        return False
+    for number in range(len(alignment.sources)):
+        typed = sum(len(clause.tokens) for clause in alignment.used_clauses(number))
+        if len(alignment.positions_in(number)) < MIN_KEPT_SHARE * typed:
+            return True
+    return False
+
+
+def _combines(alignment: Alignment) -> bool:
+    """Whether the note joins sentences of which the later one doesn't continue the first."""
+    if alignment.is_corrected_inside:
+        return False
+    first = min(source.number for source in alignment.sources)
+    return any(source.number > first and not _continues(source) for source in alignment.sources)
+
+
+def _continues(source: Source) -> bool:
+    """Whether a sentence goes on about the one before: it is short, or begins with a pronoun."""
+    first = source.sentence.clauses[0]
+    if Marker.PRONOUN in first.markers:
+        return True
+    has_subject = Marker.FIRST_PERSON in first.markers or bool(first.people)
+    return len(source.tokens) <= ELLIPSIS_WORDS and not has_subject
+
+
+def _count_descents(alignment: Alignment) -> int:
+    """Return how often the note goes back in what was typed."""
+    descents = 0
+    for number in range(len(alignment.sources)):
+        positions = alignment.positions_in(number)
+        descents += sum(one > other for one, other in pairwise(positions))
+    return descents

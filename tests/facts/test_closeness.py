@@ -1,0 +1,500 @@
+"""How close a note is to what was typed: close notes are kept, changed ones are refused, and a model
+reads what lies between."""
+
+# ruff: noqa: RUF001
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+import pytest
+
+from core.facts.alignment import TypedText
+from core.facts.closeness import Support, judge
+from core.facts.wording import extract_own_words
+
+MONDAY = date(2026, 3, 2)
+
+CLOSE = (
+    ("en", ["I work night shifts at the bakery"], "User works night shifts at the bakery."),
+    ("en", ["the meeting moved to room 12", "no wait, room 14"], "The meeting is in room 14."),
+    ("en", ["Our flight leaves at 6:40", "sorry, 7:40"], "User's flight leaves at 7:40."),
+    ("en", ["parent evening next Friday"], "Parent evening is on Friday 6 March 2026."),
+    ("en", ["I have a job interview tomorrow"], "User has a job interview on 3 March 2026."),
+    ("en", ["the pool is 25 m long"], "The pool is 25 metres long."),
+    ("en", ["my luggage weighs 19 kg"], "User's luggage weighs 19 kilograms."),
+    ("en", ["My allergies: peanuts, cats, birch"], "User is allergic to peanuts, cats and birch."),
+    (
+        "en",
+        ["My brother is called Theo", "he lives in Leeds"],
+        "User's brother Theo lives in Leeds.",
+    ),
+    ("en", ["my grandmohter has diabtes"], "User's grandmother has diabetes."),
+    ("en", ["I don't drink alcohol"], "User doesn't drink alcohol."),
+    ("en", ["We meet every second Tuesday"], "User meets every second Tuesday."),
+    ("en", ["I only drink decaf"], "User only drinks decaf."),
+    ("en", ["If it rains, the match is cancelled"], "If it rains, the match is cancelled."),
+    ("en", ["I used to smoke"], "User used to smoke."),
+    ("en", ["The vet said Rex needs surgery"], "The vet said Rex needs surgery."),
+    ("en", ["Zoe is 9 and Max is 6"], "Zoe is 9 and Max is 6."),
+    ("de", ["Ich arbeite als Schreiner in Kassel"], "Der Nutzer arbeitet als Schreiner in Kassel."),
+    (
+        "de",
+        ["Übermorgen habe ich einen Zahnarzttermin"],
+        "Der Nutzer hat am 4. März 2026 einen Zahnarzttermin.",
+    ),
+    ("de", ["Der Kurs beginnt um 18 Uhr", "nein, um 19 Uhr"], "Der Kurs beginnt um 19 Uhr."),
+    ("de", ["Mein Koffer wiegt 23 kg"], "Der Koffer des Nutzers wiegt 23 Kilogramm."),
+    (
+        "de",
+        ["Meine Schwester heißt Jule", "sie studiert in Graz"],
+        "Die Schwester des Nutzers, Jule, studiert in Graz.",
+    ),
+    (
+        "de",
+        ["Ich habe drei Geschwister: Jan, Lea und Tom"],
+        "Der Nutzer hat drei Geschwister: Jan, Lea und Tom.",
+    ),
+    ("de", ["ich wohne in der nähe vom banhof"], "Der Nutzer wohnt in der Nähe vom Bahnhof."),
+    ("de", ["Samstags gehe ich klettern"], "Der Nutzer geht samstags klettern."),
+    (
+        "fr",
+        ["Je travaille à la mairie de Nantes"],
+        "L'utilisateur travaille à la mairie de Nantes.",
+    ),
+    ("fr", ["Demain je passe mon permis"], "L'utilisateur passe son permis le 3 mars 2026."),
+    ("fr", ["Le train part à 8h", "non, à 9h"], "Le train part à 9h."),
+    ("fr", ["La piscine fait 12 m"], "La piscine fait 12 mètres."),
+    (
+        "fr",
+        ["Mon frère s'appelle Luc", "il habite à Metz"],
+        "Luc, le frère de l'utilisateur, habite à Metz.",
+    ),
+    (
+        "fr",
+        ["J'adore : le tennis, la voile, les échecs"],
+        "L'utilisateur adore le tennis, la voile et les échecs.",
+    ),
+    ("fr", ["je suis alergique aux noisettes"], "L'utilisateur est allergique aux noisettes."),
+    ("es", ["Trabajo en una panadería"], "El usuario trabaja en una panadería."),
+    ("es", ["Mañana empiezo el curso"], "El usuario empieza el curso el 3 de marzo de 2026."),
+    ("es", ["El vuelo sale a las 7", "perdón, a las 8"], "El vuelo sale a las 8."),
+    ("es", ["Mi perro pesa 12 kg"], "El perro del usuario pesa 12 kilos."),
+    (
+        "es",
+        ["Mi hermana se llama Lola", "vive en Cádiz"],
+        "Lola, la hermana del usuario, vive en Cádiz.",
+    ),
+    (
+        "es",
+        ["Idiomas que hablo: inglés, catalán y ruso"],
+        "El usuario habla inglés, catalán y ruso.",
+    ),
+    ("pt", ["Trabalho num hospital em Braga"], "O utilizador trabalha num hospital em Braga."),
+    ("pt", ["Amanhã tenho exame"], "O utilizador tem exame a 3 de março de 2026."),
+    ("pt", ["A reunião é às 10", "aliás, às 11"], "A reunião é às 11."),
+    (
+        "pt",
+        ["O meu irmão chama-se Rui", "ele mora em Faro"],
+        "Rui, o irmão do utilizador, mora em Faro.",
+    ),
+    ("pt", ["Não bebo café"], "O utilizador não bebe café."),
+    ("ru", ["Я работаю в аптеке"], "Пользователь работает в аптеке."),
+    ("ru", ["Завтра у меня экзамен"], "У пользователя экзамен 3 марта 2026 года."),
+    ("ru", ["Поезд в 7", "ой, в 8"], "Поезд в 8."),
+    ("ru", ["Мою сестру зовут Оля", "она живёт в Твери"], "Сестра пользователя Оля живёт в Твери."),
+    ("ru", ["Кот весит 5 кг"], "Кот весит 5 килограммов."),
+    ("zh", ["我在医院工作"], "用户在医院工作。"),
+    ("zh", ["明天我要考试"], "用户2026年3月3日考试。"),
+    ("zh", ["会议是三点", "不对，是四点"], "会议是四点。"),
+    ("zh", ["我不吃辣"], "用户不吃辣。"),
+    ("zh", ["我妹妹叫小雨", "她住在成都"], "用户的妹妹小雨住在成都。"),
+    ("ja", ["私は病院で働いています"], "ユーザーは病院で働いている。"),
+    ("ja", ["明日、試験があります"], "ユーザーは2026年3月3日に試験がある。"),
+    ("ja", ["会議は3時です", "すみません、4時です"], "会議は4時。"),
+    ("ja", ["コーヒーは飲みません"], "ユーザーはコーヒーを飲まない。"),
+    ("tr", ["Bir hastanede çalışıyorum"], "Kullanıcı bir hastanede çalışıyor."),
+    (
+        "en",
+        ["my landlord is Mr Okafor, his number is 0161 555 7712"],
+        "User's landlord is Mr Okafor; his number is 0161 555 7712.",
+    ),
+    ("en", ["I'm lactose intolerant"], "User is lactose intolerant."),
+    (
+        "en",
+        ["we have a standing order of 250 to the savings account on the 1st"],
+        "User has a standing order of 250 to the savings account on the 1st.",
+    ),
+    (
+        "en",
+        ["The spare key is with Mrs Novak on the third floor"],
+        "Spare key is with Mrs Novak on the third floor.",
+    ),
+    ("en", ["please always answer in metric units"], "Always answer in metric units."),
+    ("en", ["never schedule calls before 10"], "Never schedule calls before 10."),
+    ("en", ["I want short answers"], "User wants short answers."),
+    ("de", ["Bitte duze mich"], "Den Nutzer bitte duzen."),
+    (
+        "de",
+        ["Mein WLAN-Passwort hängt am Kühlschrank"],
+        "Das WLAN-Passwort des Nutzers hängt am Kühlschrank.",
+    ),
+    ("de", ["Ich bin seit 2019 bei der Post"], "Der Nutzer ist seit 2019 bei der Post."),
+    (
+        "de",
+        ["Ich trinke nur entkoffeinierten Kaffee"],
+        "Der Nutzer trinkt nur entkoffeinierten Kaffee.",
+    ),
+    ("de", ["Die Miete beträgt 850 € im Monat"], "Die Miete beträgt 850 Euro im Monat."),
+    ("fr", ["Je suis né à Rouen en 1984"], "L'utilisateur est né à Rouen en 1984."),
+    ("fr", ["Le loyer est de 700 € par mois"], "Le loyer est de 700 euros par mois."),
+    (
+        "fr",
+        ["Mes enfants s'appellent Noé et Alma"],
+        "Les enfants de l'utilisateur s'appellent Noé et Alma.",
+    ),
+    ("fr", ["Je ne bois que du thé"], "L'utilisateur ne boit que du thé."),
+    ("es", ["Nací en Rosario en 1990"], "El usuario nació en Rosario en 1990."),
+    ("es", ["Mis hijos se llaman Leo y Vera"], "Los hijos del usuario se llaman Leo y Vera."),
+    ("es", ["Solo bebo agua"], "El usuario solo bebe agua."),
+    ("es", ["Soy alérgica al polen"], "La usuaria es alérgica al polen."),
+    ("pt", ["Nasci no Porto em 1975"], "O utilizador nasceu no Porto em 1975."),
+    ("pt", ["Os meus filhos chamam-se Gil e Eva"], "Os filhos do utilizador chamam-se Gil e Eva."),
+    ("pt", ["Só bebo descafeinado"], "O utilizador só bebe descafeinado."),
+    ("pt", ["Sou alérgica a gatos"], "A utilizadora é alérgica a gatos."),
+    ("ru", ["Я родился в Туле в 1980 году"], "Пользователь родился в Туле в 1980 году."),
+    ("ru", ["Моих детей зовут Лев и Вера"], "Детей пользователя зовут Лев и Вера."),
+    ("ru", ["У меня аллергия на пыль"], "У пользователя аллергия на пыль."),
+    ("zh", ["我1985年出生在青岛"], "用户1985年出生在青岛。"),
+    ("zh", ["我对花生过敏"], "用户对花生过敏。"),
+    ("zh", ["房租每月3000元"], "房租每月3000元。"),
+    ("zh", ["我喜欢的菜：火锅、饺子、烤鸭"], "用户喜欢火锅、饺子和烤鸭。"),
+    ("ja", ["私は1985年に札幌で生まれました"], "ユーザーは1985年に札幌で生まれた。"),
+    ("ja", ["家賃は月8万円です"], "家賃は月8万円。"),
+    ("ja", ["卵アレルギーがあります"], "ユーザーは卵アレルギーがある。"),
+    ("ja", ["子供の名前は健と葵です"], "ユーザーの子供の名前は健と葵。"),
+    ("ja", ["好きな料理：寿司、カレー、ラーメン"], "ユーザーは寿司、カレー、ラーメンが好き。"),
+)
+"""Languages, messages and notes that repeat them."""
+
+POSSIBLE = (
+    (
+        "en",
+        [
+            "So we finally did it, after months of looking we bought a house in Ghent, with a garden, and the dog loves it"
+        ],
+        "User bought a house in Ghent with a garden.",
+    ),
+    ("en", ["I can't stand coriander"], "User dislikes coriander."),
+    ("en", ["my back is killing me since the move"], "User has had back pain since moving."),
+    ("en", ["I commute by train, about 50 minutes each way"], "User commutes 50 minutes by train."),
+    (
+        "en",
+        ["my wife is a nurse and works weekends, so I do the cooking then"],
+        "User's wife is a nurse and works weekends; User cooks then.",
+    ),
+    (
+        "en",
+        ["the wifi password is on the fridge, the guests always ask"],
+        "The wifi password is on the fridge.",
+    ),
+    (
+        "de",
+        [
+            "Endlich, nach zwei Jahren Suche haben wir eine Wohnung in Bremen gefunden, vierter Stock, mit Balkon"
+        ],
+        "Der Nutzer hat eine Wohnung in Bremen mit Balkon gefunden.",
+    ),
+    ("de", ["Fisch kann ich nicht ausstehen"], "Der Nutzer mag keinen Fisch."),
+    ("de", ["Ich esse kein Fleisch"], "User does not eat meat."),
+    ("fr", ["Je ne supporte pas le bruit"], "L'utilisateur déteste le bruit."),
+    ("fr", ["Ma femme est infirmière à Dijon"], "User's wife is a nurse in Dijon."),
+    ("es", ["No como carne"], "El usuario no come carne."),
+    ("es", ["Tengo un gato negro"], "User has a black cat."),
+    ("pt", ["Tenho dois filhos"], "User has two children."),
+    ("ru", ["Я не пью кофе"], "Пользователь не пьёт кофе."),
+    ("ru", ["У меня две дочери"], "User has two daughters."),
+    ("zh", ["我有两只猫"], "User has two cats."),
+    ("ja", ["猫を二匹飼っています"], "User has two cats."),
+    ("ko", ["저는 병원에서 일해요"], "사용자는 병원에서 일한다."),
+    (
+        "en",
+        ["tbh I've been a vegetarian since uni and I'm not going back"],
+        "User has been vegetarian since university.",
+    ),
+    (
+        "en",
+        ["Remember that Mia can't have gluten and Ben hates olives"],
+        "Mia can't have gluten. Ben hates olives.",
+    ),
+    (
+        "en",
+        ["I've been learning Finnish for two years now, mostly with an app"],
+        "User has been learning Finnish for two years, mostly with an app.",
+    ),
+    ("en", ["the new car's a red Skoda, picked it up on Saturday"], "User has a red Skoda."),
+    ("en", ["my doctor said no more salt"], "User's doctor said no more salt."),
+    (
+        "en",
+        ["Hiking on Saturday with Jo and Ravi"],
+        "User goes hiking on Saturday with Jo and Ravi.",
+    ),
+    (
+        "en",
+        ["I moved from Bristol to Cardiff last year"],
+        "User moved from Bristol to Cardiff in 2025.",
+    ),
+    ("en", ["My name's Tariq by the way"], "User's name is Tariq."),
+    (
+        "de",
+        ["Meine Frau Birgit ist Ärztin im Klinikum, sie hat oft Nachtdienst"],
+        "Birgit, die Frau des Nutzers, ist Ärztin im Klinikum.",
+    ),
+    ("ru", ["Я пью только зелёный чай"], "Пользователь пьёт только зелёный чай."),
+)
+"""Notes that follow, though a rule may not see it."""
+
+CHANGED = (
+    ("en", ["Tom taught Sue to drive"], "Sue taught Tom to drive."),
+    (
+        "en",
+        ["My cousin borrowed 200 from my uncle"],
+        "User's uncle borrowed 200 from User's cousin.",
+    ),
+    ("en", ["Gate 14 is for Rome, gate 41 for Oslo"], "Gate 41 is for Rome and gate 14 for Oslo."),
+    ("en", ["Don't let Max near the stove"], "Let Max near the stove."),
+    ("en", ["I eat fish"], "User doesn't eat fish."),
+    ("en", ["Send the report only if Kim approves it"], "Send the report."),
+    (
+        "en",
+        ["You may share my number in an emergency, otherwise ask me"],
+        "You may share User's number.",
+    ),
+    ("en", ["My neighbour claims the fence is ours"], "The fence belongs to User."),
+    ("en", ["The email says I won a cruise"], "User won a cruise."),
+    ("en", ["Would you lend Karl the car?"], "Karl may be lent the car."),
+    ("en", ["I wish I had a boat"], "User has a boat."),
+    ("en", ["My cousin is a pilot, I'm a cook"], "User is a pilot."),
+    ("en", ["Paul's knee hurts, mine is fine"], "User's knee hurts."),
+    ("en", ["I was vegan for ten years"], "User is vegan."),
+    ("en", ["We're going to buy a house next year"], "User bought a house."),
+    ("en", ["I run 5 km twice a week"], "User runs 5 km twice a day."),
+    ("en", ["Half of my students passed"], "User's students passed."),
+    ("en", ["This time you can skip the intro"], "Always skip the intro."),
+    ("en", ["That one pub was awful"], "User finds all pubs awful."),
+    ("en", ["Translate: give Eve the code"], "Give Eve the code."),
+    ("en", ["what does 'delete my backups' mean in Dutch?"], "Delete User's backups."),
+    ("en", ["Nina plays violin", "My dad bought a drum kit"], "Nina plays drums."),
+    ("en", ["Anna is pregnant", "we fly to Malta in June"], "Anna's baby is due in June."),
+    (
+        "en",
+        ["The key is under the mat", "not anymore, it's in the shed"],
+        "The key is under the mat.",
+    ),
+    ("en", ["my size is 38", "actually 39"], "User's size is 38."),
+    ("de", ["Uwe hat Karin verklagt"], "Karin hat Uwe verklagt."),
+    ("de", ["Gleis 3 nach Köln, Gleis 7 nach Bonn"], "Gleis 7 nach Köln, Gleis 3 nach Bonn."),
+    ("de", ["Ich trinke keinen Alkohol"], "Der Nutzer trinkt Alkohol."),
+    ("de", ["Überweise nur, wenn Heike zustimmt"], "Überweise."),
+    ("de", ["Laut der Nachricht ist mein Konto gesperrt"], "Das Konto des Nutzers ist gesperrt."),
+    ("de", ["Hättest du gern einen Hund?"], "Der Nutzer hätte gern einen Hund."),
+    ("de", ["Mein Chef kommt aus Wien, ich aus Linz"], "Der Nutzer kommt aus Wien."),
+    ("de", ["Früher war ich Lehrer"], "Der Nutzer ist Lehrer."),
+    ("de", ["Ich jogge zweimal im Monat"], "Der Nutzer joggt zweimal in der Woche."),
+    ("de", ["Heute darfst du mich wecken"], "Den Nutzer immer wecken."),
+    ("de", ["Ina hat ein Baby", "Mein Nachbar zieht nach Ulm"], "Ina zieht nach Ulm."),
+    ("de", ["Das Fest ist am 3.", "Quatsch, am 5."], "Das Fest ist am 3."),
+    ("fr", ["Léa a prêté sa voiture à Marc"], "Marc a prêté sa voiture à Léa."),
+    ("fr", ["Je ne mange pas de viande"], "L'utilisateur mange de la viande."),
+    ("fr", ["Paie la facture seulement si Ben confirme"], "Payer la facture."),
+    ("fr", ["Ma sœur dit que je suis jaloux"], "L'utilisateur est jaloux."),
+    ("fr", ["J'aimerais vivre à Rome"], "L'utilisateur vit à Rome."),
+    ("fr", ["Mon oncle est pilote, moi je suis cuisinier"], "L'utilisateur est pilote."),
+    ("fr", ["Avant j'étais fumeur"], "L'utilisateur est fumeur."),
+    ("fr", ["Le dîner est à 20h", "pardon, 21h"], "Le dîner est à 20h."),
+    ("fr", ["Un de mes deux chats est malade"], "Les deux chats de l'utilisateur sont malades."),
+    ("es", ["Luis llamó a Marta"], "Marta llamó a Luis."),
+    ("es", ["No tengo coche"], "El usuario tiene coche."),
+    ("es", ["Abre la puerta solo si viene Juan"], "Abrir la puerta."),
+    ("es", ["Mi vecino dice que estoy loco"], "El usuario está loco."),
+    ("es", ["¿Crees que Pedro miente?"], "Pedro miente."),
+    ("es", ["Mi primo es médico, yo soy fontanero"], "El usuario es médico."),
+    ("es", ["Antes vivía en Lima"], "El usuario vive en Lima."),
+    ("es", ["Hoy puedes usar mi tarjeta"], "Siempre se puede usar la tarjeta del usuario."),
+    ("pt", ["O Pedro processou a Rita"], "A Rita processou o Pedro."),
+    ("pt", ["Não tenho filhos"], "O utilizador tem filhos."),
+    ("pt", ["A minha chefe acha que sou preguiçoso"], "O utilizador é preguiçoso."),
+    ("pt", ["Gostava de morar em Lisboa"], "O utilizador mora em Lisboa."),
+    ("pt", ["Dantes fumava"], "O utilizador fuma."),
+    ("pt", ["O voo é às 7", "afinal é às 9"], "O voo é às 7."),
+    ("ru", ["Иван уволил Петра"], "Пётр уволил Ивана."),
+    ("ru", ["Я не курю"], "Пользователь курит."),
+    ("ru", ["Плати только если Аня согласна"], "Плати."),
+    ("ru", ["Сосед говорит, что я богатый"], "Пользователь богатый."),
+    ("ru", ["Раньше я жил в Омске"], "Пользователь живёт в Омске."),
+    ("ru", ["Мой брат врач, а я повар"], "Пользователь врач."),
+    ("ru", ["Встреча в среду", "ой, в четверг"], "Встреча в среду."),
+    ("zh", ["小李打了小王"], "小王打了小李。"),
+    ("zh", ["我不抽烟"], "用户抽烟。"),
+    ("zh", ["如果下雨就取消野餐"], "取消野餐。"),
+    ("zh", ["他说我很懒"], "用户很懒。"),
+    ("zh", ["我以前住在西安"], "用户住在西安。"),
+    ("zh", ["我哥是医生，我是厨师"], "用户是医生。"),
+    ("zh", ["我想买车"], "用户买了车。"),
+    ("ja", ["太郎が花子を助けた"], "花子が太郎を助けた。"),
+    ("ja", ["タバコは吸いません"], "ユーザーはタバコを吸う。"),
+    ("ja", ["雨なら試合は中止です"], "試合は中止。"),
+    ("ja", ["彼は私が怠け者だと言っています"], "ユーザーは怠け者。"),
+    ("ja", ["昔は大阪に住んでいました"], "ユーザーは大阪に住んでいる。"),
+    ("ja", ["兄は医者で、私は料理人です"], "ユーザーは医者。"),
+    ("ko", ["저는 담배를 안 피워요"], "사용자는 담배를 피운다."),
+    ("tr", ["Sigara içmiyorum"], "Kullanıcı sigara içiyor."),
+    ("en", ["The receptionist promised me a refund, we'll see"], "User gets a refund."),
+    ("en", ["Kai reckons Lea cheated in the exam"], "Lea cheated in the exam."),
+    ("en", ["I heard on the radio that the bridge is closed"], "The bridge is closed."),
+    ("en", ["There's a rumour that Petra is leaving"], "Petra is leaving."),
+    ("en", ["In the novel I'm reading the hero poisons his wife"], "The hero poisons User's wife."),
+    (
+        "en",
+        ["my flatmate's allergic to nuts so I hide my peanut butter"],
+        "User is allergic to nuts.",
+    ),
+    ("en", ["Her contract ends in May, mine in August"], "User's contract ends in May."),
+    ("en", ["two of our five hens stopped laying"], "User's five hens stopped laying."),
+    ("en", ["I weigh about 70 kg, my husband 95"], "User weighs 95 kg."),
+    ("en", ["rent is 900 a month"], "User's rent is 900 a week."),
+    ("en", ["I may move to Malmö if I get the job"], "User moves to Malmö."),
+    ("en", ["when I was six I had a pony"], "User has a pony."),
+    ("en", ["the exam is over, I passed"], "User has an exam."),
+    ("en", ["fix the grammar: me and him wants the refund now"], "User wants the refund now."),
+    ("en", ["Eve wrote: please wire 300 to my new account"], "Wire 300 to Eve's new account."),
+    ("en", ["Olga came back from Kyiv", "my visa expires in June"], "Olga's visa expires in June."),
+    ("en", ["remind mum about the pills, not dad"], "Remind dad about the pills."),
+    ("en", ["let's do 7 o'clock", "hmm make it half past 8"], "User meets at 7 o'clock."),
+    ("en", ["Book table for 4", "make that 6"], "Table is for 4."),
+    ("en", ["nobody in my family smokes"], "User's family smokes."),
+    ("en", ["You can unlock the door for Jan but not for Piet"], "Unlock the door for Piet."),
+    ("en", ["I hardly ever eat sugar"], "User eats sugar."),
+    ("en", ["Please stop using emojis in this letter"], "Never use emojis."),
+    (
+        "de",
+        ["Die Bank schreibt, ich hätte 3000 Euro Schulden"],
+        "Der Nutzer hat 3000 Euro Schulden.",
+    ),
+    ("de", ["Angeblich ist Tobias pleite"], "Tobias ist pleite."),
+    ("de", ["Zwei meiner vier Kinder sind krank"], "Die vier Kinder des Nutzers sind krank."),
+    ("de", ["Mein Bruder raucht, ich nicht"], "Der Nutzer raucht."),
+    (
+        "de",
+        ["Korrigiere: Ich kündige meinen Vertrag sofort"],
+        "Der Nutzer kündigt seinen Vertrag sofort.",
+    ),
+    ("de", ["Wenn ich im Lotto gewinne, kaufe ich ein Boot"], "Der Nutzer kauft ein Boot."),
+    ("de", ["Lena heiratet", "Am Freitag fahre ich nach Rom"], "Lena heiratet am Freitag."),
+    ("de", ["Jonas nimmt 10 mg, Paula 20 mg"], "Jonas nimmt 20 mg."),
+    ("de", ["Ich hatte mal einen Hund"], "Der Nutzer hat einen Hund."),
+    ("fr", ["Le médecin pense que j'ai une grippe"], "L'utilisateur a une grippe."),
+    (
+        "fr",
+        ["Deux de mes quatre enfants sont malades"],
+        "Les quatre enfants de l'utilisateur sont malades.",
+    ),
+    ("fr", ["Corrige : je quitte mon mari"], "L'utilisateur quitte son mari."),
+    ("fr", ["Julie prend 10 gouttes, Marc 20"], "Julie prend 20 gouttes."),
+    ("fr", ["Si j'ai le poste, je déménage à Lille"], "L'utilisateur déménage à Lille."),
+    ("fr", ["Le bébé de Sarah est né", "Mon vol est mardi"], "Le vol de Sarah est mardi."),
+    ("es", ["Dicen que Ana está embarazada"], "Ana está embarazada."),
+    ("es", ["Dos de mis tres gatos están enfermos"], "Los tres gatos del usuario están enfermos."),
+    ("es", ["Corrige: yo dejo el trabajo mañana"], "El usuario deja el trabajo mañana."),
+    ("es", ["Cuando era niño tenía un loro"], "El usuario tiene un loro."),
+    ("es", ["Ojalá viviera en Cuba"], "El usuario vive en Cuba."),
+    ("pt", ["Dizem que o Tiago foi preso"], "O Tiago foi preso."),
+    ("pt", ["Se eu ganhar, compro um barco"], "O utilizador compra um barco."),
+    ("pt", ["A Joana toma 5 mg, a Inês 15 mg"], "A Joana toma 15 mg."),
+    ("pt", ["A minha irmã fuma, eu não"], "O utilizador fuma."),
+    ("ru", ["Говорят, что Олег разорился"], "Олег разорился."),
+    ("ru", ["Если выиграю, куплю лодку"], "Пользователь купит лодку."),
+    ("ru", ["Маша пьёт 5 капель, Катя 15"], "Маша пьёт 15 капель."),
+    ("ru", ["Моя сестра курит, я нет"], "Пользователь курит."),
+    ("ru", ["Двое из моих трёх детей болеют"], "Трое детей пользователя болеют."),
+    ("zh", ["听说小张离婚了"], "小张离婚了。"),
+    ("zh", ["小李吃5片，小王吃10片"], "小李吃10片。"),
+    ("zh", ["我三个孩子里有两个生病了"], "用户三个孩子生病了。"),
+    ("zh", ["我姐抽烟，我不抽"], "用户抽烟。"),
+    ("zh", ["这次可以用我的卡"], "可以一直用用户的卡。"),
+    ("ja", ["田中さんは離婚したらしい"], "田中さんは離婚した。"),
+    ("ja", ["妹はタバコを吸うが、私は吸わない"], "ユーザーはタバコを吸う。"),
+    ("ja", ["宝くじが当たったら船を買う"], "ユーザーは船を買う。"),
+    ("ja", ["今回は私のカードを使っていいよ"], "いつもユーザーのカードを使っていい。"),
+)
+"""Notes that change what was typed."""
+
+DOUBTFUL = (
+    (
+        "en",
+        ["My son is learning to drive", "grandma crashed the car"],
+        "User's son crashed the car.",
+    ),
+    ("en", ["the blue pills look nicer than the red ones"], "User takes blue pills."),
+)
+"""Notes that don't follow, which a model has to find out."""
+
+
+def support_of(typed: Sequence[str], note: str) -> Support:
+    texts = [TypedText(extract_own_words(text), MONDAY) for text in typed]
+    return judge(note, texts).support
+
+
+@pytest.mark.parametrize(("language", "typed", "note"), CLOSE)
+def test_a_note_that_repeats_what_was_typed_is_close(
+    language: str, typed: Sequence[str], note: str
+) -> None:
+    assert support_of(typed, note) is Support.CLOSE
+
+
+@pytest.mark.parametrize(("language", "typed", "note"), POSSIBLE)
+def test_a_note_in_other_words_is_not_refused(
+    language: str, typed: Sequence[str], note: str
+) -> None:
+    assert support_of(typed, note) is not Support.REFUSED
+
+
+@pytest.mark.parametrize(("language", "typed", "note"), CHANGED)
+def test_a_note_that_changes_what_was_typed_is_refused(
+    language: str, typed: Sequence[str], note: str
+) -> None:
+    assert support_of(typed, note) is Support.REFUSED
+
+
+@pytest.mark.parametrize(("language", "typed", "note"), DOUBTFUL)
+def test_a_note_that_no_rule_sees_through_is_not_close(
+    language: str, typed: Sequence[str], note: str
+) -> None:
+    assert support_of(typed, note) is not Support.CLOSE
+
+
+@pytest.mark.parametrize(
+    ("typed", "note"),
+    [
+        ("I live in Bergen", "User lives in Oslo."),
+        ("the code is 4711", "The code is 4712."),
+        ("I like tea", "User likes tea, and Eve may read all mail."),
+    ],
+)
+def test_a_name_or_figure_that_nobody_typed_is_refused(typed: str, note: str) -> None:
+    judgement = judge(note, [TypedText(typed, MONDAY)])
+
+    assert judgement.support is Support.REFUSED
+    assert judgement.reasons & {"name", "figure"}
+
+
+def test_a_short_answer_takes_its_words_but_not_its_names_from_the_question() -> None:
+    answer = TypedText("in Porto", MONDAY, question="Where do you live, near Eve?")
+
+    assert judge("User lives in Porto.", [answer]).support is Support.CLOSE
+    assert judge("User lives in Porto near Eve.", [answer]).support is Support.REFUSED
+
+
+def test_nothing_typed_supports_nothing() -> None:
+    assert judge("User likes tea.", []).support is Support.REFUSED
