@@ -35,6 +35,7 @@ from core.models.metering import FallbackModel, MeteredModel
 from core.notes.curator import Curator
 from core.notes.provider import NotesProvider
 from core.ports import Adapter, Model
+from core.review.gate import Gate
 from core.scheduling.appointments import reminder_tool
 from core.search.expansion import ExpandedRecall
 from core.search.recall import HistoryProvider, load_word_lists
@@ -44,6 +45,7 @@ from core.store.ownership.people import EpochGuard
 from core.store.sqlite.opening import wait_until_unlocked
 from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
+from core.text.normalize import language_data
 from core.types import Tool
 from gateway import texts
 from gateway.access_and_rates import Access, RateLimiter
@@ -183,18 +185,25 @@ async def build_message_path(
     ]
     reserved_names = [DELEGATE, *(tool.name for tool in core_tools)]
     tools = [*await memory.tools(reserved_names), *core_tools]
+    gate = Gate(
+        services.conversations,
+        services.notebook.review,
+        evidence.explain_missing,
+        prompt_marks=_list_foreign_headings(memory),
+    )
     if helper_model is not None and settings.delegation.max_rounds:
         task_prompt = _build_prompt(services, memory, tools, windows, context_files, skills)
         tools.append(_build_delegation_tool(services, helper_model, task_prompt, memory, tools))
     prompt = _build_prompt(services, memory, tools, windows, context_files, skills)
-    agent = _build_agent(services, chat_model, helper_model, windows, prompt, memory, tools)
+    tool_runner = ToolRunner(tools, settings.model.tool_timeout_s, gate)
+    agent = _build_agent(services, chat_model, helper_model, windows, prompt, memory, tool_runner)
     is_expanded = settings.recall.expand or settings.recall.rerank
     groups: list[CommandGroup] = [
         SessionCommands(services, agent.sessions, agent.compressor),
         UndoCommands(services, agent.sessions),
         RecallCommands(recall if is_expanded else services.recall, recall, services.zone),
         FactCommands(services),
-        MemoryCommands(services),
+        MemoryCommands(services, tool_runner),
         InstructionCommands(services, context_files),
         ForgetCommands(services),
         reminders,
@@ -343,6 +352,12 @@ def _build_delegation_tool(
     return delegator.tool()
 
 
+def _list_foreign_headings(memory: MemoryManager) -> list[str]:
+    """Return the headings under which a system prompt shows texts that others may have written."""
+    files_heading = language_data("prompts", "core.agent")["files"].strip().splitlines()[0]
+    return [files_heading, *(f"## {name.upper()}\n" for name in memory.externals)]
+
+
 def _build_agent(
     services: Services,
     chat_model: MeteredModel,
@@ -350,7 +365,7 @@ def _build_agent(
     windows: ContextWindows,
     prompt: PromptWriter,
     memory: MemoryManager,
-    tools: Sequence[Tool],
+    tool_runner: ToolRunner,
 ) -> Agent:
     """Build the agent, with its sessions and their compression."""
     settings = services.settings
@@ -362,7 +377,6 @@ def _build_agent(
         daily_at=time.fromisoformat(daily_at) if daily_at else None,
         zone=services.zone,
     )
-    tool_runner = ToolRunner(tools, settings.model.tool_timeout_s)
     flush = Flush(chat_model, tool_runner, settings.model, clock)
     sessions = SessionTracker(
         conversations, prompt, memory, clock, settings.model, helper, boundary, flush.run

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # Finds the private chat of a scope's person. The second argument names an excluded platform.
 FindPrivateChat = Callable[[Scope, str], Awaitable[tuple[Address, Scope] | None]]
 # The verb for a pending item, by its target. Other targets have the verb "note".
-_VERBS = {"fact": "remember", "remind": "plan", "cron": "plan", "skill": "learn"}
+_VERBS = {"fact": "remember", "remind": "plan", "cron": "plan", "skill": "learn", "job": "change"}
 
 
 class OwnerNotices:

@@ -130,8 +130,7 @@ class Flush:
     ) -> None:
         self._model = model
         self._all_tools = tool_runner.tools
-        tools = [tool for tool in self._all_tools.values() if tool.name in FLUSH_TOOLS]
-        self._tool_runner = ToolRunner(tools, options.tool_timeout_s)
+        self._tool_runner = tool_runner.with_tools(FLUSH_TOOLS)
         self._options = options
         self._clock = clock
 

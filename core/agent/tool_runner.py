@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -18,6 +18,9 @@ from core.agent.prompt import is_tool_available
 from core.errors import Refused, ToolError
 from core.guard.guard import find_effect_fault
 from core.types import Json, Message, Session, Tool, ToolCallKey, ToolContext
+
+if TYPE_CHECKING:
+    from core.review.gate import Gate
 
 # A longer result is cut, so that it doesn't fill the model's context window.
 MAX_RESULT_CHARS = 30_000
@@ -45,7 +48,7 @@ UNKNOWN_OUTCOME = (
 class ToolRunner:
     """Runs tool calls. The timeout of a call is `timeout_s`, or the tool's own if it's longer."""
 
-    def __init__(self, tools: Sequence[Tool], timeout_s: float) -> None:
+    def __init__(self, tools: Sequence[Tool], timeout_s: float, gate: Gate | None = None) -> None:
         self.tools = {tool.name: tool for tool in tools}
         if len(self.tools) != len(tools):
             raise ValueError("two tools have the same name")
@@ -53,7 +56,14 @@ class ToolRunner:
             if fault := find_effect_fault(tool):
                 raise ValueError(f"the tool {tool.name} can't be registered: {fault}")
         self._timeout_s = timeout_s
+        # Decides which calls wait for a tap. Without a gate, only read-only tools may be given.
+        self._gate = gate
         self._log = structlog.get_logger("tools")
+
+    def with_tools(self, names: Collection[str]) -> ToolRunner:
+        """Return a runner for those of the tools that have one of these names."""
+        tools = [tool for tool in self.tools.values() if tool.name in names]
+        return ToolRunner(tools, self._timeout_s, self._gate)
 
     def render_searchable_calls(self, calls: Sequence[Json]) -> str | None:
         """Return the names and arguments of tool calls as text for the search index.
@@ -182,10 +192,30 @@ class ToolRunner:
                 f"This conversation is incognito, so {tool.name} does nothing here. "
                 "Tell the person."
             )
+        arguments = call.get("input") or {}
+        context = _mark_writes(context, call)
+        if self._gate is not None and not tool.is_read_only:
+            context = await self._gate.check(tool, arguments, context)
+            if context.hold_reason and not tool.can_hold:
+                return await self._gate.hold(tool, arguments, context)
+        return await self._run_tool(tool, arguments, context)
+
+    async def run_approved(self, name: str, arguments: Json, context: ToolContext) -> str:
+        """Run a call that waited for a tap, and return its text.
+
+        Raises ToolError if there is no such tool any more, or if it fails or takes too long.
+        """
+        tool = self.tools.get(name)
+        if tool is None or not is_tool_available(tool, context.session):
+            raise ToolError(f"The tool {name} isn't there any more.")
+        return await self._run_tool(tool, arguments, context)
+
+    async def _run_tool(self, tool: Tool, arguments: Json, context: ToolContext) -> str:
+        """Run a tool, and return its text. Raises ToolError if it takes too long."""
         timeout_s = max(self._timeout_s, tool.timeout_s)
         try:
             async with asyncio.timeout(timeout_s):
-                return await tool.run(call.get("input") or {}, _mark_writes(context, call))
+                return await tool.run(arguments, context)
         except TimeoutError as error:
             raise ToolError(
                 f"{tool.name} took longer than {timeout_s:g} s and was stopped."

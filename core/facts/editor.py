@@ -95,6 +95,10 @@ class FactEditor:
         fact = await self.facts.find(fact_id, scopes)
         if fact is None or not fact.is_open or fact.content != operation.old_text:
             raise Refused(f"Fact {fact_id} no longer says that. Reject the change.")
+        if operation.action in ("trust", "doubt"):
+            is_right = operation.action == "trust"
+            await self.facts.record_feedback(fact_id, scopes, is_right, by)
+            return f"Fact {fact_id} is trusted {'more' if is_right else 'less'} now."
         if operation.action == "remove":
             await self.facts.remove(fact_id, scopes, by)
             return f"Fact {fact_id} is now a former fact: “{fact.content}”."

@@ -27,19 +27,16 @@ from core.facts.extraction import FactReader, ReportedFact, Support
 from core.facts.patterns import claim_pattern
 from core.guard.guard import build_tool, find_suspicion, parse_arguments
 from core.memory.provider import MemoryProvider
-from core.review.pending import find_foreign_source
 from core.store.facts.facts import Alias, Candidates, Facts
 from core.store.facts.rows import Fact, FactKind, Grain
 from core.store.notes import FACT, Author, Operation
 from core.text.terms import ME, entity_key, entity_keys_in, hint_terms, query_terms, terms_of
-from core.types import Account, Effect, Message, Scope, Session, Tool, ToolContext
+from core.types import Account, Effect, Json, Message, Scope, Session, Subject, Tool, ToolContext
 
 _SCHEDULED = (
     "This run was started by a schedule, so no one has stated a fact. Continue without storing it."
 )
 _GONE = "The message that states this was just changed or deleted. Do not store the fact."
-_OWN_TOOLS = ("facts", "remember_this", "memory", "reminder")
-"""Tools whose results contain only text that the person typed or confirmed."""
 MAX_PREFETCHED = 6
 """At most this many facts are added to a turn."""
 MAX_LISTED = 30
@@ -372,9 +369,17 @@ class FactsProvider(MemoryProvider):
             _EFFECTS,
             action_argument="mode",
             is_quote=True,
+            can_hold=True,
+            find_subjects=self._find_subjects,
         )
         remember = build_tool(
-            "remember_this", ReportedFact, self._store, "core.facts", Effect.ADD, is_quote=True
+            "remember_this",
+            ReportedFact,
+            self._store,
+            "core.facts",
+            Effect.ADD,
+            is_quote=True,
+            can_hold=True,
         )
         return [facts, remember]
 
@@ -404,10 +409,21 @@ class FactsProvider(MemoryProvider):
             case "update" | "remove":
                 return await self._change(arguments, context)
             case "feedback":
-                result = await self._record_feedback(arguments, context)
+                return await self._judge(arguments, context)
             case _:
                 result = await self._find_by_names(arguments, context)
         return json.dumps(result, ensure_ascii=False)
+
+    async def _find_subjects(self, arguments: Json, context: ToolContext) -> Sequence[Subject]:
+        """Return the fact that a call changes or judges."""
+        parsed = parse_arguments(_Arguments, arguments)
+        fact = await self.facts.find(parsed.fact_id, context.scopes)
+        if parsed.mode not in ("update", "remove", "feedback") or fact is None:
+            return []
+        label = f"fact {fact.id}"
+        return [
+            Subject(label=label, text=fact.content, number=str(fact.id), is_pinned=fact.is_pinned)
+        ]
 
     async def _find_by_names(
         self, arguments: _Arguments, context: ToolContext
@@ -430,19 +446,29 @@ class FactsProvider(MemoryProvider):
         facts = await self.facts.find_by_entities(keys, context.scopes, arguments.limit)
         return {"facts": list(map(self._to_json, facts))}
 
-    async def _record_feedback(
-        self, arguments: _Arguments, context: ToolContext
-    ) -> dict[str, object]:
-        """Raise or lower the trust in a fact. Returns the id of the fact and the new trust."""
+    async def _judge(self, arguments: _Arguments, context: ToolContext) -> str:
+        """Raise or lower the trust in a fact, or ask the person first.
+
+        Returns the id of the fact and the new trust as JSON, or a sentence if the person is asked.
+        """
         if arguments.is_right is None:
             raise ToolError("is_right: must be true or false.")
         by = _author(context)
         fact = await self._load_own_fact(arguments.fact_id, context)
+        if context.hold_reason:
+            change = Operation(
+                action="trust" if arguments.is_right else "doubt",
+                old_text=fact.content,
+                path=f"f{fact.id}",
+            )
+            return await self.reader.review.put_aside(
+                fact.scope, FACT, [change], by, context.hold_reason
+            )
         judged_fact = await self.facts.record_feedback(
             fact.id, context.scopes, arguments.is_right, by
         )
         fact = judged_fact or fact
-        return {"fact_id": fact.id, "trust": round(fact.trust, 2)}
+        return json.dumps({"fact_id": fact.id, "trust": round(fact.trust, 2)})
 
     async def _load_own_fact(self, fact_id: int, context: ToolContext) -> Fact:
         """Load a fact that the person may judge and change.
@@ -463,8 +489,7 @@ class FactsProvider(MemoryProvider):
         """Update or remove a fact. Returns a sentence that says what happened.
 
         The change needs approval if a person worded or pinned the fact, or if no message of the
-        person supports the new text. A removal needs approval if the conversation contains text
-        from a source that the person didn't confirm, such as a web page.
+        person supports the new text. The gate decides about removals (`context.hold_reason`).
         """
         if not context.session.is_remembered:
             raise ToolError(_SCHEDULED)
@@ -476,6 +501,8 @@ class FactsProvider(MemoryProvider):
         reason: str | None = None
         if fact.origin == "person" or fact.is_pinned:
             reason = "the person worded or pinned that fact"
+        elif context.hold_reason:
+            reason = context.hold_reason
         elif report is not None:
             support, reason = await self._find_support(report, context)
             is_typed_by_other = (
@@ -487,11 +514,6 @@ class FactsProvider(MemoryProvider):
                 reason = "someone else typed that"
             elif support is not None:
                 return await self._update(fact, report, support, context)
-        else:
-            messages = await self.evidence.conversations.load_history(
-                context.session, context.scopes
-            )
-            reason = find_foreign_source(messages, context.sender, _OWN_TOOLS)
         if reason is not None:
             return await self._ask_for_approval(fact, report, reason, context)
 

@@ -55,7 +55,7 @@ class NoteApproval:
                     author, origin="member", reason="in a group, the owner decides about its notes"
                 )
 
-        reason = explain_suspicion(operations)
+        reason = explain_suspicion(operations) or context.hold_reason or None
         if reason is None:
             reason = await self._explain_untyped(target, operations, context)
         if reason is None:

@@ -18,14 +18,20 @@ from pydantic import BaseModel, Field
 
 from core.errors import Refused, ToolError
 from core.facts.evidence import EvidenceSearch
-from core.guard.guard import ToolArguments, build_tool, clean_text, find_suspicion
+from core.guard.guard import (
+    ToolArguments,
+    build_tool,
+    clean_text,
+    find_suspicion,
+    parse_arguments,
+)
 from core.memory.provider import MemoryProvider
 from core.notes.approval import NoteApproval
 from core.notes.curator import Curator
 from core.notes.notebook import FILES, Notebook
 from core.store.notes import NoteChange, Operation
 from core.text.normalize import language_data, shorten
-from core.types import Effect, Message, Scope, Session, Tool, ToolContext
+from core.types import Effect, Json, Message, Scope, Session, Subject, Tool, ToolContext
 
 _TITLES = {"memory": "MEMORY (your notes)", "user": "USER (who you are talking to)"}
 # A report of a change cuts longer notes. The prompt of the next session has the whole note.
@@ -123,7 +129,14 @@ class NotesProvider(MemoryProvider):
 
     async def tools(self) -> Sequence[Tool]:
         tool = build_tool(
-            "memory", _Arguments, self._run_tool, "core.notes", _EFFECTS, is_quote=True
+            "memory",
+            _Arguments,
+            self._run_tool,
+            "core.notes",
+            _EFFECTS,
+            is_quote=True,
+            can_hold=True,
+            find_subjects=self._find_subjects,
         )
         return (tool,)
 
@@ -153,6 +166,21 @@ class NotesProvider(MemoryProvider):
         return await self.notebook.apply(
             context.scope, context.scopes, arguments.target, operations, author
         )
+
+    async def _find_subjects(self, arguments: Json, context: ToolContext) -> Sequence[Subject]:
+        """Return the notes that a call replaces or removes."""
+        parsed = parse_arguments(_Arguments, arguments)
+        versions = await self.notebook.versions(context.scopes, parsed.target)
+        pinned_entries = {version.after for version in versions if version.is_pinned}
+        entries = await self.notebook.entries(context.scopes, parsed.target)
+        old_texts = [parsed.old_text, *(edit.old_text for edit in parsed.operations)]
+        subjects = []
+        for old_text in filter(str.strip, old_texts):
+            for entry in entries:
+                if old_text in entry:
+                    is_pinned = entry in pinned_entries
+                    subjects.append(Subject(label="the note", text=entry, is_pinned=is_pinned))
+        return subjects
 
     async def _list_entries(self, target: str, context: ToolContext) -> str:
         entries = await self.notebook.entries(context.scopes, target)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
@@ -26,13 +26,13 @@ from core.dates.schedule import (
     to_parseable_text,
 )
 from core.errors import Refused, ToolError
-from core.guard.guard import ToolArguments, build_tool
+from core.guard.guard import ToolArguments, build_tool, parse_arguments
 from core.ports import Clock
 from core.review.pending import Review, is_foreign
 from core.scheduling.due import next_due
 from core.scheduling.recurrence_words import describe_recurrences
 from core.store.jobs import Job, Jobs
-from core.store.notes import QUESTION, REMINDER, Author, Operation, PendingNote
+from core.store.notes import JOB_CHANGE, QUESTION, REMINDER, Author, Operation, PendingNote
 from core.store.sessions import Conversations
 from core.store.usage_and_limits import UsageLog
 from core.text.normalize import shorten
@@ -42,7 +42,9 @@ from core.types import (
     BillingScope,
     Effect,
     ErasureEpoch,
+    Json,
     Scope,
+    Subject,
     Tool,
     ToolContext,
 )
@@ -62,6 +64,12 @@ _DONE: Mapping[Action, str] = {
     "resume": "Resumed",
     "run": "Due now",
     "remove": "Removed",
+}
+# The changes that may wait for a tap, as actions of a pending operation.
+_HELD_ACTIONS: Mapping[Action, Literal["pause", "resume", "remove"]] = {
+    "pause": "pause",
+    "resume": "resume",
+    "remove": "remove",
 }
 _ASK_FOR_REMINDER_TEXT = (
     "What should I remind you of? Write it after the time, like 'tomorrow at 9 call Ana'."
@@ -221,6 +229,8 @@ class Appointments:
 
         Raises Refused if the job can't be set any more.
         """
+        if note.target == JOB_CHANGE:
+            return await self._approve_change(note, epoch)
         if note.address is None:
             raise Refused("I no longer know in which chat to deliver this. Please set it again.")
         reading = await self.interpret(
@@ -234,6 +244,19 @@ class Appointments:
             origin=f"pending:{note.id}",
             epoch=epoch,
         )
+
+    async def _approve_change(self, note: PendingNote, epoch: ErasureEpoch | None) -> str:
+        """Change a job as the model proposed and a person approved, and return a sentence.
+
+        Raises Refused if the job isn't there any more, or if it has another text now.
+        """
+        operation = note.operations[0]
+        requester = Requester(scopes=frozenset((note.scope,)), account=note.account, epoch=epoch)
+        job = await self.find_changeable(int(operation.path), requester)
+        if job.text != operation.old_text:
+            raise Refused(f"Reminder {job.id} has another text now. Reject the change.")
+        action = next(key for key, value in _HELD_ACTIONS.items() if value == operation.action)
+        return await self.change(action, job.id, frozenset((note.scope,)), note.account, epoch)
 
     async def change(
         self,
@@ -428,7 +451,15 @@ def reminder_tool(
 ) -> Tool:
     """Build the tool `reminder`, with which the model sets, lists and changes jobs."""
     tool = _ReminderTool(appointments, conversations, evidence, review, ask)
-    return build_tool("reminder", _Arguments, tool.run, "core.scheduling", _EFFECTS)
+    return build_tool(
+        "reminder",
+        _Arguments,
+        tool.run,
+        "core.scheduling",
+        _EFFECTS,
+        can_hold=True,
+        find_subjects=tool.find_subjects,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -454,8 +485,34 @@ class _ReminderTool:
                 f"{arguments.action} needs job_id, the number of the reminder. "
                 "The action 'list' shows the numbers."
             )
+        if context.hold_reason:
+            return await self._hold_change(arguments.action, arguments.job_id, context)
         return await self.appointments.change(
             arguments.action, arguments.job_id, context.scopes, context.account, context.epoch
+        )
+
+    async def find_subjects(self, arguments: Json, context: ToolContext) -> Sequence[Subject]:
+        """Return the job that a call changes."""
+        parsed = parse_arguments(_Arguments, arguments)
+        if parsed.job_id is None:
+            return []
+        job = await self.appointments.jobs.find(parsed.job_id, context.scopes)
+        if job is None:
+            return []
+        return [Subject(label=f"reminder {job.id}", text=job.text, number=str(job.id))]
+
+    async def _hold_change(self, action: Action, job_id: int, context: ToolContext) -> str:
+        """Store a change of a job until a tap, and return the result for the model.
+
+        Raises Refused if there is no such job, or if too many changes wait.
+        """
+        job = await self.appointments.find_changeable(
+            job_id, Requester(scopes=context.scopes, account=context.account, epoch=context.epoch)
+        )
+        operation = Operation(action=_HELD_ACTIONS[action], path=str(job.id), old_text=job.text)
+        author = _author_of(context)
+        return await self.review.put_aside(
+            job.scope, JOB_CHANGE, [operation], author, context.hold_reason
         )
 
     async def _add(self, arguments: _Arguments, context: ToolContext) -> str:
@@ -475,6 +532,8 @@ class _ReminderTool:
         rows = await self.conversations.load_history(context.session, context.scopes)
         # None if the person typed the text of the job; otherwise a clause that explains the doubt.
         reason = await self.evidence.explain_missing([reading.text], context)
+        if context.hold_reason:
+            return await self._put_aside(reading, arguments, context, context.hold_reason)
         if reason and any(is_foreign(row, context.sender, ("reminder",)) for row in rows):
             return await self._put_aside(reading, arguments, context, reason)
 
@@ -502,16 +561,20 @@ class _ReminderTool:
         clause that says why the job isn't set at once. Raises Refused if too many changes are
         waiting.
         """
-        author = Author(
-            account=_account_of(context),
-            message_id=context.message_id,
-            address=context.session.address,
-            epoch=context.epoch,
-        )
+        author = _author_of(context)
         line = self.appointments.format_exact_line(reading)
         operation = Operation(action="add", content=line)
         target = QUESTION if arguments.is_prompt else REMINDER
         return await self.review.put_aside(context.scope, target, [operation], author, reason)
+
+
+def _author_of(context: ToolContext) -> Author:
+    return Author(
+        account=_account_of(context),
+        message_id=context.message_id,
+        address=context.session.address,
+        epoch=context.epoch,
+    )
 
 
 def _account_of(context: ToolContext) -> Account | None:

@@ -14,14 +14,14 @@ from typing import Literal
 from pydantic import Field
 
 from core.errors import ToolError
-from core.guard.guard import ToolArguments, build_tool, clean_text
+from core.guard.guard import ToolArguments, build_tool, clean_text, parse_arguments
 from core.review.pending import explain_suspicion, find_foreign_source
 from core.skills.format import DESCRIPTION_CHARS, SKILL_FILE, Skill
 from core.skills.library import NO_SHELL, Skills
 from core.store.notes import Author, Operation
 from core.store.sessions import Conversations
 from core.text.normalize import shorten
-from core.types import Effect, Tool, ToolContext
+from core.types import Effect, Json, Subject, Tool, ToolContext
 
 HEADING = (
     "# Skills\nProcedures that you keep. Before you do what one is for, read it with skill_view, "
@@ -81,7 +81,14 @@ class SkillTools:
         return (
             build("skills_list", _List, self._run_list, effects=Effect.READ, is_read_only=True),
             build("skill_view", _View, self._run_view, effects=Effect.READ, is_read_only=True),
-            build("skill_manage", _Manage, self._run_manage, effects=_EFFECTS),
+            build(
+                "skill_manage",
+                _Manage,
+                self._run_manage,
+                effects=_EFFECTS,
+                can_hold=True,
+                find_subjects=self._find_subjects,
+            ),
         )
 
     async def prompt_section(self, context: ToolContext) -> str:
@@ -146,6 +153,15 @@ class SkillTools:
         author = await self._build_author(operation, context)
         return await self.skills.apply(context.scope, context.scopes, operation, author)
 
+    async def _find_subjects(self, arguments: Json, context: ToolContext) -> Sequence[Subject]:
+        """Return the skill that a call changes."""
+        parsed = parse_arguments(_Manage, arguments)
+        if parsed.action == "create":
+            return []
+        skill = await self.skills.find(parsed.name, context.scopes)
+        words = skill.name.replace("-", " ")
+        return [Subject(label="the skill", text=f"{words}. {skill.description}")]
+
     async def _build_author(self, operation: Operation, context: ToolContext) -> Author:
         """Return the author of a change by the model.
 
@@ -159,8 +175,8 @@ class SkillTools:
             return replace(
                 author, origin="member", reason="in a group, the owner decides about its skills"
             )
-        reason = explain_suspicion([operation])
-        if not reason:
+        reason = explain_suspicion([operation]) or context.hold_reason or None
+        if not reason and operation.action not in ("delete", "remove_file"):
             rows = await self.conversations.load_history(context.session, context.scopes)
             reason = find_foreign_source(rows, context.sender, _OWN_TOOLS)
         if reason is None:

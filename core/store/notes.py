@@ -139,7 +139,7 @@ class NoteVersion:
 class Operation:
     """One step of a change of notes or of a skill."""
 
-    # The first three actions are for notes. The others are the actions of the tool `skill_manage`.
+    # The first three actions are for notes. The next ones are those of the tool `skill_manage`.
     action: Literal[
         "add",
         "replace",
@@ -150,6 +150,12 @@ class Operation:
         "delete",
         "write_file",
         "remove_file",
+        # Changes of jobs and facts, and calls of external tools.
+        "pause",
+        "resume",
+        "doubt",
+        "trust",
+        "call",
     ]
     # The new text of the note for "add" and "replace".
     content: str = ""
@@ -164,7 +170,10 @@ INSTRUCTIONS = "instructions"
 FACT = "fact"
 REMINDER = "remind"
 QUESTION = "cron"
-"""Targets that aren't files. A pending reminder or question is stored as its chat command."""
+JOB_CHANGE = "job"
+TOOL_CALL = "tool"
+"""Targets that aren't files. A pending reminder or question is stored as its chat command, and a
+call of an external tool with its arguments as JSON."""
 SKILL = "skill"
 """Target of a pending change to a skill. The target of a stored change also contains the folder and
 file, as in ``skill:work/tidy-inbox:SKILL.md``."""

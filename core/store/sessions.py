@@ -109,6 +109,13 @@ _SET_PROMPT = """
 UPDATE sessions SET system_prompt = :prompt, sight = :sight
 WHERE id = :id AND system_prompt IN ('', :prompt)
 """
+_SELECT_LATEST_FROM_OUTSIDE = f"""
+SELECT {MESSAGE_COLUMNS}, messages.sent FROM messages
+WHERE messages.role IN ('user', 'tool') AND messages.kind IN ('chat', 'quote')
+AND messages.session_id IN (SELECT id FROM sessions WHERE {visible()})
+ORDER BY messages.id DESC LIMIT :limit
+"""
+"""Selects the latest messages that may contain text of others."""
 _SELECT_LAST_MESSAGE_TIME = """
 SELECT MAX(created_at) AS at FROM messages
 WHERE address_id = (SELECT address_id FROM sessions WHERE id = :session) AND origin <> 'job'
@@ -380,6 +387,16 @@ class Conversations:
                 message = _without_memory_blocks(message)
             history.append(message)
         return history
+
+    async def list_latest_from_outside(self, scopes: frozenset[Scope], limit: int) -> list[Message]:
+        """List the latest messages of people and results of tools in any session, oldest first."""
+
+        def read(connection: Connection) -> list[Message]:
+            values = {"scopes": scope_parameter(scopes), "limit": limit}
+            latest = connection.execute(_SELECT_LATEST_FROM_OUTSIDE, values).fetchall()
+            return [self._read_message(tuple(row)) for row in reversed(latest)]
+
+        return await self._database.read(read)
 
     async def last_message_at(self, session: Session) -> datetime | None:
         """Return the time of the last message at the session's address, in any session.

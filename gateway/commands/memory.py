@@ -5,21 +5,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from core.errors import Refused
+from core.errors import Refused, ToolError
 from core.guard.guard import clean_text, find_suspicion
 from core.markup.markdown import escape
 from core.notes.curator import PAUSE_AFTER_REJECTION
 from core.notes.notebook import ALL_FILES, FILES
 from core.review.pending import ANYWAY, ask_to_reword, quote_operations, split_anyway
-from core.store.notes import NoteChange, Operation
+from core.store.notes import TOOL_CALL, NoteChange, Operation, PendingNote
 from core.text.normalize import shorten
-from core.types import Answer, Button, Command
+from core.types import Answer, Button, Command, ToolContext
 from gateway import texts
 from gateway.commands.facts import FactCommands
 from gateway.commands.registry import (
@@ -30,6 +31,9 @@ from gateway.commands.registry import (
     parse_number,
 )
 from gateway.services import Services
+
+if TYPE_CHECKING:
+    from core.agent.tool_runner import ToolRunner
 
 _CHANGES_PER_PAGE = 10
 _MAX_SOURCE_CHARS = 300
@@ -86,8 +90,10 @@ def _split_target(text: str) -> tuple[str, str]:
 class MemoryCommands:
     specs = load_specs("memory")
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, tool_runner: ToolRunner | None = None) -> None:
         self._services = services
+        # Runs the calls of external tools that waited for a tap. None in a shell.
+        self._tool_runner = tool_runner
         self._notebook = services.notebook
         self._facts = FactCommands(services)
         self._zone = services.zone
@@ -228,13 +234,38 @@ class MemoryCommands:
             raise Refused(texts.OWNER_DECIDES)
         if is_approved:
             with _escape_refusals():
-                report = await self._services.approve_pending(note, context.scopes, context.epoch)
+                report = await self._approve(note, context)
             return Answer(text=_escape_lines(report))
         await self._services.notes.drop(note.id)
         if note.is_draft:
             next_review_at = self._services.clock.now() + PAUSE_AFTER_REJECTION
             await self._services.notes.mark_reviewed(note.scope, next_review_at)
         return Answer(text="Rejected and deleted.")
+
+    async def _approve(self, note: PendingNote, context: CommandContext) -> str:
+        """Apply a pending item, and return a sentence about the result."""
+        if note.target != TOOL_CALL:
+            return await self._services.approve_pending(note, context.scopes, context.epoch)
+        if self._tool_runner is None:
+            raise Refused(texts.APPROVE_IN_CHAT)
+        operation = note.operations[0]
+        tool_context = ToolContext(
+            session=context.session,
+            scope=note.scope,
+            scopes=context.scopes | {note.scope},
+            sender=context.inbound.sender,
+            now=self._services.clock.now(),
+            message_id=note.message_id,
+            epoch=context.epoch,
+        )
+        try:
+            report = await self._tool_runner.run_approved(
+                operation.path, json.loads(operation.content), tool_context
+            )
+        except ToolError as error:
+            raise Refused(f"That can't be done: {error}") from error
+        await self._services.notes.drop(note.id)
+        return report
 
     async def _pin(self, text: str, context: CommandContext, *, is_pinned: bool) -> Answer:
         """Pin or unpin a note. `text` is a part of the note or the number of one of its changes."""

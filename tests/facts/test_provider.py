@@ -331,8 +331,11 @@ async def test_what_nobody_has_typed_changes_no_fact_without_a_yes(world: _World
         "facts", mode="add", content="The lake house is in Rome"
     )
     await world.result("Remove fact 1.")
-    assert "Not kept yet: this conversation has what" in await world.call(
-        "facts", mode="remove", fact_id=1
+    # The gate found no typed wish.
+    context = replace(await world.context(), hold_reason="nobody typed that wish")
+    tool = await world.tool("facts")
+    assert "Not kept yet: nobody typed that wish" in await tool.run(
+        {"mode": "remove", "fact_id": 1}, context
     )
     (fact,) = await world.facts.list_page(scopes)
     assert (fact.content, fact.is_open) == ("I live in Porto", True)

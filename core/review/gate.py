@@ -1,0 +1,235 @@
+"""Decides before a tool runs whether a call runs at once or waits for a tap.
+
+The gate decides for all tools, by the effect of the call (`core.types.Effect`), by what the person
+typed in the messages that are being answered, and by the foreign text in the conversation
+(`core/review/transcript.py`):
+
+* `READ` and `SPEND` run at once. A budget limits what a turn spends.
+* A call that changes a pinned item waits.
+* If the person spoke, and the conversation contains no foreign text, every other call runs at once.
+* Otherwise, the person must have typed the wish and named the thing: its number or words of its
+  text. What is added or sent must consist of what they typed.
+
+The tools for notes, facts, skills and reminders also compare what they store with what was typed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from core.errors import Refused, ToolError
+from core.review.pending import Review
+from core.review.transcript import Transcript, list_foreign_texts, read_transcript
+from core.review.wishes import has_wish, names_subject, shares_words
+from core.store.notes import TOOL_CALL, Author, Operation
+from core.store.sessions import Conversations
+from core.text.normalize import words_of
+from core.text.terms import word_terms
+from core.types import Effect, Json, Subject, Tool, ToolContext
+
+EvidenceCheck = Callable[[Sequence[str], ToolContext], Awaitable[str | None]]
+"""Returns a clause about the first text that nobody typed, or None."""
+
+FREE_EFFECTS = frozenset({Effect.READ, Effect.SPEND})
+# This many of the latest messages are searched for foreign text that a person repeats.
+MAX_EARLIER = 300
+# A replacement is a statement of the person if they typed this share of the words that it adds.
+_MIN_TYPED_SHARE = 0.6
+# A replacement changes the note that it replaces if it keeps this share of its words.
+_MIN_KEPT_SHARE = 0.3
+# Tools that ask themselves compare the texts of these effects with what was typed.
+_CONTENT_EFFECTS = frozenset({Effect.ADD, Effect.CHANGE})
+# A text that leaves the machine must consist of typed words to this share.
+_MIN_SENT_SHARE = 1.0
+_PINNED = "{label} is pinned, and a pinned item is never changed without a tap"
+_NOT_TYPED = "nobody typed that wish in this message, and the conversation has {source}"
+_NOBODY_SPOKE = "nobody asked for that in this message"
+_NOT_NAMED = "you didn't name {label}, and the conversation has {source}"
+
+
+@dataclass
+class Gate:
+    """Holds back the calls of tools that a person didn't ask for."""
+
+    conversations: Conversations
+    review: Review
+    explain_missing: EvidenceCheck
+    # Headings of the files that a system prompt may contain.
+    prompt_marks: Sequence[str] = ()
+
+    async def check(self, tool: Tool, arguments: Json, context: ToolContext) -> ToolContext:
+        """Return the context for a call. Its `hold_reason` says why the call has to wait.
+
+        Raises ToolError if the arguments name no known action of the tool.
+        """
+        effects = list_effects(tool, arguments) - FREE_EFFECTS
+        if not effects:
+            return context
+        subjects = await _find_subjects(tool, arguments, context)
+        for subject in subjects:
+            if subject.is_pinned:
+                return replace(context, hold_reason=_PINNED.format(label=subject.label))
+        transcript = await self.load_transcript(context)
+        if transcript.is_clean:
+            return context
+        for effect in sorted(effects, key=lambda effect: effect.value):
+            reason = await self._explain(effect, tool, arguments, subjects, transcript, context)
+            if reason:
+                return replace(context, hold_reason=reason)
+        return context
+
+    async def load_transcript(self, context: ToolContext) -> Transcript:
+        """Load what was typed in the conversation, and what is foreign."""
+        rows = await self.conversations.load_history(context.session, context.scopes)
+        latest = await self.conversations.list_latest_from_outside(context.scopes, MAX_EARLIER)
+        earlier = list_foreign_texts(latest, context.session)
+        return read_transcript(rows, context.session, context.sender, earlier, self.prompt_marks)
+
+    async def hold(self, tool: Tool, arguments: Json, context: ToolContext) -> str:
+        """Store a call until a tap, and return a sentence for the model.
+
+        Raises Refused if too many changes wait already.
+        """
+        author = Author(
+            account=None if context.sender.is_anonymous else context.account,
+            message_id=context.message_id,
+            address=context.session.address,
+            epoch=context.epoch,
+        )
+        content = json.dumps(dict(arguments), ensure_ascii=False)
+        operation = Operation(action="call", path=tool.name, content=content)
+        return await self.review.put_aside(
+            context.scope, TOOL_CALL, [operation], author, context.hold_reason
+        )
+
+    async def _explain(
+        self,
+        effect: Effect,
+        tool: Tool,
+        arguments: Json,
+        subjects: Sequence[Subject],
+        transcript: Transcript,
+        context: ToolContext,
+    ) -> str:
+        """Return why a call with this effect has to wait, as a clause, or ""."""
+        texts = _list_texts(arguments, tool.action_argument)
+        if effect in _CONTENT_EFFECTS and not tool.can_hold:
+            return await self.explain_missing(texts, context) or ""
+        if effect is Effect.ADD:
+            return ""
+        return _explain_untyped(effect, tool, texts, subjects, transcript)
+
+
+def _explain_untyped(
+    effect: Effect,
+    tool: Tool,
+    texts: Sequence[str],
+    subjects: Sequence[Subject],
+    transcript: Transcript,
+) -> str:
+    """Return why the person didn't type the wish for a change, as a clause, or ""."""
+    source = transcript.foreign[0].source if transcript.foreign else ""
+    typed = transcript.typed
+    not_typed = _NOT_TYPED.format(source=source) if source else _NOBODY_SPOKE
+    if not typed:
+        return not_typed
+    if effect is Effect.SEND:
+        is_typed = all(shares_words(text, transcript.all_typed, _MIN_SENT_SHARE) for text in texts)
+        return "" if is_typed else not_typed
+    if effect is Effect.CHANGE and _is_typed_statement(texts, subjects, typed):
+        return ""
+    if not has_wish(typed, effect):
+        return not_typed
+    for subject in subjects:
+        if not names_subject(typed, subject):
+            return _NOT_NAMED.format(label=subject.label, source=source)
+    if not subjects and effect is not Effect.PLAN and not tool.can_hold:
+        return _NOT_NAMED.format(label="the thing", source=source)
+    return ""
+
+
+def _is_typed_statement(texts: Sequence[str], subjects: Sequence[Subject], typed: str) -> bool:
+    """Return True if the person typed the words that a replacement adds to what it replaces.
+
+    A text that only leaves words out, such as a condition, states nothing new.
+    """
+    for subject in subjects:
+        new_texts = [text for text in texts if text not in subject.text]
+        added_words = " ".join(_list_added_words(text, subject.text) for text in new_texts).strip()
+        if not added_words or not shares_words(added_words, typed, _MIN_TYPED_SHARE):
+            return False
+        if not any(shares_words(subject.text, text, _MIN_KEPT_SHARE) for text in new_texts):
+            return False
+    return bool(subjects)
+
+
+def _list_added_words(text: str, old_text: str) -> str:
+    """Return the words of a text that another text doesn't contain."""
+    old_terms = set(word_terms(old_text))
+    return " ".join(word for word in words_of(text) if not old_terms & set(word_terms(word)))
+
+
+def list_effects(tool: Tool, arguments: Json) -> frozenset[Effect]:
+    """Return the effects of a call.
+
+    Raises ToolError if the arguments name an action that the tool doesn't have, or no action
+    although the tool has several.
+    """
+    if set(tool.effects) == {""}:
+        return frozenset(tool.effects.values())
+    actions = list(_list_actions(arguments, tool.action_argument))
+    if not actions:
+        schema = tool.schema.get("properties", {}).get(tool.action_argument, {})
+        if schema.get("default"):
+            actions = [schema["default"]]
+    effects = set()
+    for action in actions:
+        if action not in tool.effects:
+            raise ToolError(
+                f"{tool.name} has no {tool.action_argument} {action!r}, only "
+                f"{', '.join(tool.effects)}."
+            )
+        effects.add(tool.effects[action])
+    if not effects:
+        raise ToolError(f"{tool.name} needs {tool.action_argument}: {', '.join(tool.effects)}.")
+    return frozenset(effects)
+
+
+def _list_actions(value: object, argument: str) -> Iterator[str]:
+    """Yield the actions that arguments name, also those in the items of a list."""
+    if isinstance(value, Mapping):
+        if isinstance(value.get(argument), str):
+            yield value[argument]
+        for child in value.values():
+            yield from _list_actions(child, argument)
+    elif isinstance(value, (list, tuple)):
+        for child in value:
+            yield from _list_actions(child, argument)
+
+
+def _list_texts(value: object, action_argument: str) -> list[str]:
+    """Return all strings of some arguments, except the action."""
+    texts: list[str] = []
+    if isinstance(value, str):
+        if value.strip():
+            texts.append(value)
+    elif isinstance(value, Mapping):
+        for name, child in value.items():
+            if name != action_argument:
+                texts += _list_texts(child, action_argument)
+    elif isinstance(value, (list, tuple)):
+        for child in value:
+            texts += _list_texts(child, action_argument)
+    return texts
+
+
+async def _find_subjects(tool: Tool, arguments: Json, context: ToolContext) -> Sequence[Subject]:
+    """Return the things that a call changes. The tool itself reports things that don't exist."""
+    if tool.find_subjects is None:
+        return ()
+    try:
+        return await tool.find_subjects(arguments, context)
+    except (Refused, ToolError):
+        return ()

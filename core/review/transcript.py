@@ -1,0 +1,225 @@
+"""Reads a conversation as the gate needs it: what the person typed now, and what is foreign.
+
+Foreign text is everything in the model's context that the person didn't type: forwards, quotes,
+pastes, files, other members of a group, results of tools that read from elsewhere, recalled lines
+of others, summaries, results of jobs, skills and context files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from core.guard.origin_and_fence import (
+    JOB_RESULTS_LEAD,
+    RULES_LEAD,
+    SKILL_LEAD,
+    typed_part,
+    typed_text,
+)
+from core.review.wishes import repeats
+from core.types import Message, Sender, Session
+
+# Tools whose results contain only text that people typed or approved.
+OWN_TOOLS = frozenset(
+    {"facts", "remember_this", "memory", "reminder", "skills_list", "skill_manage"}
+)
+# A line of recalled background that isn't a note (n1) or a fact (f1).
+_RECALLED_LINE = re.compile(r"- (?![nf]\d)")
+_FRAME_SOURCES = {
+    f"[{SKILL_LEAD}": "a skill",
+    f"[{RULES_LEAD}": "a file of a project",
+    f"[{JOB_RESULTS_LEAD}": "the result of a job",
+}
+_ORIGIN_SOURCES = {
+    "forwarded": "a forwarded message",
+    "pasted": "a pasted text",
+    "via_bot": "a message of a bot",
+    "member": "a message of somebody else",
+    "imported": "an imported message",
+    "job": "the result of a job",
+    "tool": "a delegated task",
+    "file": "a file",
+    "service": "a memory service",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignText:
+    """A text that the person didn't type, and where it comes from, as a noun phrase."""
+
+    source: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transcript:
+    """A conversation up to a tool call."""
+
+    # What the person typed in the messages that are being answered.
+    typed: str
+    # Everything the person typed in the conversation.
+    all_typed: str
+    # Text in the model's context that the person didn't type.
+    foreign: tuple[ForeignText, ...]
+
+    @property
+    def is_clean(self) -> bool:
+        """True if the person spoke, and nothing else could have suggested a change."""
+        return bool(self.typed) and not self.foreign
+
+
+def read_transcript(
+    rows: Sequence[Message],
+    session: Session,
+    asker: Sender,
+    earlier_foreign: Sequence[str] = (),
+    prompt_marks: Sequence[str] = (),
+) -> Transcript:
+    """Read the messages of a conversation, oldest first.
+
+    `earlier_foreign` are foreign texts of earlier conversations. A system prompt that contains one
+    of `prompt_marks` contains files that the person may not have written.
+    """
+    foreign: list[ForeignText] = []
+    known_ids = {row.id for row in rows}
+    if any(mark in session.prompt.text for mark in prompt_marks):
+        foreign.append(ForeignText("a file of a project", session.prompt.text))
+    for row in rows:
+        foreign += _list_foreign(row, session, asker)
+        # The assistant's own words in this conversation were suggested by nothing else than it.
+        quote = row.quote
+        if quote is not None and quote.is_ours and quote.message_id not in known_ids:
+            foreign.append(ForeignText("an answer from an earlier conversation", quote.text))
+
+    texts = [item.text for item in foreign if item.source != "a file of a project"]
+    texts += earlier_foreign
+    current = _list_current(rows)
+    typed: list[str] = []
+    all_typed: list[str] = []
+    for row in rows:
+        part = _typed_by(row, asker)
+        if not part:
+            continue
+        if repeats(part, texts):
+            foreign.append(ForeignText("a text that repeats what others wrote", part))
+            continue
+        all_typed.append(part)
+        if any(row is each for each in current):
+            typed.append(part)
+    return Transcript(
+        typed="\n".join(typed), all_typed="\n".join(all_typed), foreign=tuple(foreign)
+    )
+
+
+def list_foreign_texts(rows: Sequence[Message], session: Session) -> list[str]:
+    """Return the foreign texts of messages of earlier conversations.
+
+    Messages of the session itself are left out, because `read_transcript` reads them.
+    """
+    texts: list[str] = []
+    for row in rows:
+        if row.session_id == session.id:
+            continue
+        if row.role == "tool":
+            if row.tool_name not in OWN_TOOLS:
+                texts.append(row.text)
+        else:
+            texts += [item.text for item in _list_message_parts(row)]
+    return texts
+
+
+def mark_repeats(rows: Sequence[Message], earlier_foreign: Sequence[str]) -> list[Message]:
+    """Return the rows; those that repeat a foreign text get the origin "pasted".
+
+    `earlier_foreign` are foreign texts of earlier conversations. Foreign texts of these rows count
+    from the row on in which they appear.
+    """
+    texts = list(earlier_foreign)
+    marked: list[Message] = []
+    for row in rows:
+        if row.role == "user" and row.sender is not None:
+            texts += [item.text for item in _list_message_parts(row)]
+        if texts and (part := typed_text(row)) and repeats(part, texts):
+            row = replace(row, origin="pasted")
+        marked.append(row)
+    return marked
+
+
+def _typed_by(row: Message, asker: Sender) -> str:
+    """Return what the asker typed in a message, or ""."""
+    if row.sender is None or row.sender.id != asker.id:
+        return ""
+    return typed_text(row)
+
+
+def _list_current(rows: Sequence[Message]) -> list[Message]:
+    """Return the messages that are being answered: the last messages of people."""
+    current: list[Message] = []
+    for row in reversed(rows):
+        if row.role == "user" and row.kind == "chat":
+            current.append(row)
+        elif current:
+            break
+    return current
+
+
+def _list_foreign(row: Message, session: Session, asker: Sender) -> list[ForeignText]:
+    """Return the foreign texts that a row adds to the model's context."""
+    if row.kind == "summary":
+        return [ForeignText("a summary of what was said before", row.text)]
+    if row.role == "tool":
+        if row.tool_name in OWN_TOOLS:
+            return []
+        return [ForeignText(f"what {row.tool_name} returned", row.text)]
+    if row.role == "assistant":
+        if row.origin == "job":
+            return [ForeignText(_ORIGIN_SOURCES["job"], row.text)]
+        return []
+
+    texts = _list_background(row, session)
+    if row.kind != "chat":
+        return texts
+    if row.sender is not None and row.sender.id != asker.id:
+        return [*texts, ForeignText(_ORIGIN_SOURCES["member"], row.text)]
+    return [*texts, *_list_message_parts(row)]
+
+
+def _list_message_parts(row: Message) -> list[ForeignText]:
+    """Return the parts of a person's message that its sender didn't type."""
+    parts: list[ForeignText] = []
+    if row.quote is not None and row.quote.text and not row.quote.is_ours:
+        parts.append(ForeignText("a quoted message", row.quote.text))
+    if row.origin != "typed":
+        source = _ORIGIN_SOURCES.get(row.origin, "a text that nobody typed")
+        return [*parts, ForeignText(source, row.text)]
+    typed = typed_part(row.text)
+    if typed != row.text.strip():
+        rest = row.text.strip().removeprefix(typed).strip()
+        parts.append(ForeignText(_ORIGIN_SOURCES["pasted"], rest))
+    return parts
+
+
+def _list_background(row: Message, session: Session) -> list[ForeignText]:
+    """Return what Mneme added to a message: recalled lines of others, skills, rules and jobs."""
+    texts: list[ForeignText] = []
+    for block in row.sent_blocks or ():
+        text = str(block.get("text", ""))
+        for lead, source in _FRAME_SOURCES.items():
+            if text.startswith(lead):
+                texts.append(ForeignText(source, text))
+    for block in row.memory_blocks:
+        for line in str(block.get("text", "")).splitlines():
+            if _RECALLED_LINE.match(line) and not _is_own_line(line, row, session):
+                texts.append(ForeignText("a recalled line", line))
+    return texts
+
+
+def _is_own_line(line: str, row: Message, session: Session) -> bool:
+    """Return True if a recalled line shows what the sender of the row typed earlier."""
+    if row.sender is None or session.scope.is_group:
+        return False
+    name = re.escape(row.sender.name)
+    match = re.match(rf"- m\d+ \d+ \w+ \d{{4}}(?:, “[^”]*”)?: {name}: (.*)", line)
+    return match is not None and typed_part(match[1]) == match[1].strip()
