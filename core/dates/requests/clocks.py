@@ -11,8 +11,11 @@ from core.dates.requests.parts import ClockTime, TimeParts
 RULES = Rules()
 
 _SIGN = "(?: oclock | hour | hour_sign )"
+_DAY_TOKEN = "[relative part part_of_relative weekday weekdays past_or_part]"
+"""A bare number after one of these is an hour at the end of a phrase: "tomorrow 9, call Ana"."""
 _HOUR_ = "(?: number | one )"
-_AT = "(?: at | on | for | filler )*"
+_AT = "(?: at | at_or_to | on | for | filler | hour_or_at | day_prefix )*"
+_MUST_AT = "(?: at | at_or_to | hour_or_at )+"
 
 
 def clock_parts(hour: float, minute: int, *, is_bare: bool) -> TimeParts | None:
@@ -61,10 +64,11 @@ def _named_clock_and_half(match: Match, context: Context) -> TimeParts | None:
 
 
 @RULES.add(
-    f"at+ (?P<hour> {_HOUR_} ) (?P<sign> {_SIGN} )? (?P<ampm> ampm )?",
+    f"{_MUST_AT} (?P<hour> {_HOUR_} ) (?P<sign> {_SIGN} )? (?P<ampm> ampm )?",
     "(?<= [request mention] ) for (?P<hour> number ) (?P<sign> oclock )? (?P<ampm> ampm )?",
     f"{_AT} (?P<hour> {_HOUR_} ) (?P<sign> oclock | hour_sign )? (?P<ampm> ampm )",
     f"{_AT} (?P<hour> {_HOUR_} ) (?P<sign> oclock | hour_sign )",
+    f"(?<= {_DAY_TOKEN} ) (?P<hour> number ) (?= comma | colon | request | mention | polite | $ )",
 )
 def _hour(match: Match, context: Context) -> TimeParts | None:
     hour = match.get("hour")
@@ -79,7 +83,8 @@ def _hour(match: Match, context: Context) -> TimeParts | None:
 @RULES.add(
     f"{_AT} (?P<hour> {_HOUR_} ) (?P<sign> oclock | hour_sign ) and? (?P<minute> number )"
     "(?P<unit> minute )? (?P<ampm> ampm )?",
-    f"at+ (?P<hour> {_HOUR_} ) (?P<sign> hour )? and? (?P<minute> number ) (?P<unit> minute )?"
+    f"{_MUST_AT} (?P<hour> {_HOUR_} ) (?P<sign> hour )? and?"
+    "(?P<minute> number ) (?P<unit> minute )?"
     "(?P<ampm> ampm )?",
 )
 def _hour_and_minute(match: Match, context: Context) -> TimeParts | None:
@@ -96,25 +101,29 @@ def _hour_and_minute(match: Match, context: Context) -> TimeParts | None:
     return _half_of_day(match, match.number("hour"), int(minute.number))
 
 
-@RULES.add(f"{_AT} (?P<hour> {_HOUR_} ) (?P<sign> {_SIGN} )? and? (?P<half> and_half )")
+@RULES.add(
+    f"{_AT} (?P<hour> {_HOUR_} ) (?P<sign> {_SIGN} )? and? (?P<half> and_half )",
+    f"(?<= {_DAY_TOKEN} ) (?P<hour> number ) (?P<sign> and_half ) (?! minute | hour | unit )",
+)
 def _hour_and_half(match: Match, context: Context) -> TimeParts | None:
     """Read Spanish "las ocho y media" and Chinese 三点半."""
-    if not match.get("sign") and not match.kinds(Kind.AT):
+    if not match.get("sign") and not (match.kinds(Kind.AT) or match.kinds(Kind.HOUR_OR_AT)):
         return None
     return clock_parts(match.number("hour"), 30, is_bare=True)
 
 
 @RULES.add(
     f"{_AT} the? (?: (?P<quarter> quarter ) | (?P<minutes> number ) minute? )"
-    f"(?P<direction> past | to_hour | to ) the? (?P<half> half_to )?"
+    f"(?P<direction> past | to_hour | at_or_to | to ) the? (?P<half> half_to )?"
     f"(?P<hour> number | one | clock ) {_SIGN}?",
     f"{_AT} (?P<hour> number | one | clock ) {_SIGN}? (?: the | and )*"
     "(?: (?P<quarter> quarter ) | (?P<minutes> number ) minute? )"
-    "(?P<direction> past_after | to_after )",
+    "(?P<direction> past_after | to_after | past_or_part )",
     f"{_AT} (?P<hour> number | one | clock ) {_SIGN}? (?P<direction> minus ) (?: the | one )?"
     "(?: (?P<quarter> quarter ) | (?P<minutes> number ) minute? )",
     f"{_AT} (?P<hour> number | one ) {_SIGN}? and (?: one )? (?P<quarter> quarter )",
     f"{_AT} (?P<hour> number | one ) (?P<sign> oclock | hour ) (?P<quarter> quarter )",
+    f"{_MUST_AT} (?P<hour> number | one ) (?P<quarter> quarter )",
     f"{_AT} (?P<direction> without ) (?: (?P<quarter> quarter ) | (?P<minutes> number ) minute? )"
     f"(?P<hour> number | one | clock ) {_SIGN}?",
 )
@@ -136,7 +145,7 @@ def _minutes_around_hour(match: Match, context: Context) -> TimeParts | None:
     return clock_parts(total // 60, total % 60, is_bare=not is_named)
 
 
-_BEFORE_KINDS = (Kind.TO, Kind.TO_HOUR, Kind.TO_AFTER, Kind.MINUS, Kind.WITHOUT)
+_BEFORE_KINDS = (Kind.TO, Kind.AT_OR_TO, Kind.TO_HOUR, Kind.TO_AFTER, Kind.MINUS, Kind.WITHOUT)
 
 
 @RULES.add(
@@ -157,34 +166,39 @@ def _half_hour(match: Match, context: Context) -> TimeParts | None:
     return clock_parts((hour - 1) or 12, 30, is_bare=True)
 
 
-@RULES.add(f"{_AT} (?P<hour> number ) (?P<part> part )")
+@RULES.add(f"{_AT} (?P<hour> number ) (?P<sign> {_SIGN} )? (?P<part> part | past_or_part )")
 def _hour_of_part(match: Match, context: Context) -> TimeParts | None:
     """Read Russian "в 9 утра"."""
     clock = clock_parts(match.number("hour"), 0, is_bare=True)
     part = match.get("part")
     if clock is None or part is None or match.number("hour") > 24:
         return None
+    if part.unit is not None and not (match.kinds(Kind.AT) or match.get("sign")):
+        return None  # Russian "2 дня" is also "two days".
     return replace(clock, part=int(part.number))
 
 
-@RULES.add("this? (?P<part> part )", "(?P<part> part_of_relative )")
+@RULES.add("this? (?P<part> part | past_or_part )", "(?P<part> part_of_relative )")
 def _part(match: Match, context: Context) -> TimeParts | None:
     """Read "in the morning", "this afternoon" and "tonight"."""
     token = match.get("part")
-    assert token is not None
+    if token is None or token.unit is not None:
+        return None
     is_today = bool(match.kinds(Kind.THIS)) or token.kind is Kind.PART_OF_RELATIVE
     return TimeParts(part=int(token.number), days=(context.today,) if is_today else ())
 
 
 @RULES.add(
-    "(?: between | from )? the? at* (?P<low> number | clock ) (?P<s1> oclock | hour | hour_sign )?"
-    "(?P<a1> ampm )? (?P<mark> and | to ) the? at*"
-    "(?P<high> number | clock ) (?P<s2> oclock | hour | hour_sign )? (?P<a2> ampm )? range_end?"
+    "(?P<from> between | from | start )? (?: the | at | hour_or_at )*"
+    "(?P<low> number | clock ) (?P<s1> oclock | hour | hour_sign )? (?P<a1> ampm )?"
+    "(?P<mark> and | to | until | start_after | at ) (?: the | at )*"
+    "(?P<high> number | clock ) (?P<s2> oclock | hour | hour_sign )? (?P<a2> ampm )?"
+    "(?P<end> range_end | until_after | during_after )?"
 )
 def _window(match: Match, context: Context) -> TimeParts | None:
     """Read "between 9 and 18" and "from 9am to 6pm"."""
-    is_between = bool(match.kinds(Kind.BETWEEN) or match.kinds(Kind.RANGE_END))
-    is_from = bool(match.kinds(Kind.FROM)) and bool(match.kinds(Kind.TO))
+    is_between = bool(match.kinds(Kind.BETWEEN) or match.get("end"))
+    is_from = match.get("from") is not None and not match.kinds(Kind.AND)
     low, high = match.get("low"), match.get("high")
     assert low is not None
     assert high is not None

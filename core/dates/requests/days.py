@@ -66,8 +66,9 @@ MONTH_DAY = "(?: number | month_day | ordinal | one )"
 
 
 @RULES.add(
-    f"(?: on | the | at | filler | day_prefix )* (?P<day> {MONTH_DAY} ) day_sign? (?: of | the )*"
-    "(?P<month> month ) (?: (?: of | comma )? (?P<year> year ) )?",
+    f"(?: on | the | at | filler | day_prefix )* (?P<day> {MONTH_DAY} )"
+    "(?: day_sign | point )? (?: of | from | the )*"
+    "(?P<month> month ) (?: (?: of | from | comma )? (?P<year> year ) )?",
     f"{WHEN} (?P<month> month ) the? (?P<day> {MONTH_DAY} ) (?: day_sign )?"
     "(?: comma? (?P<year> year ) )?",
     f"{WHEN} (?: (?P<year> year ) unit? )? (?P<month> number ) month_sign"
@@ -121,6 +122,7 @@ def _numeric_date(match: Match, context: Context) -> TimeParts | None:
     f"{WHEN} (?: on | the | at ) (?P<day> month_day )",
     f"{WHEN} day_prefix (?P<day> number | month_day )",
     f"{WHEN} (?P<day> number | ordinal ) day_sign",
+    f"{WHEN} on (?: the )? (?P<day> number ) point",
 )
 def _month_day(match: Match, context: Context) -> TimeParts | None:
     """Read "on the 30th"."""
@@ -135,7 +137,7 @@ def _month_edge(match: Match, context: Context) -> TimeParts | None:
     return TimeParts(month_days=(match.number("edge"),))
 
 
-@RULES.add("(?: on | the | at | filler )* (?P<feast> feast )")
+@RULES.add("(?: on | the | at | in | for | filler | day_prefix )* (?P<feast> feast )")
 def _feast(match: Match, context: Context) -> TimeParts | None:
     month, day = divmod(match.number("feast"), 100)
     return date_parts(0, month, day, context)

@@ -140,9 +140,9 @@ RULES = Rules()
 
 # --- Spans ---
 
-WHEN = "(?: on | the | at )*"
-ON = "(?: on | the )*"
-UNIT = "(?: minute | hour | hour_sign | unit )"
+WHEN = "(?: on | the | at | day_prefix )*"
+ON = "(?: on | the | day_prefix )*"
+UNIT = "(?: minute | hour | hour_or_at | hour_sign | unit | day_prefix | day_sign | part )"
 _COUNT = "(?: number | one )"
 _SPAN_PART = f"(?: span | {_COUNT} and_half? {UNIT} and_half? | {UNIT} and_half )"
 SPAN = f"(?: {_SPAN_PART} (?: and? {_SPAN_PART} )* )"
@@ -180,17 +180,19 @@ def read_span(tokens: Sequence[Token]) -> Span:
             total = total.plus(add_unit(token.unit, token.number))
         elif token.unit is not None:
             unit = token.unit
-            number = token.number or 1
+            number = 1 if token.kind is Kind.PART else token.number or 1
             total = total.plus(add_unit(unit, (1 if count is None else count) * number))
     return total
 
 
 @RULES.add(
     f"in+ the? next? (?P<span> {SPAN} ) (?: later )?",
-    f"the? (?P<span> {SPAN} ) later",
+    f"the? (?P<span> {SPAN} ) (?: later | vague )",
 )
 def _offset(match: Match, context: Context) -> TimeParts | None:
-    return TimeParts(offset=read_span(match.all("span")))
+    """Read "in 20 minutes". Words such as "later" are vague only without a length."""
+    span = read_span(match.all("span"))
+    return TimeParts(offset=span) if any(span) else None
 
 
 @RULES.add("in+ (?P<clock> clock ) minute? later?", "(?P<clock> clock ) minute? later")
@@ -223,9 +225,13 @@ def _past(match: Match, context: Context) -> TimeParts | None:
     return TimeParts(problem=Problem.PAST)
 
 
-@RULES.add(f"(?P<span> {SPAN} ) before", f"before (?P<span> {SPAN} )")
+@RULES.add(
+    f"(?P<span> {SPAN} ) (?: before | to_after )",
+    f"before (?P<span> {SPAN} ) (?: until | before )?",
+)
 def _lead(match: Match, context: Context) -> TimeParts | None:
-    return TimeParts(lead=read_span(match.all("span")))
+    span = read_span(match.all("span"))
+    return TimeParts(lead=span) if any(span) else None
 
 
 @RULES.add(
@@ -245,12 +251,14 @@ def _offset_from_day(match: Match, context: Context) -> TimeParts | None:
     f"(?: for | on )? the? next (?P<span> {SPAN} )",
     f"for the? next? (?P<span> {SPAN} )",
     f"the? next? (?P<span> {SPAN} ) during_after",
+    f"(?P<span> {SPAN} ) (?= repeat | every )",
 )
 def _duration(match: Match, context: Context) -> TimeParts | None:
     span = match.all("span")
     if not any(token.kind in (Kind.NUMBER, Kind.ONE, Kind.SPAN) for token in span):
         return None  # "next week" is no length.
-    return TimeParts(duration=read_span(span))
+    length = read_span(span)
+    return TimeParts(duration=length) if any(length) else None
 
 
 @RULES.add("for the? next (?P<unit> hour | unit )")

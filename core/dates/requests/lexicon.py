@@ -39,11 +39,13 @@ class Kind(Enum):
     MONTH_DAY = auto()  # 30th
     MINUTE = auto()
     HOUR = auto()
+    HOUR_OR_AT = auto()  # Turkish "saat": "2 saat sonra", "saat 9'da"
     HOUR_SIGN = auto()  # the h of "18h"
     UNIT = auto()  # a day or a longer unit
     OCLOCK = auto()
     AMPM = auto()  # 0 or 12
     PART = auto()  # a part of the day: the hour that it means
+    PAST_OR_PART = auto()  # Turkish "geçe" and "gece", which are alike without accents
     HALF_TO = auto()  # German "halb": "halb acht" is 7:30
     HALF_PAST = auto()
     AND_HALF = auto()
@@ -56,6 +58,7 @@ class Kind(Enum):
     MINUS = auto()  # French "cinq heures moins dix"
     WITHOUT = auto()  # Russian "без десяти пять"
     AT = auto()
+    AT_OR_TO = auto()  # Spanish "para las": "para las 8", "diez para las 8"
     IN = auto()
     ON = auto()
     THE = auto()
@@ -88,6 +91,7 @@ class Kind(Enum):
     MONTH = auto()
     MONTH_SIGN = auto()  # follows the number of a month: 月
     DAY_SIGN = auto()  # follows the number of a day: 日
+    POINT = auto()  # the full stop after the number of a day: German "3. Mai"
     DAY_PREFIX = auto()  # precedes the number of a day: Portuguese "dia"
     RELATIVE = auto()  # tomorrow, next week: a number of units from today
     PART_OF_RELATIVE = auto()  # "tonight": today, and the hour
@@ -99,6 +103,7 @@ class Kind(Enum):
     START = auto()
     START_AFTER = auto()
     EXCEPT = auto()
+    EXCEPT_AFTER = auto()
     TIMES = auto()  # the "times" of "3 times"
     TIMES_COUNT = auto()  # "twice"
     PER = auto()
@@ -285,12 +290,25 @@ def _parse_token_name(name: str) -> tuple[Token, ...]:
 
 
 _UNIT_NAMES = {unit.value for unit in Unit}
-_KINDS_WITH_UNIT = (Kind.UNIT, Kind.RELATIVE, Kind.SPAN, Kind.REPEAT)
+_KINDS_WITH_UNIT = (
+    Kind.UNIT,
+    Kind.RELATIVE,
+    Kind.SPAN,
+    Kind.REPEAT,
+    Kind.DAY_PREFIX,
+    Kind.DAY_SIGN,
+    Kind.PART,
+)
+_FIXED_UNITS = {
+    Kind.MINUTE: Unit.MINUTE,
+    Kind.HOUR: Unit.HOUR,
+    Kind.HOUR_OR_AT: Unit.HOUR,
+    Kind.HOUR_SIGN: Unit.HOUR,
+}
 
 
 def _with_unit(token: Token) -> Token:
-    units = {Kind.MINUTE: Unit.MINUTE, Kind.HOUR: Unit.HOUR, Kind.HOUR_SIGN: Unit.HOUR}
-    return token._replace(unit=units.get(token.kind, token.unit))
+    return token._replace(unit=_FIXED_UNITS.get(token.kind, token.unit))
 
 
 # --- Texts ---

@@ -23,6 +23,7 @@ from core.dates.requests.lexicon import (
     Lexicon,
     Text,
     Token,
+    Unit,
     compile_grammar,
     kinds_of,
     load_lexicon,
@@ -35,6 +36,7 @@ from core.dates.requests.parts import (
     ClockTime,
     Missing,
     Problem,
+    Repeat,
     TimeParts,
     resolve_parts,
 )
@@ -140,6 +142,7 @@ _GLUE = {
     Kind.COMMA,
     Kind.COLON,
     Kind.AT,
+    Kind.AT_OR_TO,
     Kind.ON,
     Kind.THE,
     Kind.AND,
@@ -147,13 +150,21 @@ _GLUE = {
     Kind.FILLER,
     Kind.START_AFTER,
     Kind.IN,
+    Kind.OCLOCK,
+    Kind.DAY_PREFIX,
 }
 """Tokens that may stand between two parts of a time."""
 _MARKERS = {Kind.UNTIL, Kind.START, Kind.EXCEPT, Kind.NO, Kind.OR}
 """Tokens that give the next part of a time another role."""
-_AFTER_MARKERS = {Kind.UNTIL_AFTER: Kind.UNTIL, Kind.START_AFTER: Kind.START}
+_AFTER_MARKERS = {
+    Kind.UNTIL_AFTER: Kind.UNTIL,
+    Kind.START_AFTER: Kind.START,
+    Kind.EXCEPT_AFTER: Kind.EXCEPT,
+}
 _REMOVABLE = {Kind.COMMA, Kind.COLON, Kind.POLITE, Kind.AND, Kind.TO, Kind.NO, Kind.FILLER}
 """Tokens that don't belong to a task at its ends."""
+_STARTS_OF_TASKS = {Kind.THE, Kind.ON, Kind.IN, Kind.OF, Kind.AT, Kind.DAY_PREFIX}
+"""Tokens that may begin a task: "the dentist"."""
 _ASKING = {Kind.REQUEST, Kind.MENTION}
 _CONTINUATION = compile_grammar(
     "(?P<mark> (?: comma | and | or | no | at | filler )* (?: comma | and | or | no ) (?: comma |"
@@ -340,7 +351,7 @@ class _Reader:
 
     def _is_punctuation(self, token: Token) -> bool:
         piece = self._text.plain[token.start : token.end]
-        return token.kind is Kind.OTHER and not any(map(str.isalnum, piece))
+        return token.kind in (Kind.OTHER, Kind.POINT) and not any(map(str.isalnum, piece))
 
     def _completes(self, parts: TimeParts, cluster: _Cluster) -> bool:
         """Whether a further time adds to the accepted ones, and doesn't belong to the task."""
@@ -426,6 +437,8 @@ class _Reader:
         for cluster in accepted:
             for index in range(cluster.start, cluster.end):
                 is_removed[index] = True
+            if cluster.start and self._tokens[cluster.start - 1].kind is Kind.FOR:
+                is_removed[cluster.start - 1] = True
         pieces: list[list[Token]] = [[]]
         for token, removed in zip(self._tokens, is_removed, strict=True):
             if removed:
@@ -438,7 +451,7 @@ class _Reader:
 
     def _piece_text(self, piece: list[Token]) -> str:
         """Return the text of adjacent tokens, without politeness and punctuation at the ends."""
-        glue = _GLUE - {Kind.THE, Kind.ON, Kind.IN, Kind.OF, Kind.AT}
+        glue = _GLUE - _STARTS_OF_TASKS
         while piece and (piece[0].kind in _REMOVABLE | glue or self._is_mark(piece[0])):
             piece = piece[1:]
         ends = _REMOVABLE | _GLUE
@@ -537,10 +550,27 @@ def _combine(parts: TimeParts, item: TimeParts, marker: Kind | None) -> TimePart
         return _combine_marked(parts, item, marker)
     if parts.until is not None and not parts.until.clocks and item.clocks and parts.clocks:
         return replace(parts, until=parts.until.merge(item))
+    if item.problem is Problem.VAGUE and parts.is_time:
+        return None
+    if parts.problem is Problem.VAGUE and item.is_time:
+        parts = replace(parts, problem=None)
+    parts, item = _join_rhythms(parts, item)
     is_listed = marker is Kind.AND and item.names() <= {"clocks", "part"}
     if parts.clocks and item.clocks and is_listed:
         return replace(parts, clocks=(*parts.clocks, *item.clocks))
     return None if _conflicts(parts, item) else parts.merge(item)
+
+
+def _join_rhythms(parts: TimeParts, item: TimeParts) -> tuple[TimeParts, TimeParts]:
+    """Keep the days of "weekdays, every morning": "every morning" then only names an hour."""
+    daily = Repeat(Unit.DAY)
+    if parts.repeat is None or item.repeat is None:
+        return parts, item
+    if item.repeat == daily:
+        return parts, replace(item, repeat=None)
+    if parts.repeat == daily:
+        return replace(parts, repeat=None), item
+    return parts, item
 
 
 def _combine_marked(parts: TimeParts, item: TimeParts, marker: Kind | None) -> TimeParts | None:

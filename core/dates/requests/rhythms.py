@@ -26,7 +26,8 @@ WEEKDAY_GROUPS = {7: (0, 1, 2, 3, 4), 8: (5, 6)}
 
 RULES = Rules()
 
-_SEPARATOR = "(?: comma | and | every | on | the | at )*"
+_NTH = "(?: ordinal | month_day | other_every | number point )"
+_SEPARATOR = "(?: comma | and | every | on | the | at | day_prefix | filler )*"
 _WEEKDAY_LIST = f"weekday (?: {_SEPARATOR} {ON} weekday )*"
 
 
@@ -34,7 +35,8 @@ def _list_weekdays(tokens: Sequence[Token]) -> tuple[int, ...]:
     """Return the weekdays of a list or of a range: "mondays and thursdays", "mon-fri"."""
     kinds = (Kind.WEEKDAY, Kind.WEEKDAYS, Kind.DAY_GROUP)
     named = [token for token in tokens if token.kind in kinds]
-    if any(token.kind is Kind.TO for token in tokens) and len(named) == 2:
+    is_range = any(token.kind in (Kind.TO, Kind.UNTIL, Kind.AT) for token in tokens[1:-1])
+    if is_range and len(named) == 2:
         first, last = int(named[0].number), int(named[1].number)
         return tuple(sorted((first + step) % 7 for step in range((last - first) % 7 + 1)))
     days: set[int] = set()
@@ -51,12 +53,21 @@ def _list_weekdays(tokens: Sequence[Token]) -> tuple[int, ...]:
     "(?: every_after | always )?",
     f"{ON} every {ON} (?P<days> weekdays (?: {_SEPARATOR} weekdays )* )",
     f"{WHEN} (?P<days> weekday (?: {_SEPARATOR} weekday )* (?: and | comma ) weekdays )",
-    f"{WHEN} every? from? (?: the | on )* (?P<days> weekday to (?: the | on )* weekday )"
+    f"{WHEN} every? (?: from | start )? (?: the | on )*"
+    "(?P<days> weekday (?: to | until | at ) (?: the | on )* weekday )"
     "(?: every_after | until_after | filler | always )*",
     f"{ON} every {ON} (?P<days> day_group )",
+    f"(?P<repeat> repeat ) {WHEN} (?: of | from )? (?P<days> {_WEEKDAY_LIST} )",
 )
 def _every_weekday(match: Match, context: Context) -> TimeParts | None:
-    return TimeParts(repeat=Repeat(Unit.WEEK), weekdays=_list_weekdays(match.all("days")))
+    """Read "every Monday", "mon-fri" and "weekly on Monday and Thursday"."""
+    token = match.get("repeat")
+    repeat = Repeat(Unit.WEEK)
+    if token is not None:
+        repeat = _repeat_of(add_unit(token.unit, token.number)) or repeat
+    if repeat.unit is not Unit.WEEK:
+        return None
+    return TimeParts(repeat=repeat, weekdays=_list_weekdays(match.all("days")))
 
 
 @RULES.add(
@@ -68,7 +79,7 @@ def _several_weekdays(match: Match, context: Context) -> TimeParts | None:
 
 
 @RULES.add(
-    f"every (?: other_every | (?P<nth> ordinal | month_day ) | (?P<count> number ) )?"
+    f"every (?: other_every | (?P<nth> {_NTH} ) | (?P<count> number ) )?"
     f"(?P<days> {_WEEKDAY_LIST} )",
     f"(?: on | the | one )* (?P<days> {_WEEKDAY_LIST} ) (?P<after> alternate_after )",
 )
@@ -87,8 +98,9 @@ def _alternate_weekday(match: Match, context: Context) -> TimeParts | None:
 @RULES.add(
     f"{ON} every+ the? (?P<span> {SPAN} | {UNIT} | quarter )",
     f"(?P<span> {SPAN} | {UNIT} ) every_after",
+    f"from? number in (?P<span> number {UNIT} )",
     f"every (?P<other> other_every ) (?P<span> {UNIT} )",
-    f"every (?P<nth> ordinal | month_day ) (?P<span> {UNIT} )",
+    f"every (?P<nth> {_NTH} ) (?P<span> {UNIT} )",
     f"(?: one | the )* (?P<span> {UNIT} ) (?P<other> alternate_after )",
     "(?P<repeat> repeat )",
 )
@@ -136,12 +148,13 @@ def _every_clock(match: Match, context: Context) -> TimeParts | None:
 
 @RULES.add(
     "(?: (?P<count> number ) times | (?P<named> times_count ) )"
-    "(?: per | one | the | on | in | every )* (?P<unit> unit )",
+    "(?: per | one | the | on | in | every | at | for | to )* (?P<unit> unit | day_prefix )",
+    "(?: (?P<count> number ) times | (?P<named> times_count ) ) (?P<repeat> repeat )",
     "(?: every | per ) (?P<unit> unit ) (?: (?P<count> number ) times | (?P<named> times_count ) )",
 )
 def _times_per(match: Match, context: Context) -> TimeParts | None:
     """Read "twice a day"."""
-    unit = match.get("unit")
+    unit = match.get("unit") or match.get("repeat")
     times = match.number("count") or match.number("named")
     repeat = _repeat_of(add_unit(unit.unit, unit.number or 1)) if unit else None
     return TimeParts(repeat=repeat, times=times) if repeat else None
@@ -165,23 +178,29 @@ def _monthly_repeat(unit: Token | None) -> Repeat:
     return _repeat_of(add_unit(unit.unit, unit.number or 1)) or Repeat(Unit.DAY)
 
 
-_OF_EVERY = "(?: of | the | in | on | from | and )* (?: every | repeat ) (?: of | the )*"
+_OF_EVERY = (
+    "(?: of | the | in | on | from | and )*"
+    "(?: (?: every | repeat ) (?: of | the )* (?P<unit> unit | quarter ) | (?P<repeat> repeat ) )"
+)
 _DAY_LIST = (
-    "(?: ordinal | month_day | number day_sign? | day_prefix number )"
-    "(?: (?: comma | and | the | on )+ (?: ordinal | month_day | number day_sign? ) )*"
+    "(?: ordinal | month_day | number (?: day_sign | point )? | day_prefix number )"
+    "(?: (?: comma | and | the | on )+"
+    "(?: ordinal | month_day | number (?: day_sign | point )? ) )*"
 )
 
 
 @RULES.add(
-    f"{WHEN} (?P<days> {_DAY_LIST} ) (?P<day> unit )? {_OF_EVERY} (?P<unit> unit | quarter )",
+    f"{WHEN} (?P<days> {_DAY_LIST} ) (?P<day> unit )? {_OF_EVERY}",
     f"{ON} every (?P<unit> unit ) (?: on | the | of | comma )*"
     f"(?P<days> {_DAY_LIST} ) (?P<day> unit )?",
     f"{ON} (?P<repeat> repeat ) {ON} (?P<days> {_DAY_LIST} )",
     f"{ON} every {ON} (?P<days> month_day | day_prefix number"
     " | (?: number | ordinal ) day_sign ) (?: of the? (?P<unit> unit ) )?",
-    f"{WHEN} (?P<days> month_edge ) {_OF_EVERY} (?P<unit> unit )",
+    "every (?P<prefix> day_prefix ) (?P<days> number )"
+    "(?= at | comma | clock | request | mention | $ )",
+    f"{WHEN} (?P<days> month_edge ) {_OF_EVERY}",
     f"{ON} every (?P<unit> unit ) (?: on | the | at | of | comma )*(?P<days> month_edge )",
-    f"{_OF_EVERY} (?P<unit> unit ) (?: on | the | of )* (?P<days> {_DAY_LIST} ) (?P<day> unit )?",
+    f"{_OF_EVERY} (?: on | the | of )* (?P<days> {_DAY_LIST} ) (?P<day> unit )?",
 )
 def _every_month_day(match: Match, context: Context) -> TimeParts | None:
     """Read "on the 1st of every month" and Portuguese "todo dia 10"."""
@@ -201,22 +220,19 @@ def _every_month_day(match: Match, context: Context) -> TimeParts | None:
 
 
 @RULES.add(
-    f"{WHEN} every? {ON} (?P<nth> ordinal | month_day )"
-    f"(?P<weekday> weekday ) {_OF_EVERY} (?P<unit> unit )",
+    f"{WHEN} every? {ON} (?P<nth> {_NTH} )(?P<weekday> weekday ) {_OF_EVERY}",
     f"{WHEN} (?P<every> every ) {ON}"
-    "(?P<nth> ordinal | month_day ) (?P<weekday> weekday )"
-    "(?: of | the | in | on )+ (?P<unit> unit )",
-    f"{WHEN} (?P<nth> ordinal | month_day ) (?P<weekday> weekday )"
-    "(?: of | the | in | on )* (?P<unit> unit )",
-    f"{_OF_EVERY} (?P<unit> unit ) (?: on | the | at | of )*"
-    "(?P<nth> ordinal | month_day ) (?P<weekday> weekday )",
-    f"{WHEN} (?P<weekday> weekday ) (?P<nth> ordinal | month_day ) {_OF_EVERY}(?P<unit> unit )",
-    f"{_OF_EVERY} (?P<unit> unit ) (?: on | the | at | of )* (?P<weekday> weekday )"
-    "(?P<nth> ordinal )",
+    f"(?P<nth> {_NTH} ) (?P<weekday> weekday )"
+    "(?: of | from | the | in | on )* (?P<unit> unit )",
+    f"{WHEN} (?P<nth> {_NTH} ) (?P<weekday> weekday )"
+    "(?: of | from | the | in | on )* (?P<unit> unit )",
+    f"{_OF_EVERY} (?: on | the | at | of )*(?P<nth> {_NTH} ) (?P<weekday> weekday )",
+    f"{WHEN} (?P<weekday> weekday ) (?P<nth> {_NTH} ) {_OF_EVERY}",
+    f"{_OF_EVERY} (?: on | the | at | of )* (?P<weekday> weekday )(?P<nth> ordinal )",
 )
 def _every_nth_weekday(match: Match, context: Context) -> TimeParts | None:
     """Read "the 2nd Tuesday of every month"."""
-    unit, nth = match.get("unit"), match.number("nth")
+    unit, nth = match.get("unit") or match.get("repeat"), match.number("nth")
     repeat = _repeat_of(add_unit(unit.unit, unit.number or 1)) if unit else None
     if repeat is None or repeat.unit is not Unit.MONTH or nth not in (-1, 1, 2, 3, 4, 5):
         return None
@@ -224,8 +240,7 @@ def _every_nth_weekday(match: Match, context: Context) -> TimeParts | None:
 
 
 @RULES.add(
-    f"{WHEN} (?P<nth> ordinal | month_day ) (?P<weekday> weekday )"
-    "(?: of | the | in )* (?P<month> relative )",
+    f"{WHEN} (?P<nth> {_NTH} ) (?P<weekday> weekday )(?: of | the | in )* (?P<month> relative )",
 )
 def _nth_weekday_of_next_month(match: Match, context: Context) -> TimeParts | None:
     month = match.get("month")

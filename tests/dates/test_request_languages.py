@@ -1,0 +1,141 @@
+"""Requests for reminders in nine languages other than English, one table for each language."""
+
+# ruff: noqa: RUF001
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from core.dates.recurrence import next_recurrences
+from core.dates.requests.reader import Intent, read_request
+
+MADRID = ZoneInfo("Europe/Madrid")
+NOW = datetime(2026, 3, 4, 11, 30, tzinfo=MADRID)
+"""A Wednesday."""
+
+# The language, the message, the first moments and the task.
+REQUESTS = [
+    ("de", "Erinnere mich bitte in anderthalb Stunden ans Auto", "03-04 13:00", "ans Auto"),
+    ("de", "erinner mich morgen um halb neun ans Aufstehen", "03-05 08:30", "ans Aufstehen"),
+    ("de", "am 12. April um 8 Uhr Reifen wechseln, erinnere mich", "04-12 08:00", "Reifen wechseln"),
+    ("de", "nächste Woche Dienstag um 17:15 Elternabend, erinner mich", "03-10 17:15", "Elternabend"),
+    ("de", "Erinner mich jeden Montag um 8 an den Müll", "03-09 08:00 03-16 08:00", "den Müll"),
+    ("de", "jeden zweiten Dienstag im Monat um 19 Uhr Chor, erinner mich", "03-10 19:00 04-14 19:00", "Chor"),
+    ("de", "alle 90 Minuten zwischen 9 und 18 Uhr ans Trinken erinnern", "03-04 12:00 03-04 13:30", "ans Trinken"),
+    ("de", "zweimal täglich um 8 und 20 Uhr Tropfen nehmen, erinner mich", "03-04 20:00 03-05 08:00", "Tropfen nehmen"),
+    ("de", "erinner mich 10 Minuten vor 18 Uhr an den Anruf", "03-04 17:50", "den Anruf"),
+    ("de", "erinner mich an Silvester um 23 Uhr an die Raketen", "12-31 23:00", "die Raketen"),
+    ("de", "viertel vor neun heute Abend: Tee kochen, erinner mich", "03-04 20:45", "Tee kochen"),
+    ("fr", "rappelle-moi dans 20 minutes d'éteindre le four", "03-04 11:50", "éteindre le four"),
+    ("fr", "rappelle-moi demain à neuf heures et demie d'appeler Zoé", "03-05 09:30", "appeler Zoé"),
+    ("fr", "rappelle-moi le 14 juillet à midi d'acheter du pain", "07-14 12:00", "acheter du pain"),
+    ("fr", "tous les lundis à 8h rappelle-moi les poubelles", "03-09 08:00 03-16 08:00", "les poubelles"),
+    ("fr", "tous les deux jours à 20h arroser les fleurs, rappelle-moi", "03-04 20:00 03-06 20:00", "arroser les fleurs"),
+    ("fr", "le deuxième mardi de chaque mois à 19h chorale, rappelle-moi", "03-10 19:00 04-14 19:00", "chorale"),
+    ("fr", "rappelle-moi jeudi prochain à 15h15 le rendez-vous", "03-05 15:15", "le rendez-vous"),
+    ("fr", "ce soir à huit heures moins dix sortir le chien, rappelle-moi", "03-04 19:50", "sortir le chien"),
+    ("fr", "toutes les 2 heures rappelle-moi de boire", "03-04 13:30 03-04 15:30", "boire"),
+    ("es", "recuérdame dentro de media hora sacar el pan", "03-04 12:00", "sacar el pan"),
+    ("es", "recuérdame mañana a las siete y cuarto de la mañana ir al banco", "03-05 07:15", "ir al banco"),
+    ("es", "avísame pasado mañana a las 18:30 de la reunión", "03-06 18:30", "la reunión"),
+    ("es", "todos los lunes a las 8 recuérdame la basura", "03-09 08:00 03-16 08:00", "la basura"),
+    ("es", "cada 3 horas recuérdame beber agua", "03-04 14:30 03-04 17:30", "beber agua"),
+    ("es", "el segundo martes de cada mes a las 19 coro, recuérdamelo", "03-10 19:00 04-14 19:00", "coro"),
+    ("es", "en Nochebuena a las 20 llamar a la abuela, recuérdamelo", "12-24 20:00", "llamar a la abuela"),
+    ("es", "el día 15 de cada mes a las 9 recuérdame pagar la luz", "03-15 09:00 04-15 09:00", "pagar la luz"),
+    ("es", "de lunes a viernes a las 7:45 recuérdame salir", "03-05 07:45 03-06 07:45", "salir"),
+    ("pt", "me lembra em uma hora e meia de ligar para a Rita", "03-04 13:00", "ligar para a Rita"),
+    ("pt", "lembra-me amanhã às dez para as oito da manhã de sair", "03-05 07:50", "sair"),
+    ("pt", "me avisa sexta que vem às 14h30 da consulta", "03-06 14:30", "consulta"),
+    ("pt", "toda terça às 19h ensaio, me lembra", "03-10 19:00 03-17 19:00", "ensaio"),
+    ("pt", "me lembra de 2 em 2 horas de beber água", "03-04 13:30 03-04 15:30", "beber água"),
+    ("pt", "todo dia 5 às 9h me lembra de pagar o aluguel", "03-05 09:00 04-05 09:00", "pagar o aluguel"),
+    ("pt", "na véspera de Natal às 18h me lembra de assar o peru", "12-24 18:00", "assar o peru"),
+    ("ru", "напомни через 15 минут снять суп", "03-04 11:45", "снять суп"),
+    ("ru", "напомни завтра в половине девятого утра позвонить в банк", "03-05 08:30", "позвонить в банк"),
+    ("ru", "в следующую среду в 17:20 стрижка, напомни", "03-11 17:20", "стрижка"),
+    ("ru", "каждый понедельник в 8 утра напоминай вынести мусор", "03-09 08:00 03-16 08:00", "вынести мусор"),
+    ("ru", "напоминай каждые два часа пить воду", "03-04 13:30 03-04 15:30", "пить воду"),
+    ("ru", "через день в 20:00 поливать цветы, напоминай", "03-04 20:00 03-06 20:00", "поливать цветы"),
+    ("ru", "31 декабря в 23:00 напомни открыть шампанское", "12-31 23:00", "открыть шампанское"),
+    ("ru", "по будням в 7:10 напоминай про зарядку", "03-05 07:10 03-06 07:10", "зарядку"),
+    ("ru", "каждую вторую пятницу месяца в 18:00 собрание, напоминай", "03-13 18:00 04-10 18:00", "собрание"),
+    ("tr", "yarım saat sonra fırını kapatmayı hatırlat", "03-04 12:00", "fırını kapatmayı"),
+    ("tr", "yarın saat dokuz buçukta Elif'i ara, hatırlat", "03-05 09:30", "Elif'i ara"),
+    ("tr", "cuma günü 14:15'te dişçi, hatırlat", "03-06 14:15", "dişçi"),
+    ("tr", "her pazartesi saat 8'de çöpü hatırlat", "03-09 08:00 03-16 08:00", "çöpü"),
+    ("tr", "iki saatte bir su içmeyi hatırlat", "03-04 13:30 03-04 15:30", "su içmeyi"),
+    ("tr", "ayın 15'inde saat 9'da faturayı hatırlat", "03-15 09:00", "faturayı"),
+    ("tr", "akşam yediye on kala maç var, hatırlat", "03-04 18:50", "maç var"),
+    ("zh", "45分钟后提醒我收快递", "03-04 12:15", "收快递"),
+    ("zh", "明天早上八点半提醒我开会", "03-05 08:30", "开会"),
+    ("zh", "每天早上8点提醒我跑步", "03-05 08:00 03-06 08:00", "跑步"),
+    ("zh", "下周五下午三点一刻提醒我去牙医", "03-13 15:15", "去牙医"),
+    ("zh", "每两个小时提醒我喝水", "03-04 13:30 03-04 15:30", "喝水"),
+    ("zh", "5月3日上午10点提醒我续签护照", "05-03 10:00", "续签护照"),
+    ("zh", "每个月的第二个周二晚上七点提醒我读书会", "03-10 19:00 04-14 19:00", "读书会"),
+    ("zh", "开会下午四点，提前20分钟提醒我", "03-04 15:40", "开会"),
+    ("ja", "30分後に洗濯物をリマインドして", "03-04 12:00", "洗濯物"),
+    ("ja", "明日の午後3時半に会議ってリマインドして", "03-05 15:30", "会議"),
+    ("ja", "毎週月曜の8時にゴミ出しを教えて", "03-09 08:00 03-16 08:00", "ゴミ出し"),
+    ("ja", "5月3日の10時にパスポート更新をリマインドして", "05-03 10:00", "パスポート更新"),
+    ("ja", "2時間ごとに水を飲むようリマインドして", "03-04 13:30 03-04 15:30", "水を飲む"),
+    ("ja", "毎月第2火曜の19時に読書会を知らせて", "03-10 19:00 04-14 19:00", "読書会"),
+    ("ja", "再来週の水曜14時に歯医者、リマインドお願い", "03-18 14:00", "歯医者"),
+    ("ko", "15분 뒤에 국 끄라고 알려줘", "03-04 11:45", "국 끄기"),
+    ("ko", "내일 오후 3시 반에 회의 알려줘", "03-05 15:30", "회의"),
+    ("ko", "매주 월요일 오전 8시에 쓰레기 버리라고 알려줘", "03-09 08:00 03-16 08:00", "쓰레기 버리기"),
+    ("ko", "두 시간마다 물 마시라고 알려줘", "03-04 13:30 03-04 15:30", "물 마시기"),
+    ("ko", "5월 3일 오전 10시에 여권 갱신 알려줘", "05-03 10:00", "여권 갱신"),
+    ("ko", "매달 15일 9시에 공과금 알림 부탁해", "03-15 09:00 04-15 09:00", "공과금"),
+    ("ko", "이틀 뒤 저녁 7시에 엄마 생신 알려줘", "03-06 19:00", "엄마 생신"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "text", "moments", "task"), REQUESTS)
+def test_request_is_read_in_each_language(
+    language: str, text: str, moments: str, task: str
+) -> None:
+    reading = read_request(text, NOW, MADRID)
+
+    assert reading.is_complete
+    assert reading.language == language
+    expected = re.findall(r"\d\d-\d\d \d\d:\d\d", moments)
+    due = [reading.moment] if reading.moment else next_recurrences(reading.recurrences, NOW, 2)
+    assert [f"{moment.astimezone(MADRID):%m-%d %H:%M}" for moment in due] == expected
+    assert reading.task == task
+
+
+@pytest.mark.parametrize(
+    ("text", "intent"),
+    [
+        ("meine Schwester erinnert mich ständig an den Termin um 8", Intent.STORY),
+        ("erinner mich nicht an morgen", Intent.STORY),
+        ("welche Erinnerungen habe ich?", Intent.QUESTION_ABOUT_REMINDERS),
+        ("wie stelle ich eine Erinnerung für 8 Uhr?", Intent.QUESTION_ABOUT_REMINDERS),
+        ("ça me rappelle mon enfance", Intent.STORY),
+        ("quels rappels ai-je demain ?", Intent.QUESTION_ABOUT_REMINDERS),
+        ("esta canción me recuerda a mi abuela", Intent.STORY),
+        ("no me recuerdes lo de mañana a las 9", Intent.STORY),
+        ("esse cheiro me lembra a praia", Intent.STORY),
+        ("quais são os meus lembretes?", Intent.QUESTION_ABOUT_REMINDERS),
+        ("он напомнил мне вчера в 9", Intent.STORY),
+        ("покажи мои напоминания", Intent.QUESTION_ABOUT_REMINDERS),
+        ("bana yazı hatırlatıyor bu şarkı", Intent.STORY),
+        ("hatırlatıcılarımı göster", Intent.QUESTION_ABOUT_REMINDERS),
+        ("老师昨天提醒过我三点开会", Intent.STORY),
+        ("我有哪些提醒？", Intent.QUESTION_ABOUT_REMINDERS),
+        ("母が8時に教えてくれた", Intent.STORY),
+        ("リマインダー一覧", Intent.QUESTION_ABOUT_REMINDERS),
+        ("그 냄새를 맡으면 바다가 생각나", Intent.STORY),
+        ("내 알림 보여줘", Intent.QUESTION_ABOUT_REMINDERS),
+    ],
+)
+def test_message_that_sets_nothing_is_recognized_in_each_language(
+    text: str, intent: Intent
+) -> None:
+    assert read_request(text, NOW, MADRID).intent is intent
