@@ -28,7 +28,8 @@ RETRY_S = 0.02
 START_RETRY_S = 0.5
 """How often a start tries again while another program locks the file."""
 
-MARK_SUFFIX = ".created"
+OLD_MARK_SUFFIX = ".created"
+"""Of the mark of earlier versions, which `rm state.db*` deletes, too."""
 MARK_TEXT = """\
 This home has a database. While this file is here, Mneme doesn't start with an empty state.db.
 To begin with an empty memory on purpose, delete this file and state.db.
@@ -66,28 +67,34 @@ def _has_content(path: Path) -> bool:
 
 def _refuse_if_marked(path: Path) -> None:
     """Raise StoreError if the home has had a database, whose content is gone."""
-    mark = _mark_of(path)
     log_path = Path(f"{path}-wal")
     log_hint = f"Delete {log_path}, which belongs to the lost file. " if log_path.exists() else ""
-    if mark.exists():
+    marks = [mark for mark in (_mark_of(path), _old_mark_of(path)) if mark.exists()]
+    if marks:
         raise StoreError(
             f"{path} is missing or empty, but this home had a database. {log_hint}"
             "Put a backup in its place. To begin with an empty memory on purpose, "
-            f"delete {mark} and start Mneme again."
+            f"delete {' and '.join(map(str, marks))} and start Mneme again."
         )
 
 
 def _mark_of(path: Path) -> Path:
-    return path.with_name(path.name + MARK_SUFFIX)
+    """For state.db, database-state.created: `rm state.db*` doesn't delete it by mistake."""
+    return path.with_name(f"database-{path.stem}.created")
+
+
+def _old_mark_of(path: Path) -> Path:
+    return path.with_name(path.name + OLD_MARK_SUFFIX)
 
 
 def leave_mark(path: Path) -> None:
     """Mark that the home has a database. Without the right to do so, nothing is marked."""
     mark = _mark_of(path)
-    if not mark.exists():
-        with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):
+        if not mark.exists():
             mark.touch(mode=0o600)
             mark.write_text(MARK_TEXT, encoding="utf-8")
+        _old_mark_of(path).unlink(missing_ok=True)
 
 
 def configure(connection: sqlite3.Connection, *, is_reader: bool) -> None:

@@ -22,7 +22,7 @@ async def test_the_file_and_its_companions_are_for_the_owner_only(tmp_path: Path
     async with Database.open(path) as database:
         await database.write(lambda connection: set_meta(connection, "a", "1"))
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
-    names = ("state.db", "state.db-wal", "state.db-shm", "state.db.created")
+    names = ("state.db", "state.db-wal", "state.db-shm", "database-state.created")
     assert modes == dict.fromkeys(names, 0o600)
 
 

@@ -25,6 +25,11 @@ def truncate(path: Path) -> None:
     path.write_bytes(b"")
 
 
+def remove_all_of_its_name(path: Path) -> None:
+    for file in path.parent.glob("state.db*"):
+        file.unlink()
+
+
 def drop_everything(path: Path) -> None:
     """Leave a database without tables, as after the loss of a log that held them."""
     path.unlink()
@@ -32,7 +37,7 @@ def drop_everything(path: Path) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
 
 
-@pytest.mark.parametrize("damage", [remove, truncate, drop_everything])
+@pytest.mark.parametrize("damage", [remove, remove_all_of_its_name, truncate, drop_everything])
 async def test_home_that_had_a_database_refuses_an_empty_one(
     tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
@@ -43,7 +48,7 @@ async def test_home_that_had_a_database_refuses_an_empty_one(
     before = path.read_bytes() if path.exists() else None
     for _ in range(2):
         with pytest.raises(
-            StoreError, match=r"had a database.*backup.*delete .*state\.db\.created"
+            StoreError, match=r"had a database.*backup.*delete .*database-state\.created"
         ):
             async with Database.open(path):
                 pass
@@ -55,10 +60,26 @@ async def test_home_whose_mark_was_deleted_on_purpose_begins_anew(tmp_path: Path
     async with Database.open(path):
         pass
     path.unlink()
-    (tmp_path / "state.db.created").unlink()
+    (tmp_path / "database-state.created").unlink()
     async with Database.open(path) as database:
         assert await database.read(lambda connection: get_meta(connection, "a")) is None
-    assert (tmp_path / "state.db.created").exists()
+    assert (tmp_path / "database-state.created").exists()
+
+
+async def test_mark_of_an_earlier_version_counts_and_is_replaced(tmp_path: Path) -> None:
+    path, old_mark = tmp_path / "state.db", tmp_path / "state.db.created"
+    old_mark.touch()
+    with pytest.raises(StoreError, match=r"delete .*state\.db\.created and start"):
+        async with Database.open(path):
+            pass
+    old_mark.unlink()
+    async with Database.open(path):
+        pass
+    (tmp_path / "database-state.created").rename(old_mark)
+    async with Database.open(path):
+        pass
+    assert not old_mark.exists()
+    assert (tmp_path / "database-state.created").exists()
 
 
 async def test_first_start_that_was_killed_before_its_schema_was_complete_can_be_repeated(
@@ -68,7 +89,7 @@ async def test_first_start_that_was_killed_before_its_schema_was_complete_can_be
     path.write_bytes(b"")
     async with Database.open(path):
         pass
-    assert "delete this file" in (tmp_path / "state.db.created").read_text()
+    assert "delete this file" in (tmp_path / "database-state.created").read_text()
 
 
 @pytest.mark.slow
