@@ -228,10 +228,12 @@ class _NextMatch:
 def _find_unfinished_evidence(text: str) -> int:
     """Return the start of a tag or note at the end of a text that later text may complete.
 
-    Returns -1 if the text contains no opening bracket of a tag.
+    Returns the length of the text if there is none.
     """
-    note = text.find("[", max(0, len(text) - len(NOTE)))
     tag = text.rfind("<")
+    if tag < 0 or text.find(">", tag) >= 0:
+        tag = len(text)
+    note = text.find("[", max(0, len(text) - len(NOTE)))
     return tag if note < 0 else min(tag, note)
 
 

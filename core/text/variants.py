@@ -169,20 +169,27 @@ def _numeral_variants(text: str) -> Iterator[Variant]:
 
 
 def _format_han_numeral(number: int) -> str:
-    """Return a whole number in Han numerals: 四百五十 for 450, 十二 for 12."""
+    """Return a whole number in Han numerals: 四百五十 for 450, 十二 for 12.
+
+    A ten at the beginning has no 一, but any other ten has one: 二万零一十 for 20010.
+    """
+    numeral = _spell_han_numeral(number)
+    return numeral.removeprefix("一") if numeral.startswith("一十") else numeral
+
+
+def _spell_han_numeral(number: int) -> str:
     if number >= 10_000:
         ten_thousands, rest = divmod(number, 10_000)
-        numeral = f"{_format_han_numeral(ten_thousands)}万"
+        numeral = f"{_spell_han_numeral(ten_thousands)}万"
         if 0 < rest < 1_000:
             numeral += "零"
         if rest:
-            numeral += _format_han_numeral(rest)
+            numeral += _spell_han_numeral(rest)
         return numeral
     # For 405: 零千, 四百, 零十, 五. Each group of zeros then becomes a single 零: 四百零五.
     places = zip(f"{number:04}", ("千", "百", "十", ""), strict=True)
     signs = "".join(_HAN_DIGITS[int(digit)] + unit for digit, unit in places)
-    numeral = re.sub("零[千百十零]*", "零", signs).strip("零") or "零"
-    return numeral.removeprefix("一") if numeral.startswith("一十") else numeral
+    return re.sub("零[千百十零]*", "零", signs).strip("零") or "零"
 
 
 def _parse_han_numeral(numeral: str) -> int | None:

@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.guard.origin_and_fence import NOTE, OPENING, Scrubber, fence, scrub
+from core.guard.origin_and_fence import (
+    NOTE,
+    OPENING,
+    Scrubber,
+    _find_unfinished_evidence,
+    fence,
+    scrub,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -204,6 +211,22 @@ def test_a_hundred_thousand_characters_of_tags_are_shown_in_linear_time(
     scrubber.close()
     # A text of tags took seven seconds.
     assert time.thread_time() - began_s < 1.5
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("words", ""),
+        ("<memory-context>\nwords", ""),
+        ("words [or so", "[or so"),
+        ("words [System note: " + "x" * 200, ""),
+        ("a > b </memory-con", "</memory-con"),
+        ("a < b [System", "< b [System"),
+        ("a <b> [System", "[System"),
+    ],
+)
+def test_text_that_cant_become_evidence_is_searched_once(text: str, rest: str) -> None:
+    assert text[_find_unfinished_evidence(text) :] == rest
 
 
 @given(texts)
