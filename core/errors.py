@@ -2,6 +2,16 @@
 
 from config.masking import mask_secrets
 
+# Raised by code that reads a payload of a platform, if the payload has an unexpected shape.
+PAYLOAD_ERRORS = (
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+)
+
 
 class MnemeError(Exception):
     """The base class of all exceptions of this project. Secrets in the message are masked."""

@@ -22,11 +22,11 @@ from adapters.discord.client import (
     log_in,
     set_server_urls,
 )
-from adapters.discord.errors import CALL_ERRORS, PAYLOAD_ERRORS, describe_error
+from adapters.discord.errors import CALL_ERRORS, describe_error
 from adapters.discord.events import DiscordEvents
 from adapters.discord.normalize import PLATFORM, command_payloads
 from adapters.poll_lock import PollLock
-from core.errors import AccessRefused, DeliveryError, MnemeError
+from core.errors import PAYLOAD_ERRORS, AccessRefused, DeliveryError, MnemeError
 from core.ports import Clock, InboundSink, Reply
 from core.text.normalize import language_data
 from core.types import Address, CommandSpec

@@ -20,9 +20,9 @@ import discord
 import yarl
 from discord.gateway import KeepAliveHandler
 
-from adapters.discord.errors import CALL_ERRORS, PAYLOAD_ERRORS, describe_error
+from adapters.discord.errors import CALL_ERRORS, describe_error
 from adapters.discord.events import DiscordEvents
-from core.errors import AccessRefused, ConfigError, DeliveryError
+from core.errors import PAYLOAD_ERRORS, AccessRefused, ConfigError, DeliveryError
 from core.text.normalize import language_data
 
 API_URL = "https://discord.com"

@@ -10,17 +10,8 @@ from http import HTTPStatus
 import aiohttp
 import discord
 
-from core.errors import DeliveryError
+from core.errors import PAYLOAD_ERRORS, DeliveryError
 
-# Raised by the library if a payload has an unexpected shape.
-PAYLOAD_ERRORS = (
-    LookupError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    ArithmeticError,
-    AssertionError,
-)
 # Raised by a call that failed. OSError includes timeouts.
 CALL_ERRORS = (discord.DiscordException, aiohttp.ClientError, OSError)
 

@@ -20,11 +20,11 @@ import discord
 
 from adapters.discord import normalize
 from adapters.discord.channels import PAGE_MESSAGES, ClientSource, DiscordChannels
-from adapters.discord.errors import CALL_ERRORS, PAYLOAD_ERRORS, translate_errors
+from adapters.discord.errors import CALL_ERRORS, translate_errors
 from adapters.discord.messages import DiscordInteraction, DiscordMessages
 from adapters.discord.normalize import PLATFORM, DiscordChannel
 from adapters.streaming import StreamedReply
-from core.errors import DeliveryError, MnemeError, StoreError
+from core.errors import PAYLOAD_ERRORS, DeliveryError, MnemeError, StoreError
 from core.ports import Autocompleter, Clock, InboundSink, MissedReporter, Reply
 from core.types import Address, CommandSpec, Inbound
 

@@ -28,7 +28,14 @@ from adapters.telegram.messages import (
 )
 from adapters.telegram.normalize import PLATFORM, group_migration, normalize
 from config.open_files import bound_connections
-from core.errors import AccessRefused, ConfigError, DeliveryError, MnemeError, StoreError
+from core.errors import (
+    PAYLOAD_ERRORS,
+    AccessRefused,
+    ConfigError,
+    DeliveryError,
+    MnemeError,
+    StoreError,
+)
 from core.ports import Clock, InboundSink, Reply, UnstoredAnswerer
 from core.text.normalize import language_data
 from core.types import Address, CommandSpec, Json
@@ -47,14 +54,6 @@ MAX_PAUSE_S = 8.0
 CONNECTIONS = 64
 # Telegram's limit for the description of a command.
 DESCRIPTION_CHARS = 256
-PAYLOAD_ERRORS = (
-    LookupError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    ArithmeticError,
-    AssertionError,
-)
 # Errors that an undocumented update causes, or a mistake in the code that handles an update.
 UPDATE_ERRORS = (MnemeError, TelegramError, RuntimeError, OSError, *PAYLOAD_ERRORS)
 

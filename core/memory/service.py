@@ -62,6 +62,11 @@ PROMPT_PACKAGE = "core.memory"
 _NAMESPACE = re.compile(r"[a-z][a-z0-9]{0,19}")
 
 
+def setup_option(default: Any, help_text: str) -> Any:
+    """Return an option that `mneme memory setup` asks for, although it has a default."""
+    return field(default=default, metadata={"help": help_text, "ask": True})
+
+
 @dataclass(frozen=True, kw_only=True)
 class ServiceOptions:
     """The options of every service. A service adds its own, such as `url` and `key`."""
@@ -91,10 +96,7 @@ class ServerOptions(ServiceOptions):
     """The options of a `ServerService`."""
 
     url: str
-    key: Secret = field(
-        default=Secret(""),
-        metadata={"help": "its key; your own server may not need one", "ask": True},
-    )
+    key: Secret = setup_option(Secret(""), "its key; your own server may not need one")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,6 +37,7 @@ from core.memory.service import (
     RemoteMemory,
     RemoteService,
     SyncItem,
+    setup_option,
 )
 from core.memory.services._byterover_tree import Ledger, Tree, read_object
 from core.text.normalize import words_of
@@ -63,9 +64,7 @@ _WRONG_KEY = re.compile(r"\b40[13]\b|unauthori[sz]ed|api[ _-]?key", re.IGNORECAS
 class Options(ReflectionOptions):
     url: str = field(metadata={"help": "an OpenAI-compatible server for the model that brv uses"})
     model: str = field(metadata={"help": "the name of that model"})
-    key: Secret = field(
-        default=Secret(""), metadata={"help": "the key of that server", "ask": True}
-    )
+    key: Secret = setup_option(Secret(""), "the key of that server")
     brv_path: str = field(default="brv", metadata={"help": "the program brv, or its path"})
     account_url: str = field(
         default="", metadata={"help": "the account service that brv calls, if it's another one"}

@@ -20,6 +20,7 @@ from core.memory.service import (
     ServerOptions,
     ServerService,
     SyncItem,
+    setup_option,
 )
 
 CLOUD = "https://api.hindsight.vectorize.io"
@@ -38,12 +39,8 @@ RUNNING_STATUSES = ("pending", "processing")
 
 @dataclass(frozen=True, kw_only=True)
 class Options(ServerOptions, ReflectionOptions):
-    url: str = field(
-        default=CLOUD,
-        metadata={
-            "help": "the cloud, or the address of your server, like http://127.0.0.1:8888",
-            "ask": True,
-        },
+    url: str = setup_option(
+        CLOUD, "the cloud, or the address of your server, like http://127.0.0.1:8888"
     )
     recall_types: str = field(
         default=",".join(TYPES), metadata={"help": f"what is recalled: {', '.join(TYPES)}"}

@@ -36,6 +36,7 @@ from core.memory.service import (
     SyncItem,
     call_together,
     clean,
+    setup_option,
 )
 from core.types import Effect, Json, Tool, ToolContext
 
@@ -57,12 +58,8 @@ MAX_PAGES = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Options(ServerOptions, ReflectionOptions):
-    url: str = field(
-        default=CLOUD,
-        metadata={
-            "help": "the cloud, or the address of your server, like http://127.0.0.1:8000",
-            "ask": True,
-        },
+    url: str = setup_option(
+        CLOUD, "the cloud, or the address of your server, like http://127.0.0.1:8000"
     )
     reasoning_level: str = field(
         default="low", metadata={"help": f"how thoroughly it reasons: {', '.join(LEVELS)}"}

@@ -30,6 +30,7 @@ from core.memory.service import (
     ServiceOptions,
     SyncItem,
     clean,
+    setup_option,
 )
 from core.types import Effect, Json, Tool, ToolContext
 
@@ -46,14 +47,8 @@ MODEL_TIMEOUT_S = 20.0
 @dataclass(frozen=True, kw_only=True)
 class Options(ServiceOptions):
     deployment: str = field(metadata={"help": "platform, self_hosted or embedded"})
-    url: str = field(
-        default="https://api.mem0.ai",
-        metadata={"help": "where it listens, if self_hosted", "ask": True},
-    )
-    key: Secret = field(
-        default=Secret(""),
-        metadata={"help": "the key of the platform or the server", "ask": True},
-    )
+    url: str = setup_option("https://api.mem0.ai", "where it listens, if self_hosted")
+    key: Secret = setup_option(Secret(""), "the key of the platform or the server")
     infer: bool = field(
         default=True, metadata={"help": "whether its model derives facts from a turn"}
     )

@@ -22,6 +22,7 @@ from core.memory.service import (
     RemoteService,
     ServiceOptions,
     SyncItem,
+    setup_option,
 )
 from core.types import Effect, Tool, ToolContext
 
@@ -35,14 +36,8 @@ FULL_READS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Options(ServiceOptions):
-    url: str = field(
-        default="http://127.0.0.1:1933",
-        metadata={"help": "the address of your server", "ask": True},
-    )
-    key: Secret = field(
-        default=Secret(""),
-        metadata={"help": "its root key; leave it empty in the mode dev", "ask": True},
-    )
+    url: str = setup_option("http://127.0.0.1:1933", "the address of your server")
+    key: Secret = setup_option(Secret(""), "its root key; leave it empty in the mode dev")
     account: str = field(
         default="mneme", metadata={"help": "the account there in which each scope is a user"}
     )

@@ -21,6 +21,7 @@ from core.memory.service import (
     ServerOptions,
     ServerService,
     SyncItem,
+    setup_option,
 )
 from core.types import Effect, Json, Tool, ToolContext
 
@@ -31,12 +32,8 @@ IMPORTANCE = {"turn": 0.4, "note": 0.8, "tool": 0.7}
 
 @dataclass(frozen=True, kw_only=True)
 class Options(ServerOptions, ReflectionOptions):
-    url: str = field(
-        default=CLOUD,
-        metadata={
-            "help": "the cloud, or the address of RetainDB Local, like http://127.0.0.1:3111",
-            "ask": True,
-        },
+    url: str = setup_option(
+        CLOUD, "the cloud, or the address of RetainDB Local, like http://127.0.0.1:3111"
     )
     project: str = field(
         default="mneme", metadata={"help": "the project in which memories are stored"}

@@ -27,6 +27,7 @@ from core.memory.service import (
     ServerOptions,
     ServerService,
     SyncItem,
+    setup_option,
 )
 from core.types import Effect, Json, Tool, ToolContext
 
@@ -43,15 +44,9 @@ MAX_PAGES = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Options(ServerOptions, ReflectionOptions):
-    api: str = field(
-        default="ns", metadata={"help": "its dialect: ns, or v4 for your own server", "ask": True}
-    )
-    url: str = field(
-        default=CLOUD,
-        metadata={
-            "help": "the cloud, or the address of your server, like http://127.0.0.1:6767",
-            "ask": True,
-        },
+    api: str = setup_option("ns", "its dialect: ns, or v4 for your own server")
+    url: str = setup_option(
+        CLOUD, "the cloud, or the address of your server, like http://127.0.0.1:6767"
     )
     search_mode: str = field(
         default="hybrid",
