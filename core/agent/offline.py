@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -21,7 +22,7 @@ from zoneinfo import ZoneInfo
 from core.guard.origin_and_fence import FRAME_START, OPENING, TIME_LINE
 from core.ports import TextCallback
 from core.search.query import plan_any_word
-from core.text.normalize import fold
+from core.text.normalize import fold, plain_with_offsets
 from core.text.terms import is_smalltalk
 from core.types import Completion, Json, Request
 
@@ -30,6 +31,8 @@ OFFLINE_MODEL = "offline"
 MAX_PASSAGES = 3
 MAX_QUOTE_LINES = 12
 MAX_QUERY_CHARS = 2000
+# A longer message is no greeting and none of the other short messages.
+MAX_SMALL_CHARS = 80
 # The share of a question's terms that a text must contain to count as an answer.
 MIN_TERM_SHARE = 0.5
 PASSAGES_HEADING = "I found this in earlier messages:"
@@ -101,6 +104,10 @@ class OfflineModel:
             note = note[:1].upper() + note[1:]
             return _call_tools(("memory", {"target": "memory", "action": "add", "content": note}))
 
+        small_answer = self._answer_small(text, request.messages)
+        if small_answer is not None:
+            return _say(small_answer)
+
         for request_rule in _WORDING["requests"]:
             if _match(request_rule["pattern"], text):
                 return _say(request_rule["answer"])
@@ -119,6 +126,32 @@ class OfflineModel:
             )
         return _say(self._acknowledge(text, request.messages))
 
+    def _answer_small(self, text: str, messages: Sequence[Json]) -> str | None:
+        """Answer a greeting, thanks, or a short question about the time or about Mneme itself.
+
+        Returns None for any other message. The first greeting also says what works without a model.
+        """
+        if len(text) > MAX_SMALL_CHARS:
+            return None
+        kind = _small_phrases().get(_plain_words(text))
+        if kind is None:
+            return None
+        answer = str(_WORDING["small"][kind]["answer"])
+        if kind == "time":
+            utterances = list(_earlier_utterances(messages))
+            return answer.format(time=utterances[-1].time_line.strip("[]")) if utterances else None
+        if kind == "greeting" and not self._has_explained(messages):
+            return f"{answer} {self._explain()}"
+        return answer
+
+    def _explain(self) -> str:
+        """Say what works without a model."""
+        return (
+            f"{self._reason}, so I can't hold a conversation. "
+            "Ask me a question or use `/recall`, and I'll find what you told me. "
+            "You can also say “remember that …” or “remind me tomorrow at 9 to …”."
+        )
+
     def _acknowledge(self, text: str, messages: Sequence[Json]) -> str:
         """Say that a message was stored. The first reply also says what works without a model."""
         if _ATTACHMENT.search(text):
@@ -129,11 +162,7 @@ class OfflineModel:
             reply = STORED_REPLY
         if self._has_explained(messages):
             return reply
-        return (
-            f"{reply} {self._reason}, so I can't hold a conversation. "
-            "Ask me a question or use `/recall`, and I'll find what you told me. "
-            "You can also say “remember that …” or “remind me tomorrow at 9 to …”."
-        )
+        return f"{reply} {self._explain()}"
 
     def _has_explained(self, messages: Sequence[Json]) -> bool:
         """Return True if an earlier answer of the conversation already contains the reason."""
@@ -201,6 +230,23 @@ def _speaker(item: Json) -> str:
     if origin == "forwarded":
         return f"forwarded by {name}"
     return f"{name} ({origin})"
+
+
+def _plain_words(text: str) -> str:
+    """Return the words of a text in lower case, without accents and punctuation."""
+    plain, _ = plain_with_offsets(text.replace("’", "'"))
+    return " ".join(re.sub(r"[^\w']+", " ", plain).split())
+
+
+@cache
+def _small_phrases() -> Mapping[str, str]:
+    """Return the kind of each short message in `offline.toml`, by its plain words."""
+    kinds: dict[str, str] = {}
+    for kind, table in _WORDING["small"].items():
+        for phrase in re.split(r"[,\n]", table["phrases"]):
+            kinds.setdefault(_plain_words(phrase), kind)
+    kinds.pop("", None)
+    return kinds
 
 
 def _match(pattern: str, text: str) -> re.Match[str] | None:

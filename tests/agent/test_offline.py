@@ -145,7 +145,39 @@ async def test_a_yes_that_nothing_waits_for_is_told_so(text: str) -> None:
     assert (await complete(turn(text))).text == "There's nothing to confirm. It may have expired."
 
 
-@pytest.mark.parametrize("text", ["ok", "no", "hi", "👍", "thanks", "谢谢"])
+@pytest.mark.parametrize(
+    ("text", "answer_text"),
+    [
+        ("Thanks!", "You're welcome."),
+        ("谢谢", "You're welcome."),
+        ("teşekkür ederim", "You're welcome."),
+        ("Wie spät ist es?", "It's Friday 20 November 2026, 12:05 Europe/Lisbon."),
+        ("くぁ？ 今何時？", None),
+        ("今何時ですか？", "It's Friday 20 November 2026, 12:05 Europe/Lisbon."),
+        ("quelle heure est-il ?", "It's Friday 20 November 2026, 12:05 Europe/Lisbon."),
+        ("Что ты умеешь?", "`/help`"),
+        ("o que você sabe sobre mim?", "`/memory`"),
+        ("나에 대해 뭘 알아?", "`/memory`"),
+        ("buenos días", "Hello!"),
+    ],
+)
+async def test_short_message_in_ten_languages_gets_its_answer(
+    text: str, answer_text: str | None
+) -> None:
+    explained = await complete(turn("ok"))
+    completion = await complete(turn("x"), answer(explained.text), turn(text))
+    if answer_text is None:
+        assert "It's " not in completion.text
+    else:
+        assert answer_text in completion.text
+
+
+async def test_first_greeting_says_what_works_without_a_model() -> None:
+    first = await complete(turn("hi"))
+    assert first.text.startswith("Hello! No model is configured, so I can't hold a conversation.")
+
+
+@pytest.mark.parametrize("text", ["ok", "no", "👍"])
 async def test_of_small_talk_it_is_not_said_that_it_was_kept(text: str) -> None:
     first = await complete(turn(text))
     assert first.text.startswith(
