@@ -62,6 +62,7 @@ from gateway.commands.reminders import ReminderCommands
 from gateway.commands.sessions import SessionCommands, notify_lost_incognito
 from gateway.commands.skills import SkillCommands
 from gateway.commands.status import StatusCommands, UsageCommands
+from gateway.commands.time_settings import TimeCommands
 from gateway.commands.undo import UndoCommands
 from gateway.delivery import Delivery, ReplyFactory, memory_reply
 from gateway.failures import Failures
@@ -207,6 +208,7 @@ async def build_message_path(
         InstructionCommands(services, context_files),
         ForgetCommands(services),
         reminders,
+        TimeCommands(services),
         AccountCommands(services),
         StatusCommands(services, memory),
         ExportCommands(services),
@@ -503,4 +505,5 @@ def _create_scheduler(
         on_wake=delivery.wake,
         load_view=access.load_job_view,
         on_pause=services.owner_notices.notify_paused_job,
+        find_quiet_end=services.find_quiet_end,
     )

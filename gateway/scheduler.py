@@ -70,6 +70,8 @@ class Scheduler:
     # Called with a job and the reason before the job is paused. If the process crashes before the
     # job is paused, the next process calls it again.
     on_pause: Callable[[Job, str], Awaitable[None]] | None = None
+    # Returns when the quiet hours of a job's author end, or None if the job needn't wait.
+    find_quiet_end: Callable[[Job], Awaitable[datetime | None]] | None = None
 
     def __post_init__(self) -> None:
         self._timers = AsyncIOScheduler(
@@ -167,6 +169,12 @@ class Scheduler:
         if current.next_at is not None and current.next_at > now:
             # A person has snoozed or changed the job since it was read.
             return current.next_at
+        quiet_end = None
+        if self.find_quiet_end is not None:
+            quiet_end = await self.find_quiet_end(current)
+        if quiet_end is not None:
+            await self.jobs.update(job.id, next_at=quiet_end)
+            return quiet_end
         if current.text and current.is_prompt:
             await self._ask(current, due_at, now, epoch, sink)
         elif current.text:

@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -28,12 +29,13 @@ from core.store.actions import Actions
 from core.store.archive import Archive
 from core.store.facts.facts import Facts
 from core.store.incognito import IncognitoRegistry
-from core.store.jobs import JobMessages, Jobs
+from core.store.jobs import Job, JobMessages, Jobs
 from core.store.mailbox import Inbox, Outbox
 from core.store.notes import FACT, SKILL, Notes, PendingNote
 from core.store.ownership.links import Links
 from core.store.ownership.people import TERMINAL, People
 from core.store.ownership.removal import Removals
+from core.store.preferences import Preference, Preferences
 from core.store.rows import get_meta, parse_account, set_meta
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database, LockWait
@@ -108,8 +110,15 @@ class Services:
         self.usage_log = UsageLog(
             database, settings.usage, zone, settings.limits, callbacks.on_near
         )
+        self.preferences = Preferences(database)
         self.appointments = Appointments(
-            self.jobs, clock, zone, on_change, self._question_interval_s, self.usage_log
+            self.jobs,
+            clock,
+            zone,
+            on_change,
+            self._question_interval_s,
+            self.usage_log,
+            self.load_preference,
         )
         self.facts = Facts(database, clock)
         self.notes = Notes(database)
@@ -123,6 +132,21 @@ class Services:
         self.forgetting = Forgetting(
             database, self.notebook, self.home_files, clock, zone, self.sync_queue, self.skills
         )
+
+    async def load_preference(self, account: Account | None) -> Preference:
+        """Return what a person has chosen with any of their accounts."""
+        if account is None:
+            return Preference()
+        linked_accounts = await self.links.list_accounts(account)
+        others = [entry.account for entry in linked_accounts if entry.account != account]
+        return await self.preferences.load([account, *others])
+
+    async def find_quiet_end(self, job: Job) -> datetime | None:
+        """Return when the quiet hours of a job's author end, or None if the job needn't wait."""
+        if job.is_urgent or job.account is None:
+            return None
+        preference = await self.load_preference(job.account)
+        return preference.quiet_end(self.clock.now(), self.settings.general.zone)
 
     async def _question_interval_s(self, account: Account | None) -> float | None:
         """Return the shortest allowed interval of an account's scheduled questions.

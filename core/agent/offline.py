@@ -104,13 +104,9 @@ class OfflineModel:
             note = note[:1].upper() + note[1:]
             return _call_tools(("memory", {"target": "memory", "action": "add", "content": note}))
 
-        small_answer = self._answer_small(text, request.messages)
-        if small_answer is not None:
-            return _say(small_answer)
-
-        for request_rule in _WORDING["requests"]:
-            if _match(request_rule["pattern"], text):
-                return _say(request_rule["answer"])
+        fixed_answer = self._answer_small(text, request.messages) or _find_request_answer(text)
+        if fixed_answer is not None:
+            return _say(fixed_answer)
 
         has_search = "session_search" in tools
         if has_search and (is_question or _match(_WORDING["question"], text)):
@@ -230,6 +226,14 @@ def _speaker(item: Json) -> str:
     if origin == "forwarded":
         return f"forwarded by {name}"
     return f"{name} ({origin})"
+
+
+def _find_request_answer(text: str) -> str | None:
+    """Return the answer to one of the requests in `offline.toml`, or None."""
+    for request_rule in _WORDING["requests"]:
+        if _match(request_rule["pattern"], text):
+            return str(request_rule["answer"])
+    return None
 
 
 def _plain_words(text: str) -> str:

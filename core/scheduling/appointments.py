@@ -33,6 +33,7 @@ from core.scheduling.due import next_due
 from core.scheduling.recurrence_words import describe_recurrences
 from core.store.jobs import Job, Jobs
 from core.store.notes import JOB_CHANGE, QUESTION, REMINDER, Author, Operation, PendingNote
+from core.store.preferences import Preference
 from core.store.sessions import Conversations
 from core.store.usage_and_limits import UsageLog
 from core.text.normalize import shorten
@@ -81,6 +82,9 @@ _ASK_FOR_QUESTION_TEXT = (
 QuestionInterval = Callable[[Account | None], Awaitable[float | None]]
 """Returns the shortest interval of an account's scheduled questions; None if it may set none."""
 
+PreferenceLoader = Callable[[Account | None], Awaitable[Preference]]
+"""Returns what the person of an account has chosen."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requester:
@@ -105,26 +109,43 @@ class Appointments:
     question_interval_s: QuestionInterval
     # Checks how many jobs an account has set today. None means no limit.
     usage_log: UsageLog | None = None
+    # Returns what a person has chosen, such as their time zone. None means only defaults.
+    load_preference: PreferenceLoader | None = None
 
     def __post_init__(self) -> None:
         self._add_lock = asyncio.Lock()
         self._parse_lock = asyncio.Lock()
 
-    async def parse_line(self, line: str) -> ParsedSchedule:
+    async def zone_of(self, account: Account | None) -> str:
+        """Return the time zone in which a person's times are meant."""
+        if self.load_preference is None:
+            return self.zone
+        preference = await self.load_preference(account)
+        return preference.zone or self.zone
+
+    async def parse_line(self, line: str, zone: str | None = None) -> ParsedSchedule:
         """Split a line into a schedule and a text. Raises Refused if it contains no time."""
         # Parsing can take long, so it runs in a thread, one line at a time.
         async with self._parse_lock:
-            return await asyncio.to_thread(parse_schedule, line, self.clock.now(), self.zone)
+            return await asyncio.to_thread(
+                parse_schedule, line, self.clock.now(), zone or self.zone
+            )
 
     async def interpret(
-        self, when: str, text: str | None = None, *, is_prompt: bool = False
+        self,
+        when: str,
+        text: str | None = None,
+        *,
+        is_prompt: bool = False,
+        account: Account | None = None,
     ) -> ParsedSchedule:
         """Parse the time and the text of a new job, and return them. Nothing is stored.
 
         If `text` is None, `when` also contains the text: "tomorrow at 9 call Ana". `is_prompt`
-        marks a scheduled question. Raises Refused if the time or the text is missing or invalid.
+        marks a scheduled question. Times are meant in the zone of `account`. Raises Refused if the
+        time or the text is missing or invalid.
         """
-        reading = await self.parse_line(when)
+        reading = await self.parse_line(when, await self.zone_of(account))
         if text is None:
             text = reading.text
         elif reading.text:
@@ -234,7 +255,7 @@ class Appointments:
         if note.address is None:
             raise Refused("I no longer know in which chat to deliver this. Please set it again.")
         reading = await self.interpret(
-            note.operations[0].content, is_prompt=note.target == QUESTION
+            note.operations[0].content, is_prompt=note.target == QUESTION, account=note.account
         )
         return await self.add(
             reading,
@@ -307,7 +328,7 @@ class Appointments:
         """
         schedule = planned.schedule
         if not schedule.recurrences:
-            return describe(schedule, self.zone, self.clock.now(), is_full=is_full)
+            return describe(schedule, schedule.zone, self.clock.now(), is_full=is_full)
         words = describe_recurrences(schedule.recurrences, schedule.zone)
         moments = self.list_next_moments(planned, 1) if is_full else []
         next_date = f", next {format_moment(moments[0])}" if moments else ""
@@ -331,7 +352,7 @@ class Appointments:
 
     def format_exact_line(self, reading: ParsedSchedule) -> str:
         """Return an unambiguous line for the same job: ``2026-11-21 17:00 | call Ana``."""
-        return f"{to_parseable_text(reading.schedule, self.zone)} | {reading.text}"
+        return f"{to_parseable_text(reading.schedule, reading.schedule.zone)} | {reading.text}"
 
     def describe_job(self, job: Job) -> str:
         """Describe a job in one line: ``7: every Monday at 08:30 (Europe/Lisbon): stand-up``."""
@@ -358,7 +379,9 @@ class Appointments:
             )
         next_at = next_due(reading.schedule, now)
         if next_at is None:
-            raise Refused(f"{describe(reading.schedule, self.zone, now)} is in the past.")
+            raise Refused(
+                f"{describe(reading.schedule, reading.schedule.zone, now)} is in the past."
+            )
         return next_at
 
     async def _check_question_interval(
@@ -528,7 +551,9 @@ class _ReminderTool:
                 "A scheduled session can't set reminders or scheduled questions. "
                 "Say in your answer what to set."
             )
-        reading, is_whole_line = await _interpret_arguments(self.appointments, arguments)
+        reading, is_whole_line = await _interpret_arguments(
+            self.appointments, arguments, _account_of(context)
+        )
         rows = await self.conversations.load_history(context.session, context.scopes)
         # None if the person typed the text of the job; otherwise a clause that explains the doubt.
         reason = await self.evidence.explain_missing([reading.text], context)
@@ -583,7 +608,7 @@ def _account_of(context: ToolContext) -> Account | None:
 
 
 async def _interpret_arguments(
-    appointments: Appointments, arguments: _Arguments
+    appointments: Appointments, arguments: _Arguments, account: Account | None
 ) -> tuple[ParsedSchedule, bool]:
     """Parse the arguments of a call; also return True if `when` has both the time and the text.
 
@@ -595,10 +620,11 @@ async def _interpret_arguments(
         )
     if arguments.text.strip():
         reading = await appointments.interpret(
-            arguments.when, arguments.text, is_prompt=arguments.is_prompt
+            arguments.when, arguments.text, is_prompt=arguments.is_prompt, account=account
         )
         return reading, False
-    return await appointments.interpret(f"remind me {arguments.when}"), True
+    line = f"remind me {arguments.when}"
+    return await appointments.interpret(line, account=account), True
 
 
 def _request_origin(arguments: _Arguments, context: ToolContext) -> str | None:

@@ -19,7 +19,9 @@ from core.dates.schedule import (
 from core.errors import Refused
 from core.scheduling.appointments import Appointments, Requester
 from core.scheduling.due import next_due
+from core.scheduling.zones import move_to_zone
 from core.store.jobs import Job
+from core.types import ErasureEpoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,26 @@ class JobChanges:
             await jobs.update(job.id, requester.epoch, text=self.appointments.clean_text(text))
         self.appointments.on_change()
         return await self.appointments.find_changeable(job_id, requester, include_ended=True)
+
+    async def move_to_zone(self, job: Job, zone: str, epoch: ErasureEpoch | None) -> bool:
+        """Move a job to the same clock times in another zone.
+
+        Returns False if the job would have no time left.
+        """
+        schedule = move_to_zone(job.schedule, zone)
+        next_at = next_due(schedule, self.appointments.clock.now())
+        if next_at is None:
+            return False
+        await self.appointments.jobs.reschedule(job.id, schedule, next_at, epoch)
+        self.appointments.on_change()
+        return True
+
+    async def toggle_urgent(self, job_id: int, requester: Requester) -> bool:
+        """Make a reminder urgent or no longer urgent; return True if it's urgent now."""
+        job = await self.appointments.find_changeable(job_id, requester)
+        is_urgent = not job.is_urgent
+        await self.appointments.jobs.update(job.id, requester.epoch, is_urgent=is_urgent)
+        return is_urgent
 
     # --- Times ---
 

@@ -290,9 +290,12 @@ class Jobs:
         return None if row is None else rows.to_optional_datetime(row["next_at"])
 
     async def update(
-        self, job_id: int, epoch: ErasureEpoch | None = None, **changes: datetime | str | None
+        self,
+        job_id: int,
+        epoch: ErasureEpoch | None = None,
+        **changes: datetime | str | bool | None,
     ) -> None:
-        """Set the times or the `pause_reason` of a job. A job that has ended isn't changed."""
+        """Set some columns of a job, such as `next_at`. A job that has ended isn't changed."""
         assignments = ", ".join(f"{name} = :{name}" for name in changes)
         statement = f"UPDATE jobs SET {assignments} WHERE id = :id AND ended_at IS NULL"
         await self._database.execute(statement, {"id": job_id, **changes}, epoch)

@@ -130,7 +130,7 @@ class ReminderTalk:
         jobs = await self._appointments.jobs.list_visible(context.scopes)
         return Situation(
             now=self._services.clock.now(),
-            zone=ZoneInfo(self._appointments.zone),
+            zone=ZoneInfo(await self._appointments.zone_of(context.account)),
             jobs=[job for job in jobs if context.can_change(job.account)],
             dialogue=dialogue,
         )
@@ -190,7 +190,8 @@ class ReminderTalk:
         """Set a reminder and read it back, or say that it exists already."""
         reading = step.reading
         assert reading is not None
-        schedule = make_schedule(reading, self._appointments.zone)
+        zone = await self._appointments.zone_of(context.account)
+        schedule = make_schedule(reading, zone)
         existing = await self._find_equal(schedule, reading.task, context)
         if existing is not None:
             text = texts.EXISTS_ALREADY.format(
@@ -207,8 +208,23 @@ class ReminderTalk:
             epoch=context.epoch,
         )
         text = self.read_back(job, reading)
+        if await self._must_hint_at_zone(context):
+            text += " " + texts.ZONE_HINT.format(zone=zone)
         question = self._question_about(job, step.lines, context)
         return self._build(text, _change_buttons(job), question, context)
+
+    async def _must_hint_at_zone(self, context: CommandContext) -> bool:
+        """Return True once for each person who isn't the owner and has chosen no zone yet.
+
+        The zone of the settings, which is the owner's, becomes their choice until they change it.
+        """
+        if context.is_owner:
+            return False
+        preference = await self._services.load_preference(context.account)
+        if preference.zone is not None:
+            return False
+        await self._services.preferences.save(context.account, zone=self._appointments.zone)
+        return True
 
     async def _find_equal(
         self, schedule: Schedule, task: str, context: CommandContext

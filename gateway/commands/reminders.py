@@ -38,7 +38,7 @@ class ReminderCommands:
             return await self._add(rest, context, is_prompt=True)
         if action in ("", "list"):
             return await self._list(context)
-        if action not in (*ACTIONS, "done", "edit", "keep", "skip"):
+        if action not in (*ACTIONS, "done", "edit", "keep", "skip", "urgent"):
             raise Refused(texts.CRON_USAGE)
         first, _, words = rest.strip().partition(" ")
         number = parse_number(first)
@@ -49,6 +49,10 @@ class ReminderCommands:
             return await self.talk.edit(number, words, context)
         if action == "keep":
             return await self.talk.keep(number, context)
+        if action == "urgent":
+            is_urgent = await self._changes.toggle_urgent(number, requester)
+            text = texts.URGENT_ON if is_urgent else texts.URGENT_OFF
+            return Answer(text=text.format(id=number))
         if action == "done":
             report = await self._changes.finish(number, requester)
         elif action == "skip":
@@ -101,7 +105,9 @@ class ReminderCommands:
         """
         if not line.strip():
             raise Refused(texts.REMIND_USAGE)
-        schedule = await self._appointments.interpret(line, is_prompt=is_prompt)
+        schedule = await self._appointments.interpret(
+            line, is_prompt=is_prompt, account=context.account
+        )
         if not schedule.is_certain:
             return self._ask_to_confirm(schedule)
         target, scope = context.inbound.address, context.scope

@@ -130,7 +130,7 @@ def test_reminder_is_named_by_words_of_its_text() -> None:
         ("10:00", "2026-03-06 10:00", "pack"),
         ("monday", "2026-03-09 16:00", "pack"),
         ("pack the tent", "2026-03-06 16:00", "pack the tent"),
-        ("saturday at 7am load the car", "2026-03-07 07:00", "load the car"),
+        ("saturday at 7am load the boat", "2026-03-07 07:00", "load the boat"),
     ],
 )
 def test_edit_changes_only_what_is_named(words: str, moment: str, task: str) -> None:

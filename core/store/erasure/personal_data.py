@@ -104,6 +104,7 @@ EXPORT_STATEMENTS: Mapping[str, str] = {
     "change of a note put aside": _select_all("pending_notes", _is_own("account")),
     "use of a skill": _select_all("skills"),
     "job": _select_all("jobs", _is_own("account")),
+    "preference": f"SELECT * FROM preferences WHERE {_is_own('account')}",
     "waiting": f"""
         SELECT inbound, received_at FROM inbox
         WHERE address_id IN (SELECT address_id FROM sessions WHERE {visible()})

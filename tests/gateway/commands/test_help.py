@@ -56,5 +56,6 @@ async def test_unknown_command_names_the_nearest_one(
 
 async def test_terminal_suggests_quit_and_chats_do_not(home: Path) -> None:
     async with open_gateway(home) as harness:
-        assert "Did you mean /quit?" in (await harness.say("/quti", "local", **TERMINAL)).text
+        in_terminal = (await harness.say("/quti", "local", **TERMINAL)).text
+        assert "Did you mean /quit or /quiet?" in in_terminal
         assert "/quit" not in (await harness.say("/quti")).text.replace("/quti", "")

@@ -1,0 +1,55 @@
+"""Finds time zones by the name of a city, and moves schedules to another zone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from functools import cache
+from zoneinfo import available_timezones
+
+from core.dates.requests.lexicon import Kind, load_lexicon, request_languages
+from core.dates.schedule import DAY_S, Schedule, load_zone, resolve_wall_time
+from core.scheduling.phrases import plain_words
+
+
+def find_zones(words: str) -> list[str]:
+    """Return the zones that a name may mean: "Lisbon", "sao paulo", "Europe/Lisbon", "Лиссабон"."""
+    exact = {zone.casefold(): zone for zone in available_timezones()}.get(words.strip().casefold())
+    if exact is not None:
+        return [exact]
+    return sorted(_zones_by_city().get(plain_words(words), ()))
+
+
+@cache
+def _zones_by_city() -> Mapping[str, frozenset[str]]:
+    """Return the zones of each city, by its plain name in ten languages."""
+    zones: dict[str, set[str]] = {}
+    for language in request_languages():
+        for phrase, tokens in load_lexicon(language).phrases.items():
+            for token in tokens:
+                if len(tokens) == 1 and token.kind is Kind.CITY:
+                    zones.setdefault(plain_words(phrase), set()).add(token.zone)
+    return {city: frozenset(names) for city, names in zones.items()}
+
+
+def move_to_zone(schedule: Schedule, zone: str) -> Schedule:
+    """Return a schedule with the same clock times in another zone.
+
+    Intervals of minutes and hours don't depend on a zone, so they stay as they are.
+    """
+    old_zone = schedule.zone
+    recurrences = tuple(
+        text.replace(f"TZID={old_zone}:", f"TZID={zone}:") for text in schedule.recurrences
+    )
+    moved = replace(schedule, zone=zone, recurrences=recurrences)
+    if schedule.at is not None:
+        moved = replace(moved, at=_move_moment(schedule.at, old_zone, zone))
+    if schedule.start_at is not None and schedule.every_s and schedule.every_s % DAY_S == 0:
+        moved = replace(moved, start_at=_move_moment(schedule.start_at, old_zone, zone))
+    return moved
+
+
+def _move_moment(moment: datetime, old_zone: str, zone: str) -> datetime:
+    wall_time = moment.astimezone(load_zone(old_zone)).replace(tzinfo=None)
+    return resolve_wall_time(wall_time, load_zone(zone))

@@ -1,0 +1,105 @@
+"""Stores what a person has chosen for their reminders: a time zone and quiet hours.
+
+Rows belong to accounts. A person with several accounts has the choices of all of them; the account
+that asks comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from core.dates.schedule import load_zone, resolve_wall_time
+from core.store import rows
+from core.store.rows import Connection
+from core.store.sqlite.database import Database
+from core.store.sqlite.schema import in_list
+from core.store.visibility import encode_list
+from core.types import Account
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preference:
+    """What a person has chosen. None stands for the default."""
+
+    # An IANA name.
+    zone: str | None = None
+    # Wall times in `zone`, such as "22:00". Both are set, or neither.
+    quiet_from: str | None = None
+    quiet_until: str | None = None
+
+    def quiet_end(self, now: datetime, default_zone: str) -> datetime | None:
+        """Return when the quiet hours end, in UTC, or None if it isn't quiet now.
+
+        Quiet hours may pass midnight: from 22:00 until 7:00.
+        """
+        if self.quiet_from is None or self.quiet_until is None:
+            return None
+        zone = load_zone(self.zone or default_zone)
+        begin, end = time.fromisoformat(self.quiet_from), time.fromisoformat(self.quiet_until)
+        local = now.astimezone(zone)
+        clock_time = local.time()
+        if begin <= end:
+            is_quiet = begin <= clock_time < end
+        else:
+            is_quiet = clock_time >= begin or clock_time < end
+        if not is_quiet:
+            return None
+        return _next_wall_time(local, end, zone)
+
+
+def _next_wall_time(local: datetime, clock_time: time, zone: ZoneInfo) -> datetime:
+    """Return the next moment, in UTC, at which clocks show `clock_time`."""
+    day = local.date()
+    if local.time() >= clock_time:
+        day += timedelta(days=1)
+    return resolve_wall_time(datetime.combine(day, clock_time), zone)
+
+
+_SELECT = f"SELECT * FROM preferences WHERE {in_list('account', 'accounts')}"
+_SAVE = """
+INSERT INTO preferences (account, zone, quiet_from, quiet_until)
+VALUES (:account, :zone, :quiet_from, :quiet_until)
+ON CONFLICT (account) DO UPDATE SET zone = excluded.zone, quiet_from = excluded.quiet_from,
+    quiet_until = excluded.quiet_until
+"""
+
+
+class Preferences:
+    """The preferences in state.db."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def load(self, accounts: Sequence[Account]) -> Preference:
+        """Return what a person has chosen with any of their accounts, the first one first."""
+        return await self._database.read(lambda connection: _load(connection, accounts))
+
+    async def save(self, account: Account, **changes: str | None) -> None:
+        """Change what an account has chosen. Other choices stay."""
+
+        def write(connection: Connection) -> None:
+            preference = replace(_load(connection, [account]), **changes)
+            values = {**rows.field_values(preference), "account": account}
+            connection.execute(_SAVE, values)
+
+        await self._database.write(write)
+
+
+def _load(connection: Connection, accounts: Sequence[Account]) -> Preference:
+    values = {"accounts": encode_list(account.key for account in accounts)}
+    stored = {row["account"]: row for row in connection.execute(_SELECT, values).fetchall()}
+    preference = Preference()
+    for account in accounts:
+        row = stored.get(account.key)
+        if row is None:
+            continue
+        if preference.zone is None:
+            preference = replace(preference, zone=row["zone"])
+        if preference.quiet_from is None:
+            preference = replace(
+                preference, quiet_from=row["quiet_from"], quiet_until=row["quiet_until"]
+            )
+    return preference

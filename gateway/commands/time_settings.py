@@ -1,0 +1,110 @@
+"""/timezone and /quiet: a person's time zone, and the hours in which reminders wait."""
+
+from __future__ import annotations
+
+import re
+from datetime import time
+
+from core.dates.schedule import load_zone
+from core.errors import Refused
+from core.scheduling.changes import JobChanges
+from core.scheduling.zones import find_zones
+from core.store.jobs import Job
+from core.types import Answer, Command
+from gateway import texts
+from gateway.commands.registry import CommandContext, load_specs
+from gateway.services import Services
+
+# "22:00-7:00", "22 to 7", "from 22:30 until 06:45".
+_HOURS = re.compile(
+    r"(?:from\s+)?(\d{1,2})(?::(\d\d))?\s*(?:-|–|to|until)\s*(\d{1,2})(?::(\d\d))?", re.IGNORECASE
+)
+_OFF_WORDS = frozenset({"off", "none", "never", "no"})
+
+
+class TimeCommands:
+    specs = load_specs("timezone", "quiet")
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._changes = JobChanges(services.appointments)
+
+    async def run(self, command: Command, context: CommandContext) -> Answer:
+        """Run /timezone or /quiet: show the setting, or change it."""
+        words = command.arguments.strip()
+        if command.name == "quiet":
+            return await self._set_quiet_hours(words, context)
+        action, _, rest = words.partition(" ")
+        if action == "move" and rest:
+            return await self._move_jobs(rest, context)
+        return await self._set_zone(words, context)
+
+    async def _set_zone(self, words: str, context: CommandContext) -> Answer:
+        """Set the time zone, and ask whether the person's jobs move to it."""
+        current = await self._services.appointments.zone_of(context.account)
+        if not words:
+            return Answer(text=texts.ZONE_SHOWN.format(zone=current))
+        zones = find_zones(words)
+        if not zones:
+            raise Refused(texts.ZONE_UNKNOWN.format(words=words[:40]))
+        if len(zones) > 1:
+            raise Refused(texts.ZONE_AMBIGUOUS.format(zones=", ".join(zones)))
+        (zone,) = zones
+        await self._services.preferences.save(context.account, zone=zone)
+        now = self._services.clock.now().astimezone(load_zone(zone))
+        text = texts.ZONE_SET.format(zone=zone, time=f"{now:%H:%M}")
+        jobs = await self._list_elsewhere(zone, context)
+        if not jobs:
+            return Answer(text=text)
+        count = texts.format_count(len(jobs), "reminder")
+        text += "\n\n" + texts.ZONE_ASK_TO_MOVE.format(count=count, zone=zone)
+        return Answer(text=text, confirm_command=Command(name="timezone", arguments=f"move {zone}"))
+
+    async def _move_jobs(self, zone: str, context: CommandContext) -> Answer:
+        """Move the person's jobs to the same clock times in a zone."""
+        if find_zones(zone) != [zone]:
+            raise Refused(texts.ZONE_UNKNOWN.format(words=zone[:40]))
+        moved = 0
+        for job in await self._list_elsewhere(zone, context):
+            moved += await self._changes.move_to_zone(job, zone, context.epoch)
+        count = texts.format_count(moved, "reminder")
+        return Answer(text=texts.ZONE_MOVED.format(count=count, zone=zone))
+
+    async def _list_elsewhere(self, zone: str, context: CommandContext) -> list[Job]:
+        """List the person's own jobs with clock times of another zone."""
+        jobs = await self._services.jobs.list_visible(context.scopes)
+        return [job for job in jobs if job.account == context.account and job.schedule.zone != zone]
+
+    async def _set_quiet_hours(self, words: str, context: CommandContext) -> Answer:
+        """Set, show or remove the quiet hours."""
+        preferences = self._services.preferences
+        if not words:
+            preference = await self._services.load_preference(context.account)
+            if preference.quiet_from is None:
+                return Answer(text=texts.QUIET_NONE)
+            return Answer(
+                text=texts.QUIET_SHOWN.format(
+                    begin=preference.quiet_from, end=preference.quiet_until
+                )
+            )
+        if words.lower() in _OFF_WORDS:
+            await preferences.save(context.account, quiet_from=None, quiet_until=None)
+            return Answer(text=texts.QUIET_OFF)
+        begin, end = _parse_hours(words)
+        await preferences.save(context.account, quiet_from=begin, quiet_until=end)
+        return Answer(text=texts.QUIET_SET.format(begin=begin, end=end))
+
+
+def _parse_hours(words: str) -> tuple[str, str]:
+    """Return the begin and end of quiet hours. Raises Refused if the words are no such hours."""
+    match = _HOURS.fullmatch(words.strip())
+    if match is None:
+        raise Refused(texts.QUIET_USAGE)
+    try:
+        begin = time(int(match[1]) % 24, int(match[2] or 0))
+        end = time(int(match[3]) % 24, int(match[4] or 0))
+    except ValueError as error:
+        raise Refused(texts.QUIET_USAGE) from error
+    if begin == end:
+        raise Refused(texts.QUIET_USAGE)
+    return f"{begin:%H:%M}", f"{end:%H:%M}"

@@ -1,0 +1,118 @@
+"""A person's time zone and quiet hours, as commands in a chat and as the scheduler sees them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from core.agent.offline import OfflineModel
+from core.dates.schedule import Schedule
+from core.scheduling.zones import find_zones, move_to_zone
+from core.store.preferences import Preference
+from tests.fixtures.gateway_harness import open_gateway
+from tests.fixtures.scheduler_harness import NOON, lifetime
+
+LISBON, BERLIN = "Europe/Lisbon", "Europe/Berlin"
+
+
+@pytest.mark.parametrize(
+    ("words", "zones"),
+    [
+        ("lisbon", [LISBON]),
+        ("Europe/Berlin", [BERLIN]),
+        ("São Paulo", ["America/Sao_Paulo"]),
+        ("new york", ["America/New_York"]),
+        ("Atlantis", []),
+    ],
+)
+def test_zone_is_found_by_the_name_of_a_city(words: str, zones: list[str]) -> None:
+    assert find_zones(words) == zones
+
+
+def test_schedule_keeps_its_clock_times_in_another_zone() -> None:
+    once = Schedule(zone=LISBON, at=datetime(2026, 11, 21, 9, tzinfo=UTC))
+    assert move_to_zone(once, BERLIN).at == datetime(2026, 11, 21, 8, tzinfo=UTC)
+    rule = "DTSTART;TZID=Europe/Lisbon:20261123T083000\nRRULE:FREQ=WEEKLY;BYDAY=MO"
+    weekly = move_to_zone(Schedule(zone=LISBON, recurrences=(rule,)), BERLIN)
+    assert weekly.recurrences == (rule.replace(LISBON, BERLIN),)
+    hourly = "DTSTART:20261120T103000Z\nRRULE:FREQ=HOURLY;INTERVAL=2"
+    moved = move_to_zone(Schedule(zone=LISBON, recurrences=(hourly,)), BERLIN)
+    assert moved.recurrences == (hourly,)
+
+
+@pytest.mark.parametrize(
+    ("at", "end"),
+    [
+        ("2026-11-20T21:59", None),
+        ("2026-11-20T22:00", "2026-11-21T07:00"),
+        ("2026-11-21T06:59", "2026-11-21T07:00"),
+        ("2026-11-21T07:00", None),
+    ],
+)
+def test_quiet_hours_pass_midnight(at: str, end: str | None) -> None:
+    preference = Preference(quiet_from="22:00", quiet_until="07:00")
+    now = datetime.fromisoformat(at).replace(tzinfo=UTC)
+    expected = None if end is None else datetime.fromisoformat(end).replace(tzinfo=UTC)
+    assert preference.quiet_end(now, LISBON) == expected
+
+
+async def test_new_zone_counts_for_new_times_and_asks_about_existing_reminders(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("/remind 2030-01-15 09:00 | water the lawn")
+        asked = await harness.say("/timezone berlin")
+        assert "Your time zone is Europe/Berlin now" in asked.text
+        assert "1 reminder of yours keep their times in another zone" in asked.text
+        (job,) = await harness.services.jobs.list_active()
+        assert job.next_at == datetime(2030, 1, 15, 9, tzinfo=UTC)
+        assert "moved to Europe/Berlin" in (await harness.say("yes")).text
+        (job,) = await harness.services.jobs.list_active()
+        assert (job.next_at, job.schedule.zone) == (datetime(2030, 1, 15, 8, tzinfo=UTC), BERLIN)
+        answer = await harness.say("remind me on 16 January 2030 at 10:00 to mow")
+        assert "at 10:00 (Europe/Berlin)" in answer.text
+        assert "no city or time zone 'Atlantis'" in (await harness.say("/timezone Atlantis")).text
+        assert "Europe/Berlin" in (await harness.say("/timezone")).text
+
+
+async def test_guest_is_told_once_in_which_zone_times_are_meant(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        first = await harness.say("remind me tomorrow at 9am to call Ana", "7")
+        assert "I take your times in Europe/Lisbon." in first.text
+        second = await harness.say("remind me tomorrow at 10am to call Bob", "7")
+        assert "I take your times" not in second.text
+
+
+async def test_quiet_hours_are_set_shown_and_ended(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        assert "You have no quiet hours" in (await harness.say("/quiet")).text
+        assert "between 22:00 and 07:00" in (await harness.say("/quiet 22-7")).text
+        assert "from 22:00 until 07:00" in (await harness.say("/quiet")).text
+        assert "Write the hours like" in (await harness.say("/quiet at night")).text
+        assert "no quiet hours any more" in (await harness.say("/quiet off")).text
+
+
+async def test_reminder_in_quiet_hours_comes_after_them_unless_it_is_urgent(
+    tmp_path: Path,
+) -> None:
+    quiet_end = NOON + timedelta(hours=1)
+    async with lifetime(tmp_path) as life:
+        calm = await life.add(text="calm")
+        await life.add(text="urgent", is_urgent=True)
+
+        async def find_quiet_end(job: object) -> datetime | None:
+            is_urgent = getattr(job, "is_urgent", False)
+            return None if is_urgent or life.clock.now() >= quiet_end else quiet_end
+
+        life.cron.find_quiet_end = find_quiet_end
+        async with life.listening() as cron:
+            (outbox_item,) = await life.woken()
+            assert outbox_item.answer is not None
+            assert outbox_item.answer.text == "⏰ Reminder 2: urgent"
+            waiting = await life.settled(calm)
+            assert waiting.next_at == quiet_end
+            life.clock.advance(hours=1, seconds=1)
+            await cron.reload()
+            (outbox_item,) = await life.woken(2)
+            assert outbox_item.answer is not None
+            assert outbox_item.answer.text == "⏰ Reminder 1: calm"
