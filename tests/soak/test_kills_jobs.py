@@ -24,11 +24,14 @@ KILLS = 200
 """Together with the other files test_kills_*.py: 1,000."""
 KILLS_PER_HOME = 50
 LATE = r"(?: \(due [^)]*: I was away\))?"
+PAST = r"[^⏰]* is in the past\."
+"""What a person is told if the process was off until the time had passed."""
 REPEATED = rf"(?:{re.escape(MARK)}\s+)?"
 WHOLE = re.compile(
     rf"{REPEATED}(?:"
     rf"⏰ Reminder \d+{LATE}: tea [td]\d+q\d+|"
     rf"⏰ Question \d+{LATE}: what about [td]\d+q\d+\?\s+Answer to [td]\d+q\d+\.|"
+    rf"{PAST}|"
     r"[^⏰]*\b[td]\d+q\d+\b[^⏰]*"
     r")(?:\n\n.*I couldn't send this earlier.*)?"
 )
@@ -66,10 +69,15 @@ def list_job_damage(storm: KillStorm) -> list[str]:
             if "⏰" in text and MARK not in text
             for token in set(TOKEN.findall(text))
         )
+        refused = [token for token in storm.said[place.letter] if not jobs[token]]
+        refusals = [text for text in shown if re.fullmatch(rf"{REPEATED}{PAST}", text)]
+        repeated = sum(MARK in text for text in refusals)
+        if not len(refusals) - repeated <= len(refused) <= len(refusals):
+            wrong.append(f"{refused} have no job, and the answers are {refusals}")
         for token in storm.said[place.letter]:
-            if jobs[token] != 1:
+            if jobs[token] > 1:
                 wrong.append(f"there are {jobs[token]} jobs for {token}")
-            if not results[token]:
+            if jobs[token] and not results[token]:
                 wrong.append(f"the result of {token} was lost")
             if unmarked[token] > 1:
                 wrong.append(f"{token} is shown {unmarked[token]} times without a mark")
