@@ -33,7 +33,6 @@ from core.store.mailbox import INTENT_MARK, Inbox, Outbox, OutboxItem
 from core.store.sync import SyncTask
 from core.types import Address, Answer, Inbound, LostPost
 from gateway import texts
-from gateway.access_and_rates import CRON
 from gateway.supervisor import contain_adapter_errors
 
 # After a platform has refused an item this many times, the item is dead.
@@ -222,8 +221,7 @@ class Delivery:
             await self._write_outbox(partial(self.outbox.set_posted, outbox_item.key, posted))
 
         async def load_known_ids() -> Collection[str]:
-            platforms = [outbox_item.address.platform, CRON]
-            return await self._read_outbox(self.outbox.list_posted_ids(platforms), ())
+            return await self._read_outbox(self.outbox.list_posted_ids(outbox_item), ())
 
         record = PostedRecord(outbox_item.key, outbox_item.posted, store, load_known_ids)
         self._records[outbox_item.key] = record

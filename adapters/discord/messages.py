@@ -177,6 +177,7 @@ class DiscordMessages(_Messages):
                 continue
             if _may_be_lost(raw, interaction_id, replied_id):
                 log.info("The lost message %s of Discord is found", message_id)
+                self._channels.note_posted(int(self._channel_id), int(message_id))
                 return message_id
         return ABSENT if are_all and interaction_id is None else None
 

@@ -14,7 +14,8 @@ import re
 import time
 import zlib
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 from http import HTTPStatus
 from io import BytesIO
@@ -382,6 +383,8 @@ class ChatHistory:
         self._newest_ids: dict[int, int] = {}
         # Chat and id of the messages that were posted last.
         self._posted: deque[tuple[int, int]] = deque(maxlen=1000)
+        # Those that an answer is trying to edit, because one of them may be its lost message.
+        self._claimed: set[tuple[int, int]] = set()
 
     def note_seen(self, chat_id: int, message_id: int) -> None:
         """Remember that a chat has a message."""
@@ -392,12 +395,22 @@ class ChatHistory:
         self.note_seen(chat_id, message_id)
         self._posted.append((chat_id, message_id))
 
+    @contextmanager
+    def claim(self, chat_id: int, message_id: int) -> Iterator[None]:
+        """Treat a message as posted inside the `with` block."""
+        self._claimed.add((chat_id, message_id))
+        try:
+            yield
+        finally:
+            self._claimed.discard((chat_id, message_id))
+
     def find_newest(self, chat_id: int) -> int:
         """Return the newest id of a chat; 0 if none is known."""
         return self._newest_ids.get(chat_id, 0)
 
     def is_posted(self, chat_id: int, message_id: int) -> bool:
-        return (chat_id, message_id) in self._posted
+        message = (chat_id, message_id)
+        return message in self._posted or message in self._claimed
 
 
 class TelegramMessages:
@@ -527,12 +540,15 @@ class TelegramMessages:
             candidate += 1
             while str(candidate) in known_ids or self._history.is_posted(self._chat_id, candidate):
                 candidate += 1
-            try:
-                await self.edit(str(candidate), part, None)
-            except DeliveryError as error:
-                if not error.is_missing:
-                    raise
-            else:
+            # Another answer that looks for its message at the same time must not find this one.
+            with self._history.claim(self._chat_id, candidate):
+                try:
+                    await self.edit(str(candidate), part, None)
+                except DeliveryError as error:
+                    if not error.is_missing:
+                        raise
+                    continue
+                self._history.note_posted(self._chat_id, candidate)
                 _log.info("telegram.lost_message_found", message_id=candidate)
                 return str(candidate)
         return None

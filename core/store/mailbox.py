@@ -427,10 +427,16 @@ UPDATE messages SET posted_id =
 FROM outbox WHERE outbox.key = :key AND messages.id = outbox.message_id
 """
 _SET_POSTED = "UPDATE outbox SET posted = :posted WHERE key = :key"
+_IS_SCHEDULED = "key LIKE 'turn:cron:%'"
 _SELECT_POSTED = f"""
-SELECT posted FROM outbox WHERE posted <> '[]' AND {in_list(_PLATFORM, "platforms")}
+SELECT posted FROM outbox WHERE posted <> '[]' AND (
+    :chat IS NULL OR lane = :chat OR substr(lane, 1, length(:chat) + 1) = :chat || '/'
+    OR reply_to LIKE '@%' OR {_IS_SCHEDULED}
+)
 ORDER BY id DESC LIMIT 1000
 """
+"""Selects what was posted in a chat and its threads. Answers to interactions and to scheduled
+questions count for every chat, because their lane doesn't say where they were posted."""
 _MARK_DONE = """
 UPDATE outbox SET posted = COALESCE(:posted, posted), done_at = :now, dead_at = NULL,
     payload = NULL, next_at = NULL, error = NULL
@@ -522,11 +528,16 @@ class Outbox:
         """
         await self._update(_SET_POSTED, key, posted=rows.dump_json(list(posted)))
 
-    async def list_posted_ids(self, platforms: Sequence[str]) -> set[str]:
-        """Return the ids of the platform messages that were sent for the latest items."""
-        values = {"platforms": encode_list(platforms)}
+    async def list_posted_ids(self, outbox_item: OutboxItem) -> set[str]:
+        """Return the ids of the messages that the latest items have posted in the chat of an item.
+
+        The answer to a scheduled question may be posted in any chat, so all ids are returned.
+        """
+        address = outbox_item.address
+        is_scheduled = outbox_item.key.startswith(JOB_KEY_PREFIXES[1])
+        chat = None if is_scheduled else replace(address, thread_id=None).key
         posted_ids: set[str] = set()
-        for row in await self.database.fetch_all(_SELECT_POSTED, values):
+        for row in await self.database.fetch_all(_SELECT_POSTED, {"chat": chat}):
             posted_ids.update(json.loads(row["posted"]))
         return posted_ids
 

@@ -64,6 +64,26 @@ async def test_an_answer_behind_two_others_is_sent_after_the_second(room: Delive
     assert room.telegram.said == [("1", "a"), ("1", "b"), ("1", "c")]
 
 
+async def test_ids_of_other_answers_are_those_of_the_chat_and_of_scheduled_questions(
+    room: DeliveryHarness,
+) -> None:
+    """In groups, messages of different chats have the same ids."""
+    await room.outbox.set_posted((await room.drafted("here")).key, ["1"])
+    await room.outbox.set_posted((await room.drafted("elsewhere", "-100")).key, ["2"])
+    question = await room.drafted("turn:cron:7:message:7@2026", "7", "cron")
+    await room.outbox.set_posted(question.key, ["3", "?3"])
+
+    async def load(key: str, chat_id: str = "1", platform: str = "telegram") -> set[str]:
+        outbox_item = await room.drafted(key, chat_id, platform)
+        reply = room.telegram.staged_reply(outbox_item.address)
+        room.delivery.begin(outbox_item, reply)
+        assert reply.receipt is not None
+        return {*await reply.receipt.load_known_ids()} - {"?3"}
+
+    assert await load("new") == {"1", "3"}
+    assert await load("turn:cron:8:message:8@2026", "8", "cron") == {"1", "2", "3"}
+
+
 async def test_what_an_answer_has_painted_already_is_edited_by_the_courier(
     room: DeliveryHarness,
 ) -> None:

@@ -191,6 +191,21 @@ async def test_other_answers_in_the_channel_are_not_taken_for_the_lost_one(
     assert api.said(channel) == ["A reminder", "To another", "Of this process", TEXT]
 
 
+async def test_two_lost_messages_become_the_two_answers_that_look_for_them_at_once(
+    api: DiscordApi, discord: Discord
+) -> None:
+    channel = api.dm(api.user("Ana"))
+    for _ in range(2):
+        api.world.add_post(channel, api.bot_id, "Half")
+    first_id = int(api.messages(channel)[0]["id"]) - 1
+    records = [ListRecord(key, [f"?{first_id}"]) for key in ("turn:1", "turn:2")]
+    replies = [begin_reply(discord, channel, record) for record in records]
+    await asyncio.gather(
+        *(reply.finish(Answer(text=text)) for reply, text in zip(replies, "AB", strict=True))
+    )
+    assert sorted(api.said(channel)) == ["A", "B"]
+
+
 async def test_buttons_are_added_to_a_message_that_the_nonce_gives_back(
     api: DiscordApi, discord: Discord
 ) -> None:

@@ -117,6 +117,25 @@ async def test_other_answers_in_the_group_are_not_taken_for_the_lost_one(
     assert api.texts(GROUP) == ["Another", f"{MARK}\n\n{TEXT}"]
 
 
+async def test_two_lost_messages_become_the_two_answers_that_look_for_them_at_once(
+    api: BotApi, telegram: Telegram
+) -> None:
+    trigger, records = ask(api), [ListRecord("turn:1"), ListRecord("turn:2")]
+    api.reply_delay_s = 60
+    for record in records:
+        begin_reply(telegram, trigger, record).show("Half")
+    await api.wait_for(lambda: api.texts(GROUP) == ["Half", "Half"])
+    await kill_replies()
+    api.reply_delay_s = 0
+    replies = [
+        begin_reply(telegram, trigger, ListRecord(record.key, record.stored)) for record in records
+    ]
+    await asyncio.gather(
+        *(reply.finish(Answer(text=text)) for reply, text in zip(replies, "AB", strict=True))
+    )
+    assert sorted(api.texts(GROUP)) == ["A", "B"]
+
+
 async def test_answer_stays_marked_if_a_later_process_finishes_it_once_more(
     api: BotApi, telegram: Telegram
 ) -> None:
