@@ -192,10 +192,21 @@ class SessionTracker:
         return session, rows
 
     async def _open_scheduled(self, blank: Session, turn: Turn) -> tuple[Session, list[Message]]:
-        """Open a session for a scheduled question; its history is the last results of the job."""
+        """Open a session for a scheduled question; its history is the last results of the job.
+
+        If a killed process has begun to answer the question, its session goes on, so that its tools
+        don't run again.
+        """
         results = await self.conversations.list_job_results(
             turn.address, turn.scopes, MAX_JOB_RESULTS
         )
+        open_session = await self.conversations.load_open(turn.address, turn.scopes)
+        if open_session is not None:
+            session, rows = open_session
+            message_ids = {entry.inbound.message_id for entry in turn.entries}
+            is_begun = any(row.external_id in message_ids for row in rows)
+            if is_begun and session.prompt.visible_scopes == turn.scopes:
+                return session, [*results, *rows]
         session = await self.conversations.create(blank, "cron")
         return await self._with_stored_prompt(session, turn), results
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.fixtures.kill_storm import KillStorm, answer_all
-from tests.fixtures.live_system import KEY, LiveSystem
+from tests.fixtures.live_system import KEY, PERSON, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
 
@@ -71,4 +71,44 @@ async def test_a_kill_in_the_middle_of_a_delegated_task_leaves_the_conversation_
         )
         assert [row[1] for row in rows if not row[0]] == ["user", "assistant", "tool", "assistant"]
         assert live.query("SELECT count(*) FROM sessions WHERE ended_at IS NULL") == [(1,)]
+        assert live.model.refusals == []
+
+
+class Noting:
+    """Notes what it is asked to, and waits before it says so."""
+
+    def __init__(self) -> None:
+        self.hold = asyncio.Event()
+        self.calls = 0
+
+    def __call__(self, body: dict[str, Any]) -> ModelReply:
+        if not body.get("tools"):
+            return ModelReply.say("A title")
+        if body["messages"][-1]["content"][0]["type"] == "tool_result":
+            return ModelReply.say("Noted.", hold=self.hold)
+        self.calls += 1
+        arguments = {"target": "memory", "action": "add", "content": "Ana likes tea"}
+        return ModelReply.call(("memory", arguments))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(90)
+async def test_scheduled_question_that_a_kill_interrupts_goes_on_after_its_tools(
+    home: Path,
+) -> None:
+    model = Noting()
+    async with LiveSystem.open(home, MessagesApi(model, key=KEY)) as live:
+        await live.start()
+        live.tells_telegram("/cron add in 1 second | note that Ana likes tea")
+        await live.until(lambda: live.model.held == 1)
+        await live.kill()
+        await live.start()
+        await live.until(lambda: live.model.held > 0)
+        model.hold.set()
+        await live.until(lambda: any("Noted." in text for text in live.telegram.texts(PERSON)))
+        assert await live.stop() == 0
+        assert model.calls == 1
+        asked = "SELECT count(*) FROM messages WHERE text = 'note that Ana likes tea'"
+        assert live.query(asked) == [(1,)]
+        assert live.query("SELECT count(*) FROM sessions WHERE ended_at IS NULL") == [(2,)]
         assert live.model.refusals == []
