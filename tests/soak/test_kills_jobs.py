@@ -89,6 +89,11 @@ def list_job_damage(storm: KillStorm) -> list[str]:
         for token in TOKEN.findall(str(text))
     )
     wrong += [f"{token} is answered {n} times" for token, n in answers.items() if n != 1]
+    asked = Counter(
+        str(text)
+        for (text,) in live.query("SELECT text FROM messages WHERE role = 'user' AND kind = 'chat'")
+    )
+    wrong += [f"asked {n} times: {text}" for text, n in asked.items() if n != 1]
     return wrong
 
 
