@@ -8,8 +8,8 @@ their ids and decides when they are updated. The platform's `MessageApi` makes t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -35,6 +35,45 @@ ABSENT = ""
 """The result of `find_lost` if the message certainly doesn't exist."""
 
 _log = structlog.get_logger("streaming")
+
+
+class PostLock:
+    """Keeps the search for a lost message of a chat apart from what is posted there.
+
+    A message that is being posted has no known id yet, so a search could take it for the lost one.
+    Posts may run at the same time. A search waits for them, and new posts wait for the search.
+    """
+
+    def __init__(self) -> None:
+        self._posts = 0
+        self._is_searching = False
+        # Set when a search, or the last post, ends.
+        self._ended = asyncio.Event()
+
+    @asynccontextmanager
+    async def hold_for_post(self) -> AsyncIterator[None]:
+        while self._is_searching:
+            await self._ended.wait()
+        self._posts += 1
+        self._ended.clear()
+        try:
+            yield
+        finally:
+            self._posts -= 1
+            if not self._posts:
+                self._ended.set()
+
+    @asynccontextmanager
+    async def hold_for_search(self) -> AsyncIterator[None]:
+        while self._posts or self._is_searching:
+            await self._ended.wait()
+        self._is_searching = True
+        self._ended.clear()
+        try:
+            yield
+        finally:
+            self._is_searching = False
+            self._ended.set()
 
 
 class MessageApi(Protocol):
@@ -76,6 +115,10 @@ class MessageApi(Protocol):
 
     async def delete(self, message_id: str) -> None:
         """Delete a message that the final answer doesn't need, because a draft was longer."""
+
+    @property
+    def post_lock(self) -> PostLock:
+        """The lock of the chat, which all its answers share."""
 
     @property
     def newest_id(self) -> str:
@@ -180,8 +223,9 @@ class StreamedReply:
             lost_post = self._record.lost_posts[remaining]
             index = min(lost_post.position, len(self._messages))
             part = parts[min(index, len(parts) - 1)]
-            known_ids = await self._record.load_known_ids()
-            message_id = await self._api.find_lost(lost_post.after_id, part, known_ids)
+            async with self._api.post_lock.hold_for_search():
+                known_ids = await self._record.load_known_ids()
+                message_id = await self._api.find_lost(lost_post.after_id, part, known_ids)
             if message_id is None:
                 remaining += 1
             elif message_id == ABSENT:
@@ -358,7 +402,8 @@ class StreamedReply:
         """
         await self._record.intend(self._api.newest_id)
         try:
-            message_id = await self._api.post(part, answer, self._nonce)
+            async with self._api.post_lock.hold_for_post():
+                message_id = await self._api.post(part, answer, self._nonce)
         except DeliveryError as error:
             if not error.is_uncertain:
                 await self._record.retract()

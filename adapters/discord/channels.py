@@ -7,11 +7,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
+from weakref import WeakValueDictionary
 
 import discord
 
 from adapters.discord.errors import translate_errors
 from adapters.discord.normalize import DiscordChannel, channel_of
+from adapters.streaming import PostLock
 from core.ports import Clock
 
 ClientSource = Callable[[], Awaitable[discord.Client]]
@@ -40,6 +42,11 @@ class DiscordChannels:
         self._newest_ids: dict[int, int] = {}
         # Ids of the messages that were posted last.
         self._posted: deque[str] = deque(maxlen=1000)
+        self._post_locks: WeakValueDictionary[str, PostLock] = WeakValueDictionary()
+
+    def get_post_lock(self, channel_id: str) -> PostLock:
+        """Return the lock of a channel, which keeps posts and searches apart."""
+        return self._post_locks.setdefault(channel_id, PostLock())
 
     def note_seen(self, channel_id: int, message_id: int) -> None:
         """Remember that a channel has a message."""

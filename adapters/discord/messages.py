@@ -17,7 +17,7 @@ import discord
 
 from adapters.discord.channels import DiscordChannels
 from adapters.discord.errors import ALREADY_ACKNOWLEDGED, translate_errors
-from adapters.streaming import ABSENT
+from adapters.streaming import ABSENT, PostLock
 from core.errors import DeliveryError
 from core.markup.discord import to_discord
 from core.markup.markdown import StyledText
@@ -139,6 +139,10 @@ class DiscordMessages(_Messages):
             await message.edit(content=to_discord(part), **_attachment_edit_options(answer))
 
     @property
+    def post_lock(self) -> PostLock:
+        return self._channels.get_post_lock(self._channel_id)
+
+    @property
     def newest_id(self) -> str:
         """The newest message of the channel that is known, or an estimate.
 
@@ -232,6 +236,8 @@ class DiscordInteraction(_Messages):
         self, interaction: discord.Interaction[discord.Client], *, is_private: bool
     ) -> None:
         self._interaction = interaction
+        # Nothing else is posted with this interaction.
+        self.post_lock = PostLock()
         self._is_private = is_private
         self._was_private_at_first = is_private
         self._lock = asyncio.Lock()

@@ -22,6 +22,7 @@ from io import BytesIO
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
+from weakref import WeakValueDictionary
 
 import aiohttp
 import httpx
@@ -38,6 +39,7 @@ from telegram.error import (
 )
 from telegram.request import BaseRequest, RequestData
 
+from adapters.streaming import PostLock
 from config.masking import mask_secrets
 from core.errors import DeliveryError
 from core.markup.markdown import StyledText, utf16_length
@@ -385,6 +387,7 @@ class ChatHistory:
         self._posted: deque[tuple[int, int]] = deque(maxlen=1000)
         # Those that an answer is trying to edit, because one of them may be its lost message.
         self._claimed: set[tuple[int, int]] = set()
+        self._locks: WeakValueDictionary[int, PostLock] = WeakValueDictionary()
 
     def note_seen(self, chat_id: int, message_id: int) -> None:
         """Remember that a chat has a message."""
@@ -394,6 +397,10 @@ class ChatHistory:
         """Remember that the bot has posted a message."""
         self.note_seen(chat_id, message_id)
         self._posted.append((chat_id, message_id))
+
+    def get_post_lock(self, chat_id: int) -> PostLock:
+        """Return the lock of a chat."""
+        return self._locks.setdefault(chat_id, PostLock())
 
     @contextmanager
     def claim(self, chat_id: int, message_id: int) -> Iterator[None]:
@@ -519,6 +526,10 @@ class TelegramMessages:
             **_text_arguments(part, answer),
         )
         await self._send_files(answer)
+
+    @property
+    def post_lock(self) -> PostLock:
+        return self._history.get_post_lock(self._chat_id)
 
     @property
     def newest_id(self) -> str:

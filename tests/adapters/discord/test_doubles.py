@@ -206,6 +206,23 @@ async def test_two_lost_messages_become_the_two_answers_that_look_for_them_at_on
     assert sorted(api.said(channel)) == ["A", "B"]
 
 
+async def test_message_that_is_being_posted_is_not_taken_for_a_lost_one(
+    api: DiscordApi, discord: Discord
+) -> None:
+    """Its id isn't known before Discord responds."""
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+    trigger = await api.user_says(channel, "How long?", ana)
+    api.rest.reply_delay_s = 1
+    other = begin_reply(discord, channel, ListRecord("turn:2"))
+    posting = asyncio.create_task(other.finish(Answer(text="Another")))
+    await api.wait_for(lambda: api.said(channel) == ["Another"])
+    reply = begin_reply(discord, channel, ListRecord(posted=[f"?{trigger}"]))
+    await reply.finish(Answer(text=TEXT))
+    await posting
+    assert api.said(channel) == ["Another", TEXT]
+
+
 async def test_buttons_are_added_to_a_message_that_the_nonce_gives_back(
     api: DiscordApi, discord: Discord
 ) -> None:

@@ -136,6 +136,21 @@ async def test_two_lost_messages_become_the_two_answers_that_look_for_them_at_on
     assert sorted(api.texts(GROUP)) == ["A", "B"]
 
 
+async def test_message_that_is_being_posted_is_not_taken_for_a_lost_one(
+    api: BotApi, telegram: Telegram
+) -> None:
+    """Its id isn't known before Telegram responds."""
+    trigger = ask(api)
+    api.reply_delay_s = 1
+    other = begin_reply(telegram, trigger, ListRecord("turn:2"))
+    posting = asyncio.create_task(other.finish(Answer(text="Another")))
+    await api.wait_for(lambda: api.texts(GROUP) == ["Another"])
+    reply = begin_reply(telegram, trigger, ListRecord(posted=[f"?{trigger}"]))
+    await reply.finish(Answer(text=TEXT))
+    await posting
+    assert api.texts(GROUP) == ["Another", f"{MARK}\n\n{TEXT}"]
+
+
 async def test_answer_stays_marked_if_a_later_process_finishes_it_once_more(
     api: BotApi, telegram: Telegram
 ) -> None:
