@@ -17,12 +17,22 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
     "config": ("default.toml", "problems.toml", "soul.md"),
     "core/agent": ("data/compression.toml", "data/prompts.toml", "guidance.md", "offline.toml"),
     "core/dates": ("data/mentions.toml", "data/words.toml"),
-    "core/facts": ("data/evidence.toml", "data/patterns.toml", "data/prompts.toml"),
+    "core/dates/requests": tuple(
+        f"data/{language}.toml"
+        for language in ("de", "en", "es", "fr", "ja", "ko", "pt", "ru", "tr", "zh")
+    ),
+    "core/facts": (
+        "data/closeness.toml",
+        "data/evidence.toml",
+        "data/patterns.toml",
+        "data/prompts.toml",
+    ),
     "core/guard": ("data/patterns.toml",),
     "core/memory": ("data/prompts.toml",),
     "core/models": ("data/failures.toml",),
     "core/notes": ("data/prompts.toml",),
-    "core/scheduling": ("data/prompts.toml",),
+    "core/review": ("data/wishes.toml",),
+    "core/scheduling": ("data/dialogue.toml", "data/prompts.toml"),
     "core/search": ("data/filters.toml", "data/prompts.toml"),
     "core/skills": ("data/prompts.toml",),
     "core/store/ownership": ("data/links.toml",),

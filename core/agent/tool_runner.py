@@ -16,7 +16,7 @@ import structlog
 
 from core.agent.prompt import is_tool_available
 from core.errors import Refused, ToolError
-from core.guard.guard import find_effect_fault
+from core.review.effects import find_effect_fault
 from core.types import Json, Message, Session, Tool, ToolCallKey, ToolContext
 
 if TYPE_CHECKING:

@@ -27,6 +27,7 @@ from core.errors import ConfigError, DeliveryError, MnemeError, Refused, StoreEr
 from core.guard.guard import clean_service_lines, clean_service_text, find_tool_fault
 from core.memory.provider import MemoryProvider, await_result, describe_error, implemented_hooks
 from core.ports import Clock
+from core.review.effects import find_effect_fault
 from core.store.rows import split_turns
 from core.store.sync import SyncQueue, SyncTask
 from core.text.normalize import to_single_line
@@ -542,7 +543,9 @@ class MemoryManager:
             for tool in provider_tools:
                 if not provider.is_external:
                     tools.append(tool)
-                elif fault := find_tool_fault(tool, {*reserved, *(each.name for each in tools)}):
+                    continue
+                other_names = {*reserved, *(each.name for each in tools)}
+                if fault := find_tool_fault(tool, other_names) or find_effect_fault(tool):
                     self.warn(
                         f"The tool {_label_tool(tool)} of the memory {provider.name} is left out: "
                         f"{fault}."

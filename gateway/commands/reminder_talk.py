@@ -46,19 +46,19 @@ _SHOW = "keep"
 _TRIGGERS = ("snooze", "done", "remove", "move")
 # The texts for assumptions that a person must know about.
 _ASSUMPTION_TEXTS = {
-    Assumption.HOUR: "ASSUMED_HOUR",
-    Assumption.DAY_ORDER: "ASSUMED_DAY_ORDER",
-    Assumption.FIRST_DAY: "ASSUMED_FIRST_DAY",
-    Assumption.WEEKDAY: "ASSUMED_WEEKDAY",
-    Assumption.SHORT_MONTHS: "ASSUMED_SHORT_MONTHS",
+    Assumption.HOUR: texts.ASSUMED_HOUR,
+    Assumption.DAY_ORDER: texts.ASSUMED_DAY_ORDER,
+    Assumption.FIRST_DAY: texts.ASSUMED_FIRST_DAY,
+    Assumption.WEEKDAY: texts.ASSUMED_WEEKDAY,
+    Assumption.SHORT_MONTHS: texts.ASSUMED_SHORT_MONTHS,
 }
 _PROBLEM_TEXTS = {
-    Problem.PAST: "ASK_PAST",
-    Problem.NO_SUCH_DATE: "ASK_NO_SUCH_DATE",
-    Problem.WRONG_WEEKDAY: "ASK_WRONG_WEEKDAY",
-    Problem.SEVERAL_TIMES: "ASK_SEVERAL_TIMES",
-    Problem.VAGUE: "ASK_VAGUE",
-    Problem.TOO_FAR: "ASK_TOO_FAR",
+    Problem.PAST: texts.ASK_PAST,
+    Problem.NO_SUCH_DATE: texts.ASK_NO_SUCH_DATE,
+    Problem.WRONG_WEEKDAY: texts.ASK_WRONG_WEEKDAY,
+    Problem.SEVERAL_TIMES: texts.ASK_SEVERAL_TIMES,
+    Problem.VAGUE: texts.ASK_VAGUE,
+    Problem.TOO_FAR: texts.ASK_TOO_FAR,
 }
 
 
@@ -322,9 +322,9 @@ class ReminderTalk:
         if is_recurring:
             times = self._appointments.format_next_moments(job)
             sentences.append(texts.NEXT_TIMES.format(times=times))
-        for assumption, name in _ASSUMPTION_TEXTS.items():
+        for assumption, text in _ASSUMPTION_TEXTS.items():
             if assumption in reading.assumed:
-                sentences.append(getattr(texts, name))
+                sentences.append(text)
         return " ".join(map(escape, sentences))
 
     def _question_about(
@@ -382,7 +382,7 @@ def _question_text(reading: ReminderReading) -> str:
     """Return the question for what is missing."""
     task = escape(reading.task)
     if reading.problem is not None:
-        return str(getattr(texts, _PROBLEM_TEXTS[reading.problem])).format(task=task)
+        return _PROBLEM_TEXTS[reading.problem].format(task=task)
     if Missing.TIME in reading.missing:
         return texts.ASK_TIME.format(task=task) if task else texts.ASK_TIME_AND_TASK
     if Missing.DATE in reading.missing:

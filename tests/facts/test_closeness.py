@@ -31,6 +31,7 @@ CLOSE = (
         "User's brother Theo lives in Leeds.",
     ),
     ("en", ["my grandmohter has diabtes"], "User's grandmother has diabetes."),
+    ("en", ["I like tea"], "User likes tea"),
     ("en", ["I don't drink alcohol"], "User doesn't drink alcohol."),
     ("en", ["We meet every second Tuesday"], "User meets every second Tuesday."),
     ("en", ["I only drink decaf"], "User only drinks decaf."),

@@ -9,6 +9,7 @@ import pytest
 
 from core.guard import guard
 from core.guard.guard import clean_service_lines, clean_service_text, find_tool_fault
+from core.review.effects import find_effect_fault
 from core.types import Effect, Json, Tool, ToolContext
 
 
@@ -105,5 +106,5 @@ ACTIONS = {
     ],
 )
 def test_tool_with_incomplete_effects_is_a_fault(changes: dict[str, Any], why: str) -> None:
-    fault = find_tool_fault(replace(tool(), **changes)) or ""
+    fault = find_effect_fault(replace(tool(), **changes)) or ""
     assert fault.startswith(why)

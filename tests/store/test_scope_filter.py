@@ -131,6 +131,10 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
             "sums of calls": lambda session_id, _, scopes: _sums(calls, scopes, session_id),
             "months with calls": lambda _, __, scopes: calls.list_months(scopes),
             "jobs of": lambda _, __, scopes: jobs.list_visible(scopes),
+            "latest from outside": lambda _, __, scopes: conversations.list_latest_from_outside(
+                scopes, 10
+            ),
+            "last delivered": lambda _, __, scopes: jobs.find_last_delivered(CHAT, scopes),
             "find a job": lambda _, job_id, scopes: jobs.find(job_id, scopes),
             "changes": lambda _, __, scopes: notes.list_changes(scopes),
             "changes since": lambda session_id, __, scopes: notes.list_changes_since(
@@ -222,11 +226,13 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
         "Conversations.find_tip",
         "Conversations.load_transcript",
         "Conversations.list_job_results",
+        "Conversations.list_latest_from_outside",
         "Conversations.list_recent",
         "UsageLog.load_spending",
         "UsageLog.list_months",
         "Jobs.list_visible",
         "Jobs.find",
+        "Jobs.find_last_delivered",
         "Notes.list_changes",
         "Notes.list_changes_since",
         "Notes.find",

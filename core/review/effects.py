@@ -1,0 +1,59 @@
+"""Checks that a tool declares the effect of each of its actions.
+
+The gate (`core/review/gate.py`) decides by the effects which calls run at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from core.types import Effect, Json, Tool
+
+
+def find_effect_fault(tool: Tool) -> str | None:
+    """Return why the declared effects of a tool are incomplete, as a clause, or None."""
+    effects = tool.effects
+    is_declared = isinstance(effects, Mapping) and bool(effects)
+    if not is_declared or not all(isinstance(effect, Effect) for effect in effects.values()):
+        return (
+            'it declares no effects: add effects={"": Effect.READ}, or one effect for each action '
+            "(docs/extending.md)"
+        )
+    if tool.is_read_only and any(effect is not Effect.READ for effect in effects.values()):
+        return "it is read-only, but an action of it has another effect than read"
+    actions = _list_actions(tool.schema, tool.action_argument)
+    if not actions:
+        return None if "" in effects else 'its effect needs the key ""'
+    missing = sorted(actions - effects.keys())
+    if missing:
+        return f"it declares no effect for {tool.action_argument} {', '.join(missing)}"
+    return None
+
+
+def _list_actions(schema: Json, argument: str) -> set[str]:
+    """Return all values that a schema allows for an argument, at any depth."""
+    actions: set[str] = set()
+    pending: list[Any] = [schema]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Mapping):
+            properties = part.get("properties")
+            if isinstance(properties, Mapping):
+                actions |= _list_constants(properties.get(argument))
+            pending += part.values()
+        elif isinstance(part, list):
+            pending += part
+    return actions
+
+
+def _list_constants(schema: object) -> set[str]:
+    """Return the strings of an ``enum`` or ``const``, also in the alternatives of ``anyOf``."""
+    if not isinstance(schema, Mapping):
+        return set()
+    constants = {str(value) for value in schema.get("enum", ())}
+    if "const" in schema:
+        constants.add(str(schema["const"]))
+    for alternative in schema.get("anyOf", ()):
+        constants |= _list_constants(alternative)
+    return constants
