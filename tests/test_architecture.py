@@ -37,6 +37,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "httpx2": ("core/models/claude.py",),
     "aiosqlite": ("core/store/sqlite/*.py",),
     "sqlite3": ("core/store/sqlite/*.py",),
+    "icalendar": ("core/dates/calendar_file.py",),
     "ijson": ("core/transfer/json_stream.py",),
     "numpy": ("core/search/ranking.py", "core/search/embeddings.py", "core/facts/hrr.py"),
     "apscheduler": ("gateway/scheduler.py",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from core.dates.schedule import load_zone
 from core.errors import MnemeError, Refused
 from core.search.recall import HistorySearch
 from core.search.rendering import describe_no_results, to_json, to_markdown
@@ -21,7 +23,7 @@ from core.store.query import ModelHelp, ResultLimits, SearchQuery
 from core.types import LOCAL_SCOPE, BillingScope, Scope, Session
 from gateway import texts
 from gateway.cli import shell
-from gateway.cli.shell import AsJson, InScope, Limit, Words
+from gateway.cli.shell import AsJson, InScope, Limit, Words, Yes
 from gateway.commands.registry import CommandContext
 from gateway.commands.sessions import find_sessions, list_sessions
 from gateway.services import Services
@@ -186,13 +188,28 @@ def sessions_command(
     shell.run_as_owner(work, scope)
 
 
-def export_command(scope: InScope = None) -> None:
+def export_command(
+    scope: InScope = None,
+    ics: Annotated[
+        bool, typer.Option("--ics", help="Write reminders as a calendar file instead.")
+    ] = False,
+) -> None:
     """Write all messages as JSON lines.
 
-    Commands, tool calls and their results are left out.
+    Commands, tool calls and their results are left out. With --ics, your reminders are written as a
+    calendar file, which Thunderbird and Google Calendar can read.
     """
 
     async def work(services: Services, context: CommandContext) -> None:
+        if ics:
+            from core.dates.calendar_file import write_calendar
+            from core.scheduling.rules import list_calendar_entries
+
+            jobs = await services.jobs.list_visible(context.scopes)
+            entries = list_calendar_entries(jobs, services.clock.now())
+            sys.stdout.buffer.write(write_calendar(entries))
+            sys.stdout.buffer.flush()
+            return
         from core.transfer.formats import format_line
 
         unreadable: list[None] = []
@@ -203,6 +220,29 @@ def export_command(scope: InScope = None) -> None:
             count = texts.format_count(len(unreadable), "message")
             typer.echo(texts.EXPORT_INCOMPLETE.format(messages=count), err=True)
             raise typer.Exit(1)
+
+    shell.run_as_owner(work, scope)
+
+
+def _import_calendar(path: Path, scope: str | None, *, is_confirmed: bool) -> None:
+    """Set a reminder for each event and task of a calendar file, after a yes."""
+
+    async def work(services: Services, context: CommandContext) -> None:
+        from core.dates.calendar_file import read_calendar
+        from gateway.commands.calendars import describe_items, set_reminders
+
+        try:
+            content = await asyncio.to_thread(path.read_bytes)
+        except OSError as error:
+            raise Refused(f"I can't read {path} ({error.strerror}).") from error
+        zone = load_zone(await services.appointments.zone_of(context.account))
+        items = read_calendar(content, services.clock.now(), zone)
+        if not items:
+            typer.echo(texts.CALENDAR_EMPTY)
+            return
+        if not is_confirmed:
+            shell.require_yes(describe_items(items, zone))
+        shell.print_text(await set_reminders(services, items, zone, context))
 
     shell.run_as_owner(work, scope)
 
@@ -228,8 +268,9 @@ def import_command(
         ),
     ] = None,
     as_json: AsJson = False,
+    yes: Yes = False,
 ) -> None:
-    """Import history from another program.
+    """Import history from another program, or reminders from a calendar file.
 
     It reads JSON lines as `mneme export` writes them, the export of Telegram Desktop (result.json,
     of one chat or of all), the exports of ChatGPT and Claude (conversations.json), a Discord data
@@ -237,7 +278,13 @@ def import_command(
     archive of up to 100,000 entries and 4 GB unpacked.
 
     Messages that are already known are skipped, so you can repeat an interrupted import.
+
+    The events and tasks of a calendar file (trip.ics) become reminders. They are listed first, and
+    you are asked for a yes.
     """
+    if file.lower().endswith(".ics"):
+        _import_calendar(Path(file), scope, is_confirmed=yes)
+        return
     from rich.console import Console
 
     from core.transfer.formats import ImportOptions

@@ -47,11 +47,27 @@ class ExportCommands:
             await _build_file(f"said-{day}", message_lines),
             await _build_file(f"held-{day}", row_lines),
         ]
+        calendar = await self._build_calendar(context.scopes)
+        if calendar is not None:
+            files.append(calendar)
         text = texts.EXPORTED
         if unreadable:
             count = texts.format_count(len(unreadable), "message")
             text = f"{text}\n\n{texts.EXPORT_INCOMPLETE.format(messages=count)}"
         return Answer(text=text, files=tuple(file for file in files if file.content))
+
+    async def _build_calendar(self, scopes: frozenset[Scope]) -> File | None:
+        """Build a calendar file of the person's reminders; None if there are none."""
+        # Imported here because the calendar library takes a while to load.
+        from core.dates.calendar_file import write_calendar
+        from core.scheduling.rules import list_calendar_entries
+
+        jobs = await self._services.jobs.list_visible(scopes)
+        entries = list_calendar_entries(jobs, self._services.clock.now())
+        if not entries:
+            return None
+        content = await asyncio.to_thread(write_calendar, entries)
+        return File(name="reminders.ics", content=content, mime="text/calendar")
 
     async def _load_personal_data(
         self, account: Account, scopes: frozenset[Scope]

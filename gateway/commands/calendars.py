@@ -1,0 +1,72 @@
+"""Reminders from calendar files: what an import would set, and setting it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from zoneinfo import ZoneInfo
+
+from core.dates.calendar_file import CalendarItem
+from core.dates.schedule import ParsedSchedule, Schedule
+from core.errors import Refused
+from core.scheduling.appointments import TEXT_CHARS
+from core.scheduling.due import next_due
+from core.scheduling.recurrence_words import describe_recurrences
+from core.types import LOCAL_SCOPE
+from gateway import texts
+from gateway.commands.registry import CommandContext
+from gateway.services import Services
+
+# The question before an import lists at most this many items.
+MAX_LISTED = 20
+
+
+def describe_items(items: Sequence[CalendarItem], zone: ZoneInfo) -> str:
+    """List what an import would set, for a question."""
+    lines = [texts.CALENDAR_QUESTION.format(count=texts.format_count(len(items), "reminder"))]
+    for item in items[:MAX_LISTED]:
+        if item.moment is not None:
+            when = texts.format_moment(item.moment, zone)
+        else:
+            when = describe_recurrences(item.recurrences, zone.key)
+        lines.append(f"- {when}: {item.text}")
+    if len(items) > MAX_LISTED:
+        lines.append(texts.MORE_REMINDERS.format(count=len(items) - MAX_LISTED))
+    return "\n".join(lines)
+
+
+async def set_reminders(
+    services: Services, items: Sequence[CalendarItem], zone: ZoneInfo, context: CommandContext
+) -> str:
+    """Set a reminder for each item, and report how many were set.
+
+    An item that was imported before isn't set again. The reminders are delivered in the private
+    chat that the owner used last, or in the terminal.
+    """
+    target, scope = context.inbound.address, context.scope
+    private_chat = await services.find_private_chat(LOCAL_SCOPE)
+    if private_chat is not None and scope == LOCAL_SCOPE:
+        target, scope = private_chat
+    set_count = 0
+    problems: list[str] = []
+    for item in items:
+        schedule = Schedule(zone=zone.key, at=item.moment, recurrences=item.recurrences)
+        origin = f"ics:{scope.key}:{item.uid}"
+        if await services.jobs.find_by_origin(origin, scope) is not None:
+            continue
+        if next_due(schedule, services.clock.now()) is None:
+            continue
+        reading = ParsedSchedule(
+            schedule=schedule,
+            text=services.appointments.clean_text(item.text[:TEXT_CHARS]),
+            is_certain=True,
+        )
+        try:
+            await services.appointments.add_job(
+                reading, target, scope, account=context.account, origin=origin
+            )
+        except Refused as refusal:
+            problems.append(str(refusal))
+            break
+        set_count += 1
+    report = texts.CALENDAR_SET.format(count=texts.format_count(set_count, "reminder"))
+    return " ".join([report, *problems])

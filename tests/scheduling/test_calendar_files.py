@@ -1,0 +1,154 @@
+"""Reminders leave as a calendar file and come in from one."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from cronsim import CronSim
+from dateutil.rrule import rrulestr  # type: ignore[import-untyped]
+from icalendar import Calendar
+
+from core.agent.offline import OfflineModel
+from core.dates.calendar_file import CalendarEntry, read_calendar, write_calendar
+from core.errors import Refused
+from core.scheduling.rules import convert_cron
+from tests.fixtures.command_line import good, mneme
+from tests.fixtures.gateway_harness import open_gateway
+
+ZONE = ZoneInfo("Europe/Lisbon")
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+TRIP = """BEGIN:VCALENDAR
+VERSION:2.0
+PRODID:-//Example//Trip//EN
+BEGIN:VEVENT
+UID:flight@example
+DTSTAMP:20260101T000000Z
+DTSTART;TZID=Europe/Berlin:20300510T071500
+SUMMARY:Flight to Oslo
+END:VEVENT
+BEGIN:VEVENT
+UID:old@example
+DTSTAMP:20200101T000000Z
+DTSTART:20200510T071500Z
+SUMMARY:Flight to Rome
+END:VEVENT
+BEGIN:VEVENT
+UID:class@example
+DTSTAMP:20260101T000000Z
+DTSTART;TZID=Europe/Lisbon:20260105T180000
+RRULE:FREQ=WEEKLY;BYDAY=MO
+SUMMARY:Dance class
+END:VEVENT
+BEGIN:VTODO
+UID:visa@example
+DTSTAMP:20260101T000000Z
+DUE;VALUE=DATE:20300420
+SUMMARY:Apply for the visa
+END:VTODO
+BEGIN:VTODO
+UID:done@example
+DTSTAMP:20260101T000000Z
+DUE;VALUE=DATE:20300421
+STATUS:COMPLETED
+SUMMARY:Book the hotel
+END:VTODO
+END:VCALENDAR
+"""
+
+
+def test_written_file_is_read_by_the_library_with_rule_and_alarm() -> None:
+    start = datetime(2026, 11, 23, 8, 30, tzinfo=ZONE)
+    entry = CalendarEntry(
+        uid="reminder-1@mneme",
+        text="stand-up; bring, notes",
+        created_at=NOW,
+        start=start,
+        rule="FREQ=WEEKLY;BYDAY=MO",
+    )
+    (event,) = Calendar.from_ical(write_calendar([entry])).walk("VEVENT")
+    assert event["SUMMARY"] == "stand-up; bring, notes"
+    assert event.decoded("DTSTART") == start
+    assert b"RRULE:FREQ=WEEKLY;BYDAY=MO\r\n" in event.to_ical()
+    assert [alarm["ACTION"] for alarm in event.walk("VALARM")] == ["DISPLAY"]
+    (item,) = read_calendar(write_calendar([entry]), NOW, ZONE)
+    assert (item.uid, item.text) == (entry.uid, entry.text)
+    assert item.recurrences == (
+        "DTSTART;TZID=Europe/Lisbon:20261123T083000\nRRULE:FREQ=WEEKLY;BYDAY=MO",
+    )
+
+
+def test_open_events_and_tasks_are_read_and_past_or_finished_ones_are_not() -> None:
+    items = {item.uid: item for item in read_calendar(TRIP.encode(), NOW, ZONE)}
+    assert sorted(items) == ["class@example", "flight@example", "visa@example"]
+    assert items["flight@example"].moment == datetime(2030, 5, 10, 5, 15, tzinfo=UTC)
+    assert items["visa@example"].moment == datetime(2030, 4, 20, 8, tzinfo=UTC)
+    assert items["class@example"].recurrences[0].startswith("DTSTART;TZID=Europe/Lisbon:")
+
+
+def test_file_that_is_no_calendar_is_refused() -> None:
+    with pytest.raises(Refused, match="isn't a calendar file"):
+        read_calendar(b"\x00\x01 no calendar", NOW, ZONE)
+
+
+@pytest.mark.parametrize(
+    "cron",
+    [
+        "30 8 * * 1",
+        "0 9-17/2 * * 1-5",
+        "0 0 13 * 5",
+        "15,45 6 1,15 jan,jul *",
+        "*/20 7 * * *",
+        "0 12 * * sun",
+    ],
+)
+def test_rules_of_a_cron_line_are_due_when_the_line_is(cron: str) -> None:
+    start = datetime(2026, 1, 1)  # noqa: DTZ001
+    expected = [*islice(CronSim(cron, start), 200)]
+    moments: set[datetime] = set()
+    for rule in convert_cron(cron):
+        rule_moments = rrulestr(rule, dtstart=start).between(start, expected[-1], inc=True)
+        moments.update(moment for moment in rule_moments if moment > start)
+    assert sorted(moments) == expected
+
+
+def test_cron_line_that_no_rule_expresses_has_none() -> None:
+    assert convert_cron("0 9 L * *") == []
+
+
+async def test_export_in_a_chat_contains_a_calendar_of_the_reminders(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("remind me every monday at 8:30 to do the payroll")
+        await harness.say("/remind 0 0 13 * 5 | beware")
+        await harness.say("/remind 2030-01-15 09:00 | water the lawn")
+        answer = (await harness.say("/export")).answer
+        assert answer is not None
+        (file,) = [file for file in answer.files if file.name == "reminders.ics"]
+        events = Calendar.from_ical(file.content).walk("VEVENT")
+        titles = sorted(str(event["SUMMARY"]) for event in events)
+        assert titles == ["beware", "beware", "the payroll", "water the lawn"]
+
+
+@pytest.mark.slow
+def test_import_asks_for_a_yes_and_sets_each_item_once(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "trip.ics"
+    path.write_text(TRIP)
+    refused = mneme(home, "import", str(path))
+    assert refused.returncode == 2
+    assert "I would set 3 reminders:" in refused.stdout
+    assert json.loads(good(home, "cron", "--json")) == []
+    assert "I set 3 reminders." in good(home, "import", str(path), "--yes")
+    assert "I set 0 reminders." in good(home, "import", str(path), "--yes")
+    jobs = json.loads(good(home, "cron", "--json"))
+    assert sorted(job["text"] for job in jobs) == [
+        "Apply for the visa",
+        "Dance class",
+        "Flight to Oslo",
+    ]
+    exported = good(home, "export", "--ics")
+    assert len(Calendar.from_ical(exported).walk("VEVENT")) == 3
+    assert timedelta(0) < datetime.fromisoformat(jobs[0]["next_at"]) - datetime.now(UTC)
