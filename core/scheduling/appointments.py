@@ -15,7 +15,6 @@ from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, get_args
 
-from core.dates.parsing import parse_schedule
 from core.dates.schedule import (
     ParsedSchedule,
     Schedule,
@@ -30,7 +29,8 @@ from core.guard.guard import ToolArguments, build_tool, parse_arguments
 from core.ports import Clock
 from core.review.pending import Review, is_foreign
 from core.scheduling.due import next_due
-from core.scheduling.recurrence_words import describe_recurrences
+from core.scheduling.reading import format_rules, parse_reminder_line
+from core.scheduling.recurrence_words import describe_recurrences, has_clock_times
 from core.store.jobs import Job, Jobs
 from core.store.notes import JOB_CHANGE, QUESTION, REMINDER, Author, Operation, PendingNote
 from core.store.preferences import Preference
@@ -128,7 +128,7 @@ class Appointments:
         # Parsing can take long, so it runs in a thread, one line at a time.
         async with self._parse_lock:
             return await asyncio.to_thread(
-                parse_schedule, line, self.clock.now(), zone or self.zone
+                parse_reminder_line, line, self.clock.now(), zone or self.zone
             )
 
     async def interpret(
@@ -332,6 +332,10 @@ class Appointments:
         words = describe_recurrences(schedule.recurrences, schedule.zone)
         moments = self.list_next_moments(planned, 1) if is_full else []
         next_date = f", next {format_moment(moments[0])}" if moments else ""
+        today = self.clock.now().astimezone(load_zone(schedule.zone)).date()
+        has_short_interval = not has_clock_times(schedule.recurrences)
+        if moments and has_short_interval and moments[0].date() == today:
+            next_date = f", next at {moments[0]:%H:%M}"
         return f"{words}{next_date} ({schedule.zone})"
 
     def list_next_moments(self, planned: Job | ParsedSchedule, count: int = 3) -> list[datetime]:
@@ -352,7 +356,10 @@ class Appointments:
 
     def format_exact_line(self, reading: ParsedSchedule) -> str:
         """Return an unambiguous line for the same job: ``2026-11-21 17:00 | call Ana``."""
-        return f"{to_parseable_text(reading.schedule, reading.schedule.zone)} | {reading.text}"
+        schedule = reading.schedule
+        if schedule.recurrences:
+            return f"{format_rules(schedule)} | {reading.text}"
+        return f"{to_parseable_text(schedule, schedule.zone)} | {reading.text}"
 
     def describe_job(self, job: Job) -> str:
         """Describe a job in one line: ``7: every Monday at 08:30 (Europe/Lisbon): stand-up``."""

@@ -49,6 +49,11 @@ def describe_recurrences(texts: Sequence[str], zone: str) -> str:
     return words + first.describe_end()
 
 
+def has_clock_times(texts: Sequence[str]) -> bool:
+    """Whether recurrences are due at certain clock times, and not after some minutes or hours."""
+    return _Recurrence(texts[0], "UTC").has_clock
+
+
 class _Recurrence:
     """One recurrence: its start and the parts of its RRULE."""
 

@@ -196,7 +196,7 @@ _INCOGNITO_COMMANDS = frozenset(
     {"incognito", "new", "stop", "undo", "retry", "compress", "link", "unlink"}
 )
 _MAX_NUMBER_DIGITS = 17
-# Only the beginning of a message is searched for a request about reminders.
+# A longer message is never a request about reminders.
 MAX_TALK_CHARS = 2000
 
 # Returns True if a message in this scope calls a skill by its name.
@@ -250,13 +250,14 @@ class CommandRegistry:
         This check is cheap. It is made for each message.
         """
         is_scheduled = inbound.address.platform == "cron"
-        if self.talk is None or inbound.origin != "typed" or is_scheduled:
+        is_too_long = len(inbound.text) > MAX_TALK_CHARS
+        if self.talk is None or inbound.origin != "typed" or is_scheduled or is_too_long:
             return False
         if self.talk.triggers is None:
             await self.talk.load()
         if (inbound.address, inbound.account) in self.talk.askers:
             return True
-        plain, _ = plain_with_offsets(inbound.text[:MAX_TALK_CHARS])
+        plain, _ = plain_with_offsets(inbound.text)
         return self.talk.triggers is not None and bool(self.talk.triggers.search(plain))
 
     async def resolve(self, inbound: Inbound, scope: Scope) -> ResolvedInbound:

@@ -123,7 +123,7 @@ async def test_when_and_text_apart(appointments: Appointments) -> None:
         "every monday at 8:30", "what is new at 5?", is_prompt=True
     )
     job = await _added(appointments, reading)
-    assert job.schedule.cron == "30 8 * * 1"
+    assert job.schedule.recurrences[0].endswith("\nRRULE:FREQ=WEEKLY;BYDAY=MO")
     assert job.next_at == datetime(2026, 11, 23, 8, 30, tzinfo=UTC)
     assert job.text == "what is new at 5?"
     assert appointments.describe_job(job).endswith(

@@ -229,12 +229,13 @@ async def test_a_yes_to_a_suggested_time_sets_the_reminder(home: Path, text: str
         assert (job.text, job.next_at is not None and job.next_at.hour) == ("feed the cat", 17)
 
 
-async def test_without_a_model_plain_words_open_the_same_question(home: Path) -> None:
+async def test_without_a_model_plain_words_set_the_likely_time_and_read_it_back(
+    home: Path,
+) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
-        asked = await harness.say("remind me tomorrow at 5 to feed the cat")
-        assert asked.text == (await harness.say("/remind tomorrow at 5 feed the cat")).text
-        await harness.say("remind me tomorrow at 5 to feed the cat")
-        assert "Reminder 1 is set" in (await harness.say("ok")).text
+        answer = await harness.say("remind me tomorrow at 5 to feed the cat")
+        assert "at 17:00 (Europe/Lisbon): “feed the cat”" in answer.text
+        assert "Yes, it's set" in (await harness.say("ok")).text
         photo = (Attachment(kind="photo", name="cat.jpg"),)
         await harness.say("remind me tomorrow at 9:00 to feed the cat", attachments=photo)
         assert [job.text for job in await harness.services.jobs.list_active()] == [
