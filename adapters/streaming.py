@@ -8,6 +8,7 @@ their ids and decides when they are updated. The platform's `MessageApi` makes t
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -158,6 +159,7 @@ class StreamedReply:
         self._record: DeliveryRecord
         self._messages: list[_PostedMessage] = []
         self._text = ""
+        self._nonce_suffix = ""
         # Whether the latest text was shown as a draft of the platform, not as a message.
         self._is_draft_shown = False
         self._remaining_delay_s = 0.0
@@ -229,6 +231,7 @@ class StreamedReply:
             if message_id is None:
                 remaining += 1
             elif message_id == ABSENT:
+                self._nonce_suffix = f":{secrets.token_hex(8)}"
                 await self._record.record_absent(lost_post)
             else:
                 self._messages.insert(index, _PostedMessage(message_id, None))
@@ -389,8 +392,12 @@ class StreamedReply:
 
     @property
     def _nonce(self) -> str:
-        """The key of the next post: the key of the answer and the number of recorded messages."""
-        return f"{self._record.key}:{len(self._record.message_ids)}"
+        """The key of the next post: the key of the answer and the number of recorded messages.
+
+        After a lost post whose message isn't there, the nonce is a new one. Otherwise the platform
+        could return that message, which another answer may have taken for its own.
+        """
+        return f"{self._record.key}:{len(self._record.message_ids)}{self._nonce_suffix}"
 
     async def _post(
         self, part: StyledText, answer: Answer | None, *, is_last: bool = False

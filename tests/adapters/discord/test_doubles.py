@@ -206,6 +206,27 @@ async def test_two_lost_messages_become_the_two_answers_that_look_for_them_at_on
     assert sorted(api.said(channel)) == ["A", "B"]
 
 
+async def test_nonce_does_not_give_back_a_message_that_another_answer_has_taken(
+    api: DiscordApi, discord: Discord
+) -> None:
+    """Two posts were cut, and one of them arrived: it doesn't matter which answer finds it."""
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+    trigger = await api.user_says(channel, "How long?", ana)
+    record = ListRecord("turn:1")
+    api.rest.reply_delay_s = 60
+    begin_reply(discord, channel, record).show("Half")
+    await api.wait_for(lambda: api.said(channel) == ["Half"])
+    await kill_replies()
+    api.rest.reply_delay_s = 0
+    for key, posted, text in (
+        ("turn:2", [f"?{trigger}"], "Another"),
+        ("turn:1", record.stored, TEXT),
+    ):
+        await begin_reply(discord, channel, ListRecord(key, posted)).finish(Answer(text=text))
+    assert api.said(channel) == ["Another", TEXT]
+
+
 async def test_message_that_is_being_posted_is_not_taken_for_a_lost_one(
     api: DiscordApi, discord: Discord
 ) -> None:
