@@ -66,7 +66,13 @@ from gateway.commands.time_settings import TimeCommands
 from gateway.commands.undo import UndoCommands
 from gateway.delivery import Delivery, ReplyFactory, memory_reply
 from gateway.failures import Failures
-from gateway.process import GatewayProcess, MessagePath, print_notice
+from gateway.process import (
+    GatewayProcess,
+    MessagePath,
+    limit_malloc_arenas,
+    print_notice,
+    shorten_thread_pauses,
+)
 from gateway.queues import ConversationQueues
 from gateway.scheduler import Scheduler
 from gateway.services import LOCK_FILE, STATE_FILE, Services, create_model_client, load_providers
@@ -80,6 +86,7 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
     Raises ConfigError if another gateway uses this home, or if no platform can work with these
     settings.
     """
+    limit_malloc_arenas()
     changed = asyncio.Event()
     # Load the word lists of recall now. It takes tens of milliseconds, which would delay the first
     # answer.
@@ -99,6 +106,7 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
             path = await build_message_path(services, model, helper, platforms, tasks)
             stack.push_async_callback(path.memory.shutdown)
             process = GatewayProcess(services, path, tasks, changed, stack)
+            shorten_thread_pauses()
             refusals = await process.run()
     if not chat_only and not settings.platform_tokens:
         return texts.CONNECT

@@ -45,7 +45,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "dateparser": ("core/dates/parsing.py",),
     "dateutil": ("core/dates/recurrence.py",),
     "markdown_it": ("core/markup/markdown.py",),
-    "regex": ("core/markup/markdown.py",),
+    "regex": ("core/text/normalize.py",),
     "typer": ("gateway/cli/*.py",),
     "rich": ("adapters/terminal/*.py", "gateway/cli/*.py"),
     "prompt_toolkit": ("adapters/terminal/*.py", "gateway/cli/*.py"),

@@ -182,7 +182,7 @@ def _parse_token_name(name: str) -> tuple[Token, ...]:
     return tuple(tokens)
 
 
-@lru_cache(maxsize=10_000)
+@lru_cache(maxsize=4_000)
 def tokenize_word(word: str) -> tuple[Token, ...]:
     """Return the tokens of a word, number or date. `word` must be in its comparison form."""
     if word[:1].isdecimal():

@@ -7,7 +7,6 @@ text and escapes text for Markdown.
 
 from __future__ import annotations
 
-import asyncio
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
@@ -16,6 +15,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from core.text.normalize import grapheme_ends, is_cjk, make_well_formed
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -43,8 +44,7 @@ _MAX_PARSED_DEPTH = 30
 _MAX_DEPTH = 24
 # A longer address is shown as ordinary text.
 URL_CHARS = 2000
-# Punctuation of East Asian scripts, which no space follows: full stops, exclamation and question
-# marks; commas and colons; closing and opening brackets.
+# East Asian punctuation, which no space follows: stops; commas and colons; brackets.
 CJK_STOPS = "\u3002\uff01\uff1f"
 CJK_PAUSES = "\u3001\uff0c\uff1b\uff1a"
 CJK_CLOSERS = "\u300d\u300f\uff09\u3011\u300b"
@@ -82,8 +82,7 @@ class _Boundary(Enum):
     SENTENCE = "sentence"
 
 
-# A cut at such a boundary must fill at least this share of a message. Otherwise the text is cut
-# between words, which may leave a message shorter.
+# The least share of a message before such a cut. Otherwise the text is cut between words.
 _MIN_SHARES = {_Boundary.PARAGRAPH: 0.5, _Boundary.LINE: 0.6, _Boundary.SENTENCE: 0.6}
 
 
@@ -131,14 +130,23 @@ class StyledText:
 def _clip_entity(entity: TextEntity, start: int, end: int) -> TextEntity:
     """Return the part of an entity between two positions, with its offset counted from `start`."""
     first, last = max(entity.offset, start), min(entity.end, end)
-    return replace(entity, offset=first - start, length=last - first)
+    return TextEntity(
+        kind=entity.kind,
+        offset=first - start,
+        length=last - first,
+        url=entity.url,
+        language=entity.language,
+        level=entity.level,
+    )
 
 
 async def run_off_loop(work: Callable[[str], T], text: str) -> T:
     """Return ``work(text)``. A long text is handled in a thread, so it doesn't block the loop."""
     if len(text) <= _LOOP_CHARS:
         return work(text)
-    return await asyncio.to_thread(work, text)
+    from core.markup.long_texts import run_in_thread
+
+    return await run_in_thread(work, text)
 
 
 def render(markdown: str) -> StyledText:
@@ -183,17 +191,6 @@ def utf16_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def make_well_formed(text: str) -> str:
-    """Return the text with "\\n" as its only line break, and with valid characters only.
-
-    NUL and lone surrogates are replaced, because no platform accepts them.
-    """
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
-
-
 def _render_blocks(markdown: str, *, is_plain: bool) -> _Writer:
     """Parse Markdown as people write it in chats, and return a writer with the rendered blocks.
 
@@ -213,7 +210,11 @@ def _render_blocks(markdown: str, *, is_plain: bool) -> _Writer:
         for token in (block_token, *(block_token.children or ()))
     )
     if is_shallow:
-        writer.write_blocks(SyntaxTreeNode(tokens).children)
+        tree = SyntaxTreeNode(tokens)
+        writer.write_blocks(tree.children)
+        # Otherwise, parents and children keep each other in memory.
+        for node in list(tree.walk()):
+            node.children = []
     else:
         writer.write(text)
     return writer
@@ -497,8 +498,7 @@ def _parse_bracket(state: StateInline, silent: bool) -> bool:
     Returns True if the bracket is text.
     """
     mark = "![" if state.src.startswith("![", state.pos) else "["
-    # In spite of its name, `html_terminator_last` returns the last position of any string, and
-    # caches it.
+    # This method returns the last position of any string, in spite of its name, and caches it.
     if not state.src.startswith(mark, state.pos) or state.html_terminator_last("](") > state.pos:
         return False
     if not silent:
@@ -548,12 +548,6 @@ def _star_flanking(
     return can_open, can_close
 
 
-def is_cjk(character: str) -> bool:
-    """Return True if a character belongs to an East Asian script or its punctuation."""
-    is_wide = character >= "\u1100" and unicodedata.east_asian_width(character) in "WF"
-    return is_wide and unicodedata.category(character) not in ("So", "Sk")
-
-
 def _trim_url(url: str) -> str:
     """Return an address without the punctuation and brackets of the sentence around it.
 
@@ -594,12 +588,28 @@ def split(styled: StyledText, limit: int, measure: Callable[[StyledText], int]) 
     position = 0
     while position < len(styled.text):
         begin = _skip_blank_lines(styled, position)
-        # The text after this doesn't influence where the first part ends.
-        lookahead = styled.cut_out(begin, begin + 2 * limit + _GRAPHEME_CHARS)
+        # Earlier entities would be looked at again and again.
+        entities = tuple(entity for entity in styled.entities if entity.end > begin)
+        styled = StyledText(styled.text, entities)
+        lookahead = _cut_lookahead(styled, begin, limit, measure)
         part, length = _first_part(lookahead, limit, measure)
         parts.append(part)
         position = begin + length
     return [part for part in parts if part.text]
+
+
+def _cut_lookahead(
+    styled: StyledText, begin: int, limit: int, measure: Callable[[StyledText], int]
+) -> StyledText:
+    """Return the text that influences where a part ends that begins at `begin`."""
+    size = 2 * limit
+    entities = bisect_left(styled.entities, begin + size, key=lambda entity: entity.offset)
+    # Many entities fill a part with few characters, unless not even the address of a link fits.
+    if entities > limit // 4 and measure(styled.cut_out(begin, begin + 1)) <= limit:
+        size = limit // 8
+    while size < 2 * limit and measure(_strip_end(styled.cut_out(begin, begin + size))) <= limit:
+        size *= 2
+    return styled.cut_out(begin, begin + min(size, 2 * limit) + _GRAPHEME_CHARS)
 
 
 @lru_cache(64)
@@ -648,14 +658,6 @@ def _find_boundary(styled: StyledText, end: int) -> int:
         position for position in grapheme_ends(text[: end + _GRAPHEME_CHARS]) if position <= end
     ]
     return graphemes[-1] if graphemes else end
-
-
-def grapheme_ends(text: str) -> list[int]:
-    """Return the position after each grapheme, the user-perceived character of Unicode Annex 29."""
-    # Imported here because it loads slowly, and it's needed only for a word longer than a message.
-    import regex  # type: ignore[import-untyped]
-
-    return [match.end() for match in regex.finditer(r"\X", text)]
 
 
 def _list_boundaries(styled: StyledText, boundary: _Boundary, end: int) -> Iterator[int]:

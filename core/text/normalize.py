@@ -466,6 +466,31 @@ def strip_controls(text: str) -> str:
     return _CONTROLS.sub("", text.replace("\r\n", "\n"))
 
 
+def make_well_formed(text: str) -> str:
+    """Return the text with "\\n" as its only line break, and with valid characters only.
+
+    NUL and lone surrogates are replaced, because no platform accepts them.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def grapheme_ends(text: str) -> list[int]:
+    """Return the position after each grapheme, the user-perceived character of Unicode Annex 29."""
+    # Imported here because it loads slowly, and it's needed only for a word longer than a message.
+    import regex  # type: ignore[import-untyped]
+
+    return [match.end() for match in regex.finditer(r"\X", text)]
+
+
+def is_cjk(character: str) -> bool:
+    """Return True if a character belongs to an East Asian script or its punctuation."""
+    is_wide = character >= "\u1100" and unicodedata.east_asian_width(character) in "WF"
+    return is_wide and unicodedata.category(character) not in ("So", "Sk")
+
+
 def to_single_line(text: str) -> str:
     """Return a name or a title on one line, without control characters."""
     return " ".join(strip_controls(text).split())

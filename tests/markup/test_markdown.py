@@ -11,11 +11,11 @@ from core.markup import discord
 from core.markup.markdown import (
     StyledText,
     escape,
-    make_well_formed,
     render,
     to_plain,
     utf16_length,
 )
+from core.text.normalize import make_well_formed
 from tests.fixtures.markdowns import markdowns
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.markup.discord import to_discord
-from core.markup.markdown import StyledText, grapheme_ends, render, split
+from core.markup.markdown import StyledText, render, split
+from core.text.normalize import grapheme_ends
 from tests.fixtures.markdowns import MEASURES, discord_length, markdowns, telegram_length
 
 pytestmark = pytest.mark.slow
@@ -150,3 +151,17 @@ def test_what_stays_as_it_is_is_not_cut_again_while_a_text_grows() -> None:
         render(markdown), 1_000, lambda part: len(part.text)
     )
     assert len(seen) < 30
+
+
+def test_text_of_many_links_is_cut_without_looking_far_ahead() -> None:
+    text = render("[x](http://a.b) " * 2_000)
+    measured: list[int] = []
+
+    def measure(part: StyledText) -> int:
+        measured.append(len(part.entities))
+        return max(len(part.text), 40 * len(part.entities))
+
+    parts = split(text, 4_096, measure)
+    assert [len(part.entities) for part in parts] == [102] * 19 + [62]
+    # Not all that 8,192 characters contain.
+    assert max(measured) <= 1_024
