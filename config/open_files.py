@@ -11,9 +11,9 @@ import resource
 
 # Files, locks and sockets that stay open, and some that are opened for a moment.
 RESERVED_FILES = 27
-# Pools of connections that share the rest: the messages of a platform and the model.
-POOLS = 2
-# A Telegram connection waits for updates most of the time, so one is too few.
+# Pools of connections that share the rest: Telegram, Discord, the model and a memory service.
+POOLS = 4
+# One connection of a platform waits for updates most of the time, so one is too few.
 MIN_CONNECTIONS = 2
 
 

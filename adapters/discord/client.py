@@ -16,12 +16,14 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
+import aiohttp
 import discord
 import yarl
 from discord.gateway import KeepAliveHandler
 
 from adapters.discord.errors import CALL_ERRORS, describe_error
 from adapters.discord.events import DiscordEvents
+from config.open_files import bound_connections
 from core.errors import PAYLOAD_ERRORS, AccessRefused, ConfigError, DeliveryError
 from core.text.normalize import language_data
 
@@ -32,6 +34,8 @@ CLOSE_TIMEOUT_S = 3.0
 # A connection is down if the acknowledgement of a heartbeat is later than this.
 ACK_TIMEOUT_S = 10.0
 MAX_RATE_LIMIT_S = 30.0
+# The size of the connection pool. The gateway connection is one of them.
+CONNECTIONS = 64
 # These events start a session. If one of them can't be parsed, the connection must end.
 SESSION_EVENTS = ("READY", "RESUMED")
 REFUSALS = language_data("refusals", "adapters")
@@ -151,6 +155,8 @@ async def log_in(client: discord.Client, token: str, *, has_message_content: boo
     # The library logs each failed reconnection with a traceback. The adapter logs one line instead.
     logging.getLogger("discord").setLevel(logging.WARNING)
     logging.getLogger("discord.client").setLevel(logging.CRITICAL)
+    # The library's own pool has no limit.
+    client.http.connector = aiohttp.TCPConnector(limit=bound_connections(CONNECTIONS))
     try:
         await client.login(token)
         flags = client.application_flags

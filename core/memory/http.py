@@ -36,6 +36,7 @@ from urllib.parse import quote
 
 import httpx
 
+from config.open_files import bound_connections
 from core.errors import ConfigError, DeliveryError, Refused
 from core.types import Json
 
@@ -62,6 +63,8 @@ class CallTimeout:
 SEARCH = CallTimeout(2.0, 8.0)
 # Shorter than the timeouts of the manager, whose error messages are less precise.
 WRITE = CallTimeout(5.0, 25.0)
+# The size of the connection pool. Further calls wait for a free connection.
+CONNECTIONS = 32
 
 
 @dataclass(slots=True)
@@ -185,7 +188,10 @@ class JsonService:
             # Loading certificates takes 20 ms. An address without TLS on this machine needs none.
             is_plain = self.is_loopback and self.url.scheme == "http"
             self._connection.client = httpx.AsyncClient(
-                base_url=self.url, trust_env=not self.is_loopback, verify=not is_plain
+                base_url=self.url,
+                trust_env=not self.is_loopback,
+                verify=not is_plain,
+                limits=httpx.Limits(max_connections=bound_connections(CONNECTIONS)),
             )
         return self._connection.client
 

@@ -34,3 +34,28 @@ async def test_sixty_people_at_once_are_answered_with_32_open_files(home: Path) 
         await live.until(lambda: all(is_answered(each, f"t{each}q1") for each in PEOPLE), 60)
         assert "Too many open files" not in live.log()
         assert await live.stop() == 0
+
+
+async def test_sixty_people_on_discord_at_once_are_answered_with_32_open_files(home: Path) -> None:
+    async with LiveSystem.open(home, MessagesApi(answer_all, key=KEY)) as live:
+        users = [live.discord.user(f"Person {number}") for number in range(len(PEOPLE))]
+        channels = {user: live.discord.dm(user) for user in users}
+        listed = ", ".join(f'"discord:{user}"' for user in users)
+        with (home / "mneme.toml").open("a") as settings:
+            settings.write(f"[access]\npeople = [{listed}]\n")
+        live.discord.rest.reply_delay_s = 0.05
+        await live.start(OPEN_FILES=str(OPEN_FILES))
+
+        def are_answered(round_number: int) -> bool:
+            return all(
+                any(f"d{number}q{round_number}" in text for text in live.discord.said(channel))
+                for number, channel in enumerate(channels.values())
+            )
+
+        for round_number in range(2):
+            for number, (user, channel) in enumerate(channels.items()):
+                text = f"message d{number}q{round_number} please"
+                await live.discord.user_says(channel, text, user)
+            await live.until(lambda number=round_number: are_answered(number), 120)  # type: ignore[misc]
+        assert "Too many open files" not in live.log()
+        assert await live.stop() == 0

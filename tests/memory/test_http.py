@@ -3,7 +3,9 @@ a failure."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import resource
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -260,3 +262,23 @@ def test_what_is_asked_for_is_found_in_an_answer() -> None:
     (one,) = objects(answer, "data", "results")
     assert text_of(one, "n", "name", "id") == "a"
     assert text_of(one, "n") == text_of(None, "id") == text_of("id", "id") == ""
+
+
+async def test_sixty_calls_at_once_wait_for_the_connections_that_the_file_limit_allows() -> None:
+    peers: set[object] = set()
+
+    def answer(request: web.Request) -> dict[str, str]:
+        assert request.transport is not None
+        peers.add(request.transport.get_extra_info("peername"))
+        return {"path": request.path}
+
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    async with served(answer) as (service, _):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (91, limits[1]))
+        try:
+            calls = (service.call("GET", f"notes/{number}") for number in range(60))
+            answers = await asyncio.gather(*calls)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert [each["path"] for each in answers] == [f"/api/notes/{number}" for number in range(60)]
+    assert 1 <= len(peers) <= (91 - 27) // 4
