@@ -532,6 +532,7 @@ def memory_reply(memory: MemoryManager) -> Reply:
     """
 
     async def send(record: DeliveryRecord, answer: Answer) -> None:
+        """Deliver a task. Raises DeliveryError if it isn't valid or the service fails."""
         task = SyncTask.parse(record.key, answer.text)
         if task is None:
             raise DeliveryError(f"the outbox key {record.key} isn't valid", is_permanent=True)

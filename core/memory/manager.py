@@ -272,7 +272,10 @@ class ProviderThread:
         """
 
         async def run_call() -> T:
-            """Await the call, and replace exceptions that would end the loop of the thread."""
+            """Await the call, and replace exceptions that would end the loop of the thread.
+
+            Such an exception becomes a DeliveryError.
+            """
             try:
                 return await await_result(call())
             except Exception:

@@ -243,7 +243,8 @@ class Claude:
         """Send a request, and return the events of its answer as plain JSON.
 
         This bypasses the SDK's `messages.create`, which takes four times as long for a long
-        conversation.
+        conversation. Raises ModelFailure if the key has characters that a header can't
+        have, and the SDK's errors if the request fails.
         """
         if not (self._key.isascii() and self._key.isprintable()):
             raise ModelFailure("illegal_key")
@@ -375,8 +376,8 @@ class StreamedAnswer:
     def add_event(self, event: Any) -> str:
         """Add an event, and return the whole text so far, or "" if the event adds no text.
 
-        A long text is returned only after it has grown by a fiftieth, so that all texts together
-        take linear time. Raises ModelError if the event can't be read.
+        A long text is returned only after it has grown by a fiftieth, so that all texts
+        together take linear time. Raises ModelFailure if the event can't be read.
         """
         try:
             if not self._apply_event(event) or not self._has_grown():
@@ -434,7 +435,7 @@ class StreamedAnswer:
     def build_completion(self, model: str) -> Completion:
         """Return the whole answer. If the answer doesn't name its model, `model` is used.
 
-        Raises ModelError if the answer is incomplete.
+        Raises ModelFailure if the answer is incomplete.
         """
         if not self._message:
             raise ModelFailure("foreign")
@@ -523,7 +524,10 @@ def make_json_safe(value: Any) -> Any:
 
 
 def _build_input_block(block: Json) -> dict[str, Any] | None:
-    """Return one block in a form that later requests may contain; None to leave it out."""
+    """Return one block in a form that later requests may contain; None to leave it out.
+
+    Raises ModelFailure if the type of the block is unknown.
+    """
     block_type = str(block.get("type"))
     match block_type:
         case "text":
@@ -546,8 +550,8 @@ def _build_input_block(block: Json) -> dict[str, Any] | None:
 def _build_tool_call(block: Json) -> dict[str, Any]:
     """Return a tool call in a form that later requests may contain.
 
-    If the answer was cut off, its arguments may be incomplete. Raises ModelError if the call can't
-    be read.
+    If the answer was cut off, its arguments may be incomplete. Raises ModelFailure if the call
+    can't be read.
     """
     arguments = block.get("input")
     partial_json = block.get("partial_json")

@@ -79,8 +79,9 @@ class NoteEdit:
     ) -> None:
         """Replace the note `before` with `after`, and record the change.
 
-        If `before` is None, `after` is added to `scope`. If `after` is None, `before` is removed. A
-        note that several scopes contain is shown only once, so it changes in all of them.
+        If `before` is None, `after` is added to `scope`. If `after` is None, `before` is
+        removed. A note that several scopes contain is shown only once, so it changes in all
+        of them. Raises Refused if a new note exists already.
         """
         if before is None and after in merge_entries(self.entries):
             raise Refused(f"That is noted already: “{after}”.")

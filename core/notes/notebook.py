@@ -551,7 +551,10 @@ class Notebook:
 
 
 def _apply_all(edit: NoteEdit, operations: Sequence[Operation]) -> None:
-    """Apply operations in order. If one of several is refused, the error names its number."""
+    """Apply operations in order. Raises Refused if one of them can't be applied.
+
+    If there are several, the message has the number of the refused one.
+    """
     for number, operation in enumerate(operations, 1):
         try:
             edit.apply(operation)

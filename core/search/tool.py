@@ -60,7 +60,10 @@ def session_search(recall: HistorySearch, zone: str = "UTC") -> Tool:
     time_zone = ZoneInfo(zone)
 
     async def run(arguments: _Arguments, context: ToolContext) -> str:
-        """Search on behalf of the person, and return the results as JSON."""
+        """Search on behalf of the person, and return the results as JSON.
+
+        Raises ToolError if the arguments are wrong or the store fails.
+        """
         query = _build_query(arguments, context, time_zone)
         try:
             results = await recall.recall(query)

@@ -306,7 +306,9 @@ def _unpack(
 ) -> list[dict[str, bytes]]:
     """Check the paths and sizes of all files of a source, and read the files of its skills.
 
-    `sizes` contains the size of each file by its path, and `read` returns the content of a file.
+    `sizes` contains the size of each file by its path, and `read` returns the content of a
+    file. Raises Refused if the source contains no skill, is too large, or has a path that isn't
+    allowed.
     """
     _check_limits(title, sizes.values(), MAX_SOURCE_FILES, MAX_SOURCE_BYTES)
     roots = {PurePosixPath(path).parent for path in sizes if PurePosixPath(path).name == SKILL_FILE}

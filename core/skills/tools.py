@@ -138,7 +138,11 @@ class SkillTools:
         return "\n".join([text, "", "Its files, for skill_view with a path:", *files])
 
     async def _run_manage(self, arguments: _Manage, context: ToolContext) -> str:
-        """Change a skill, or put the change aside until a person says yes. Returns a report."""
+        """Change a skill, or put the change aside until a person says yes. Returns a report.
+
+        Raises ToolError in a conversation that isn't remembered, and Refused if the change
+        isn't possible.
+        """
         if not context.session.is_remembered:
             raise ToolError("Nothing is kept in this conversation; read skills only.")
         path = arguments.name

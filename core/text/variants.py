@@ -178,6 +178,7 @@ def _format_han_numeral(number: int) -> str:
 
 
 def _spell_han_numeral(number: int) -> str:
+    """Return a whole number in Han numerals, with 一 before every ten: 一十二 for 12."""
     if number >= 10_000:
         ten_thousands, rest = divmod(number, 10_000)
         numeral = f"{_spell_han_numeral(ten_thousands)}万"

@@ -192,7 +192,9 @@ def _claude_texts(message: dict[str, Any]) -> Iterator[str | SkippedRecord]:
 def _claude_attachments(message: dict[str, Any]) -> Iterator[str | SkippedRecord]:
     """Yield the names and texts of attachments, then the names of files.
 
-    An attachment has the text that was pasted or extracted from a file. A file has only a name.
+    An attachment has the text that was pasted or extracted from a file. If the text is too
+    long, a SkippedRecord comes before its beginning. A file has only a name, and is left out if
+    an attachment has the same name.
     """
     attachment_names = {""}
     for attachment in map(as_dict, as_list(message.get("attachments"))):

@@ -39,7 +39,12 @@ class AccountCommands:
         self._now = services.clock.now
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Check that this person may give the command in this chat, and run the command."""
+        """Check that this person may give the command in this chat, and run the command.
+
+        /approve and /people are for the owner, where no one else can read the answer. The
+        others work in direct chats, and /whoami works everywhere. Raises Refused if the
+        command isn't allowed here.
+        """
         arguments = command.arguments.strip()
         if command.name == "whoami":
             return _describe_sender(context)
@@ -58,7 +63,12 @@ class AccountCommands:
         return await self._link(context, arguments)
 
     async def _manage_people(self, arguments: str) -> Answer:
-        """Run /people: list everyone, or end the access of an account or a person."""
+        """Run /people: list everyone, or end the access of an account or a person.
+
+        "revoke" ends the access of one account, any other action that of all accounts of
+        the person. Raises Refused if the arguments are wrong, or if the account belongs to
+        the owner.
+        """
         action, _, account_key = arguments.partition(" ")
         if action in ("", "list"):
             return await self._list_people()
@@ -197,7 +207,10 @@ class AccountCommands:
         await _send_notice(self._services, key, link.address, Answer(text=text), question)
 
     async def _unlink(self, context: CommandContext, key: str) -> Answer:
-        """Separate one of the person's accounts from the others. An empty `key` means this one."""
+        """Separate one of the person's accounts from the others. An empty `key` means this one.
+
+        Raises Refused if the person has no such account, or if it isn't linked.
+        """
         accounts = {"": context.account, context.account.key: context.account}
         for linked_account in await self._links.list_accounts(context.account):
             accounts.setdefault(linked_account.account.key, linked_account.account)

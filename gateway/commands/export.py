@@ -29,7 +29,11 @@ class ExportCommands:
         self._services = services
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Build the files of the export: the messages, and all other data of the person."""
+        """Build the files of the export: the messages, and all other data of the person.
+
+        Raises Refused outside of a direct chat, and LimitReached if the person has used up
+        today's limit for files.
+        """
         if context.scope.is_group or not context.inbound.is_direct:
             raise Refused(texts.EXPORT_DIRECT_ONLY)
         services = self._services

@@ -217,7 +217,10 @@ class FactCommands:
                 return await self._pin(fact, context, is_pinned=action == "pin")
 
     async def _undo(self, fact: Fact, context: CommandContext) -> Answer:
-        """Take back the last change of a fact. If it's the first change, the fact is deleted."""
+        """Take back the last change of a fact. If it's the first change, the fact is deleted.
+
+        Raises Refused if there is nothing to take back.
+        """
         earlier = await self._facts.undo(fact.id, context.scopes, context.author)
         if earlier is None:
             raise Refused("There is nothing to undo.")

@@ -28,7 +28,11 @@ class InstructionCommands:
         self._context_files = context_files
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Show, set or clear the instructions of this chat."""
+        """Show, set or clear the instructions of this chat.
+
+        Raises Refused for members of a group, because its instructions are the owner's, and
+        if the arguments are wrong.
+        """
         if context.is_member:
             raise Refused(texts.INSTRUCTIONS_OWNER_ONLY)
         word, _, rest = command.arguments.strip().partition(" ")

@@ -99,7 +99,10 @@ class MemoryCommands:
         self._zone = services.zone
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Run the action that is the first word. Without any word, list the notes and facts."""
+        """Run the action that is the first word. Without any word, list the notes and facts.
+
+        Raises Refused if there is no such action.
+        """
         word, _, rest = command.arguments.partition(" ")
         action, text = word.lower(), rest.strip()
         fact_answer = await self._facts.answer_memory_command(action, text, context)
@@ -219,7 +222,12 @@ class MemoryCommands:
         return Answer(text=text, buttons=tuple(buttons[:_MAX_PENDING_BUTTONS]))
 
     async def _decide(self, text: str, context: CommandContext, *, is_approved: bool) -> Answer:
-        """Approve or reject the pending item whose number is `text`."""
+        """Approve or reject the pending item whose number is `text`.
+
+        In a group, only the owner may approve an item; its author may reject it, too. After
+        the rejection of a draft, no new one is made for a while. Raises Refused if the item
+        isn't pending or may not be decided by this person.
+        """
         number = parse_number(text)
         if number is None:
             raise Refused(texts.DECIDE_USAGE)
@@ -243,7 +251,11 @@ class MemoryCommands:
         return Answer(text="Rejected and deleted.")
 
     async def _approve(self, note: PendingNote, context: CommandContext) -> str:
-        """Apply a pending item, and return a sentence about the result."""
+        """Apply a pending item, and return a sentence about the result.
+
+        A pending tool call runs now. Raises Refused if the item can't be applied. A tool
+        call that fails stays pending.
+        """
         if note.target != TOOL_CALL:
             return await self._services.approve_pending(note, context.scopes, context.epoch)
         if self._tool_runner is None:
@@ -268,7 +280,10 @@ class MemoryCommands:
         return report
 
     async def _pin(self, text: str, context: CommandContext, *, is_pinned: bool) -> Answer:
-        """Pin or unpin a note. `text` is a part of the note or the number of one of its changes."""
+        """Pin or unpin a note. `text` is a part of the note or the number of one of its changes.
+
+        Raises Refused for members of a group, and if there is no such note.
+        """
         if not context.can_change(None):
             raise Refused(texts.OWNER_DECIDES)
         number = parse_number(text)
@@ -281,7 +296,11 @@ class MemoryCommands:
         return Answer(text=template.format(note=escape(entry)))
 
     async def _undo(self, text: str, context: CommandContext) -> Answer:
-        """Undo the change whose number is `text`, or the latest one."""
+        """Undo the change whose number is `text`, or the latest change that can be undone.
+
+        Raises Refused if there is no such change, if its note was changed later, or if a
+        member of a group wants to undo somebody else's change.
+        """
         number = parse_number(text)
         if number is None and text:
             raise Refused(texts.UNDO_USAGE)

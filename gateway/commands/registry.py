@@ -322,7 +322,11 @@ class CommandRegistry:
         return commands[0]
 
     async def _unwrap_skill_call(self, inbound: Inbound, scope: Scope) -> Inbound:
-        """Return the event without its command if it calls a skill, otherwise unchanged."""
+        """Return the event without its command if it calls a skill, otherwise unchanged.
+
+        A skill is called by `/skill` or by its own name. If a command has the same name,
+        the command runs.
+        """
         if inbound.command is None or self._is_skill_call is None:
             return inbound
         if is_command(inbound.command.name) and inbound.command.name != "skill":
@@ -429,7 +433,11 @@ class CommandRegistry:
         return texts.UNKNOWN_COMMAND.format(name=name[:40], suggestion=suggestion)
 
     def _answer_help(self, arguments: str, context: CommandContext) -> Answer:
-        """Explain one command, list all commands ("all"), or give an introduction."""
+        """Explain one command, list all commands ("all"), or give an introduction.
+
+        The list has the owner's commands only for the owner. Raises Refused if there is no
+        such command.
+        """
         name = arguments.strip().lstrip("/").lower()
         if not name:
             button = make_button(texts.ALL_COMMANDS, "help", "all")

@@ -59,7 +59,10 @@ class SessionCommands:
         return await self._resume(number, context)
 
     async def autocomplete(self, typed: str, scope: Scope) -> Mapping[str, str]:
-        """Return the numbers of recent conversations with `typed` in their titles."""
+        """Return the numbers of recent conversations with `typed` in their titles.
+
+        The value of each number is the title and the day of the last message.
+        """
         zone = self._services.zone
         scopes = await self._services.people.load_visible_scopes(scope)
         sessions = await self._services.conversations.list_recent(scopes, _MAX_COMPLETIONS, typed)
@@ -71,7 +74,11 @@ class SessionCommands:
         return completions
 
     async def _resume(self, number: int, context: CommandContext) -> Answer:
-        """Continue an earlier conversation here."""
+        """Continue an earlier conversation here.
+
+        A conversation from another chat continues here in a session of its own. Raises
+        Refused if this chat can't see a conversation with this number.
+        """
         address, scope, scopes = context.inbound.address, context.scope, context.scopes
         tip = await self._services.conversations.find_tip(number, scopes)
         if tip is None or tip.is_delegated:
@@ -94,7 +101,10 @@ class SessionCommands:
         return Answer(text=texts.NEW_SESSION.format(number=session.id, title=title))
 
     async def _set_title(self, arguments: str, context: CommandContext) -> Answer:
-        """Set the title of the conversation. Without arguments, show its present title."""
+        """Set the title of the conversation. Without arguments, show its present title.
+
+        Raises Refused if the title is too long.
+        """
         title = " ".join(arguments.split())
         if not title:
             state = "has no title yet"
@@ -125,7 +135,11 @@ class SessionCommands:
         return Answer(text=texts.CONDENSED_INCOGNITO if child.is_incognito else texts.COMPRESSED)
 
     async def _switch_incognito(self, state: str, context: CommandContext) -> Answer:
-        """Start an incognito conversation, or end it if `state` is "off"."""
+        """Start an incognito conversation, or end it if `state` is "off".
+
+        Raises Refused for members of a group, if `state` is anything else but "on", or if
+        there is no incognito conversation to end.
+        """
         if state not in ("", "on", "off"):
             raise Refused(texts.INCOGNITO_USAGE)
         if context.is_member:

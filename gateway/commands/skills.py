@@ -39,7 +39,11 @@ class SkillCommands:
         self.turns = SkillTurns(self.tools, is_command)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Run the action that is the first word. Otherwise, list the skills with these words."""
+        """Run the action that is the first word. Otherwise, list the skills with these words.
+
+        Raises Refused if a member of a group wants to change skills, or if the action isn't
+        possible.
+        """
         if command.name == "skill":
             return await self._refuse_call(command.arguments.strip(), context)
         word, _, rest = command.arguments.strip().partition(" ")
@@ -137,7 +141,10 @@ class SkillCommands:
         return Answer(text="\n".join(lines))
 
     async def _add(self, text: str, context: CommandContext) -> Answer:
-        """Add the skills of a local folder or zip file. This works only in the shell."""
+        """Add the skills of a local folder or zip file.
+
+        Raises Refused outside of the shell, or if the skills can't be added.
+        """
         path, is_insisting = split_anyway(text)
         if not path or not context.is_shell:
             raise Refused(texts.ADD_SKILLS_IN_SHELL)

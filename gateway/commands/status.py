@@ -32,7 +32,10 @@ class StatusCommands:
         self._memory = memory
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Show the status. People other than the owner only learn that Mneme is running."""
+        """Show the status. People other than the owner only learn that Mneme is running.
+
+        Raises Refused if the owner asks where other people can read the answer.
+        """
         if not context.is_owner:
             return Answer(text="- I'm up and running.")
         if context.is_answer_public:
@@ -120,7 +123,11 @@ class UsageCommands:
         self._usage_log = services.usage_log
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Show the usage: an overview, each month, or one conversation by its number."""
+        """Show the usage: an overview, each month, or one conversation by its number.
+
+        Raises Refused if the arguments are wrong, or if this chat can't see such a
+        conversation.
+        """
         match command.arguments.lower().split():
             case []:
                 return await self._show_overview(context)

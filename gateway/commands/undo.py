@@ -36,7 +36,7 @@ class UndoCommands:
         self._tracker = tracker
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Run /undo, /undo back, /retry or /branch."""
+        """Run /undo, /undo back, /retry or /branch. Raises Refused if it isn't possible."""
         if command.name == "retry":
             return await self._retry(context)
         if command.name == "branch":
@@ -52,7 +52,10 @@ class UndoCommands:
         return await self._undo(number, context)
 
     async def _undo(self, number: int, context: CommandContext) -> Answer:
-        """Hide the last turns, at most `number` of them."""
+        """Hide the last turns, at most `number` of them, and offer a button to restore them.
+
+        Raises Refused if there is nothing to hide.
+        """
         turns = await self._load_last_turns(number, context)
         messages = [message for turn in turns for message in turn]
         hidden_messages = await self._hide(messages, context)
@@ -71,7 +74,8 @@ class UndoCommands:
     async def _redo(self, undo_key: str | None, context: CommandContext) -> Answer:
         """Restore the messages that an earlier /undo or /retry has hidden.
 
-        `undo_key` is the idempotency key of that command; None means the latest such command.
+        `undo_key` is the idempotency key of that command; None means the latest such
+        command. Raises Refused for members of a group, and if nothing is hidden.
         """
         if context.is_member:
             raise Refused(texts.UNDO_OF_OTHERS)
@@ -85,7 +89,7 @@ class UndoCommands:
         return Answer(text=texts.BROUGHT_BACK.format(words=_quote_beginning(messages)))
 
     async def _retry(self, context: CommandContext) -> Answer:
-        """Hide the last answer, and ask its question again."""
+        """Hide the last answer, and ask its question again. Raises Refused without a question."""
         messages = []
         for turn in await self._load_last_turns(1, context):
             messages += [message for message in turn if message.kind != "command"]
@@ -115,7 +119,10 @@ class UndoCommands:
         return Answer(text="", asks_again=question_event)
 
     async def _branch(self, title: str, context: CommandContext) -> Answer:
-        """Continue in a new session that begins with the history of this one."""
+        """Continue in a new session that begins with the history of this one.
+
+        Raises Refused if there is no history yet, or if the title is too long.
+        """
         session, started_at = context.session, context.inbound.sent_at
         if not await self._conversations.load_history(session, context.scopes):
             raise Refused(texts.NOTHING_TO_BRANCH)

@@ -147,7 +147,10 @@ class ByteRover(RemoteService):
                 self._is_connected = False
 
     async def _describe(self, folder: Path) -> str:
-        """See `probe`. brv is started in this folder."""
+        """See `probe`. brv is started in this folder.
+
+        Raises DeliveryError if brv doesn't work or doesn't say its version.
+        """
         status = await self._run(folder, "status")
         await self._connect(folder)
         if not (version := text_of(status, "cliVersion")):
@@ -274,6 +277,7 @@ class ByteRover(RemoteService):
         """Configure the model server that brv uses, unless an earlier call did so.
 
         The key is passed in the environment, because other users can see the arguments.
+        Raises DeliveryError if brv can't reach that server.
         """
         if self._is_connected:
             return

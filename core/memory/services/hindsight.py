@@ -76,7 +76,10 @@ class Hindsight(ServerService):
             )
 
     async def probe(self) -> str:
-        """Return the version and the features of the server, after checking the key."""
+        """Return the version and the features of the server, after checking the key.
+
+        Raises DeliveryError if the server isn't Hindsight or refuses the key.
+        """
         answer = await self._http.call("GET", "/version", call_timeout=SEARCH)
         if not (version := text_of(answer, "api_version")):
             raise DeliveryError("what answers at the url of hindsight does not say its version")
@@ -124,7 +127,8 @@ class Hindsight(ServerService):
     async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
         """Store an item as a document.
 
-        Returns the id of the operation if the server will process the item later.
+        Returns the id of the operation if the server will process the item later. Raises
+        DeliveryError if the server doesn't confirm the document.
         """
         document = {
             "content": item.text,

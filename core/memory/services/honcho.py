@@ -97,7 +97,10 @@ class Honcho(ServerService):
         self._session_lock = asyncio.Lock()
 
     async def probe(self) -> str:
-        """Create our workspace if needed, and return the version of the server."""
+        """Create our workspace if needed, and return the version of the server.
+
+        Raises DeliveryError if the server isn't Honcho.
+        """
         answer = await self._http.call(
             "POST", "/v3/workspaces", {"id": self._namespace}, call_timeout=SEARCH
         )
@@ -199,7 +202,10 @@ class Honcho(ServerService):
         return await self.ask_spaces(context, self._load_context, clean(arguments.query))
 
     async def _run_conclude(self, arguments: _Conclude, context: ToolContext) -> str:
-        """Add a conclusion, or delete one by its id."""
+        """Add a conclusion, or delete one by its id.
+
+        Raises ToolError if the call has both or neither of them.
+        """
         if bool(arguments.conclusion.strip()) == bool(arguments.delete_id):
             raise ToolError("Give either conclusion or delete_id.")
         if not arguments.delete_id:

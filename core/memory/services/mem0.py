@@ -139,7 +139,10 @@ class Mem0(RemoteService):
         return bool(await self._find_ids(entry.space, entry.key))
 
     async def erase_all(self, entries: Sequence[Entry]) -> None:
-        """Erase all entries together, so that the memories of the space are listed only once."""
+        """Erase all entries together, so that the memories of the space are listed only once.
+
+        Raises DeliveryError if mem0 still finds memories of the entries afterwards.
+        """
         await self._delete_items(*entries)
         if await self._find_ids(entries[0].space, *(entry.key for entry in entries)):
             raise DeliveryError("mem0 still finds what it has erased")

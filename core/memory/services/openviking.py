@@ -77,7 +77,10 @@ class OpenViking(RemoteService):
         await self._http.close()
 
     async def probe(self) -> str:
-        """Return the version and the mode of the server, after checking the key."""
+        """Return the version and the mode of the server, after checking the key.
+
+        Raises DeliveryError if the server isn't OpenViking or refuses the key.
+        """
         health = await self._http.call("GET", "/health", call_timeout=SEARCH)
         version = text_of(health, "version")
         mode = text_of(health, "auth_mode")
@@ -148,7 +151,10 @@ class OpenViking(RemoteService):
         ]
 
     async def _run_read(self, arguments: _Uri, context: ToolContext) -> str:
-        """Return the text of a file, from the first scope that has the file."""
+        """Return the text of a file, from the first scope that has the file.
+
+        Raises ToolError if no visible scope has it.
+        """
         uri = _parse_uri(arguments.uri)
         for scope in sorted(context.scopes):
             if text := await self._read_file(self.space(scope), uri):

@@ -92,7 +92,11 @@ class RetainDb(ServerService):
         return memories[:limit]
 
     async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
-        """Store an item as one memory, and return the id of the memory."""
+        """Store an item as one memory, and return the id of the memory.
+
+        An item that was sent before is stored only if the server doesn't have it yet.
+        Raises DeliveryError if the server returns no id.
+        """
         if item.is_retry:
             existing_ids = await self._find_ids(space, item.key, item.text)
             if existing_ids:

@@ -83,7 +83,10 @@ class Supermemory(ServerService):
         self._api = DIALECTS[options.api](self._http, options)
 
     async def probe(self) -> str:
-        """Return a description of the server, after checking that it supports the dialect."""
+        """Return a description of the server, after checking that it supports the dialect.
+
+        Raises DeliveryError if it doesn't.
+        """
         if not await self._api.is_spoken(f"{self._namespace}-nobody"):
             raise DeliveryError(
                 "what answers at the url of supermemory does not speak this dialect: set api to "

@@ -141,7 +141,10 @@ class Links:
         }
 
         def store_claim(connection: Connection) -> Link:
-            """Check that the code may be claimed, and store who claims it."""
+            """Check that the code may be claimed, and store who claims it.
+
+            Raises Refused otherwise.
+            """
             _refuse_owner(connection, by.account)
             row = connection.execute(_SELECT_LINK, values).fetchone()
             if row is None or row["joined_at"] is not None:
@@ -168,7 +171,10 @@ class Links:
         values = _link_values(digest, now)
 
         def store_confirmation(connection: Connection) -> Link:
-            """Check that the account may confirm now, and join the accounts after both did."""
+            """Check that the account may confirm now, and join the accounts after both did.
+
+            Raises Refused if it may not.
+            """
             row = connection.execute(_SELECT_LINK, values).fetchone()
             claiming = None if row is None else rows.parse_account(row["claimed"])
             if claiming is None:

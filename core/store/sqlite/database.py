@@ -313,7 +313,11 @@ class Database:
                     continue
 
     async def _try_on_writer(self, work: Callable[[StoreConnection], T]) -> T:
-        """Run `work` once in the writer's thread. Raises _BusyError if the file is locked."""
+        """Run `work` once in the writer's thread.
+
+        Raises _BusyError if another program locks the file, and StoreError if SQLite fails
+        otherwise.
+        """
 
         def locked_work(connection: StoreConnection) -> T:
             with self._writer_lock:

@@ -38,7 +38,10 @@ def is_busy(error: sqlite3.DatabaseError) -> bool:
 
 
 def to_store_error(path: Path, error: sqlite3.DatabaseError) -> StoreError:
-    """Build the StoreError for an error of SQLite."""
+    """Convert an error of SQLite to a StoreError with a sentence that says what to do.
+
+    It's a StoreDamagedError if the file is damaged.
+    """
     text = str(error)
     sentence = "{path}: {text}"
     for part, known_sentence in ERROR_SENTENCES.items():

@@ -187,7 +187,10 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _apply_next_migration(connection: sqlite3.Connection, path: Path) -> bool:
-    """Apply the next migration, if there is one. Returns whether it did."""
+    """Apply the next migration, if there is one. Returns whether it did.
+
+    Raises StoreError if the file has a newer schema than the last migration.
+    """
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > len(MIGRATIONS):
         raise StoreError(

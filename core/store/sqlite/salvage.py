@@ -123,7 +123,10 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _salvage(damaged_path: Path, new_path: Path, report: SalvageReport) -> None:
-    """Fill the new file with the readable rows of the damaged one."""
+    """Fill the new file with the readable rows of the damaged one.
+
+    Raises StoreError if the schema of the damaged file can't be read.
+    """
     with (
         contextlib.closing(_open(damaged_path)) as source,
         contextlib.closing(sqlite3.connect(new_path, isolation_level=None)) as target,

@@ -558,7 +558,11 @@ class TextIndex:
         return self._read_candidates(rows)
 
     def _read_candidates(self, rows: Iterable[Sequence[Any]]) -> list[tuple[int, CandidateMessage]]:
-        """Return the root ids and messages of rows with the `_candidate_columns`."""
+        """Return the root ids and messages of rows with the `_candidate_columns`.
+
+        Raises TooMuchTextError if their texts together have more than `max_chars`
+        characters.
+        """
         if self._max_chars is not None:
             rows = list(rows)
             if sum(len(row[_TEXT_COLUMN]) for row in rows) > self._max_chars:
