@@ -285,8 +285,8 @@ async def _check_and_clean(
 def _list_folder(folder: Path, *, is_home: bool) -> Sequence[ContextFile]:
     """Return the context files of a folder, the files they import, and the folder's rules.
 
-    Each of `FILE_NAMES` is searched in the folder, then in its parents up to the root of the
-    repository; the first one found is used. The home is searched without parents and rules.
+    Each of `FILE_NAMES` is looked up in the folder, then in its parents up to the root of the
+    repository, and the first match is used. The home's parents and rules aren't looked up.
     """
     if not os.path.isdir(folder):
         return [ContextFile(path=folder, reason="this folder is not there")]

@@ -576,7 +576,7 @@ class MemoryManager:
         if "on_forget" not in provider.hooks:
             if task.hook == "on_forget":
                 raise DeliveryError(
-                    f"{provider.name} has no way to erase what it was told", is_permanent=True
+                    f"{provider.name} can't erase what it received", is_permanent=True
                 )
             # A dot in `turn` marks a turn that is sent again, such as after an edit. A provider
             # without `on_forget` can't replace its first copy, so such a turn is skipped.

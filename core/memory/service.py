@@ -160,7 +160,7 @@ class RemoteService(MemoryProvider):
     # offered.
     search_tool = add_tool = ask_tool = forget_tool = ""
     # `forget_tool` answers with the name of the service and this end of a sentence.
-    forget_receipt = "has taken it out"
+    forget_receipt = "has deleted it"
     record: Record
 
     def __init__(self, options: ServiceOptions) -> None:
@@ -284,7 +284,7 @@ class RemoteService(MemoryProvider):
 
     async def _run_add(self, arguments: Content, context: ToolContext) -> str:
         await self.add(arguments.content, context)
-        return "It is kept."
+        return "Saved."
 
     async def _run_ask(self, arguments: Question, context: ToolContext) -> str:
         return await self.ask_spaces(context, self.ask, clean(arguments.query))
@@ -431,7 +431,7 @@ class RemoteService(MemoryProvider):
         for entry in entries:
             await self.erase(entry)
             if await self.holds(entry):
-                raise DeliveryError(f"{self.name} still finds what it has erased")
+                raise DeliveryError(f"{self.name} still returns text that it should have erased")
             self.record.drop(entry.key)
 
 

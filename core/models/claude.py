@@ -603,7 +603,8 @@ def _classify_refusal(
 ) -> tuple[str, int]:
     """Return the kind of an error response, and its corrected status.
 
-    Servers report missing credit and too long requests with 400, instead of 402 and 413.
+    Servers may report missing credit and requests that are too long with 400, instead of 402
+    and 413.
     """
     if error_code.endswith("_spend_limit_reached"):
         return "spend_limit", status

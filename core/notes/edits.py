@@ -34,7 +34,7 @@ class NoteEdit:
     def apply(self, operation: Operation) -> None:
         """Add, replace or remove a note.
 
-        The old note is searched in the template's scope first, then in all scopes.
+        The old note is looked up in the template's scope first, then in all scopes.
         """
         scope = self._template.scope
         before = None

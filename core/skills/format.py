@@ -224,7 +224,7 @@ def _parse_yaml(front: str, place: str) -> tuple[Mapping[Any, Any], Mapping[str,
         # position.
         mark = getattr(error, "problem_mark", None)
         line = mark.line if mark else front.count("\n", 0, getattr(error, "position", 0))
-        problem = getattr(error, "problem", None) or "it has a character that nobody can see"
+        problem = getattr(error, "problem", None) or "it has an invisible character"
         # `line` counts from 0, and the first line of the file has the dashes.
         raise Refused(f"{place}, line {line + 2}: {problem}.") from error
 

@@ -26,7 +26,7 @@ from core.transfer.json_stream import json_values
 from core.types import Address, Role
 
 # A reason to skip a part of a record, as it's shown in reports after a number.
-LONG_ATTACHMENT = "attachments of which only the beginning was taken"
+LONG_ATTACHMENT = "attachments that were cut because they were too long"
 ATTACHMENT_CHARS = 100_000
 
 # ChatGPT's page shows messages of the assistant to these recipients: the person, and the tool that

@@ -266,7 +266,7 @@ async def test_one_that_cannot_forget_is_told_to_the_owner_once(home: Path) -> N
         assert "buried" in one.ends
         assert set(one.notices) == {("keeps", "scribe", "")}
         counts = await one.outbox.count_items("memory:scribe:")
-        assert "has no way to erase what it was told" in counts.error
+        assert "can't erase what it received" in counts.error
 
 
 @pytest.mark.parametrize(

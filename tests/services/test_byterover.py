@@ -76,7 +76,7 @@ async def test_what_its_server_still_does_is_waited_for_and_not_told_again(
         await one.later(seconds=2)
         await one.carried(2)
         assert one.ends == ["postponed", "postponed"]
-        assert "still at it" in (await one.outbox.count_items()).error
+        assert "still working on it" in (await one.outbox.count_items()).error
         double.log[0]["entry"]["status"] = "completed"
         await one.later(seconds=10)
         await one.carried(3)

@@ -1,4 +1,4 @@
-"""What only openviking has: files, a mode that keeps nobody apart, and tools over the addresses of
+"""What only openviking has: files, a mode that doesn't separate users, and tools over the addresses of
 one's own."""
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ async def test_tools_read_and_take_out_what_is_ones_own(home: Path) -> None:
         assert uri in await tools["viking_search"].run({"query": ASKED}, mine)
         assert SAID in await tools["viking_read"].run({"uri": f"openviking:{uri}"}, mine)
         for tool, context, why in (
-            ("viking_read", other, "nothing at this address"),
+            ("viking_read", other, "no file at this address"),
             ("viking_forget", other, "no memory with this id"),
             ("viking_forget", room, "In a group"),
         ):

@@ -166,7 +166,7 @@ BAD: Mapping[str, tuple[str | bytes, str]] = {
     "Latin-1": (front("description: Sorts café").encode("latin-1"), "line 3: it is not UTF-8 text"),
     "a control character": (
         front("license: M\x07IT"),
-        "line 4: it has a character that nobody can see",
+        "line 4: it has an invisible character",
     ),
 }
 

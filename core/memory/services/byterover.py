@@ -208,7 +208,7 @@ class ByteRover(RemoteService):
                 ledger.finish(item.key)
                 raise
             if text_of(answer, "status") != "completed":
-                raise DeliveryError("brv does not confirm that it has stored the text")
+                raise DeliveryError("brv didn't confirm that it stored the text")
             ledger.finish(item.key)
         return ()
 
@@ -270,7 +270,7 @@ class ByteRover(RemoteService):
                 server = self._read_server()
                 # A server that was started later doesn't continue the work of an earlier one.
                 if server is not None and server.started_at <= started_at:
-                    raise DeliveryError("brv is still at it", retry_after_s=5.0)
+                    raise DeliveryError("brv is still working on it", retry_after_s=5.0)
         return bool(ledger.files_of(item.key))
 
     async def _connect(self, folder: Path) -> None:

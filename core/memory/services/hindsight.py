@@ -82,7 +82,7 @@ class Hindsight(ServerService):
         """
         answer = await self._http.call("GET", "/version", call_timeout=SEARCH)
         if not (version := text_of(answer, "api_version")):
-            raise DeliveryError("what answers at the url of hindsight does not say its version")
+            raise DeliveryError("the server at the url of hindsight doesn't report a version")
         # The server returns its version without a key, so a second call checks the key.
         unused_bank = _bank_path(f"{self._namespace}-nobody")
         await self._http.call(
@@ -142,7 +142,7 @@ class Hindsight(ServerService):
             "POST", f"{_bank_path(space)}/memories", request, is_repeatable=True
         )
         if not isinstance(answer, dict) or answer.get("success") is not True:
-            raise DeliveryError("hindsight does not confirm that it has stored the text")
+            raise DeliveryError("hindsight didn't confirm that it stored the text")
         operation = text_of(answer, "operation_id")
         return [OPERATION + operation] if operation else []
 

@@ -105,7 +105,9 @@ class Honcho(ServerService):
             "POST", "/v3/workspaces", {"id": self._namespace}, call_timeout=SEARCH
         )
         if text_of(answer, "id") != self._namespace:
-            raise DeliveryError("what answers at the url of honcho does not know workspaces")
+            raise DeliveryError(
+                "the server at the url of honcho has no workspaces, so it isn't Honcho"
+            )
         schema = await self._http.call("GET", "/openapi.json", call_timeout=SEARCH, missing=None)
         version = text_of(schema.get("info"), "version") if isinstance(schema, dict) else ""
         return f"honcho {version or '3'}, {self.location}; search, conclusions, reasoning"
@@ -210,9 +212,9 @@ class Honcho(ServerService):
             raise ToolError("Give either conclusion or delete_id.")
         if not arguments.delete_id:
             await self.add(arguments.conclusion, context)
-            return "It is kept."
+            return "Saved."
         await self.change(arguments.delete_id, context, self.take_out)
-        return "honcho has taken it out."
+        return "honcho has deleted it."
 
     async def take_out(self, space: str, memory_id: str) -> bool:
         """Delete a conclusion. Return False for any other id: messages can't be deleted."""

@@ -145,7 +145,7 @@ class Mem0(RemoteService):
         """
         await self._delete_items(*entries)
         if await self._find_ids(entries[0].space, *(entry.key for entry in entries)):
-            raise DeliveryError("mem0 still finds what it has erased")
+            raise DeliveryError("mem0 still returns memories that it should have erased")
         for entry in entries:
             self.record.drop(entry.key)
 

@@ -85,14 +85,16 @@ class OpenViking(RemoteService):
         version = text_of(health, "version")
         mode = text_of(health, "auth_mode")
         if not version:
-            raise DeliveryError("what answers at the url of openviking does not say its version")
+            raise DeliveryError("the server at the url of openviking doesn't report a version")
         self._separates_users = mode not in ("", "dev")
         # /health needs no key, so a second call checks the key.
         await self._call("GET", "/api/v1/fs/stat", f"{self._namespace}-nobody", uri=MEMORIES)
         host = self._http.url.host
         about = f"openviking {version}, a server at {host}, auth_mode {mode or 'unknown'}"
         if not self._separates_users:
-            about += "; it keeps nobody apart, so it serves one person only: use auth_mode trusted"
+            about += (
+                "; it doesn't separate users, so it serves one person only: use auth_mode trusted"
+            )
         return about
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
@@ -126,8 +128,8 @@ class OpenViking(RemoteService):
         """Store an item as a file. Raises Refused if other users could read it."""
         if not await self._is_served(space):
             raise Refused(
-                "openviking runs in the mode dev, which keeps nobody apart; set its auth_mode to "
-                "trusted"
+                "openviking runs in the mode dev, which doesn't separate users; set its auth_mode "
+                "to trusted"
             )
         uri = _uri_of(item.key)
         if item.is_retry and await self._exists(space, uri):
@@ -158,12 +160,15 @@ class OpenViking(RemoteService):
         uri = _parse_uri(arguments.uri)
         for scope in sorted(context.scopes):
             if text := await self._read_file(self.space(scope), uri):
-                return clean_service_text(self.name, text) or "It says nothing that may be shown."
-        raise ToolError("There is nothing at this address; viking_search shows what there is.")
+                return (
+                    clean_service_text(self.name, text)
+                    or "This file has no text that can be shown."
+                )
+        raise ToolError("There is no file at this address. viking_search finds files.")
 
     async def _run_forget_file(self, arguments: _Uri, context: ToolContext) -> str:
         await self.change(_parse_uri(arguments.uri), context, self.take_out)
-        return "openviking has taken it out."
+        return "openviking has deleted it."
 
     async def take_out(self, space: str, memory_id: str) -> bool:
         if not await self._exists(space, memory_id):

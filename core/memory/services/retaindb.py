@@ -113,7 +113,7 @@ class RetainDb(ServerService):
         answer = await self._http.call("POST", "/v1/memory", request)
         memory_id = text_of(answer, "memory_id", "id") or text_of(_unwrap(answer), "id")
         if not memory_id:
-            raise DeliveryError("retaindb does not confirm that it has stored the text")
+            raise DeliveryError("retaindb didn't confirm that it stored the text")
         return [memory_id]
 
     async def erase(self, entry: Entry) -> None:

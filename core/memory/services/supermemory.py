@@ -65,7 +65,7 @@ class Supermemory(ServerService):
     search_tool = "supermemory_search"
     add_tool = "supermemory_store"
     forget_tool = "supermemory_forget"
-    forget_receipt = "recalls it no longer; what was said, of which it was made, stays there"
+    forget_receipt = "no longer recalls it, but still has the messages that it was made from"
 
     def __init__(self, options: Options) -> None:
         """Check the options and choose the dialect. Raises ConfigError if an option is invalid."""
@@ -89,7 +89,7 @@ class Supermemory(ServerService):
         """
         if not await self._api.is_spoken(f"{self._namespace}-nobody"):
             raise DeliveryError(
-                "what answers at the url of supermemory does not speak this dialect: set api to "
+                "the server at the url of supermemory doesn't support this dialect: set api to "
                 "another"
             )
         dialect = self._api.name

@@ -92,8 +92,8 @@ class _BusyError(Exception):
 class LockWait:
     """How long writes have waited for a program that locks the file.
 
-    The limit counts from when the lock was first noticed. So writes that come later fail sooner,
-    and nobody waits behind a queue of writes that each wait for the whole limit.
+    The limit counts from when the lock was first noticed, so later writes fail sooner. Otherwise, a
+    write would wait behind a queue of writes that each wait for the whole limit.
     """
 
     timeout_s: float = LOCK_TIMEOUT_S
@@ -313,11 +313,7 @@ class Database:
                     continue
 
     async def _try_on_writer(self, work: Callable[[StoreConnection], T]) -> T:
-        """Run `work` once in the writer's thread.
-
-        Raises _BusyError if another program locks the file, and StoreError if SQLite fails
-        otherwise.
-        """
+        """Run `work` once in the writer's thread. Raises _BusyError if the file is locked."""
 
         def locked_work(connection: StoreConnection) -> T:
             with self._writer_lock:

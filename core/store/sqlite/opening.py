@@ -38,7 +38,7 @@ To begin with an empty memory on purpose, delete this file and state.db.
 CHECKPOINT_PAGES = 1_500
 """When the log has so many pages of 4 KB, SQLite copies them into the file.
 
-If nobody reads, the log then begins again. So it usually stays below 6 MB.
+If no connection is reading, the log then starts again, so it usually stays below 6 MB.
 """
 
 
