@@ -272,10 +272,7 @@ class ProviderThread:
         """
 
         async def run_call() -> T:
-            """Await the call, and replace exceptions that would end the loop of the thread.
-
-            Such an exception becomes a DeliveryError.
-            """
+            """Await the call. An exception that would end the thread becomes a DeliveryError."""
             try:
                 return await await_result(call())
             except Exception:
