@@ -542,7 +542,8 @@ class TelegramMessages:
     ) -> str | None:
         """Look for a lost message by editing the ones that follow `after_id`.
 
-        Telegram refuses to edit what others have written, so only a message of ours can change.
+        Telegram refuses to edit what others have written, so only a message of ours can
+        change. At most `MAX_LOST_TRIES` messages are tried.
         """
         if not after_id:
             return None

@@ -110,7 +110,10 @@ class Terminal:
         """Do nothing: there is no connection."""
 
     def _make_inbound(self, text: str) -> Inbound:
-        """Make an event from typed text, with its command if the text begins with one."""
+        """Make an event from typed text, with its command if the text begins with one.
+
+        A text of more than `TEXT_CHARS` characters is cut.
+        """
         if len(text) > TEXT_CHARS:
             text = f"{text[:TEXT_CHARS]} […]"
         command = None

@@ -135,7 +135,10 @@ class Flush:
         self._clock = clock
 
     async def run(self, session: Session, rows: Sequence[Message], turn: Turn) -> None:
-        """Let the model store notes about a session. A failure is logged and ignored."""
+        """Let the model store notes about a session. A failure is logged and ignored.
+
+        After `FLUSH_TIMEOUT_S`, the model is interrupted.
+        """
         can_write = any(not tool.is_read_only for tool in self._tool_runner.tools.values())
         if not can_write or not session.is_remembered or not session.prompt.text:
             return

@@ -171,8 +171,9 @@ class ContextFiles:
     ) -> list[tuple[str, ...]]:
         """Return the extra blocks of each row: one with the rules for the files that it names.
 
-        A row that needs no rule gets (). A rule that the model has already read, in `earlier` rows
-        or in this turn, isn't repeated.
+        A row that needs no rule gets (). A rule that the model has already read, in
+        `earlier` rows or in this turn, isn't repeated. Only the first `MAX_FILES` file
+        names of a row are looked at.
         """
         names_by_row = [_FILE_NAME.findall(row.text)[:MAX_FILES] for row in rows]
         rules: list[ContextFile] = []

@@ -251,7 +251,8 @@ class RemoteService(MemoryProvider):
     async def queue_prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         """Ask the service a question about the turn, and return its answer for the next turn.
 
-        Each line of the answer gets its own token, so that Mneme sends a repeated line only once.
+        Each line of the answer gets its own token, so that Mneme sends a repeated line only
+        once. Only the first `QUERY_CHARS` characters of the turn are sent.
         """
         query = clean(text)[:QUERY_CHARS]
         if not self.is_reflecting or not query:
@@ -465,8 +466,8 @@ class ServerService(RemoteService):
 def collect_turn_lines(session: Session, messages: Sequence[Message]) -> Sequence[Line]:
     """Return the lines of a turn that are sent to a service: typed words and our answers.
 
-    The result is empty if the turn has no typed word. In a group, each line of a person starts with
-    their name.
+    The result is empty if the turn has no typed word. In a group, each line of a person starts
+    with their name. Long names and answers are cut.
     """
     lines: list[Line] = []
     has_typed_words = False

@@ -233,8 +233,8 @@ class Curator:
     async def _load_groups(self, entries: Sequence[str], context: ToolContext) -> Sequence[_Group]:
         """Return the groups of notes that the helper model finds.
 
-        If the answer of the model can't be read or there is no model, a rule groups notes that
-        repeat each other.
+        If the answer of the model can't be read or there is no model, a rule groups notes
+        that repeat each other. At most `MAX_GROUPS` groups are returned.
         """
         groups, is_whole = parse_items(await self._ask_helper(entries, context), _Group)
         if not groups and not is_whole:

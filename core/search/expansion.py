@@ -311,8 +311,8 @@ class ExpandedRecall:
     ) -> SearchResults:
         """Return the results with a summary for each session.
 
-        If a summary can't be created, a note in the results gives the reason. The summaries get two
-        thirds of the budget.
+        If a summary can't be created, a note in the results gives the reason. The summaries
+        get two thirds of the budget. Only the first `MAX_SESSIONS` sessions get a summary.
         """
         length_chars = MAX_SUMMARY_CHARS
         if budget_chars is not None:

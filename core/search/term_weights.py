@@ -268,8 +268,9 @@ def _correct_words(
 def _correct_word(index: TextIndex, word: str) -> list[Correction]:
     """Return the best corrections of a word: known words that differ from it by one typing error.
 
-    The score of a correction is higher if the error is more probable and if the word occurs in more
-    chunks. A few hundred words are looked up in a single statement, which takes 3 to 5 ms.
+    The score of a correction is higher if the error is more probable and if the word occurs in
+    more chunks. A few hundred words are looked up in a single statement, which takes 3 to 5 ms.
+    At most `MAX_CORRECTIONS` are returned.
     """
     intended = _list_intended_texts(word)
     frequencies = index.chunk_frequencies(set(chain.from_iterable(intended)), MAX_CORRECTED_SCOPES)

@@ -434,8 +434,9 @@ def signed_terms(text: str) -> list[str]:
 def indexed_words(text: str | None) -> str:
     """Return what the index of messages contains for a text.
 
-    This is the text without its runs and symbols, then the pairs and single characters of the runs,
-    the tokens of the symbols, and the terms of words with a sign, all separated by spaces.
+    This is the text without its runs and symbols, then the pairs and single characters of the
+    runs, the tokens of the symbols, and the terms of words with a sign, all separated by
+    spaces. Only the first `MAX_INDEXED_CHARS` characters of the text count.
     """
     if not text:
         return ""

@@ -414,7 +414,10 @@ def is_question(text: str) -> bool:
 
 
 def asks_when(text: str) -> bool:
-    """Return whether a text asks when something happens or how long it takes."""
+    """Return whether a text asks when something happens or how long it takes.
+
+    Only the first `MAX_SCANNED_CHARS` characters are looked at.
+    """
     folded_text = fold(text[:MAX_SCANNED_CHARS])
     if _ASKS_WHEN.search(folded_text):
         return True
@@ -424,7 +427,8 @@ def asks_when(text: str) -> bool:
 def is_about_self(text: str) -> bool:
     """Return whether the author of a text refers to themselves: ``my dentist``, ``habe ich``.
 
-    In languages that leave out the word for "I", the result may be False nevertheless.
+    In languages that leave out the word for "I", the result may be False nevertheless. Only the
+    first `MAX_SCANNED_CHARS` characters are looked at.
     """
     first_person = language_data("words")["first_person"]
     spaced_text, runs = split_unspaced(text[:MAX_SCANNED_CHARS])
@@ -551,7 +555,8 @@ def _is_name_word(word: str) -> bool:
 def entity_keys_in(text: str) -> tuple[str, ...]:
     """Return everything in a question that may be the `entity_key` of a name, longest first.
 
-    These are all sequences of one to four words, except single stop words.
+    These are all sequences of one to four words, except single stop words. Only the beginning
+    of a long question is looked at.
     """
     words = words_of(plain_with_offsets(text[:MAX_SCANNED_CHARS])[0])[:MAX_KEY_WORDS]
     keys: dict[str, None] = {}

@@ -346,7 +346,10 @@ def _print_report_as_json(
 
 
 def _print_report(report: ImportReport, source: Source) -> None:
-    """Print which files were read, and how many messages were imported, skipped and refused."""
+    """Print which files were read, and how many messages were imported, skipped and refused.
+
+    At most `_MAX_SHOWN_FILES` files are named.
+    """
     from core.transfer.source import FORMATS
 
     typer.echo(f"This is a {' and a '.join(FORMATS[kind][0] for kind in source.kinds)}.")

@@ -266,7 +266,10 @@ class FactCommands:
         return Answer(text=report, buttons=buttons)
 
     async def _explain(self, fact: Fact, context: CommandContext) -> Answer:
-        """Say where a fact comes from, how certain it is, and how it has changed."""
+        """Say where a fact comes from, how certain it is, and how it has changed.
+
+        Only the latest `_MAX_SHOWN_CHANGES` changes are shown.
+        """
         changes = await self._facts.list_changes(fact.id, context.scopes)
         lines = [
             self._render_line(fact),

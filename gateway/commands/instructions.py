@@ -75,7 +75,10 @@ class InstructionCommands:
         return Answer(text=f"{texts.INSTRUCTIONS_SET}\n\n{_render_quote(text)}")
 
     async def _replace(self, text: str, context: CommandContext, *, is_insisting: bool) -> None:
-        """Replace the instructions of this chat by `text`; an empty text removes them."""
+        """Replace the instructions of this chat by `text`; an empty text removes them.
+
+        Raises Refused if the text can't be stored.
+        """
         scopes = frozenset((context.scope,))
         entries = await self._notebook.entries(scopes, INSTRUCTIONS)
         text = clean_text(text)

@@ -201,7 +201,10 @@ class MemoryCommands:
         return Answer(text=_escape_lines(report))
 
     async def _list_pending(self, context: CommandContext) -> Answer:
-        """List the pending items, with buttons to approve or reject each."""
+        """List the pending items, with buttons to approve or reject each.
+
+        If there are many items, the last ones have no buttons.
+        """
         pending_notes = await self._notebook.review.list_pending(context.scopes)
         if not pending_notes:
             return Answer(text=texts.NOTHING_PENDING)

@@ -93,7 +93,8 @@ def _split_switches(arguments: str) -> tuple[str, Sequence[str]]:
 def _make_result_buttons(results: SearchResults, current_session_id: int) -> list[Button]:
     """Make buttons to read on in the results, and to continue their sessions.
 
-    There is no button to continue the session that the person is already in.
+    There is no button to continue the session that the person is already in. Only the first
+    `_MAX_SESSIONS_WITH_BUTTONS` sessions get buttons.
     """
     if results.shape in ("scroll", "read"):
         buttons = []

@@ -92,7 +92,8 @@ class SkillCommands:
     async def _list(self, words: str, context: CommandContext) -> Answer:
         """List the skills that contain all `words`, and then the folders with problems.
 
-        Without `words`, unused skills are listed, too.
+        Without `words`, unused skills are listed, too. At most `_MAX_LISTED_SKILLS` skills
+        are listed, and a sentence says how many more there are.
         """
         skills, problems = await self._skills.list_skills(context.scopes, words)
         lines = []

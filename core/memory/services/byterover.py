@@ -187,8 +187,9 @@ class ByteRover(RemoteService):
     async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
         """Have brv add an item to its files.
 
-        Returns no ids, because the ledger records the files of each item. Raises Refused if the
-        item is too long.
+        Returns no ids, because the ledger records the files of each item. Raises Refused if
+        the item is too long. An item that has arrived in an earlier attempt isn't sent
+        again. Raises DeliveryError if brv fails or doesn't confirm the item.
         """
         if len(item.text.encode()) > MAX_TEXT_BYTES:
             raise Refused(f"the text for brv is over {MAX_TEXT_BYTES:,} bytes long")

@@ -272,7 +272,10 @@ class _ServerEngine:
         return objects(answer, "results")
 
     async def _list_platform_memories(self, space: str) -> Sequence[Json]:
-        """Return the memories of a space from all pages."""
+        """Return the memories of a space from all pages.
+
+        After `MAX_PAGES` pages, the rest is left out.
+        """
         memories: list[Json] = []
         for page in range(1, MAX_PAGES + 1):
             answer = await self.http.call(

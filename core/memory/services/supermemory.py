@@ -291,7 +291,10 @@ class _TagDialect(_NamespaceDialect):
         return None if answer is None else _check_document(answer)
 
     async def _find_document_id(self, space: str, key: str) -> str | None:
-        """Return the id of the document with our key from the list of documents, or None."""
+        """Return the id of the document with our key from the list of documents, or None.
+
+        At most `MAX_PAGES` pages of the list are searched.
+        """
         for page in range(1, MAX_PAGES + 1):
             request = {
                 "containerTags": [space],

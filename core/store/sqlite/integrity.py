@@ -17,7 +17,10 @@ _SELECT_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY n
 
 
 async def find_damage(database: Database) -> list[str]:
-    """Check the file and return a sentence about each problem."""
+    """Check the file and return a sentence about each problem.
+
+    Of each kind of problem, at most `MAX_REPORTED_PROBLEMS` are reported.
+    """
 
     def check(connection: Connection) -> list[str]:
         problems = _run_check(connection, f"PRAGMA quick_check({MAX_REPORTED_PROBLEMS})")
