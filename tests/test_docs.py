@@ -15,9 +15,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
+from zoneinfo import ZoneInfo
 
 import pytest
 
+from core.dates.recurrence import next_recurrences
+from core.dates.requests.lexicon import build_lexicon
+from core.dates.requests.reader import read_in_language
 from core.errors import ToolError
 from core.ports import Adapter, Reply
 from core.skills.folders import read_skill
@@ -227,3 +231,25 @@ def test_every_command_is_documented() -> None:
         group.name for group in app().registered_groups
     ]
     assert [name for name in shell if f"mneme {name}" not in text and name != "run"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "moments", "task"),
+    [
+        ("ricordami domani alle otto e mezza di chiamare Ana", ["05 08:30"], "chiamare Ana"),
+        ("tra venti minuti ricordami il forno", ["04 11:50"], "il forno"),
+        ("ogni lunedì alle 9 ricordami la spazzatura", ["09 09:00", "16 09:00"], "la spazzatura"),
+        ("ricordami più tardi di chiamare Ana", [], "chiamare Ana"),
+    ],
+)
+def test_the_documented_lexicon_reads_requests(text: str, moments: list[str], task: str) -> None:
+    zone = ZoneInfo("Europe/Rome")
+    now = datetime(2026, 3, 4, 11, 30, tzinfo=zone)
+    (example,) = _blocks(ROOT / "docs" / "extending.md", "toml")
+    lexicon = build_lexicon("it", tomllib.loads(example))
+
+    reading = read_in_language(text, lexicon, now, zone)
+
+    due = [reading.moment] if reading.moment else next_recurrences(reading.recurrences, now, 2)
+    assert [f"{moment.astimezone(zone):%d %H:%M}" for moment in due] == moments
+    assert reading.task == task

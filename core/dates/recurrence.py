@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from zoneinfo import ZoneInfo
 
 from core.dates.schedule import load_zone, resolve_wall_time
@@ -26,7 +26,13 @@ _TEXT = re.compile(
     r"DTSTART(?:;TZID=(?P<zone>[\w+/-]+))?:(?P<start>\d{8}T\d{6})(?P<utc>Z?)\s+"
     r"RRULE:(?P<rule>[A-Z0-9=;,+-]+)"
 )
-_UNTIL = re.compile(r"UNTIL=(\d{8}T\d{6})Z")
+_FIXED_UNITS = {
+    "SECONDLY": timedelta(seconds=1),
+    "MINUTELY": timedelta(minutes=1),
+    "HOURLY": timedelta(hours=1),
+}
+_DAYS = {"DAILY": 1, "WEEKLY": 7}
+"""The days of a period, for rules whose periods all have the same length."""
 _CLOCK_CHANGE = timedelta(hours=3)
 """No clock change is longer than this."""
 MAX_STEPS = 100_000
@@ -50,9 +56,33 @@ def next_recurrence(texts: Sequence[str], after: datetime) -> datetime | None:
     return moments[0] if moments else None
 
 
+class _Recurrence(NamedTuple):
+    """A text that was read."""
+
+    zone: ZoneInfo
+    # The first wall time, without a zone.
+    start: datetime
+    # The names and values of the RRULE. UNTIL is a wall time.
+    fields: dict[str, str]
+
+    @property
+    def interval(self) -> int:
+        return int(self.fields.get("INTERVAL", "1"))
+
+    @property
+    def text(self) -> str:
+        """The RRULE, in wall time."""
+        return ";".join(f"{name}={value}" for name, value in self.fields.items())
+
+
 def _next_of_one(text: str, after: datetime, count: int) -> list[datetime]:
-    zone, rule = _load(text)
+    recurrence = _load(text)
+    step = _fixed_step(recurrence)
+    if step is not None:
+        return _next_of_fixed(recurrence, step, after, count)
+    zone = recurrence.zone
     local_after = after.astimezone(zone).replace(tzinfo=None) - _CLOCK_CHANGE
+    rule = _rule_near(recurrence, local_after)
     moments: list[datetime] = []
     for wall_time in _wall_times(rule, local_after):
         moment = resolve_wall_time(wall_time, zone)
@@ -62,6 +92,39 @@ def _next_of_one(text: str, after: datetime, count: int) -> list[datetime]:
             if len(moments) == count:
                 break
     return moments
+
+
+def _fixed_step(recurrence: _Recurrence) -> timedelta | None:
+    """Return the length of an interval that is the same each time, or None for other rules."""
+    unit = _FIXED_UNITS.get(recurrence.fields["FREQ"])
+    is_plain = recurrence.fields.keys() <= {"FREQ", "INTERVAL", "COUNT", "UNTIL"}
+    is_utc = recurrence.zone.key == "UTC"
+    return unit * recurrence.interval if unit and is_plain and is_utc else None
+
+
+def _next_of_fixed(
+    recurrence: _Recurrence, step: timedelta, after: datetime, count: int
+) -> list[datetime]:
+    """Return the next moments of an interval without going through the earlier ones."""
+    start = recurrence.start.replace(tzinfo=UTC)
+    index = max((after - start) // step + 1, 0)
+    last = index + count
+    if "COUNT" in recurrence.fields:
+        last = min(last, int(recurrence.fields["COUNT"]))
+    if "UNTIL" in recurrence.fields:
+        until = _parse_time(recurrence.fields["UNTIL"]).replace(tzinfo=UTC)
+        last = min(last, (until - start) // step + 1)
+    return [start + number * step for number in range(index, last)]
+
+
+def _rule_near(recurrence: _Recurrence, after: datetime) -> rrule:
+    """Return the rule, started shortly before `after` if that gives the same moments."""
+    start = recurrence.start
+    days = _DAYS.get(recurrence.fields["FREQ"])
+    if days is not None and "COUNT" not in recurrence.fields and after > start:
+        period = timedelta(days=days * recurrence.interval)
+        start += max((after - start) // period - 1, 0) * period
+    return _build_rule(recurrence.text, start)
 
 
 def _wall_times(rule: rrule, after: datetime) -> Iterator[datetime]:
@@ -74,24 +137,41 @@ def _wall_times(rule: rrule, after: datetime) -> Iterator[datetime]:
         return  # No date after the year 9999.
 
 
-@lru_cache(maxsize=4_096)
-def _load(text: str) -> tuple[ZoneInfo, rrule]:
-    """Return the zone and the rule, in wall time, of a recurrence."""
+def _build_rule(text: str, start: datetime) -> rrule:
+    """Return the rule of dateutil. Raises Refused if the text is invalid."""
     from dateutil.rrule import rrulestr
 
+    try:
+        return rrulestr(text, dtstart=start, cache=False)
+    except (ValueError, KeyError, TypeError) as error:
+        raise Refused(f"'{text[:80]}' isn't a valid recurrence ({error}).") from error
+
+
+def _parse_time(text: str) -> datetime:
+    try:
+        return datetime.strptime(text, "%Y%m%dT%H%M%S")  # noqa: DTZ007
+    except ValueError as error:
+        raise Refused(
+            f"'{text[:20]}' isn't a valid time. Write it like 20261120T090000."
+        ) from error
+
+
+@lru_cache(maxsize=4_096)
+def _load(text: str) -> _Recurrence:
+    """Read a recurrence. Raises Refused if it is invalid."""
     match = _TEXT.fullmatch(text.strip())
     if match is None:
         raise Refused("That isn't a valid recurrence. Write DTSTART and RRULE as in RFC 5545.")
-    zone = ZoneInfo("UTC") if match["utc"] else load_zone(match["zone"] or "UTC")
-
-    def to_wall_time(until: re.Match[str]) -> str:
-        moment = datetime.strptime(until[1], "%Y%m%dT%H%M%S").replace(tzinfo=UTC)
-        return f"UNTIL={moment.astimezone(zone):%Y%m%dT%H%M%S}"
-
-    rule = _UNTIL.sub(to_wall_time, match["rule"])
-    start = datetime.strptime(match["start"], "%Y%m%dT%H%M%S")  # noqa: DTZ007
-    try:
-        parsed = rrulestr(rule, dtstart=start, cache=False)
-    except (ValueError, KeyError) as error:
-        raise Refused(f"'{rule[:80]}' isn't a valid recurrence ({error}).") from error
-    return zone, parsed
+    zone = load_zone("UTC" if match["utc"] else match["zone"] or "UTC")
+    start = _parse_time(match["start"])
+    fields = dict(part.partition("=")[::2] for part in match["rule"].split(";"))
+    until = fields.get("UNTIL", "")
+    if until.endswith("Z"):
+        moment = _parse_time(until[:-1]).replace(tzinfo=UTC)
+        fields["UNTIL"] = f"{moment.astimezone(zone):%Y%m%dT%H%M%S}"
+    recurrence = _Recurrence(zone, start, fields)
+    is_number = all(fields.get(name, "1").isdecimal() for name in ("INTERVAL", "COUNT"))
+    if "FREQ" not in fields or not is_number or recurrence.interval < 1:
+        raise Refused("A recurrence needs FREQ, and its INTERVAL and COUNT must be numbers.")
+    _build_rule(recurrence.text, start)
+    return recurrence

@@ -51,6 +51,9 @@ _ASSUMPTION_TEXTS = {
     Assumption.FIRST_DAY: texts.ASSUMED_FIRST_DAY,
     Assumption.WEEKDAY: texts.ASSUMED_WEEKDAY,
     Assumption.SHORT_MONTHS: texts.ASSUMED_SHORT_MONTHS,
+    Assumption.HALF_OF_DAY: texts.ASSUMED_HALF_OF_DAY,
+    Assumption.MINUTES: texts.ASSUMED_MINUTES,
+    Assumption.RHYTHM: texts.ASSUMED_RHYTHM,
 }
 _PROBLEM_TEXTS = {
     Problem.PAST: texts.ASK_PAST,

@@ -3,9 +3,9 @@ the same run.
 
 ``python -m tests.bench [--only NAME] [--sessions N] [--turns N] [--conversations N] [--peer
 PYTHON]``, NAME one of shape, cache, long, facts, guard, evidence, recall, hurry, owner, questions,
-speed, gateway; or services, which runs only when it is named: it takes minutes, needs the engines that
+reminders, speed, gateway; or services, which runs only when it is named: it takes minutes, needs the engines that
 ``tests/services/setup.sh`` makes, and names those that are not there. Guard, evidence, recall, hurry,
-owner, questions and speed need the project's shared benchmark folder beside the checkout (or where
+owner, questions, reminders and speed need the project's shared benchmark folder beside the checkout (or where
 MNEME_SHARED says); without it they are left out, visibly. The peer, hermes-agent 0.19.0, takes part
 in speed when the interpreter of its own environment is named: here, or as MNEME_PEER_PYTHON. Mneme
 then answers from a process of its own (`proxy.py`)."""
@@ -23,7 +23,17 @@ from pathlib import Path
 
 import structlog
 
-from tests.bench import doors, evidence_table, gateway, knowing, long, recall, services, shape
+from tests.bench import (
+    doors,
+    evidence_table,
+    gateway,
+    knowing,
+    long,
+    recall,
+    reminders,
+    services,
+    shape,
+)
 from tests.bench.cache import measure
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,6 +49,7 @@ BENCHES = [
     "hurry",
     "owner",
     "questions",
+    "reminders",
     "speed",
     "gateway",
 ]
@@ -66,6 +77,9 @@ def main() -> int:
     )
     parser.add_argument(
         "--evidence", type=Path, metavar="FILE", help="of evidence: another file of such rows"
+    )
+    parser.add_argument(
+        "--reminders", type=Path, metavar="FILE", help="of reminders: another file of such rows"
     )
     asked = parser.parse_args()
     which = asked.only or BENCHES
@@ -140,6 +154,14 @@ def main() -> int:
         speed = shared / "bench" / "speed"
         command = [str(HERE / "questions.py"), str(speed / "corpus.py"), str(speed / "stores.py")]
         failed |= _run("How long a question takes", [*command, str(asked.sessions or 10_000)])
+    if "reminders" in which:
+        sys.stdout.write("## Reminders: requests in everyday words, without a model\n\n")
+        rows = asked.reminders or shared / "data" / "reminders" / "reminders-dev.jsonl"
+        if rows.exists():
+            sys.stdout.write(reminders.report(rows) + "\n\n")
+        else:
+            sys.stdout.write("left out: there is no shared/data/reminders/reminders-dev.jsonl\n\n")
+        sys.stdout.flush()
     if "speed" in which:
         runner = str(shared / "bench" / "speed" / "run.py")
         plugin, stores = ("proxy", "hermes,floor") if asked.peer else ("speed", "floor")

@@ -183,3 +183,46 @@ def test_recurrence_keeps_its_wall_time_across_a_clock_change() -> None:
     assert [f"{moment.astimezone(MADRID):%H:%M}" for moment in moments] == ["09:00"] * 5
     assert moments[0] == datetime(2026, 3, 8, 8, tzinfo=UTC)
     assert moments[4] == datetime(2026, 4, 5, 7, tzinfo=UTC)
+
+
+def test_language_of_a_line_is_the_one_that_reads_most_of_it() -> None:
+    # "car" without an accent is short for a weekday in Turkish.
+    reading = read_request("saturday at 7am load the car", NOW, MADRID, is_request=True)
+
+    assert reading.language == "en"
+    assert reading.task == "load the car"
+
+
+@pytest.mark.parametrize(
+    ("text", "moment", "task"),
+    [
+        ("remind me the day after Christmas at 10 to return it", "2026-12-26 10:00", "return it"),
+        ("remind me in 90 seconds to flip", "2026-03-04 11:31", "flip"),
+        ("remind me at 1900 to feed Bella", "2026-03-04 19:00", "feed Bella"),
+        ("wake me up at 6:30 tomorrow", "2026-03-05 06:30", "wake me up"),
+        ("remind me first thing tomorrow to call", "2026-03-05 08:00", "call"),
+        ("please don't forget to remind me tomorrow at 9 to call", "2026-03-05 09:00", "call"),
+    ],
+)
+def test_less_usual_request_is_read(text: str, moment: str, task: str) -> None:
+    reading = read(text)
+
+    assert moments_of(reading) == [moment]
+    assert reading.task == task
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "remind me before 5pm to call",
+        "remind me this weekend to call",
+        "remind me wednesday at 9 to call",
+        "remind me on tuesday and thursday at 9 to call",
+        "remind me every day at 9 until yesterday to call",
+    ],
+)
+def test_time_with_several_meanings_is_asked_for(text: str) -> None:
+    reading = read(text)
+
+    assert reading.intent is Intent.SET
+    assert not reading.is_complete

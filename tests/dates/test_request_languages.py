@@ -93,6 +93,13 @@ REQUESTS = [
     ("ko", "5월 3일 오전 10시에 여권 갱신 알려줘", "05-03 10:00", "여권 갱신"),
     ("ko", "매달 15일 9시에 공과금 알림 부탁해", "03-15 09:00 04-15 09:00", "공과금"),
     ("ko", "이틀 뒤 저녁 7시에 엄마 생신 알려줘", "03-06 19:00", "엄마 생신"),
+    ("de", "Erinner mich jeden 1. des Monats um 9 an die Miete", "04-01 09:00 05-01 09:00", "die Miete"),
+    ("fr", "rappelle-moi dans une heure et quart de sortir", "03-04 12:45", "sortir"),
+    ("es", "avísame en una hora y cuarto para salir", "03-04 12:45", "salir"),
+    ("pt", "me lembra de hora em hora de beber água", "03-04 12:30 03-04 13:30", "beber água"),
+    ("ru", "напомни через час пятнадцать выйти", "03-04 12:45", "выйти"),
+    ("ru", "поставь напоминание на понедельник на 10: позвонить", "03-09 10:00", "позвонить"),
+    ("zh", "下下周五下午4点提醒我演示", "03-20 16:00", "演示"),
 ]  # fmt: skip
 
 
@@ -133,9 +140,40 @@ def test_request_is_read_in_each_language(
         ("リマインダー一覧", Intent.QUESTION_ABOUT_REMINDERS),
         ("그 냄새를 맡으면 바다가 생각나", Intent.STORY),
         ("내 알림 보여줘", Intent.QUESTION_ABOUT_REMINDERS),
+        ("delete the 9am reminder", Intent.STORY),
+        ("please rephrase: remind me at 9 to call Paul", Intent.STORY),
+        ("lösche die Erinnerung morgen um 9", Intent.STORY),
+        ("mon frère a écrit « rappelle-moi demain à 9h » hier", Intent.STORY),
+        ("supprime le rappel de 9h", Intent.STORY),
+        ("borra el recordatorio de las 9", Intent.STORY),
+        ("apaga o lembrete das 9", Intent.STORY),
+        ("переведи: напомни мне в 6 позвонить", Intent.STORY),
+        ("爸爸每天8点提醒我起床", Intent.STORY),
+        ("取消9点的提醒", Intent.STORY),
+        ("父が毎日7時に教えてくれる", Intent.STORY),
+        ("9時のリマインダーを消して", Intent.STORY),
+        ("今何時か教えて", Intent.NONE),
+        ("9시 알림 취소해줘", Intent.STORY),
+        ("지금 몇 시인지 알려줘", Intent.NONE),
     ],
 )
 def test_message_that_sets_nothing_is_recognized_in_each_language(
     text: str, intent: Intent
 ) -> None:
     assert read_request(text, NOW, MADRID).intent is intent
+
+
+@pytest.mark.parametrize(
+    ("text", "task"),
+    [
+        ("remind me at 5pm to translate the letter", "translate the letter"),
+        ("remind me at 5pm to cancel the reminder app", "cancel the reminder app"),
+        ("rappelle-moi à 17h de dire à Léa qu'elle m'a dit oui", "dire à Léa qu'elle m'a dit oui"),
+        ("下午5点提醒我翻译合同", "翻译合同"),
+    ],
+)
+def test_task_may_contain_words_that_exclude_a_request_before_it(text: str, task: str) -> None:
+    reading = read_request(text, NOW, MADRID)
+
+    assert reading.is_complete
+    assert reading.task == task

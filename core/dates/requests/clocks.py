@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from core.dates.requests.grammar import Context, Match, Rules
 from core.dates.requests.lexicon import Kind, Token
-from core.dates.requests.parts import ClockTime, TimeParts
+from core.dates.requests.parts import ClockTime, Span, TimeParts
 
 RULES = Rules()
 
@@ -48,7 +48,10 @@ def _digital_clock(match: Match, context: Context) -> TimeParts | None:
         return _half_of_day(match, hour, minute)
     # "5:30" may be in the afternoon, but "05:30" isn't.
     is_bare = token.end - token.start < 5 and 0 < hour < 10
-    return clock_parts(hour, minute, is_bare=is_bare)
+    parts = clock_parts(hour, minute, is_bare=is_bare)
+    if parts is None or not is_bare:
+        return parts
+    return replace(parts, clocks=(parts.clocks[0]._replace(is_written=True),))
 
 
 @RULES.add(f"{_AT} (?P<clock> clock ) and? (?: (?P<half> and_half ) | (?P<quarter> quarter ) )")
@@ -68,6 +71,7 @@ def _named_clock_and_half(match: Match, context: Context) -> TimeParts | None:
     "(?<= [request mention] ) for (?P<hour> number ) (?P<sign> oclock )? (?P<ampm> ampm )?",
     f"{_AT} (?P<hour> {_HOUR_} ) (?P<sign> oclock | hour_sign )? (?P<ampm> ampm )",
     f"{_AT} (?P<hour> {_HOUR_} ) (?P<sign> oclock | hour_sign )",
+    f"(?<= {_DAY_TOKEN} ) for (?P<hour> number ) (?= comma | colon | request | mention | $ )",
     f"(?<= {_DAY_TOKEN} ) (?P<hour> number ) (?= comma | colon | request | mention | polite | $ )",
 )
 def _hour(match: Match, context: Context) -> TimeParts | None:
@@ -99,6 +103,14 @@ def _hour_and_minute(match: Match, context: Context) -> TimeParts | None:
     if is_listed or minute.number % 1 or not (is_spoken or is_marked or is_written):
         return None
     return _half_of_day(match, match.number("hour"), int(minute.number))
+
+
+@RULES.add(f"{_AT} (?P<hour> number ) oclock (?P<minutes> number ) minute before")
+def _minutes_before_hour(match: Match, context: Context) -> TimeParts | None:
+    """Read Korean "18시 10분 전": 17:50."""
+    clock = clock_parts(match.number("hour"), 0, is_bare=True)
+    lead = Span(seconds=60 * match.number("minutes"))
+    return replace(clock, lead=lead) if clock else None
 
 
 @RULES.add(
@@ -150,7 +162,7 @@ _BEFORE_KINDS = (Kind.TO, Kind.AT_OR_TO, Kind.TO_HOUR, Kind.TO_AFTER, Kind.MINUS
 
 @RULES.add(
     f"{_AT} the? (?P<half> half_to | half_past ) (?P<hour> {_HOUR_} ) {_SIGN}?",
-    f"{_AT} (?P<quarter> quarter ) (?P<hour> number ) {_SIGN}?",
+    f"{_AT} (?P<quarter> quarter ) (?P<hour> number | ordinal | month_day ) {_SIGN}?",
 )
 def _half_hour(match: Match, context: Context) -> TimeParts | None:
     """Read "half past 8", German "halb acht" (7:30) and "viertel acht" (7:15)."""
@@ -190,31 +202,52 @@ def _part(match: Match, context: Context) -> TimeParts | None:
 
 @RULES.add(
     "(?P<from> between | from | start )? (?: the | at | hour_or_at )*"
-    "(?P<low> number | clock ) (?P<s1> oclock | hour | hour_sign )? (?P<a1> ampm )?"
+    "(?P<p1> part )? (?P<low> number | clock ) (?P<s1> oclock | hour | hour_sign )?"
+    "(?P<a1> ampm )? (?P<q1> part )?"
     "(?P<mark> and | to | until | start_after | at ) (?: the | at )*"
-    "(?P<high> number | clock ) (?P<s2> oclock | hour | hour_sign )? (?P<a2> ampm )?"
+    "(?P<p2> part )? (?P<high> number | clock ) (?P<s2> oclock | hour | hour_sign )?"
+    "(?P<a2> ampm )? (?P<q2> part )?"
     "(?P<end> range_end | until_after | during_after )?"
 )
 def _window(match: Match, context: Context) -> TimeParts | None:
     """Read "between 9 and 18" and "from 9am to 6pm"."""
-    is_between = bool(match.kinds(Kind.BETWEEN) or match.get("end"))
-    is_from = match.get("from") is not None and not match.kinds(Kind.AND)
     low, high = match.get("low"), match.get("high")
-    assert low is not None
-    assert high is not None
-    is_marked = low.kind is Kind.CLOCK or match.get("s1") or match.get("a1") or match.get("a2")
-    is_range = bool(match.kinds(Kind.TO)) and is_marked
-    if not (is_between or is_from or is_range):
+    if low is None or high is None or not _is_window(match, low):
         return None
-    first = _window_clock(low, match.get("a1") or match.get("a2"))
-    last = _window_clock(high, match.get("a2"))
+    first_half = match.get("a1") or match.get("p1") or match.get("q1")
+    last_half = match.get("a2") or match.get("p2") or match.get("q2")
+    first = _window_clock(low, first_half or match.get("a2"))
+    last = _window_clock(high, last_half)
     return TimeParts(window=(first, last)) if first and last else None
 
 
-def _window_clock(token: Token, ampm: Token | None) -> ClockTime | None:
+def _is_window(match: Match, low: Token) -> bool:
+    """Whether two clock times are the ends of a window, and not two times of a list."""
+    if match.kinds(Kind.BETWEEN) or match.get("end"):
+        return True
+    if match.get("from") is not None:
+        return not match.kinds(Kind.AND)
+    marks = (match.get("s1"), match.get("a1"), match.get("a2"))
+    is_marked = low.kind is Kind.CLOCK or any(mark is not None for mark in marks)
+    return bool(match.kinds(Kind.TO)) and is_marked
+
+
+def _window_clock(token: Token, half: Token | None) -> ClockTime | None:
+    """Return a clock time in the half of the day of an AMPM or PART token, if there is one."""
     minute = int(token.number) if token.kind is Kind.CLOCK else int(token.number) * 60
     if minute > 1440:
         return None
-    if ampm is not None:
-        return ClockTime(minute % 720 + int(ampm.number) * 60)
+    if half is not None and minute <= 720:
+        is_late = half.number >= 12
+        return ClockTime(minute % 720 + (720 if is_late else 0))
     return ClockTime(minute, is_bare=minute <= 720 and token.kind is Kind.NUMBER)
+
+
+@RULES.add(f"{_MUST_AT} (?P<digits> number | year ) (?: hour | oclock )?")
+def _four_digits(match: Match, context: Context) -> TimeParts | None:
+    """Read "at 1900"."""
+    token = match.get("digits")
+    if token is None or not token.is_digits or token.end - token.start != 4:
+        return None
+    hour, minute = divmod(int(token.number), 100)
+    return clock_parts(hour, minute, is_bare=False) if hour < 24 else None

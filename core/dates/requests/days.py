@@ -12,6 +12,8 @@ from core.dates.schedule import date_if_valid
 
 MAX_YEARS_SEARCHED = 8
 """29 February comes at least once in so many years."""
+WEEKEND = 8
+"""The number of a DAY_GROUP token that means Saturday and Sunday."""
 
 RULES = Rules()
 
@@ -123,6 +125,7 @@ def _numeric_date(match: Match, context: Context) -> TimeParts | None:
     f"{WHEN} day_prefix (?P<day> number | month_day )",
     f"{WHEN} (?P<day> number | ordinal ) day_sign",
     f"{WHEN} on (?: the )? (?P<day> number ) point",
+    f"{WHEN} the (?P<day> number ) point (?= comma | at | $ )",
 )
 def _month_day(match: Match, context: Context) -> TimeParts | None:
     """Read "on the 30th"."""
@@ -154,3 +157,25 @@ def _vague(match: Match, context: Context) -> TimeParts | None:
 def _zone(match: Match, context: Context) -> TimeParts | None:
     token = match.get("zone")
     return TimeParts(zone=token.zone) if token else None
+
+
+@RULES.add("(?: on | at | the | this | filler )* (?P<group> day_group )")
+def _weekend(match: Match, context: Context) -> TimeParts | None:
+    """Read "this weekend", which begins on Saturday."""
+    if match.number("group") != WEEKEND:
+        return None
+    days = (5 - context.today.weekday()) % 7
+    assumed = frozenset({Assumption.FIRST_DAY})
+    return TimeParts(days=(context.today + timedelta(days=days),), assumed=assumed)
+
+
+@RULES.add(
+    f"{WHEN} (?P<weekday> weekday ) (?: the | comma | on )* (?P<day> number )"
+    "(?: point | day_sign )? (?= at | at_or_to | clock )"
+)
+def _weekday_and_month_day(match: Match, context: Context) -> TimeParts | None:
+    """Read Spanish "el lunes 24 a las 10"."""
+    day = match.number("day")
+    if not 1 <= day <= 31:
+        return None
+    return TimeParts(weekdays=(match.number("weekday"),), month_days=(day,))

@@ -144,7 +144,9 @@ WHEN = "(?: on | the | at | day_prefix )*"
 ON = "(?: on | the | day_prefix )*"
 UNIT = "(?: minute | hour | hour_or_at | hour_sign | unit | day_prefix | day_sign | part )"
 _COUNT = "(?: number | one )"
-_SPAN_PART = f"(?: span | {_COUNT} and_half? {UNIT} and_half? | {UNIT} and_half )"
+_SPAN_PART = (
+    f"(?: span | {_COUNT} and_half? {UNIT} (?: and_half | and? quarter )? | {UNIT} and_half )"
+)
 SPAN = f"(?: {_SPAN_PART} (?: and? {_SPAN_PART} )* )"
 
 
@@ -175,7 +177,9 @@ def read_span(tokens: Sequence[Token]) -> Span:
             else:
                 total = total.plus(add_unit(unit, 0.5))
         elif token.kind is Kind.QUARTER:
-            total = total.plus(Span(months=QUARTER_MONTHS))
+            # "An hour and a quarter", and the quarter of a year.
+            quarter = Span(seconds=900) if unit is Unit.HOUR else Span(months=QUARTER_MONTHS)
+            total = total.plus(quarter)
         elif token.kind is Kind.SPAN:
             total = total.plus(add_unit(token.unit, token.number))
         elif token.unit is not None:
@@ -193,6 +197,16 @@ def _offset(match: Match, context: Context) -> TimeParts | None:
     """Read "in 20 minutes". Words such as "later" are vague only without a length."""
     span = read_span(match.all("span"))
     return TimeParts(offset=span) if any(span) else None
+
+
+@RULES.add(f"in+ (?P<span> {SPAN} ) (?P<minutes> number )")
+def _offset_and_minutes(match: Match, context: Context) -> TimeParts | None:
+    """Read Russian "через час пятнадцать", in which the minutes are implied."""
+    minutes = match.get("minutes")
+    span = read_span(match.all("span"))
+    if minutes is None or minutes.is_digits or not span.seconds or span.seconds % 3600:
+        return None
+    return TimeParts(offset=span.plus(Span(seconds=60 * int(minutes.number))))
 
 
 @RULES.add("in+ (?P<clock> clock ) minute? later?", "(?P<clock> clock ) minute? later")
@@ -235,6 +249,18 @@ def _lead(match: Match, context: Context) -> TimeParts | None:
 
 
 @RULES.add(
+    f"(?P<span> the? {SPAN} | the {UNIT} ) (?P<after> past | later | before | to_hour )"
+    "(?: of | the | from | at | on )* (?= feast | date | clock )"
+)
+def _distance(match: Match, context: Context) -> TimeParts | None:
+    """Read "the day after" before a feast, a date or a clock time. A lag is a negative lead."""
+    span = read_span(match.all("span"))
+    if match.kinds(Kind.BEFORE) or match.kinds(Kind.TO_HOUR):
+        return TimeParts(lead=span) if any(span) else None
+    return TimeParts(lead=Span(*(-size for size in span))) if any(span) else None
+
+
+@RULES.add(
     f"(?P<span> {SPAN} ) (?: from | later ) (?P<base> relative )",
     f"(?P<base> relative ) in+ (?P<span> {SPAN} )",
 )
@@ -249,7 +275,7 @@ def _offset_from_day(match: Match, context: Context) -> TimeParts | None:
 
 @RULES.add(
     f"(?: for | on )? the? next (?P<span> {SPAN} )",
-    f"for the? next? (?P<span> {SPAN} )",
+    f"for the? next? (?P<span> {SPAN} ) during_after?",
     f"the? next? (?P<span> {SPAN} ) during_after",
     f"(?P<span> {SPAN} ) (?= repeat | every )",
 )

@@ -113,7 +113,8 @@ class Kind(Enum):
     NO = auto()  # begins a correction
     REQUEST = auto()
     MENTION = auto()  # requests only at the beginning or the end of a sentence: "reminder"
-    BLOCK = auto()  # "don't remind me", "translate"
+    BLOCK = auto()  # "don't remind me"; 1: only before a request, such as "translate"
+    PERSON = auto()  # somebody who reminds, if the word begins a sentence
     LIST = auto()  # asks for the reminders
     HOW = auto()
     TOLD = auto()  # tells about a reminder: "sent", "forgot"
@@ -189,6 +190,10 @@ class Lexicon:
     language: str
     # Whether days precede months in numbers: 3/5 is 3 May.
     is_day_first: bool
+    # Whether 3.5 may be 3 May also without a preposition.
+    has_point_dates: bool
+    # Whether a question may be anywhere in a request for knowledge.
+    has_free_questions: bool
     # Whether the script has no spaces between words.
     is_unspaced: bool
     # A text with one of these letters may be in this language.
@@ -197,6 +202,8 @@ class Lexicon:
     stems: dict[str, tuple[Token, ...]] = field(default_factory=dict)
     # For each first character of a phrase, the lengths of such phrases, longest first.
     lengths: dict[str, list[int]] = field(default_factory=dict)
+    # Endings, which count only behind another phrase of the same word.
+    particles: frozenset[str] = frozenset()
     # Words to remove at the beginning and the end of a task, and endings to replace.
     task_starts: tuple[str, ...] = ()
     task_ends: tuple[str, ...] = ()
@@ -223,11 +230,15 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
     If a phrase is listed twice, its first meaning counts.
     """
     task = data.get("task", {})
+    particles = [_fold(form.strip()) for form in data.get("particles", "").split(",")]
     lexicon = Lexicon(
         language=language,
         is_day_first=data.get("is_day_first", True),
+        has_point_dates=data.get("has_point_dates", False),
+        has_free_questions=data.get("has_free_questions", False),
         is_unspaced=data.get("is_unspaced", False),
         letters=re.compile(data.get("letters", "[a-z]")),
+        particles=frozenset(particles),
         task_starts=tuple(map(_fold, task.get("starts", ()))),
         task_ends=tuple(map(_fold, task.get("ends", ()))),
         task_endings=tuple(task.get("endings", {}).items()),
@@ -236,6 +247,8 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
         tokens = _parse_token_name(name)
         for phrase in re.split(r"[,\n]", phrases):
             _add_phrase(lexicon, phrase, tokens)
+    for particle in filter(None, particles):
+        _add_phrase(lexicon, particle, (Token(Kind.FILLER),))
     for number, phrases in data.get("numbers", {}).items():
         for phrase in phrases.split(","):
             _add_phrase(lexicon, phrase, (Token(Kind.NUMBER, float(number)),))
@@ -363,8 +376,24 @@ def tokenize_request(text: Text, lexicon: Lexicon) -> list[Token]:
     return list(_join_numbers(tokens))
 
 
+_OFFSET = re.compile(r"(?:utc|gmt)\s?([+-])(\d{1,2})(?![\d:])")
+
+
+def _read_offset(plain: str, position: int) -> Token | None:
+    """Return the ZONE of "UTC+1", whose sign is the other way round in its IANA name."""
+    match = _OFFSET.match(plain, position)
+    if match is None or int(match[2]) > 12:
+        return None
+    sign = "-" if match[1] == "+" else "+"
+    zone = f"Etc/GMT{sign}{int(match[2])}"
+    return Token(Kind.ZONE, zone=zone, start=position, end=match.end())
+
+
 def _read_piece(plain: str, position: int, lexicon: Lexicon) -> tuple[list[Token], int]:
     """Return the tokens at a position of the plain text, and the position after them."""
+    offset = _read_offset(plain, position)
+    if offset is not None:
+        return [offset], offset.end
     phrase, end = _match_phrase(plain, position, lexicon)
     if phrase:
         return [token._replace(start=position, end=end) for token in phrase], end
@@ -392,6 +421,8 @@ def _match_phrase(plain: str, position: int, lexicon: Lexicon) -> tuple[tuple[To
     for length in lexicon.lengths.get(plain[position], ()):
         end = position + length
         form = plain[position:end]
+        if len(form) < length:
+            continue  # The text ends before.
         if form in lexicon.phrases and _is_whole(plain, position, end, lexicon):
             return lexicon.phrases[form], end
         if form in lexicon.stems and _is_whole(plain, position, position + 1, lexicon, end):
@@ -408,6 +439,9 @@ def _is_whole(
         return True
     begins_inside = start > 0 and plain[start - 1].isalpha() and plain[start].isalpha()
     if begins_inside and not _is_after_particle(plain, start, lexicon):
+        return False
+    begins_word = start == 0 or not plain[start - 1].isalnum()
+    if begins_word and plain[start:end] in lexicon.particles:
         return False
     if stem_end is not None:
         return _end_of_word(plain, stem_end) - stem_end <= MAX_ENDING_LETTERS
@@ -462,8 +496,8 @@ def _tokenize_digits(match: re.Match[str]) -> Token:
         minute = int(match["hour"]) * 60 + int(match["minute"])
         return token._replace(kind=Kind.CLOCK, number=minute)
     if match["short"]:
-        is_clock = match["point"] == "." and len(match["right"]) == 2
-        return token._replace(kind=Kind.CLOCK_OR_DATE if is_clock else Kind.DATE, date=numbers)
+        is_point = match["point"] == "."
+        return token._replace(kind=Kind.CLOCK_OR_DATE if is_point else Kind.DATE, date=numbers)
     if match["ordinal"]:
         return token._replace(kind=Kind.MONTH_DAY, number=numbers[0])
     number = float(match["number"].replace(",", "."))

@@ -16,8 +16,8 @@ from zoneinfo import ZoneInfo
 from core.dates.requests.lexicon import Unit
 from core.dates.schedule import add_months, date_if_valid, resolve_wall_time
 
-FIRST_LIKELY_HOUR = 7
-"""A bare hour before 7 probably means the afternoon: "at 5" is 17:00."""
+FIRST_LIKELY_HOUR = 6
+"""A bare hour before 6 probably means the afternoon: "at 5" is 17:00."""
 LAST_MONTH_DAY_EVERYWHERE = 28
 MAX_YEARS_AHEAD = 100
 DAY_MINUTES = 1440
@@ -54,7 +54,7 @@ class Assumption(Enum):
     FIRST_DAY = "the first day of a recurrence"
     WEEKDAY = "which weekday is the next one"
     SHORT_MONTHS = "the last day of months that are shorter"
-    TIME_IN_TASK = "a time between the words of the task"
+    RHYTHM = "every week"
 
 
 class Span(NamedTuple):
@@ -77,6 +77,8 @@ class ClockTime(NamedTuple):
     minute: int
     # Whether the hour may be in the morning or in the afternoon: "at 5".
     is_bare: bool = False
+    # Whether it is bare but has minutes, as in "5:30", which is more likely in the morning.
+    is_written: bool = False
 
 
 class Repeat(NamedTuple):
@@ -214,6 +216,9 @@ def resolve_parts(parts: TimeParts, now: datetime, zone: ZoneInfo) -> Resolution
     if parts.problem is not None:
         missing = Missing.DATE if parts.problem in _DATE_PROBLEMS else Missing.TIME
         return Resolution(missing=frozenset({missing}), problem=parts.problem)
+    if parts.repeat is None and parts.duration is not None and parts.duration.days > 1:
+        # "At 9 for the next 5 days" is daily.
+        parts = replace(parts, repeat=Repeat(Unit.DAY))
     resolver = _Resolver(parts, now.astimezone(ZoneInfo(parts.zone) if parts.zone else zone))
     try:
         if parts.repeat is not None:
@@ -314,12 +319,24 @@ class _Resolver:
             day += _DAY  # "Friday night at 2" is on Saturday.
         if not clock.is_bare:
             return [self._at(day, clock.minute)]
-        morning, evening = self._at(day, clock.minute), self._at(day, clock.minute + 720)
+        morning, evening = self._at(day, clock.minute), self._at(day, clock.minute % 720 + 720)
+        if day != self.today:
+            is_later = self._is_later(clock) and self.parts.has_day
+            return [self._assume_afternoon(evening) if is_later else morning]
+        if morning > self.here or (clock.is_written and self.parts.days):
+            return [morning]
+        if self.parts.weekdays and not self._is_later(clock):
+            # "Friday at 9", said on Friday at 10: in the evening, or in a week?
+            raise _Unclear(Missing.TIME, Problem.SEVERAL_TIMES)
+        return [self._assume_afternoon(evening)]
+
+    def _is_later(self, clock: ClockTime) -> bool:
+        """Whether a bare hour is more likely in the afternoon, if nothing else is known."""
+        return clock.minute < FIRST_LIKELY_HOUR * 60 and not clock.is_written
+
+    def _assume_afternoon(self, moment: datetime) -> datetime:
         self.assumed.add(Assumption.HALF_OF_DAY)
-        if day == self.today:
-            return [morning, evening]
-        is_early = clock.minute < FIRST_LIKELY_HOUR * 60
-        return [evening if is_early and self.parts.has_day else morning]
+        return moment
 
     def _is_after_midnight(self, clock: ClockTime) -> bool:
         is_night = self.parts.part is not None and self.parts.part >= 20
@@ -393,7 +410,7 @@ class _Resolver:
             return clock
         if part < 12:
             return ClockTime(clock.minute % 720)
-        is_night = part >= 20 and (clock.minute < 6 * 60 or clock.minute >= 720)
+        is_night = part >= 20 and (clock.minute < 5 * 60 or clock.minute >= 720)
         if is_night:
             return ClockTime(clock.minute % 720)
         if part == 12 and 10 * 60 <= clock.minute < 12 * 60:
@@ -411,9 +428,10 @@ class _Resolver:
         adjusted = self._adjusted_clock(clock)
         if not adjusted.is_bare:
             return adjusted.minute
+        if not self._is_later(adjusted) or not is_other_day:
+            return adjusted.minute
         self.assumed.add(Assumption.HALF_OF_DAY)
-        is_early = adjusted.minute < FIRST_LIKELY_HOUR * 60
-        return adjusted.minute + (720 if is_early and is_other_day else 0)
+        return adjusted.minute + 720
 
     # --- Recurrences ---
 
@@ -548,7 +566,7 @@ class _Resolver:
             return f";COUNT={parts.count}"
         last: date | None = None
         if parts.until is not None:
-            last = _Resolver(parts.until, self.here)._candidate_days()[0]
+            last = self._last_day(parts.until)
         elif parts.duration is not None:
             span = parts.duration
             first = min(text[0] for text in texts).date()
@@ -556,6 +574,12 @@ class _Resolver:
         if last is None:
             return ""
         return f";UNTIL={self._at(last, DAY_MINUTES - 1):%Y%m%dT%H%M%SZ}"
+
+    def _last_day(self, until: TimeParts) -> date:
+        """Return the last day of a recurrence. "Until Friday", said on Friday, is in a week."""
+        days = _Resolver(until, self.here)._candidate_days()
+        is_next_week = until.weekdays and days[0] == self.today and len(days) > 1
+        return days[1] if is_next_week else days[0]
 
     def _short_intervals(self, repeat: Repeat) -> tuple[str, ...]:
         """Return the recurrences of an interval of minutes or hours."""

@@ -12,18 +12,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
-from itertools import pairwise
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
+from core.dates.recurrence import next_recurrence
 from core.dates.requests import clocks, days, grammar, rhythms
+from core.dates.requests.combining import (
+    AFTER_MARKERS,
+    MARKERS,
+    combine,
+    conflicts,
+    settle_points,
+)
 from core.dates.requests.grammar import Context, Item, read_items
 from core.dates.requests.lexicon import (
     Kind,
     Lexicon,
     Text,
     Token,
-    Unit,
     compile_grammar,
     kinds_of,
     load_lexicon,
@@ -36,7 +42,6 @@ from core.dates.requests.parts import (
     ClockTime,
     Missing,
     Problem,
-    Repeat,
     TimeParts,
     resolve_parts,
 )
@@ -104,6 +109,13 @@ def read_request(
     return best.reading if best else ReminderReading(intent=Intent.NONE)
 
 
+def read_in_language(
+    text: str, lexicon: Lexicon, now: datetime, zone: ZoneInfo, *, is_request: bool = False
+) -> ReminderReading:
+    """Read a message with a single lexicon. See `read_request` for the other parameters."""
+    return _Reader(plain_text(text), lexicon, now, zone, is_request=is_request).read().reading
+
+
 def revise_reading(
     previous: ReminderReading, text: str, now: datetime, zone: ZoneInfo
 ) -> ReminderReading | None:
@@ -154,17 +166,10 @@ _GLUE = {
     Kind.DAY_PREFIX,
 }
 """Tokens that may stand between two parts of a time."""
-_MARKERS = {Kind.UNTIL, Kind.START, Kind.EXCEPT, Kind.NO, Kind.OR}
-"""Tokens that give the next part of a time another role."""
-_AFTER_MARKERS = {
-    Kind.UNTIL_AFTER: Kind.UNTIL,
-    Kind.START_AFTER: Kind.START,
-    Kind.EXCEPT_AFTER: Kind.EXCEPT,
-}
 _REMOVABLE = {Kind.COMMA, Kind.COLON, Kind.POLITE, Kind.AND, Kind.TO, Kind.NO, Kind.FILLER}
 """Tokens that don't belong to a task at its ends."""
-_STARTS_OF_TASKS = {Kind.THE, Kind.ON, Kind.IN, Kind.OF, Kind.AT, Kind.DAY_PREFIX}
-"""Tokens that may begin a task: "the dentist"."""
+_ENDS = {Kind.AT, Kind.AT_OR_TO, Kind.ON, Kind.THE, Kind.OF, Kind.IN}
+"""Further tokens that don't belong to a task at its end."""
 _ASKING = {Kind.REQUEST, Kind.MENTION}
 _CONTINUATION = compile_grammar(
     "(?P<mark> (?: comma | and | or | no | at | filler )* (?: comma | and | or | no ) (?: comma |"
@@ -188,6 +193,10 @@ class _Cluster(NamedTuple):
     parts: TimeParts
 
 
+def _overlaps(item: Item, others: Sequence[Item]) -> bool:
+    return any(other.start < item.end and other.end > item.start for other in others)
+
+
 class _Reader:
     """Reads a message with the lexicon of one language."""
 
@@ -199,7 +208,9 @@ class _Reader:
         self._now = now
         self._zone = zone
         self._is_request = is_request
-        self._tokens = _settle_points(tokenize_request(text, lexicon))
+        self._tokens = settle_points(
+            tokenize_request(text, lexicon), has_dates=lexicon.has_point_dates
+        )
         self._context = Context(lexicon, now.astimezone(zone).replace(tzinfo=None))
 
     def read(self) -> _Scored:
@@ -221,7 +232,9 @@ class _Reader:
         parts = TimeParts()
         for cluster in accepted:
             parts = parts.merge(cluster.parts)
-        task = self._task(accepted)
+        task = self._task(accepted) or self._wake_up_task()
+        if self._wakes_up() and parts.part is None and parts.clocks:
+            parts = replace(parts, part=9)
         reading = _finish(intent, language, parts, task, self._now, self._zone)
         covered = sum(
             self._tokens[cluster.end - 1].end - self._tokens[cluster.start].start
@@ -232,27 +245,42 @@ class _Reader:
     def _asking_length(self) -> int:
         return sum(token.end - token.start for token in self._tokens if token.kind in _ASKING)
 
+    def _wakes_up(self) -> bool:
+        return any(token.kind is Kind.REQUEST and token.number == 1 for token in self._tokens)
+
+    def _wake_up_task(self) -> str:
+        """Return the words of a request to wake the person, which need no other task."""
+        for token in self._tokens:
+            if token.kind is Kind.REQUEST and token.number == 1:
+                start, end = self._text.locate(token.start), self._text.locate(token.end)
+                return self._text.original[start:end]
+        return ""
+
     # --- Times ---
 
     def _clusters(self) -> list[_Cluster]:
         """Return the times in the message. Adjacent parts are combined."""
         items = self._continued(read_items(self._tokens, self._context, _RULES))
         clusters: list[_Cluster] = []
+        floor = 0
         for item in items:
-            marker, start = self._marker_before(item)
-            end = item.end
-            if end < len(self._tokens) and self._tokens[end].kind in _AFTER_MARKERS:
-                after = _AFTER_MARKERS[self._tokens[end].kind]
+            marker, start = self._marker_before(item, floor)
+            end = floor = item.end
+            if end < len(self._tokens) and self._tokens[end].kind in AFTER_MARKERS:
+                after = AFTER_MARKERS[self._tokens[end].kind]
                 if after is Kind.UNTIL or not item.parts.clocks:
                     marker = after
                 end += 1
             last = clusters[-1] if clusters else None
             if last is not None and self._are_adjacent(last.end, start):
-                parts = _combine(last.parts, item.parts, marker)
+                parts = combine(last.parts, item.parts, marker)
+                if parts is None and self._are_joined(last.end, start, last.parts, item.parts):
+                    # "Tomorrow at 9 then daily": two times without a word between them.
+                    parts = replace(last.parts, problem=Problem.SEVERAL_TIMES)
                 if parts is not None:
                     clusters[-1] = _Cluster(last.start, end, parts)
                     continue
-            parts = _combine(TimeParts(), item.parts, marker)
+            parts = combine(TimeParts(), item.parts, marker)
             if parts is not None:
                 clusters.append(_Cluster(start, end, parts))
         return clusters
@@ -260,21 +288,21 @@ class _Reader:
     def _continued(self, items: Sequence[Item]) -> list[Item]:
         """Add further clock times that are bare numbers, such as the 20 of "at 8 and 20"."""
         kinds = kinds_of(self._tokens)
+        has_several = any((item.parts.times or 0) > 1 for item in items)
         result: list[Item] = []
         for item in items:
             if result and item.start < result[-1].end:
                 continue
             result.append(item)
             while result[-1].parts.clocks:
-                further = self._continuation(kinds, result[-1])
-                if further is None or any(
-                    other.start < further.end and other.end > further.start for other in items
-                ):
+                further = self._continuation(kinds, result[-1], has_several=has_several)
+                if further is None or _overlaps(further, items):
                     break
                 result.append(further)
         return result
 
-    def _continuation(self, kinds: str, item: Item) -> Item | None:
+    def _continuation(self, kinds: str, item: Item, *, has_several: bool) -> Item | None:
+        """Return the clock time that continues a list. "Twice a day" announces one."""
         match = _CONTINUATION.match(kinds, item.end)
         if match is None:
             return None
@@ -282,7 +310,8 @@ class _Reader:
         minute = hour.number if hour.kind is Kind.CLOCK else hour.number * 60
         following = self._tokens[match.end()].kind if match.end() < len(kinds) else None
         marks = {token.kind for token in self._tokens[item.end : match.start("hour")]}
-        may_be_quantity = following is Kind.OTHER and not marks & {Kind.NO, Kind.OR, Kind.AT}
+        is_marked = has_several or marks & {Kind.NO, Kind.OR, Kind.AT}
+        may_be_quantity = following is Kind.OTHER and not is_marked
         is_unit = following in (Kind.MINUTE, Kind.UNIT, Kind.HOUR, Kind.MONTH, Kind.TIMES)
         if not 0 <= minute <= 1440 or minute % 1 or is_unit or may_be_quantity:
             return None
@@ -293,25 +322,32 @@ class _Reader:
         clock = ClockTime(int(minute), is_bare)
         return Item(match.start("hour"), match.end(), TimeParts(clocks=(clock,)))
 
-    def _marker_before(self, item: Item) -> tuple[Kind | None, int]:
-        """Return the marker before an item, and where the item with its marker begins."""
+    def _marker_before(self, item: Item, floor: int) -> tuple[Kind | None, int]:
+        """Return the marker before an item, and where the item with its marker begins.
+
+        `floor` is the end of the item before it.
+        """
         start = item.start
-        while start > 0 and self._tokens[start - 1].kind in _GLUE | _MARKERS:
+        while start > floor and self._tokens[start - 1].kind in _GLUE | MARKERS:
             start -= 1
-        marked = [
-            token.kind for token in self._tokens[start : item.start] if token.kind in _MARKERS
-        ]
+        marked = [token.kind for token in self._tokens[start : item.start] if token.kind in MARKERS]
         if not marked:
             marks = {token.kind for token in self._tokens[start : item.start]}
             listed = Kind.AND if marks & {Kind.AND, Kind.COMMA} else None
             return listed, item.start
         index = next(
-            index for index in range(start, item.start) if self._tokens[index].kind in _MARKERS
+            index for index in range(start, item.start) if self._tokens[index].kind in MARKERS
         )
         return marked[-1], index
 
     def _are_adjacent(self, end: int, start: int) -> bool:
         return all(token.kind in _GLUE for token in self._tokens[end:start])
+
+    def _are_joined(self, end: int, start: int, parts: TimeParts, other: TimeParts) -> bool:
+        """Whether two times follow each other without a word that begins the task."""
+        is_time = parts.is_time and other.is_time and other.problem is not Problem.VAGUE
+        gap = {token.kind for token in self._tokens[end:start]}
+        return is_time and gap <= {Kind.COMMA, Kind.AND, Kind.FILLER}
 
     def _select(self, clusters: Sequence[_Cluster]) -> list[_Cluster]:
         """Return the clusters that belong to the request, and not to its task."""
@@ -356,7 +392,7 @@ class _Reader:
     def _completes(self, parts: TimeParts, cluster: _Cluster) -> bool:
         """Whether a further time adds to the accepted ones, and doesn't belong to the task."""
         new = cluster.parts
-        if new.problem is Problem.VAGUE or _conflicts(parts, new):
+        if new.problem is Problem.VAGUE or conflicts(parts, new):
             return False
         if not new.is_time:
             return True
@@ -375,11 +411,32 @@ class _Reader:
         if self._is_request:
             return Intent.SET
         kinds = {token.kind for token in self._tokens}
-        if Kind.BLOCK in kinds:
+        if self._is_blocked() or self._is_about_person(clusters):
             return Intent.STORY
         if kinds & {Kind.LIST, Kind.HOW}:
             return Intent.QUESTION_ABOUT_REMINDERS
         return self._intent_of_requests(clusters)
+
+    def _is_blocked(self) -> bool:
+        """Whether words such as "don't remind me", or "translate" before a request, exclude one."""
+        for token in self._tokens:
+            if token.kind is Kind.BLOCK:
+                return True
+            if token.kind in _ASKING:
+                break
+        return any(token.kind is Kind.BLOCK and not token.number for token in self._tokens)
+
+    def _is_about_person(self, clusters: Sequence[_Cluster]) -> bool:
+        """Whether the message begins with somebody who reminds, and at most a time follows."""
+        if not self._tokens or self._tokens[0].kind is not Kind.PERSON:
+            return False
+        index = 1
+        ends = {cluster.start: cluster.end for cluster in clusters}
+        while index < len(self._tokens) and (
+            index in ends or self._tokens[index].kind in _GLUE - {Kind.COMMA}
+        ):
+            index = ends.get(index, index + 1)
+        return index < len(self._tokens) and self._tokens[index].kind in _ASKING
 
     def _intent_of_requests(self, clusters: Sequence[_Cluster]) -> Intent:
         """Return the intent of a message without words that exclude a request."""
@@ -389,7 +446,8 @@ class _Reader:
             return Intent.STORY if asking else Intent.NONE
         if all(self._is_quoted(self._tokens[index]) for index in requests):
             return Intent.STORY
-        if any(self._asks_for_knowledge(index) for index in requests):
+        has_time = any(cluster.parts.is_time for cluster in clusters)
+        if not has_time and any(self._asks_for_knowledge(index) for index in requests):
             return Intent.NONE
         return Intent.SET
 
@@ -417,6 +475,8 @@ class _Reader:
 
     def _asks_for_knowledge(self, index: int) -> bool:
         """Whether a question follows the request: "remind me, who wrote Dune?"."""
+        if self._lexicon.has_free_questions:
+            return any(token.kind is Kind.QUESTION for token in self._tokens)
         return self._neighbour(index + 1, 1) is Kind.QUESTION
 
     def _is_quoted(self, token: Token) -> bool:
@@ -433,7 +493,10 @@ class _Reader:
 
     def _task(self, accepted: Sequence[_Cluster]) -> str:
         """Return the message without the words of the request and the accepted times."""
-        is_removed = [token.kind in _ASKING for token in self._tokens]
+        has_request = any(token.kind is Kind.REQUEST for token in self._tokens)
+        # With a request, a word such as "reminder" belongs to the task.
+        asking = {Kind.REQUEST} if has_request else _ASKING
+        is_removed = [token.kind in asking for token in self._tokens]
         for cluster in accepted:
             for index in range(cluster.start, cluster.end):
                 is_removed[index] = True
@@ -445,24 +508,37 @@ class _Reader:
                 pieces.append([])
             else:
                 pieces[-1].append(token)
-        texts = [self._piece_text(piece) for piece in pieces]
+        texts: list[str] = []
+        for piece in pieces:
+            # "about" belongs to the task in "call Ana tomorrow about the flat".
+            text = self._piece_text(piece)
+            if text and not texts:
+                text = _trim_task(text, self._lexicon)
+            if text:
+                texts.append(text)
         joined = ("" if self._lexicon.is_unspaced else " ").join(filter(None, texts))
         return _trim_task(joined, self._lexicon)
 
     def _piece_text(self, piece: list[Token]) -> str:
         """Return the text of adjacent tokens, without politeness and punctuation at the ends."""
-        glue = _GLUE - _STARTS_OF_TASKS
-        while piece and (piece[0].kind in _REMOVABLE | glue or self._is_mark(piece[0])):
+        while piece and (self._is_removable(piece[0], _REMOVABLE) or self._is_mark(piece[0])):
             piece = piece[1:]
-        ends = _REMOVABLE | _GLUE
-        while piece and (piece[-1].kind in ends or self._is_mark(piece[-1])):
+        ends = _REMOVABLE | _ENDS
+        while piece and (self._is_removable(piece[-1], ends) or self._is_mark(piece[-1])):
             piece = piece[:-1]
         if not piece:
             return ""
         start = self._text.locate(piece[0].start)
         end = self._text.locate(piece[-1].end - 1) + 1
-        text = self._text.original[start:end]
-        return _trim_task(text, self._lexicon)
+        return self._text.original[start:end]
+
+    def _is_removable(self, token: Token, kinds: set[Kind]) -> bool:
+        """Whether a token of one of the kinds isn't only a part of a word."""
+        if token.kind not in kinds:
+            return False
+        plain = self._text.plain
+        joins_next = token.end < len(plain) and plain[token.end].isalnum()
+        return self._lexicon.is_unspaced or not (joins_next and plain[token.end - 1].isalnum())
 
     def _is_mark(self, token: Token) -> bool:
         return self._text.plain[token.start : token.end] in _END_MARKS
@@ -510,6 +586,10 @@ def _finish(
     """Return the reading of parts and a task."""
     resolution = resolve_parts(parts, now, zone)
     missing = resolution.missing
+    problem = resolution.problem
+    recurrences = resolution.recurrences
+    if recurrences and next_recurrence(recurrences, now) is None:
+        missing, problem, recurrences = frozenset({Missing.TIME}), Problem.PAST, ()
     if not parts.is_time and not missing:
         missing = frozenset({Missing.TIME})
     if not task:
@@ -518,100 +598,10 @@ def _finish(
         intent=intent,
         language=language,
         moment=resolution.moment,
-        recurrences=resolution.recurrences,
+        recurrences=recurrences,
         task=task,
         missing=missing,
-        problem=resolution.problem,
+        problem=problem,
         assumed=resolution.assumed,
         parts=parts,
     )
-
-
-# --- Combining parts ---
-
-_SLOTS = ("days", "weekdays", "month_days", "clocks", "offset", "repeat", "window", "nth", "part")
-
-
-def _conflicts(parts: TimeParts, other: TimeParts) -> bool:
-    """Whether both name the same part, or days in two ways that exclude each other."""
-    both = parts.names() & other.names()
-    if both & set(_SLOTS):
-        return True
-    is_day, other_is_day = (
-        bool(parts.days or parts.month_days),
-        bool(other.days or other.month_days),
-    )
-    return (is_day and bool(other.offset)) or (other_is_day and bool(parts.offset))
-
-
-def _combine(parts: TimeParts, item: TimeParts, marker: Kind | None) -> TimeParts | None:
-    """Return parts with an adjacent item, or None if the item begins another time."""
-    if marker in _MARKERS:
-        return _combine_marked(parts, item, marker)
-    if parts.until is not None and not parts.until.clocks and item.clocks and parts.clocks:
-        return replace(parts, until=parts.until.merge(item))
-    if item.problem is Problem.VAGUE and parts.is_time:
-        return None
-    if parts.problem is Problem.VAGUE and item.is_time:
-        parts = replace(parts, problem=None)
-    parts, item = _join_rhythms(parts, item)
-    is_listed = marker is Kind.AND and item.names() <= {"clocks", "part"}
-    if parts.clocks and item.clocks and is_listed:
-        return replace(parts, clocks=(*parts.clocks, *item.clocks))
-    return None if _conflicts(parts, item) else parts.merge(item)
-
-
-def _join_rhythms(parts: TimeParts, item: TimeParts) -> tuple[TimeParts, TimeParts]:
-    """Keep the days of "weekdays, every morning": "every morning" then only names an hour."""
-    daily = Repeat(Unit.DAY)
-    if parts.repeat is None or item.repeat is None:
-        return parts, item
-    if item.repeat == daily:
-        return parts, replace(item, repeat=None)
-    if parts.repeat == daily:
-        return replace(parts, repeat=None), item
-    return parts, item
-
-
-def _combine_marked(parts: TimeParts, item: TimeParts, marker: Kind | None) -> TimeParts | None:
-    """Return parts with an item in the role that its marker gives it: "until Friday"."""
-    if marker is Kind.UNTIL:
-        return replace(parts, until=(parts.until or TimeParts()).merge(item))
-    if marker is Kind.START:
-        start = (parts.start or TimeParts()).merge(replace(item, clocks=()))
-        return replace(parts, start=start, clocks=item.clocks or parts.clocks)
-    if marker is Kind.EXCEPT:
-        return replace(parts, except_weekdays=item.weekdays) if item.weekdays else None
-    if marker is Kind.NO:
-        return parts.revise(item)
-    if parts.is_time:
-        return replace(parts, problem=Problem.SEVERAL_TIMES)
-    return parts.merge(item)
-
-
-def _settle_points(tokens: list[Token]) -> list[Token]:
-    """Decide whether tokens such as ``7.30`` are clock times or dates."""
-    has_clock = any(token.kind in (Kind.CLOCK, Kind.OCLOCK, Kind.HOUR_SIGN) for token in tokens)
-    has_clock |= any(
-        left.kind is Kind.AT and right.kind is Kind.NUMBER for left, right in pairwise(tokens)
-    )
-    settled = []
-    for index, token in enumerate(tokens):
-        if token.kind is Kind.CLOCK_OR_DATE:
-            before = tokens[index - 1].kind if index else None
-            after = tokens[index + 1].kind if index + 1 < len(tokens) else None
-            token = _settle_point(token, before, after, has_clock=has_clock)
-        settled.append(token)
-    return settled
-
-
-def _settle_point(
-    token: Token, before: Kind | None, after: Kind | None, *, has_clock: bool
-) -> Token:
-    left, right = token.date
-    is_clock = left <= 24 and right < 60
-    is_date = 1 <= right <= 12 and 1 <= left <= 31
-    is_marked = after in (Kind.AMPM, Kind.OCLOCK, Kind.HOUR) or before is Kind.AT
-    if is_clock and (is_marked or not (is_date and (has_clock or before is Kind.ON))):
-        return token._replace(kind=Kind.CLOCK, number=left * 60 + right)
-    return token._replace(kind=Kind.DATE if is_date else Kind.OTHER)

@@ -74,8 +74,12 @@ def _every_weekday(match: Match, context: Context) -> TimeParts | None:
     f"on? (?P<days> weekday (?: {_SEPARATOR} weekday )+ )",
 )
 def _several_weekdays(match: Match, context: Context) -> TimeParts | None:
-    """Read "on Monday and Thursday", which isn't a single day."""
-    return TimeParts(weekdays=_list_weekdays(match.all("days")), problem=Problem.SEVERAL_TIMES)
+    """Read "Mon, Wed and Fri", which is probably a rhythm. Two weekdays may be an alternative."""
+    weekdays = _list_weekdays(match.all("days"))
+    if len(weekdays) > 2:
+        assumed = frozenset({Assumption.RHYTHM})
+        return TimeParts(repeat=Repeat(Unit.WEEK), weekdays=weekdays, assumed=assumed)
+    return TimeParts(weekdays=weekdays, problem=Problem.SEVERAL_TIMES)
 
 
 @RULES.add(
@@ -96,7 +100,7 @@ def _alternate_weekday(match: Match, context: Context) -> TimeParts | None:
 
 
 @RULES.add(
-    f"{ON} every+ the? (?P<span> {SPAN} | {UNIT} | quarter )",
+    f"{ON} every+ the? (?P<span> {SPAN} | {UNIT} | quarter ) every_after?",
     f"(?P<span> {SPAN} | {UNIT} ) every_after",
     f"from? number in (?P<span> number {UNIT} )",
     f"every (?P<other> other_every ) (?P<span> {UNIT} )",
@@ -150,12 +154,16 @@ def _every_clock(match: Match, context: Context) -> TimeParts | None:
     "(?: (?P<count> number ) times | (?P<named> times_count ) )"
     "(?: per | one | the | on | in | every | at | for | to )* (?P<unit> unit | day_prefix )",
     "(?: (?P<count> number ) times | (?P<named> times_count ) ) (?P<repeat> repeat )",
-    "(?: every | per ) (?P<unit> unit ) (?: (?P<count> number ) times | (?P<named> times_count ) )",
+    "(?P<repeat> repeat ) (?: (?P<count> number ) times | (?P<named> times_count ) )",
+    "(?P<first> one | number ) (?P<unit> unit | day_sign ) (?P<count> number ) times",
+    "(?: every | per )? (?P<unit> unit )(?: (?P<count> number ) times | (?P<named> times_count ) )",
 )
 def _times_per(match: Match, context: Context) -> TimeParts | None:
     """Read "twice a day"."""
     unit = match.get("unit") or match.get("repeat")
     times = match.number("count") or match.number("named")
+    if match.get("first") and match.number("first") != 1:
+        return None
     repeat = _repeat_of(add_unit(unit.unit, unit.number or 1)) if unit else None
     return TimeParts(repeat=repeat, times=times) if repeat else None
 
@@ -199,6 +207,8 @@ _DAY_LIST = (
     "every (?P<prefix> day_prefix ) (?P<days> number )"
     "(?= at | comma | clock | request | mention | $ )",
     f"{WHEN} (?P<days> month_edge ) {_OF_EVERY}",
+    f"{ON} every {ON} (?P<days> number ) point? (?: of | from | the )+ (?P<unit> unit )",
+    f"{ON} every {ON} (?P<days> month_edge )",
     f"{ON} every (?P<unit> unit ) (?: on | the | at | of | comma )*(?P<days> month_edge )",
     f"{_OF_EVERY} (?: on | the | of )* (?P<days> {_DAY_LIST} ) (?P<day> unit )?",
 )

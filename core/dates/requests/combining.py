@@ -1,0 +1,123 @@
+"""Combines adjacent parts of a time: "every day" and "at 9", "at 9" and "no, 10"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from core.dates.requests.lexicon import Kind, Token, Unit
+from core.dates.requests.parts import Problem, Repeat, TimeParts
+
+MARKERS = {Kind.UNTIL, Kind.START, Kind.EXCEPT, Kind.NO, Kind.OR, Kind.BEFORE}
+"""Tokens that give the next part of a time another role."""
+AFTER_MARKERS = {
+    Kind.UNTIL_AFTER: Kind.UNTIL,
+    Kind.START_AFTER: Kind.START,
+    Kind.EXCEPT_AFTER: Kind.EXCEPT,
+}
+_SLOTS = ("days", "weekdays", "month_days", "clocks", "offset", "repeat", "window", "nth", "part")
+
+
+def conflicts(parts: TimeParts, other: TimeParts) -> bool:
+    """Whether both name the same part, or days in two ways that exclude each other."""
+    both = parts.names() & other.names()
+    if both & set(_SLOTS):
+        return True
+    is_day, other_is_day = (
+        bool(parts.days or parts.month_days),
+        bool(other.days or other.month_days),
+    )
+    return (is_day and bool(other.offset)) or (other_is_day and bool(parts.offset))
+
+
+def combine(parts: TimeParts, item: TimeParts, marker: Kind | None) -> TimeParts | None:
+    """Return parts with an adjacent item, or None if the item begins another time."""
+    if marker in MARKERS:
+        return _combine_marked(parts, item, marker)
+    if parts.until is not None and not parts.until.clocks and item.clocks and parts.clocks:
+        return replace(parts, until=parts.until.merge(item))
+    if item.problem is Problem.VAGUE and parts.is_time:
+        return None
+    if parts.problem is Problem.VAGUE and item.is_time:
+        parts = replace(parts, problem=None)
+    parts, item = _join_rhythms(parts, item)
+    is_listed = marker is Kind.AND and item.names() <= {"clocks", "part"}
+    if parts.clocks and item.clocks and is_listed:
+        return replace(parts, clocks=(*parts.clocks, *item.clocks))
+    return None if conflicts(parts, item) else parts.merge(item)
+
+
+def _join_rhythms(parts: TimeParts, item: TimeParts) -> tuple[TimeParts, TimeParts]:
+    """Keep the days of "weekdays, every morning": "every morning" then only names an hour."""
+    daily = Repeat(Unit.DAY)
+    if parts.repeat is None or item.repeat is None:
+        return parts, item
+    if item.repeat == daily or (_is_short(parts) and item.repeat.unit is Unit.WEEK):
+        return parts, replace(item, repeat=None)
+    if parts.repeat == daily or (_is_short(item) and parts.repeat.unit is Unit.WEEK):
+        return replace(parts, repeat=None), item
+    return parts, item
+
+
+def _is_short(parts: TimeParts) -> bool:
+    """Whether a rhythm is one of minutes or hours."""
+    return parts.repeat is not None and parts.repeat.unit in (Unit.MINUTE, Unit.HOUR)
+
+
+def _combine_marked(parts: TimeParts, item: TimeParts, marker: Kind | None) -> TimeParts | None:
+    """Return parts with an item in the role that its marker gives it: "until Friday"."""
+    if marker is Kind.UNTIL:
+        return replace(parts, until=(parts.until or TimeParts()).merge(item))
+    if marker is Kind.START:
+        start = (parts.start or TimeParts()).merge(replace(item, clocks=()))
+        return replace(parts, start=start, clocks=item.clocks or parts.clocks)
+    if marker is Kind.EXCEPT:
+        return replace(parts, except_weekdays=item.weekdays) if item.weekdays else None
+    if marker is Kind.NO:
+        return parts.revise(item)
+    if marker is Kind.BEFORE:
+        # "Before 5" names no moment, but "2 hours before 5" does.
+        vague = replace(item, problem=Problem.VAGUE) if item.clocks and not parts.lead else item
+        return parts.merge(vague)
+    if parts.is_time:
+        return replace(parts, problem=Problem.SEVERAL_TIMES)
+    return parts.merge(item)
+
+
+def settle_points(tokens: Sequence[Token], *, has_dates: bool) -> list[Token]:
+    """Decide whether tokens such as ``7.30`` are clock times or dates.
+
+    `has_dates` says whether the language writes dates in this way.
+    """
+    has_clock = any(token.kind in (Kind.CLOCK, Kind.OCLOCK, Kind.HOUR_SIGN) for token in tokens)
+    has_clock |= any(
+        left.kind is Kind.AT and right.kind is Kind.NUMBER for left, right in pairwise(tokens)
+    )
+    settled = []
+    for index, token in enumerate(tokens):
+        if token.kind is Kind.CLOCK_OR_DATE:
+            before = tokens[index - 1].kind if index else None
+            after = tokens[index + 1].kind if index + 1 < len(tokens) else None
+            token = _settle_point(token, before, after, has_clock=has_clock, has_dates=has_dates)
+        settled.append(token)
+    return settled
+
+
+def _settle_point(
+    token: Token, before: Kind | None, after: Kind | None, *, has_clock: bool, has_dates: bool
+) -> Token:
+    left, right = token.date
+    is_clock = left <= 24 and right < 60 and token.end - token.start > 3
+    is_date = 1 <= right <= 12 and 1 <= left <= 31
+    is_marked = after in (Kind.AMPM, Kind.OCLOCK, Kind.HOUR) or before is Kind.AT
+    if is_clock and is_marked:
+        return token._replace(kind=Kind.CLOCK, number=left * 60 + right)
+    if is_date and ((has_clock and has_dates) or before in (Kind.ON, Kind.DAY_PREFIX)):
+        return token._replace(kind=Kind.DATE)
+    if is_clock and (before in _DAY_KINDS or (before is None and after in _DAY_KINDS)):
+        return token._replace(kind=Kind.CLOCK, number=left * 60 + right)
+    return token._replace(kind=Kind.OTHER)  # a version or a price
+
+
+_DAY_KINDS = (Kind.RELATIVE, Kind.WEEKDAY, Kind.WEEKDAYS, Kind.PART, Kind.PART_OF_RELATIVE)
