@@ -199,6 +199,9 @@ def test_language_of_a_line_is_the_one_that_reads_most_of_it() -> None:
         ("remind me the day after Christmas at 10 to return it", "2026-12-26 10:00", "return it"),
         ("remind me in 90 seconds to flip", "2026-03-04 11:31", "flip"),
         ("remind me at 1900 to feed Bella", "2026-03-04 19:00", "feed Bella"),
+        ("remind me the night before Christmas at 8 to wrap", "2026-12-24 20:00", "wrap"),
+        ("remind me a week on Tuesday at 10 to call", "2026-03-17 10:00", "call"),
+        ("remind me the Monday after next at 10 to call", "2026-03-16 10:00", "call"),
         ("wake me up at 6:30 tomorrow", "2026-03-05 06:30", "wake me up"),
         ("remind me first thing tomorrow to call", "2026-03-05 08:00", "call"),
         ("please don't forget to remind me tomorrow at 9 to call", "2026-03-05 09:00", "call"),
@@ -215,6 +218,8 @@ def test_less_usual_request_is_read(text: str, moment: str, task: str) -> None:
     "text",
     [
         "remind me before 5pm to call",
+        "remind me in an hour or two to call",
+        "remind me in 5 or 10 minutes to call",
         "remind me this weekend to call",
         "remind me wednesday at 9 to call",
         "remind me on tuesday and thursday at 9 to call",

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from core.dates.requests.grammar import SPAN, WHEN, Context, Match, Rules, read_span
 from core.dates.requests.lexicon import Kind, Unit
-from core.dates.requests.parts import Assumption, Problem, TimeParts
+from core.dates.requests.parts import Assumption, Problem, Span, TimeParts
 from core.dates.schedule import date_if_valid
 
 MAX_YEARS_SEARCHED = 8
@@ -54,11 +54,16 @@ def _next_weekday(match: Match, context: Context) -> TimeParts | None:
     return TimeParts(days=(context.today + timedelta(days=days),), assumed=assumed)
 
 
-@RULES.add(f"{WHEN} (?P<weekday> weekday ) in+ (?P<span> {SPAN} )")
+@RULES.add(
+    f"{WHEN} (?P<weekday> weekday ) in+ (?P<span> {SPAN} )",
+    f"(?P<span> {SPAN} ) on+ (?P<weekday> weekday )",
+    f"{WHEN} (?P<weekday> weekday ) (?P<span> unit ) (?= at | comma | clock | $ )",
+    f"{WHEN} (?P<weekday> weekday ) past (?P<next> next )",
+)
 def _weekday_in_weeks(match: Match, context: Context) -> TimeParts | None:
     """Read French "mardi en huit": the Tuesday after the next Tuesday."""
-    span = read_span(match.all("span"))
-    if span.days % 7 or span.months or span.seconds:
+    span = Span(days=7) if match.get("next") else read_span(match.all("span"))
+    if not span.days or span.days % 7 or span.months or span.seconds:
         return None
     days = (match.number("weekday") - context.today.weekday()) % 7 + span.days
     return TimeParts(days=(context.today + timedelta(days=days),))

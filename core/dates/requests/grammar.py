@@ -199,6 +199,12 @@ def _offset(match: Match, context: Context) -> TimeParts | None:
     return TimeParts(offset=span) if any(span) else None
 
 
+@RULES.add(f"in+ the? {SPAN} or {_COUNT} {UNIT}?", f"in+ {_COUNT} or {_COUNT} {UNIT}")
+def _several_offsets(match: Match, context: Context) -> TimeParts | None:
+    """Read "in an hour or two", which names no moment."""
+    return TimeParts(problem=Problem.SEVERAL_TIMES)
+
+
 @RULES.add(f"in+ (?P<span> {SPAN} ) (?P<minutes> number )")
 def _offset_and_minutes(match: Match, context: Context) -> TimeParts | None:
     """Read Russian "через час пятнадцать", in which the minutes are implied."""
@@ -258,6 +264,14 @@ def _distance(match: Match, context: Context) -> TimeParts | None:
     if match.kinds(Kind.BEFORE) or match.kinds(Kind.TO_HOUR):
         return TimeParts(lead=span) if any(span) else None
     return TimeParts(lead=Span(*(-size for size in span))) if any(span) else None
+
+
+@RULES.add(
+    "the? (?P<part> part ) (?: before | to_hour ) (?: of | the )* (?= feast | date )",
+)
+def _part_of_day_before(match: Match, context: Context) -> TimeParts | None:
+    """Read "the night before Christmas"."""
+    return TimeParts(part=match.number("part"), lead=Span(days=1))
 
 
 @RULES.add(
