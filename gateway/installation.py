@@ -22,10 +22,12 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         for language in ("de", "en", "es", "fr", "ja", "ko", "pt", "ru", "tr", "zh")
     ),
     "core/facts": (
+        "data/changes.toml",
         "data/closeness.toml",
         "data/evidence.toml",
         "data/patterns.toml",
         "data/prompts.toml",
+        "data/topics.toml",
     ),
     "core/guard": ("data/patterns.toml",),
     "core/memory": ("data/prompts.toml",),

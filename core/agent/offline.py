@@ -15,34 +15,38 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 from core.guard.origin_and_fence import FRAME_START, OPENING, TIME_LINE
 from core.ports import TextCallback
-from core.search.query import plan_any_word
-from core.text.normalize import fold, plain_with_offsets
+from core.text.normalize import plain_with_offsets
 from core.text.terms import is_smalltalk
 from core.types import Completion, Json, Request
 
+if TYPE_CHECKING:
+    from core.agent.answers import Quote
+
 OFFLINE_MODEL = "offline"
-# An answer quotes at most this many passages, and lists at most this many facts.
-MAX_PASSAGES = 3
-MAX_QUOTE_LINES = 12
+# A search returns at most this many conversations and facts.
+MAX_SESSIONS = 5
+MAX_FACTS = 10
+# So many messages on each side of a match are looked through for statements.
+WINDOW_MESSAGES = 12
+RESULT_CHARS = 30_000
 MAX_QUERY_CHARS = 2000
 # A longer message is no greeting and none of the other short messages.
 MAX_SMALL_CHARS = 80
-# The share of a question's terms that a text must contain to count as an answer.
-MIN_TERM_SHARE = 0.5
-PASSAGES_HEADING = "I found this in earlier messages:"
-FACTS_HEADING = "Here's what I know:\n"
+MAX_FOLLOW_UP_CHARS = 300
 STORED_REPLY = "I've saved that."
 # A line of `core.agent.prompt.with_attachments`: "[attached photo: boat.jpg (image/jpeg)]".
 _ATTACHMENT = re.compile(r"\[attached [^:\[\]\n]{1,40}: [^\n]*\]")
 _WORDING: Mapping[str, Any] = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
 )
+_TIME = re.compile(r"\d{1,2} [A-Z][a-z]+ \d{4}, \d{1,2}:\d{2}")
+"""The day and time in a time line."""
 # Characters that may follow a question mark.
 _TRAILING_CHARS = " \t\r\n!！.。…\"'”’»」)"
 
@@ -59,6 +63,8 @@ class _Utterance:
 @dataclass(frozen=True, slots=True)
 class _ToolResult:
     tool_name: str
+    # The query of a search.
+    query: str
     text: str
     is_error: bool
 
@@ -110,11 +116,7 @@ class OfflineModel:
 
         has_search = "session_search" in tools
         if has_search and (is_question or _match(_WORDING["question"], text)):
-            query = {"query": text[:MAX_QUERY_CHARS], "limit": MAX_PASSAGES}
-            search = ("session_search", query)
-            if "facts" in tools:
-                return _call_tools(("facts", {"mode": "search", **query}), search)
-            return _call_tools(search)
+            return _call_searches(text[:MAX_QUERY_CHARS], has_facts="facts" in tools)
         if has_search and "memory" not in tools:
             return _say(
                 "This conversation is incognito, so I don't save it. "
@@ -183,48 +185,142 @@ class OfflineModel:
         if last.tool_name != "session_search":
             return _say(last.text.strip() or "Done.")
 
-        terms = _query_terms(question)
-        passages = [_quote_conversation(messages, question)]
-        for session in json.loads(last.text)["sessions"]:
-            passages.append(self._quote_session(session, terms))
-        passages = [passage for passage in passages if passage][:MAX_PASSAGES]
-        facts = _list_facts(results)
-        sections = []
-        if facts:
-            sections.append("\n".join([FACTS_HEADING, *facts]))
-        if passages:
-            sections += [PASSAGES_HEADING, *passages]
-        if not sections:
-            return _say(
-                "I found nothing about that in earlier messages. "
-                f"({self._reason}, so I can only search.)"
-            )
-        return _say("\n\n".join([*sections, f"_{self._reason}, so I can only quote._"]))
+        # Imported here because only questions need it.
+        from core.agent.answers import AskedQuestion, rank_quotes, render_quotes
 
-    def _quote_session(self, session: Json, terms: set[str]) -> str:
-        """Quote the best match of a session, and name its speaker, its time and the session."""
-        item = _best_item(session["window"], terms)
-        at = datetime.fromisoformat(item["at"]).astimezone(self._zone)
-        time = f"{at:%A} {at.day} {at:%B %Y} at {at:%H:%M}"
-        title = session["title"] or ""
-        # A title made of the quoted words would only repeat them.
-        if title and not item["text"].strip().startswith(title.rstrip("…")):
-            where = f" in “{title}” (session {session['session_id']})"
-        else:
-            where = f" (session {session['session_id']})"
-        return f"{_quote(item['text'])}\n\n— {_speaker(item)}, {time}{where}"
+        asked = AskedQuestion(question, _time_of_last_message(messages, self._zone))
+        quotes = rank_quotes(asked, self._collect_quotes(messages, question, results))
+        searches = [result for result in results if result.tool_name == "session_search"]
+        if quotes and quotes[0].is_askers and searches[-1].query in (question, _topics(question)):
+            # Later statements may share words only with the best one: "my laptop is a ThinkPad",
+            # then "the ThinkPad gave up, typing this on a Framework".
+            return _call_tools(_search(quotes[0].text[:MAX_FOLLOW_UP_CHARS]))
+        if not quotes:
+            reason = (
+                "" if self._has_explained(messages) else f" ({self._reason}, so I can only search.)"
+            )
+            return _say(f"I found nothing about that in earlier messages.{reason}")
+        answer = render_quotes(asked, quotes, self._zone)
+        if not self._has_explained(messages):
+            answer += f"\n\n_{self._reason}, so I can only quote._"
+        return _say(answer)
+
+    def _collect_quotes(
+        self, messages: Sequence[Json], question: str, results: Sequence[_ToolResult]
+    ) -> list[Quote]:
+        """Return what the searches found, and the statements of this conversation, each once."""
+        from core.agent.answers import Quote, add_facts
+
+        quotes: dict[object, Quote] = {}
+        question_lines = question.split("\n")
+        for utterance in _earlier_utterances(messages):
+            text = utterance.text
+            if text not in (question, *question_lines) and not _is_question(text):
+                at = _parse_time_line(utterance.time_line, self._zone)
+                quotes[text] = Quote(text, at, "You", is_askers=True)
+        for result in results:
+            if result.tool_name == "session_search" and not result.is_error:
+                _add_messages(quotes, json.loads(result.text), is_ranked=result.query == question)
+        for result in results:
+            if result.tool_name == "facts" and not result.is_error:
+                add_facts(quotes, json.loads(result.text)["facts"])
+        return list(quotes.values())
+
+
+def _topics(question: str) -> str:
+    from core.facts.changes import topic_query
+
+    return topic_query(question)
+
+
+def _search(query: str) -> tuple[str, dict[str, Any]]:
+    return (
+        "session_search",
+        {
+            "query": query,
+            "limit": MAX_SESSIONS,
+            "window": WINDOW_MESSAGES,
+            "budget_chars": RESULT_CHARS,
+        },
+    )
+
+
+def _call_searches(question: str, *, has_facts: bool) -> Completion:
+    """Search the facts and the messages for a question, and for other words of its topics."""
+    calls = [_search(question)]
+    if has_facts:
+        calls.insert(0, ("facts", {"mode": "search", "query": question, "limit": MAX_FACTS}))
+    if topics := _topics(question):
+        calls.append(_search(topics))
+    return _call_tools(*calls)
+
+
+def _add_messages(quotes: dict[object, Quote], found: Json, *, is_ranked: bool) -> None:
+    """Add the messages of a search result. Questions of the asker are left out.
+
+    Without `is_ranked`, only what the asker stated is added.
+    """
+    from core.agent.answers import Quote
+
+    scores: dict[int, float] = {}
+    for session in found["sessions"]:
+        for item in session["window"]:
+            if item.get("is_anchor"):
+                scores[item["message_id"]] = session.get("score", 0.0)
+        for match in session.get("matches", ()):
+            scores[match["message_id"]] = match["score"]
+    ranks = {key: rank for rank, key in enumerate(sorted(scores, key=lambda key: -scores[key]))}
+    for session in found["sessions"]:
+        for item in (
+            *session["window"],
+            *session.get("bookend_start", ()),
+            *session.get("bookend_end", ()),
+        ):
+            key = item["message_id"]
+            is_typed = item.get("origin", "typed") == "typed"
+            is_askers = bool(item.get("is_asker")) and item["role"] == "user" and is_typed
+            rank = ranks.get(key) if is_ranked else None
+            is_known = key in quotes
+            if is_known or not item["text"].strip() or (is_askers and _is_question(item["text"])):
+                continue
+            if is_askers or rank is not None:
+                at = datetime.fromisoformat(item["at"])
+                quotes[key] = Quote(
+                    item["text"].strip(),
+                    at,
+                    _speaker(item),
+                    is_askers,
+                    session["session_id"],
+                    key,
+                    rank,
+                )
+
+
+def _parse_time_line(line: str, zone: ZoneInfo) -> datetime:
+    """Return the time in a line such as "[Friday 20 November 2026, 12:05 Europe/Lisbon]"."""
+    match = _TIME.search(line)
+    if match is None:
+        return datetime.now(zone)
+    return datetime.strptime(match[0], "%d %B %Y, %H:%M").replace(tzinfo=zone)
+
+
+def _time_of_last_message(messages: Sequence[Json], zone: ZoneInfo) -> datetime:
+    line = ""
+    for utterance in _earlier_utterances(messages):
+        line = utterance.time_line
+    return _parse_time_line(line, zone)
 
 
 def _speaker(item: Json) -> str:
-    """Return the speaker of a search result: "I", "you", "Ana", "forwarded by Ana"."""
+    """Return the speaker of a search result: "I", "You", "Ana", "Somebody, forwarded by Ana"."""
     if item["role"] == "assistant":
         return "I"
-    name = "you" if item.get("is_asker") else str(item.get("sender") or "someone")
+    name = "You" if item.get("is_asker") else str(item.get("sender") or "Someone")
     origin = str(item.get("origin") or "typed").replace("_", " ")
     if origin == "typed":
         return name
     if origin == "forwarded":
-        return f"forwarded by {name}"
+        return f"Somebody (forwarded by {'you' if name == 'You' else name})"
     return f"{name} ({origin})"
 
 
@@ -261,37 +357,6 @@ def _is_question(text: str) -> bool:
     return text.rstrip(_TRAILING_CHARS).endswith(tuple(_WORDING["question_ends"]))
 
 
-def _query_terms(text: str) -> set[str]:
-    return {term.rstrip("*") for term in plan_any_word(text).highlights}
-
-
-def _term_share(text: str, terms: set[str]) -> float:
-    """Return the share of `terms` that the text contains, from 0 to 1."""
-    folded_text = fold(text).casefold()
-    count = sum(term in folded_text for term in terms)
-    return count / max(1, len(terms))
-
-
-def _best_item(window: Sequence[Json], terms: set[str]) -> Json:
-    """Return the message of a search result to quote, given the messages around the match.
-
-    Usually, this is the match itself. If the match is a question, a statement next to it is quoted
-    instead, provided that the statement contains at least `MIN_TERM_SHARE` of the terms.
-    """
-    match = next(item for item in window if item["is_anchor"])
-    if not _is_question(match["text"]):
-        return match
-    statements = [
-        item for item in window if item["role"] == "user" and not _is_question(item["text"])
-    ]
-    best = max(statements, key=lambda item: _term_share(item["text"], terms), default=match)
-    return best if _term_share(best["text"], terms) >= MIN_TERM_SHARE else match
-
-
-def _quote(text: str) -> str:
-    return "\n".join(f"> {line}" for line in text.strip().splitlines()[:MAX_QUOTE_LINES])
-
-
 def _list_utterances(message: Json) -> list[_Utterance]:
     """Return what people wrote in a user message of a request.
 
@@ -320,31 +385,6 @@ def _last_message_text(messages: Sequence[Json]) -> str:
     return ""
 
 
-def _quote_conversation(messages: Sequence[Json], question: str) -> str:
-    """Quote the message of the present conversation that answers a question best.
-
-    Recall doesn't search this conversation, because a model reads it anyway. The message with the
-    most terms of the question wins; among equals, a statement comes before a question, and a later
-    message before an earlier one. Returns "" if no message contains `MIN_TERM_SHARE` of the terms.
-    """
-    terms = _query_terms(question)
-    question_lines = question.split("\n")
-    best_rank = (MIN_TERM_SHARE, False)
-    passage = ""
-    for utterance in _earlier_utterances(messages):
-        text = utterance.text
-        is_question = _is_question(text)
-        # Skip the question itself, which may consist of several messages, one on each line.
-        if text == question or (text in question_lines and is_question):
-            continue
-        rank = (_term_share(text, terms), not is_question)
-        if rank >= best_rank:
-            best_rank = rank
-            time = utterance.time_line.strip("[]")
-            passage = f"{_quote(text)}\n\n— earlier in this conversation, {time}"
-    return passage
-
-
 def _earlier_utterances(messages: Sequence[Json]) -> Iterator[_Utterance]:
     """Yield all utterances of a request that have a time line, oldest first."""
     for message in messages:
@@ -355,41 +395,31 @@ def _earlier_utterances(messages: Sequence[Json]) -> Iterator[_Utterance]:
                 yield utterance
 
 
-def _list_facts(results: Sequence[_ToolResult]) -> list[str]:
-    """Return a line for each of the first facts that the tool ``facts`` has found.
-
-    For example: ``- Ana's birthday is on 3 May (said on 23 November 2026)``.
-    """
-    lines: list[str] = []
-    for result in results:
-        if result.tool_name != "facts" or result.is_error:
-            continue
-        for fact in json.loads(result.text)["facts"]:
-            who = f"{fact['who']}: " if fact.get("who") else ""
-            when = fact["when"] or f"said on {fact['said_on']}"
-            lines.append(f"- {who}{fact['content'].rstrip(' .')} ({when})")
-    return lines[:MAX_PASSAGES]
-
-
 def _last_tool_results(messages: Sequence[Json]) -> list[_ToolResult]:
-    """Return the tool results at the end of the conversation, or [] if it ends with a message."""
-    last_blocks = messages[-1]["content"]
-    if len(messages) < 2 or last_blocks[-1].get("type") != "tool_result":
-        return []
-    names = {
-        block["id"]: str(block["name"])
-        for block in messages[-2]["content"]
-        if block.get("type") == "tool_use"
-    }
-    return [
-        _ToolResult(
-            tool_name=names.get(block["tool_use_id"], ""),
-            text=str(block.get("content", "")),
-            is_error=bool(block.get("is_error")),
-        )
-        for block in last_blocks
-        if block.get("type") == "tool_result"
-    ]
+    """Return the tool results since the person's last message, oldest first.
+
+    Returns [] if the conversation ends with a message of the person.
+    """
+    calls: dict[str, Json] = {}
+    results: list[_ToolResult] = []
+    for message in messages:
+        blocks = message["content"]
+        if message["role"] == "user" and _list_utterances(message):
+            results = []
+        for block in blocks:
+            if block.get("type") == "tool_use":
+                calls[block["id"]] = block
+            if block.get("type") == "tool_result":
+                call = calls.get(block["tool_use_id"], {})
+                results.append(
+                    _ToolResult(
+                        tool_name=str(call.get("name", "")),
+                        query=str(call.get("input", {}).get("query", "")),
+                        text=str(block.get("content", "")),
+                        is_error=bool(block.get("is_error")),
+                    )
+                )
+    return results if messages[-1]["content"][-1].get("type") == "tool_result" else []
 
 
 def _call_tools(*calls: tuple[str, dict[str, Any]]) -> Completion:

@@ -235,7 +235,8 @@ class FactSearch:
         """Return facts that contain a word or a name of the question, best first.
 
         A former fact is left out if a current fact has the same attribute, unless the question
-        asks for the former one (see `Question.wants`).
+        asks for the former one (see `Question.wants`). The fact that closed a former fact comes
+        right before it.
         """
         candidates = await self.facts.find_candidates(
             question.terms, question.keys, question.scopes, question.text, question.asker
@@ -247,7 +248,25 @@ class FactSearch:
         useful_facts = [
             fact for fact in facts if fact.attribute not in current or question.wants(fact)
         ]
-        return useful_facts[:limit]
+        return (await self._add_successors(useful_facts, question.scopes))[:limit]
+
+    async def _add_successors(self, facts: Sequence[Fact], scopes: frozenset[Scope]) -> list[Fact]:
+        """Put before each former fact the current one that closed it, directly or in steps."""
+        known = {fact.id: fact for fact in facts}
+        missing = {fact.closed_by for fact in facts if fact.closed_by} - set(known)
+        while missing:
+            successors = await self.facts.find_by_ids(sorted(filter(None, missing)), scopes)
+            known |= {fact.id: fact for fact in successors}
+            missing = {fact.closed_by for fact in successors if fact.closed_by} - set(known)
+        ordered: dict[int, Fact] = {}
+        for fact in facts:
+            chain = [fact]
+            while chain[-1].closed_by in known and known[chain[-1].closed_by or 0] not in chain:
+                chain.append(known[chain[-1].closed_by or 0])
+            if not fact.is_open:
+                ordered.setdefault(chain[-1].id, chain[-1])
+            ordered.setdefault(fact.id, fact)
+        return list(ordered.values())
 
     def render_line(self, fact: Fact) -> str:
         """Return a fact with its period and the day it was last stated, as a line of text.
@@ -268,11 +287,14 @@ class FactSearch:
         if fact.valid_from is not None:
             parts.append(f"since {self.format_day(fact.valid_from, fact.grain)}")
         if not fact.is_open:
-            end = "said again in other words"
-            if fact.valid_to:
-                end = f"until {self.format_day(fact.valid_to, 'month')}, no longer so"
-            parts.append(end)
+            parts.append(self.describe_end(fact))
         return tuple(parts)
+
+    def describe_end(self, fact: Fact) -> str:
+        """Describe why a former fact is closed, e.g. ``until May 2027, no longer so``."""
+        if fact.valid_to is None:
+            return "said again in other words"
+        return f"until {self.format_day(fact.valid_to, 'month')}, no longer so"
 
     def format_day(self, at: datetime, grain: Grain = "day") -> str:
         """Return a date in the given precision: ``3 May 2026``, ``May 2026`` or ``2026``."""
@@ -616,8 +638,12 @@ class FactsProvider(MemoryProvider):
             "is_current": fact.is_open,
             "when": ", ".join(self.fact_search.describe_span(fact)),
             "said_on": self.fact_search.format_day(fact.last_said_at),
+            "said_at": fact.last_said_at.isoformat(),
+            "message_id": fact.message_id,
             "trust": round(fact.trust, 2),
         }
+        if not fact.is_open:
+            fields["ended"] = self.fact_search.describe_end(fact)
         if fact.scope.is_group and fact.speaker:
             fields["who"] = fact.speaker
         return fields

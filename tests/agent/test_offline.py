@@ -4,6 +4,7 @@ wording allows."""
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -72,19 +73,24 @@ def answer(text: str) -> Json:
 
 
 def searched(
-    result: str, name: str = "session_search", *, is_error: bool = False
+    result: str, name: str = "session_search", *, query: str = "", is_error: bool = False
 ) -> tuple[Json, Json]:
     """A tool call and what it gave."""
-    call = {"type": "tool_use", "id": "t1", "name": name, "input": {}}
+    call = {"type": "tool_use", "id": "t1", "name": name, "input": {"query": query}}
     given = {"type": "tool_result", "tool_use_id": "t1", "content": result, "is_error": is_error}
     return {"role": "assistant", "content": [call]}, {"role": "user", "content": [given]}
 
 
+_message_id = 0
+
+
 def found(**changes: object) -> dict[str, object]:
     """One session of a search result, its best match with `changes`."""
+    global _message_id
+    _message_id += 1
     at = "2026-05-03T09:30:00+00:00"
     anchor = {
-        "message_id": 3,
+        "message_id": _message_id,
         "role": "user",
         "sender": "Ana",
         "at": at,
@@ -93,7 +99,7 @@ def found(**changes: object) -> dict[str, object]:
     return {
         "session_id": 7,
         "title": "Family",
-        "window": [{"is_anchor": False}, {**anchor, "is_anchor": True, **changes}],
+        "window": [{**anchor, "is_anchor": True, **changes}],
     }
 
 
@@ -117,7 +123,7 @@ async def called(*messages: Json) -> tuple[str, dict[str, Any]]:
     """The tool that is called, and its arguments."""
     completion = await complete(*messages)
     assert completion.stop_reason == "tool_use"
-    (block,) = completion.blocks
+    block = completion.blocks[0]
     return block["name"], block["input"]
 
 
@@ -238,7 +244,26 @@ async def test_for_what_takes_a_command_the_command_is_told(text: str, command: 
     ],
 )
 async def test_a_question_is_looked_up_as_typed(text: str) -> None:
-    assert await called(turn(text)) == ("session_search", {"query": text, "limit": 3})
+    name, arguments = await called(turn(text))
+    assert (name, arguments["query"], arguments["limit"]) == ("session_search", text, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("Which town do I live in?", "rent"),
+        ("¿Dónde vivo?", "piso"),
+        ("我现在住哪？", "搬"),
+        ("나 어디 살지?", "이사"),
+    ],
+)
+async def test_a_question_about_a_topic_is_also_searched_by_its_other_words(
+    text: str, word: str
+) -> None:
+    calls = (await complete(turn(text))).blocks
+    queries = [call["input"]["query"] for call in calls if call["name"] == "session_search"]
+    assert queries[0] == text
+    assert word in queries[1].split(" OR ")
 
 
 @pytest.mark.parametrize(
@@ -278,13 +303,14 @@ async def test_without_tools_nothing_is_called() -> None:
         assert (await complete(turn(text), tools=())).text.startswith("I've saved that.")
 
 
-async def test_what_was_found_is_quoted_with_date_and_session() -> None:
-    result = json.dumps({"sessions": [found(), found(role="assistant", text="Noted.\nAna it is.")]})
-    text = (await complete(turn("Where does Ana live?"), *searched(result))).text
+async def test_the_first_line_quotes_who_said_it_and_when() -> None:
+    question = "Where does Ana live?"
+    sessions = [found(sender="Ben"), found(role="assistant", text="Noted.\nAna it is.")]
+    result = json.dumps({"sessions": sessions})
+    text = (await complete(turn(question), *searched(result, query=question))).text
     assert text == (
-        "I found this in earlier messages:\n\n"
-        "> Ana lives in Porto.\n\n— Ana, Sunday 3 May 2026 at 10:30 in “Family” (session 7)\n\n"
-        "> Noted.\n> Ana it is.\n\n— I, Sunday 3 May 2026 at 10:30 in “Family” (session 7)\n\n"
+        "- Ben said on 3 May: “Ana lives in Porto.” (session 7)\n"
+        "- I said on 3 May: “Noted. Ana it is.” (session 7)\n\n"
         "_No model is configured, so I can only quote._"
     )
 
@@ -293,17 +319,21 @@ async def test_what_was_found_is_quoted_with_date_and_session() -> None:
     ("changes", "speaker"),
     [
         ({"sender": "Ben"}, "Ben"),
-        ({"sender": "Ben", "is_asker": True}, "you"),
-        ({"sender": None}, "someone"),
-        ({"sender": "Ben", "is_asker": True, "origin": "forwarded"}, "forwarded by you"),
+        ({"sender": None}, "Someone"),
+        (
+            {"sender": "Ben", "is_asker": True, "origin": "forwarded"},
+            "Somebody (forwarded by you)",
+        ),
+        ({"sender": "Ben", "origin": "forwarded"}, "Somebody (forwarded by Ben)"),
         ({"sender": "Ben", "origin": "imported"}, "Ben (imported)"),
         ({"sender": None, "role": "assistant"}, "I"),
     ],
 )
 async def test_the_one_who_spoke_is_named(changes: dict[str, object], speaker: str) -> None:
     result = json.dumps({"sessions": [found(**changes)]})
-    said = await complete(turn("Where does Ana live?"), *searched(result))
-    assert f"— {speaker}, Sunday 3 May" in said.text
+    question = "Where does Ana live?"
+    said = await complete(turn(question), *searched(result, query=question))
+    assert said.text.startswith(f"- {speaker} said on 3 May: ")
 
 
 async def test_other_peoples_words_are_not_put_into_the_persons_mouth(home: Path) -> None:
@@ -312,11 +342,11 @@ async def test_other_peoples_words_are_not_put_into_the_persons_mouth(home: Path
         await harness.say("The ferry is blue")
         await harness.say("/new")
         told = (await harness.say("Who is allergic to shellfish?")).text
-        assert "> I am allergic to shellfish\n\n— forwarded by you, " in told
-        assert (
-            "> The ferry is blue\n\n— you, "
-            in (await harness.say("What colour is the ferry?")).text
+        assert re.match(
+            r"- Somebody \(forwarded by you\) said on .+: “I am allergic to shellfish”", told
         )
+        ferry = (await harness.say("What colour is the ferry?")).text
+        assert re.match(r"- You said on .+: “The ferry is blue”", ferry)
 
 
 async def test_nothing_found_is_said() -> None:
@@ -337,14 +367,16 @@ async def test_what_a_tool_said_is_passed_on() -> None:
     assert (await complete(asked, *searched(" ", "reminder"))).text == "Done."
 
 
-async def test_what_was_said_in_this_conversation_is_quoted_with_its_time() -> None:
+async def test_what_was_said_in_this_conversation_is_quoted_with_its_day() -> None:
     said = turn("My sister Ana lives in Porto and her birthday is on 3 May.")
-    question = turn("When is Ana's birthday?", memories="- m1 Ana's birthday is never")
-    text = (
-        await complete(said, answer("I've saved that."), question, *searched('{"sessions": []}'))
-    ).text
-    assert "> My sister Ana lives in Porto and her birthday is on 3 May." in text
-    assert "— earlier in this conversation, Friday 20 November 2026, 12:05 Europe/Lisbon" in text
+    asked = "When is Ana's birthday?"
+    question = turn(asked, memories="- m1 Ana's birthday is never")
+    nothing = searched('{"sessions": []}', query=asked)
+    again = searched('{"sessions": []}', query="again")
+    text = (await complete(said, answer("I've saved that."), question, *nothing, *again)).text
+    assert text.startswith(
+        "- You said on 20 November: “My sister Ana lives in Porto and her birthday is on 3 May.”"
+    )
     assert "never" not in text, "the fence is nobody's words"
 
 
@@ -352,44 +384,53 @@ async def test_an_earlier_question_is_no_answer() -> None:
     said = turn("Ana's birthday is on 3 May.")
     for earlier in (turn("What is the birthday of Ana?"), turn("Ana's birthday?")):
         question = turn("When is Ana's birthday?")
-        found = searched('{"sessions": []}')
+        found = searched('{"sessions": []}', query="again")
         text = (await complete(said, answer("ok"), earlier, answer("…"), question, *found)).text
-        assert "> Ana's birthday is on 3 May." in text
+        assert "“Ana's birthday is on 3 May.”" in text
+        assert text.count("said on") == 1
     together = await complete(
-        turn("My sister?", "When is her birthday, my sister?"), *searched('{"sessions": []}')
+        turn("My sister?", "When is her birthday, my sister?"),
+        *searched('{"sessions": []}', query="again"),
     )
     assert together.text.startswith("I found nothing")
 
 
-async def test_a_question_that_was_found_again_gives_way_to_what_was_stated_beside_it() -> None:
-    result = found(text="Where does Ana live?")
-    stated = {
-        "role": "user",
-        "sender": "Ana",
-        "at": "2026-05-02T09:30:00+00:00",
-        "is_anchor": False,
-    }
-    window = [
-        {**stated, "text": "Nothing of the kind."},
-        {**stated, "text": "Ana lives in Lisbon, I said."},
-        {**stated, "text": "Ana lives here: where else?", "role": "assistant"},
-    ]
-    asked = turn("Where does Ana live?")
-    for others, quoted in (
-        (window, "Ana lives in Lisbon, I said."),
-        (window[:1], "Where does Ana live?"),
-    ):
-        sessions = [{**result, "window": [*others, result["window"][1]]}]  # type: ignore[index]
-        text = (await complete(asked, *searched(json.dumps({"sessions": sessions})))).text
-        assert text.count("\n>") == 1
-        assert f"> {quoted}\n" in text
+async def test_the_askers_earlier_questions_are_left_out() -> None:
+    asked = "Where does Ana live?"
+    own = {"sender": "Ana", "is_asker": True}
+    sessions = [found(text="Where does Ana live?", **own) for _ in range(4)]
+    sessions.append(found(text="Ana lives in Lisbon, I said.", **own))
+    result = json.dumps({"sessions": sessions})
+    text = (await complete(turn(asked), *searched(result, query="again"))).text
+    assert text.startswith("- You said on 3 May: “Ana lives in Lisbon, I said.”")
+    assert text.count("said on") == 1
+
+
+async def test_that_there_is_no_model_is_said_once_in_a_conversation() -> None:
+    asked = "Where does Ana live?"
+    result = json.dumps({"sessions": [found(sender="Ben")]})
+    first = await complete(turn(asked), *searched(result, query=asked))
+    assert "No model is configured" in first.text
+    second = await complete(
+        turn(asked), answer(first.text), turn(asked), *searched(result, query=asked)
+    )
+    assert second.text == "- Ben said on 3 May: “Ana lives in Porto.” (session 7)"
+
+
+async def test_at_most_five_messages_in_24_lines_are_quoted() -> None:
+    asked = "Where does Ana live?"
+    sessions = [found(sender="Ben", text=f"Ana lives here, house {n}. " * 30) for n in range(9)]
+    result = json.dumps({"sessions": sessions})
+    text = (await complete(turn(asked), *searched(result, query=asked))).text
+    assert text.count("said on") == 5
+    lines = [line for line in text.splitlines() if line.startswith("- ")]
+    assert sum(1 + len(line) // 100 for line in lines) <= 24
 
 
 async def test_messages_that_waited_are_read_together() -> None:
-    assert await called(turn("I mean Ana.", "Where does she live?", memories="- m1 x")) == (
-        "session_search",
-        {"query": "I mean Ana.\nWhere does she live?", "limit": 3},
-    )
+    name, arguments = await called(turn("I mean Ana.", "Where does she live?", memories="- m1 x"))
+    assert name == "session_search"
+    assert arguments["query"] == "I mean Ana.\nWhere does she live?"
 
 
 @pytest.mark.parametrize(
@@ -413,7 +454,7 @@ async def test_a_line_in_brackets_is_somebodys_words(text: str) -> None:
         )
         assert said.text.startswith("I've saved")
         assert (
-            "— earlier"
+            "said on"
             not in (await complete(message, answer("ok"), turn("Porto?"), *searched(result))).text
         )
 
@@ -432,10 +473,8 @@ async def test_through_the_house(home: Path) -> None:
         assert (await harness.say("My sister Ana lives in Porto.")).text.startswith(
             "I've saved that."
         )
-        assert (
-            "> My sister Ana lives in Porto."
-            in (await harness.say("Where does my sister live?")).text
-        )
+        first = (await harness.say("Where does my sister live?")).text
+        assert re.match(r"- You said on .+: “My sister Ana lives in Porto\.”$", first)
         assert (
             "Noted: “The code is 4711”."
             in (await harness.say("Remember that the code is 4711")).text
@@ -450,5 +489,6 @@ async def test_through_the_house(home: Path) -> None:
         assert len(await harness.services.jobs.list_visible(owner)) == 1
         await harness.say("/new")
         again = (await harness.say("Where does my sister live?")).text
-        assert "> My sister Ana lives in Porto." in again
-        assert "(session 1)" in again
+        assert re.match(
+            r"- You said on .+: “My sister Ana lives in Porto\.” \(session 1\)\n\n_No model", again
+        )

@@ -4,6 +4,7 @@ across scopes."""
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -431,12 +432,14 @@ async def test_through_the_house_without_a_model(home: Path) -> None:
         await harness.say("I moved to Porto in May.")
         await harness.say("/new")
         answer = (await harness.say("where do I live?")).text
-        assert answer.startswith("Here's what I know:\n\n- I moved to Porto in May (since May ")
+        assert re.match(r"- You said on .+: “I moved to Porto in May\.” \(session 1\)\n", answer)
         await harness.say("I live in Faro now")
         await harness.say("/new")
         later = (await harness.say("where do I live?")).text
-        assert "- I live in Faro now (said on " in later
-        assert "Porto" not in later.partition("I found this in earlier messages")[0]
+        now, before = later.splitlines()[:2]
+        assert "“I live in Faro now”" in now
+        assert "“I moved to Porto in May.” (until " in before
+        assert "no longer so" in before
         stranger = (await harness.say("where do I live? Porto?", who="7")).text
         assert stranger.startswith("I found nothing")
 

@@ -300,6 +300,10 @@ class Facts:
         # The facts are ordered by time, so the latest fact replaces the others in the dict.
         return {fact.attribute: fact for fact in facts if fact.attribute}
 
+    async def find_by_ids(self, fact_ids: Iterable[int], scopes: Scopes) -> list[Fact]:
+        """Return the visible facts with these ids, in no particular order."""
+        return await self._select_facts(_SELECT_BY_IDS, scopes, -1, ids=encode_list(fact_ids))
+
     async def list_related_names(
         self, keys: Sequence[str], scopes: Scopes, limit: int = 10
     ) -> list[tuple[str, int]]:

@@ -1,0 +1,357 @@
+"""Answers a question by quoting, if there is no model: what holds now first, then what it replaced.
+
+The input is what the tools have found: facts, and messages of earlier conversations. A statement of
+the asker that says that something has changed also answers questions about what it replaced.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+from functools import cache
+from math import ceil
+
+from core.facts.changes import Reading, languages_of, read_changes, starts_later, topic_words_in
+from core.facts.wording import have_same_stem, split_sentences
+from core.text.normalize import fold, is_unspaced, language_data, plain_with_offsets, words_of
+from core.text.terms import content_words, names_in, query_terms, word_terms
+from core.types import Json
+
+MAX_QUOTES = 5
+MAX_LINES = 24
+MAX_QUOTE_CHARS = 320
+LINE_CHARS = 100
+"""A line of a chat has about this many characters. Longer quotes count as several lines."""
+MIN_RELEVANCE = 0.5
+"""A statement answers a question if it covers at least this share of the question's words."""
+NAME_WEIGHT = 2
+MIN_STEM_CHARS = 3
+"""Words of at most this length have no endings."""
+MIN_SHARED_CHARS = 1
+"""A word that two statements have in common must be longer than this."""
+CLOSE_MESSAGES = 3
+"""A correction belongs to one of this many messages before it."""
+
+
+@dataclass(eq=False, slots=True)
+class Quote:
+    """A message or fact that may answer a question."""
+
+    text: str
+    at: datetime
+    # Who said it, as the subject of a sentence: "You", "I", "Ben".
+    speaker: str
+    # Whether the asker typed it.
+    is_askers: bool = False
+    session_id: int | None = None
+    message_id: int | None = None
+    # The rank in the results of the search, or None if the search didn't match this message.
+    rank: int | None = None
+    # Until when it held, as a clause: "until May 2027, no longer so".
+    end: str = ""
+    # The share of the question's words that it covers, from 0 to 1.
+    relevance: float = 0.0
+    # The later statement that replaced it.
+    replaced_by: Quote | None = None
+    reading: Reading = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.reading = read_changes(self.text)
+
+    @property
+    def is_over(self) -> bool:
+        return bool(self.end) or self.replaced_by is not None
+
+
+class AskedQuestion:
+    """A question, and which of its words a statement covers."""
+
+    def __init__(self, text: str, now: datetime) -> None:
+        self.text = text
+        self.now = now
+        self.reading = read_changes(text)
+        self.topic_words = topic_words_in(text)
+        self.names = {name.casefold() for name in names_in(text)}
+        # The words that belong to no topic. They must occur in a statement literally.
+        self.words = [word for word in _content_words(text) if not self._is_of_topic(word)]
+
+    def _is_of_topic(self, word: str) -> bool:
+        """Whether a word is one of the topic words, or a part of one without spaces."""
+        if is_unspaced(word):
+            return len(word) == 1 or any(
+                word in topic or topic in word for topic in self.topic_words
+            )
+        return any(word in topic.split() for topic in self.topic_words)
+
+    def find_missing(self, text: str) -> list[str]:
+        """Return the words without a topic that a text doesn't contain."""
+        words = _Words(text)
+        return [word for word in self.words if not words.contain(word)]
+
+    def measure(self, quote: Quote) -> float:
+        """Return the share of the question's words that a statement covers, from 0 to 1.
+
+        A name counts more than other words.
+        """
+        weights = {word: NAME_WEIGHT if self.is_name(word) else 1 for word in self.words}
+        total = sum(weights.values()) + len(self.topic_words)
+        if not total:
+            return 0.0
+        missing = self.find_missing(quote.text)
+        covered = sum(weight for word, weight in weights.items() if word not in missing)
+        topics = quote.reading.topics
+        covered += sum(not topics.isdisjoint(word) for word in self.topic_words.values())
+        return covered / total
+
+    def is_name(self, word: str) -> bool:
+        """Whether a word of the question is a part of a name, or a word without spaces."""
+        if is_unspaced(word):
+            return len(word) > 1
+        # In German, every noun has a capital letter.
+        if languages_of(self.text) == ("german",):
+            return False
+        return any(word in _plain(name) for name in self.names)
+
+    def penalty(self, quote: Quote, others: Sequence[Quote]) -> int:
+        """Return 0 for a statement of what holds, or a higher number the less it says that."""
+        if self._is_about_other(quote, others):
+            return 2
+        kinds = quote.reading.kinds
+        if starts_later(quote.text, quote.at.date(), self.now.date()) and self._asks_for_state():
+            return 1
+        for kind in ("unreal", "past", "temporary"):
+            if kind in kinds and kind not in self.reading.kinds:
+                return 1
+        return 0
+
+    def _asks_for_state(self) -> bool:
+        """Whether the question asks for what holds, and not for the day of an event."""
+        topics = {topic for topics in self.topic_words.values() for topic in topics}
+        return bool(topics) and "plan" not in topics
+
+    def _is_about_other(self, quote: Quote, others: Sequence[Quote]) -> bool:
+        """Whether a statement is about a person whom neither question nor asker mention."""
+        if "speaker" not in self.reading.kinds and languages_of(self.text) != ("german",):
+            return False
+        question_words = _Words(self.text)
+        if "other" in quote.reading.kinds:
+            opening = _content_words(quote.text)[:2]
+            return not any(map(question_words.contain, opening))
+        if "speaker" in quote.reading.kinds or languages_of(quote.text) == ("german",):
+            return False
+        opening_name = _OPENING_WORD.match(quote.text)
+        if opening_name is None or not opening_name[0][0].isupper():
+            return False
+        if not names_in(f"x {quote.text}"):
+            return False
+        name = _plain(opening_name[0])
+        if question_words.contain(name):
+            return False
+        return not any(_Words(other.text).contain(name) for other in others if other is not quote)
+
+
+_OPENING_WORD = re.compile(r"[^\W\d_]+")
+
+
+def rank_quotes(question: AskedQuestion, quotes: Iterable[Quote]) -> list[Quote]:
+    """Return the quotes to show, best first.
+
+    Statements of the asker that cover the question come first: what holds now, then what it
+    replaced. Other messages follow in the order in which the search found them.
+    """
+    quotes = list(quotes)
+    own = sorted((quote for quote in quotes if quote.is_askers), key=lambda quote: quote.at)
+    for quote in quotes:
+        quote.relevance = question.measure(quote)
+    penalties = {id(quote): question.penalty(quote, own) for quote in own}
+    for index, quote in enumerate(own):
+        if not penalties[id(quote)] and quote.reading.replaces:
+            _replace_earlier(question, quote, own[:index], penalties)
+
+    answers = [quote for quote in own if quote.relevance >= MIN_RELEVANCE]
+    # What replaced an answer is an answer, too.
+    for quote in list(answers):
+        if quote.replaced_by is not None and quote.replaced_by not in answers:
+            answers.append(quote.replaced_by)
+    answers.sort(key=lambda quote: quote.at, reverse=True)
+    answers.sort(
+        key=lambda quote: (
+            penalties[id(quote)] > 1,
+            quote.is_over,
+            penalties[id(quote)],
+            -round(2 * quote.relevance),
+        )
+    )
+    rest = [quote for quote in quotes if quote not in answers and quote.rank is not None]
+    if answers:
+        rest = [quote for quote in rest if quote.relevance]
+    rest.sort(key=lambda quote: quote.rank or 0)
+    return [*answers, *rest]
+
+
+def add_facts(quotes: dict[object, Quote], facts: Sequence[Json]) -> None:
+    """Add facts to quotes, which are kept by the id of their message or by their text.
+
+    Each source is shown once: if the message of a fact is among the quotes, the fact only says
+    until when the message held. Of several facts from one message, the first is added.
+    """
+    sources: dict[int, object] = {}
+    for fact in facts:
+        message_id = fact["message_id"]
+        content = _plain_words(fact["content"])
+        for key, quote in quotes.items():
+            if key == message_id or (isinstance(key, str) and content in _plain_words(quote.text)):
+                sources.setdefault(message_id, key)
+    current = {fact["message_id"] for fact in facts if fact["is_current"]}
+    for rank, fact in enumerate(facts):
+        message_id = fact["message_id"]
+        end = "" if fact["is_current"] else fact["ended"]
+        key = sources.setdefault(message_id, ("fact", fact["fact_id"]))
+        if key not in quotes:
+            who = fact.get("who")
+            at = datetime.fromisoformat(fact["said_at"])
+            quote = Quote(fact["content"], at, who or "You", is_askers=who is None, rank=rank)
+            quotes[key] = quote
+        if end and message_id not in current:
+            quotes[key].end = end
+
+
+def _replace_earlier(
+    question: AskedQuestion, quote: Quote, earlier: Sequence[Quote], penalties: dict[int, int]
+) -> None:
+    """Mark the earlier statements that a statement of change replaces.
+
+    The newer statement then covers as many of the question's words as the replaced one.
+    """
+    is_correction = "correction" in quote.reading.kinds
+    for position, other in enumerate(reversed(earlier)):
+        is_close = position < CLOSE_MESSAGES and other.session_id == quote.session_id
+        if not other.relevance or penalties[id(other)] > 1:
+            continue
+        if not (is_correction and is_close) and not _share_subject(question, quote, other):
+            continue
+        quote.relevance = max(quote.relevance, other.relevance)
+        if not penalties[id(other)]:
+            other.replaced_by = quote
+
+
+def _share_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
+    """Whether a newer statement is about the same thing as an older one.
+
+    "Maya has quit piano" replaces "Maya and Finn take piano" only in answers about Maya.
+    """
+    newer_words = _Words(newer.text)
+    older_words = _Words(older.text)
+    missing = [word for word in question.find_missing(newer.text) if older_words.contain(word)]
+    if any(map(question.is_name, missing)):
+        return False
+    question_topics = {topic for topics in question.topic_words.values() for topic in topics}
+    common_topics = newer.reading.topics & older.reading.topics & question_topics
+    if common_topics and not missing:
+        return True
+    own_words = [word for word in _content_words(older.text) if len(word) > MIN_SHARED_CHARS]
+    return any(map(newer_words.contain, own_words))
+
+
+class _Words:
+    """The words of a text, compared without regard to their endings."""
+
+    def __init__(self, text: str) -> None:
+        self._plain = _plain(text)
+        self._words = words_of(self._plain)
+        self._terms = frozenset(word_terms(text))
+
+    def contain(self, word: str) -> bool:
+        """Whether the text contains a form of a word, or the last part of it ("Schrebergarten")."""
+        if is_unspaced(word):
+            return word in self._plain
+        if not self._terms.isdisjoint(word_terms(word)):
+            return True
+        return any(
+            len(own) > MIN_STEM_CHARS
+            and len(word) > MIN_STEM_CHARS
+            and (have_same_stem(word, own) or word.endswith(own))
+            for own in self._words
+        )
+
+
+def _content_words(text: str) -> list[str]:
+    """Return the words of a text that distinguish it, in plain form.
+
+    Text without spaces is divided into pairs of characters.
+    """
+    words = content_words([word.casefold() for word in words_of(text) if not is_unspaced(word)])
+    plain_words = [_plain(word) for word in words]
+    unspaced = [term for term in query_terms(text) if is_unspaced(term)]
+    return [word for word in (*plain_words, *unspaced) if word not in _common_words()]
+
+
+@cache
+def _common_words() -> frozenset[str]:
+    """Return words that occur in questions about anything, such as "still"."""
+    words: str = language_data("changes", "core.facts")["common"]["words"]
+    return frozenset(words.split())
+
+
+def _plain_words(text: str) -> str:
+    return " ".join(words_of(_plain(text)))
+
+
+def _plain(text: str) -> str:
+    return plain_with_offsets(fold(text))[0].casefold()
+
+
+def render_quotes(question: AskedQuestion, quotes: Sequence[Quote], zone: tzinfo) -> str:
+    """Return the quotes as a list, at most `MAX_QUOTES` of them in `MAX_LINES` lines.
+
+    For example: ``- You said on 3 May: “My sister Ana lives in Porto.” (session 7)``.
+    """
+    lines: list[str] = []
+    remaining_lines = MAX_LINES
+    for quote in quotes[:MAX_QUOTES]:
+        line = _render_quote(question, quote, zone)
+        remaining_lines -= ceil(len(line) / LINE_CHARS)
+        if lines and remaining_lines < 0:
+            break
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _render_quote(question: AskedQuestion, quote: Quote, zone: tzinfo) -> str:
+    notes = []
+    if quote.end:
+        notes.append(quote.end)
+    elif quote.replaced_by is not None:
+        end = quote.replaced_by.at.astimezone(zone)
+        notes.append(f"until {end:%B %Y}, no longer so")
+    if quote.session_id is not None:
+        notes.append(f"session {quote.session_id}")
+    tail = f" ({'; '.join(notes)})" if notes else ""
+    day = _format_day(quote.at.astimezone(zone), question.now.astimezone(zone))
+    return f"- {quote.speaker} said on {day}: “{_shorten(question, quote.text)}”{tail}"
+
+
+def _format_day(at: datetime, now: datetime) -> str:
+    """Return a day, without its year if it lies in the last months: "3 May"."""
+    return f"{at.day} {at:%B}" if at.year == now.year else f"{at.day} {at:%B %Y}"
+
+
+def _shorten(question: AskedQuestion, text: str) -> str:
+    """Return a message on one line. Of a long message, the sentences around the best remain."""
+    line = " ".join(text.split())
+    if len(line) <= MAX_QUOTE_CHARS:
+        return line
+    sentences = [sentence.strip() for sentence in split_sentences(text) if sentence.strip()]
+    best = min(
+        range(len(sentences)), key=lambda index: len(question.find_missing(sentences[index]))
+    )
+    shown = " ".join(sentences[best].split())
+    following = best + 1
+    while following < len(sentences) and len(shown) + len(sentences[following]) < MAX_QUOTE_CHARS:
+        shown = f"{shown} {' '.join(sentences[following].split())}"
+        following += 1
+    start = "… " if best else ""
+    end = " …" if following < len(sentences) or len(shown) > MAX_QUOTE_CHARS else ""
+    return f"{start}{shown[:MAX_QUOTE_CHARS]}{end}"

@@ -1,0 +1,194 @@
+"""Reads what a message says about change: what holds now, what is over, and what never held.
+
+The expressions of ten languages are in `data/changes.toml`, and the words of each topic in
+`data/topics.toml`. Only the lists of the message's own language are searched, because "he" is a
+person in English and a verb in Spanish.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import cache, lru_cache
+from itertools import zip_longest
+from typing import Literal, get_args
+
+from core.dates.mentions import find_periods
+from core.facts.wording import is_english
+from core.text.languages import detect_languages
+from core.text.normalize import fold, language_data, plain_with_offsets, words_of
+
+ChangeKind = Literal[
+    "change", "temporary", "past", "unreal", "start", "correction", "addition", "other", "speaker"
+]
+"""See the top of `data/changes.toml`."""
+MAX_TEXT_CHARS = 600
+"""Longer messages are stories, so only their beginning is read."""
+MAX_QUERY_WORDS = 40
+MIN_CERTAIN_WORDS = 5
+"""A shorter text in Latin letters without typical words may be in any language."""
+MAX_AMBIGUOUS_CHARS = 2
+"""A pronoun of at most this length may be another word in another language."""
+PHONE_DIGITS = 7
+"""A number with at least this many digits may be a telephone number."""
+FUTURE_DAYS = 330
+"""A day without a year lies at most this many days after the message that names it."""
+
+_UNSPACED = ("chinese", "japanese", "korean")
+_LATIN = ("english", "german", "french", "spanish", "portuguese", "turkish")
+_OWN_LANGUAGES = frozenset((*_UNSPACED, *_LATIN, "russian"))
+_HANGUL = re.compile("[\uac00-\ud7a3]")
+_KANA = re.compile("[\u3040-\u30ff]")
+_HAN = re.compile("[\u4e00-\u9fff]")
+_CYRILLIC = re.compile("[\u0400-\u04ff]")
+_PHONE = re.compile(rf"(?:\d[ ()/.-]?){{{PHONE_DIGITS},}}")
+_MAIL = re.compile(r"\S+@\S+\.\w")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a message says about change."""
+
+    kinds: frozenset[ChangeKind]
+    topics: frozenset[str]
+
+    @property
+    def holds(self) -> bool:
+        """Whether the message says what holds, and not what once held or never came true."""
+        return self.kinds.isdisjoint(("temporary", "past", "unreal"))
+
+    @property
+    def replaces(self) -> bool:
+        """Whether the message says that something else holds from now on."""
+        changes = not self.kinds.isdisjoint(("change", "correction"))
+        return changes and self.holds and "addition" not in self.kinds
+
+
+@lru_cache(maxsize=500)
+def read_changes(text: str) -> Reading:
+    """Read a message in any of the ten languages."""
+    plain = _plain(text)
+    languages = languages_of(text)
+    kinds: set[ChangeKind] = set()
+    for kind in get_args(ChangeKind):
+        for language in languages:
+            pattern = _change_pattern(language, kind)
+            match = pattern.search(plain)
+            # Another person is the subject only at the beginning of a message.
+            if match and (kind != "other" or _is_opening(match, is_certain=len(languages) == 1)):
+                kinds.add(kind)
+                break
+    return Reading(frozenset(kinds), topics_of(text))
+
+
+def _is_opening(match: re.Match[str], *, is_certain: bool) -> bool:
+    """Whether a message begins with a person. In Spanish, "he" is a verb and "el" an article."""
+    if words_of(match.string[: match.start()]):
+        return False
+    return is_certain or len(match[0]) > MAX_AMBIGUOUS_CHARS
+
+
+@lru_cache(maxsize=500)
+def topics_of(text: str) -> frozenset[str]:
+    """Return the topics that a text mentions, such as "home"."""
+    return frozenset(topic for topics in topic_words_in(text).values() for topic in topics)
+
+
+def topic_words_in(text: str) -> dict[str, set[str]]:
+    """Return the words of a text that belong to topics, each with its topics."""
+    plain = _plain(text)
+    words: dict[str, set[str]] = {}
+    for language in languages_of(text):
+        for topic, pattern in _topic_patterns(language).items():
+            for match in pattern.finditer(plain):
+                words.setdefault(match[0].strip(), set()).add(topic)
+    if _MAIL.search(text):
+        words.setdefault("@", set()).add("email")
+    if _PHONE.search(text):
+        words.setdefault("#", set()).add("phone")
+    return words
+
+
+def topic_query(text: str) -> str:
+    """Return a search for any word of the topics of a text, or "" if it has no topic.
+
+    The words are those of the languages in which the text names its topics.
+    """
+    plain = _plain(text)
+    lists: list[list[str]] = []
+    for language in languages_of(text):
+        for topic, pattern in _topic_patterns(language).items():
+            if pattern.search(plain):
+                lists.append(_topic_words()[topic][language].replace("_", " ").split())
+    # The first words of each topic come first, because the number of words is limited.
+    words = [word for position in zip_longest(*lists) for word in position if word]
+    return " OR ".join(list(dict.fromkeys(words))[:MAX_QUERY_WORDS])
+
+
+def languages_of(text: str) -> tuple[str, ...]:
+    """Return the languages in which a text may be written, of those in the lists."""
+    if _HANGUL.search(text):
+        return ("korean",)
+    if _KANA.search(text):
+        return ("japanese",)
+    if _HAN.search(text):
+        return ("chinese", "japanese")
+    if _CYRILLIC.search(text):
+        return ("russian",)
+    words = [word.casefold() for word in words_of(text)]
+    accents = {character for character in text.casefold() if ord(character) > 127}
+    detected = detect_languages(words, accents)
+    if len(detected) == 1 and detected[0] in _OWN_LANGUAGES:
+        return detected
+    is_certain = len(words) >= MIN_CERTAIN_WORDS and text.isascii() and is_english(text)
+    return ("english",) if is_certain else _LATIN
+
+
+def starts_later(text: str, said_on: date, today: date) -> bool:
+    """Whether a message names a day after `today` from which it holds: "from 1 April"."""
+    if "start" not in read_changes(text).kinds:
+        return False
+    horizon = said_on + timedelta(days=FUTURE_DAYS)
+    first_days = [date.fromordinal(first) for first, _ in find_periods(text, horizon)]
+    return any(first > max(today, said_on) for first in first_days if first <= horizon)
+
+
+def _plain(text: str) -> str:
+    return plain_with_offsets(fold(text[:MAX_TEXT_CHARS]))[0].casefold()
+
+
+@cache
+def _change_pattern(language: str, kind: ChangeKind) -> re.Pattern[str]:
+    expressions = language_data("changes", "core.facts")[language][kind]
+    return _compile(expressions, language)
+
+
+@cache
+def _topic_patterns(language: str) -> Mapping[str, re.Pattern[str]]:
+    patterns = {}
+    for topic, words_by_language in _topic_words().items():
+        words = words_by_language.get(language, "").split()
+        patterns[topic] = _compile(map(_word_expression, words), language)
+    return patterns
+
+
+def _word_expression(word: str) -> str:
+    """Return the expression for a word of the list: `*` stands for any ending, `_` for a space."""
+    plain = re.escape(plain_with_offsets(fold(word.replace("_", " ")))[0])
+    return plain.replace(r"\*", r"\w*")
+
+
+def _compile(expressions: Iterable[str], language: str) -> re.Pattern[str]:
+    """Compile expressions. Around those of languages with spaces, no letter may stand."""
+    if language in _UNSPACED:
+        # `_plain` folds traditional characters, so the expressions are folded, too.
+        return re.compile("|".join(map(fold, expressions)))
+    return re.compile(rf"(?<!\w)(?:{'|'.join(expressions)})(?!\w)")
+
+
+@cache
+def _topic_words() -> Mapping[str, Mapping[str, str]]:
+    words: Mapping[str, Mapping[str, str]] = language_data("topics", "core.facts")
+    return words

@@ -1,0 +1,139 @@
+"""What a message says about change, in ten languages, and what it is about."""
+
+# ruff: noqa: RUF001
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from core.facts.changes import read_changes, starts_later, topic_query, topics_of
+
+REPLACES = """
+We've sold the boat
+I switched to decaf in spring
+He's no longer my landlord
+from today on I start at seven
+Wir haben die Katze abgegeben
+Ich trinke keinen Kaffee mehr
+J'ai vendu mon vélo
+Je ne mange plus de pain
+Hemos vendido la moto
+Ya no fumo
+Vendi a bicicleta
+Não bebo mais refrigerante
+Мы продали дачу
+Больше не курю
+我把车卖了
+我不再喝咖啡了
+自転車を売った
+コーヒーをやめた
+자전거를 팔았어
+담배 끊었어
+Bisikleti sattım
+Artık sigara içmiyorum
+"""
+HOLDS_NOT = """
+temporary | I'm at my aunt's this week
+temporary | Diese Woche schlafe ich bei Jonas
+temporary | Je suis à Lille jusqu'à vendredi
+temporary | Estoy en León hasta el lunes
+temporary | Fico em Recife até domingo
+temporary | До среды я у бабушки
+temporary | 这周我在北京出差
+temporary | 今週は実家にいます
+temporary | 이번 주는 부산에 있어
+temporary | Bu hafta annemdeyim
+past | I used to play the trumpet
+past | Früher habe ich Geige gespielt
+past | Quand j'étais petit, je jouais du piano
+past | De niño tocaba la guitarra
+past | Antigamente eu tocava violão
+past | Раньше я играл на скрипке
+past | 我小时候弹钢琴
+past | 昔はピアノを弾いていた
+past | 예전에는 피아노를 쳤어
+past | Eskiden keman çalardım
+unreal | We nearly bought a house in Devon
+unreal | Fast hätten wir ein Haus gekauft
+unreal | On a failli acheter une maison
+unreal | Casi compramos una casa
+unreal | Quase compramos uma casa
+unreal | Мы чуть не купили дом
+unreal | 我们差点买了房子
+unreal | 家を買おうか迷ったけどやめた
+unreal | 집을 살까 고민했어
+unreal | Neredeyse ev alıyorduk
+"""
+CORRECTS = """
+no wait, I meant the blue one
+Nein warte, ich meinte Dienstag
+pardon, je voulais dire mardi
+perdón, quise decir el martes
+desculpa, quis dizer terça
+ой, я перепутал, во вторник
+说错了,是星期二
+ごめん、火曜の間違い
+아니 화요일이야, 착각했어
+pardon, salı demek istedim
+"""
+
+
+@pytest.mark.parametrize("text", REPLACES.strip().splitlines())
+def test_a_message_about_a_change_replaces_what_held(text: str) -> None:
+    assert read_changes(text).replaces
+
+
+@pytest.mark.parametrize("line", HOLDS_NOT.strip().splitlines())
+def test_what_is_temporary_past_or_unreal_replaces_nothing(line: str) -> None:
+    kind, text = line.split(" | ")
+    reading = read_changes(text)
+    assert kind in reading.kinds
+    assert not reading.replaces
+
+
+@pytest.mark.parametrize("text", CORRECTS.strip().splitlines())
+def test_a_correction_is_recognized(text: str) -> None:
+    assert "correction" in read_changes(text).kinds
+
+
+def test_a_plain_statement_changes_nothing() -> None:
+    for text in ("The ferry leaves at nine.", "Ich mag Käse", "我喜欢茶", "お茶が好きです"):
+        assert not read_changes(text).replaces
+
+
+def test_the_lists_of_other_languages_are_not_searched() -> None:
+    """In Spanish, "he" is no person, and in German, "fast" doesn't mean quick."""
+    assert "other" not in read_changes("he cambiado de banco, ahora es el azul").kinds
+    assert "unreal" not in read_changes("I run fast and I like it").kinds
+
+
+@pytest.mark.parametrize(
+    ("text", "topic"),
+    [
+        ("we rent a flat in York", "home"),
+        ("wo wohnst du?", "home"),
+        ("你住在哪里", "home"),
+        ("どこで働いていますか", "work"),
+        ("나 결혼했어", "partner"),
+        ("yeni telefon numaram 0532 111 22 33", "phone"),
+        ("write to ana@example.org", "email"),
+    ],
+)
+def test_the_topic_of_a_text_is_recognized(text: str, topic: str) -> None:
+    assert topic in topics_of(text)
+
+
+def test_a_topic_is_searched_in_the_language_of_the_question() -> None:
+    words = topic_query("En qué piso vivo ahora y con quién").split(" OR ")
+    assert "mudanza" in words
+    assert "rent" not in words
+    assert topic_query("the weather is fine") == ""
+
+
+def test_a_later_day_starts_later_until_it_comes() -> None:
+    text = "from 1 May I'm at the bakery"
+    assert starts_later(text, date(2026, 2, 3), date(2026, 4, 30))
+    assert not starts_later(text, date(2026, 2, 3), date(2026, 5, 1))
+    assert not starts_later("I'm at the bakery", date(2026, 2, 3), date(2026, 4, 30))
