@@ -27,6 +27,7 @@ from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.rows import split_turns
 from core.store.sessions import Conversations
 from core.text.normalize import language_data, shorten
+from core.text.terms import is_smalltalk
 from core.types import (
     Address,
     BillingScope,
@@ -470,7 +471,11 @@ class SessionTracker:
         """
         questions = [row.text for row in rows if row.role == "user" and row.kind == "chat"]
         answers = [row.text for row in rows if row.role == "assistant"]
-        question = questions[0] if questions else ""
+        # A greeting says nothing about the conversation. A later message will give it a title.
+        questions = [text for text in questions if not is_smalltalk(text)]
+        if not questions:
+            return
+        question = questions[0]
         answer = answers[-1] if answers else ""
         provisional = shorten(question, TITLE_CHARS)
         await self.conversations.retitle(session.id, provisional, turn.epoch)

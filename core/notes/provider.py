@@ -45,7 +45,7 @@ class _Edit(BaseModel):
 
 
 class _Arguments(ToolArguments):
-    target: Literal["memory", "user"]
+    target: Literal["memory", "user"] | None = None
     action: Literal["add", "replace", "remove", "list"] | None = None
     content: str = ""
     old_text: str = ""
@@ -148,8 +148,9 @@ class NotesProvider(MemoryProvider):
         """
         if bool(arguments.operations) == (arguments.action is not None):
             raise ToolError("Say what to do: either an action, or several operations.")
+        target = await self._choose_target(arguments, context)
         if arguments.action == "list":
-            return await self._list_entries(arguments.target, context)
+            return await self._list_entries(target, context)
         if arguments.action is not None:
             operations: Sequence[Operation] = [
                 Operation(
@@ -162,17 +163,31 @@ class NotesProvider(MemoryProvider):
             operations = [Operation(**edit.model_dump()) for edit in arguments.operations]
         if not context.session.is_remembered:
             raise ToolError("Nothing is noted in this conversation; look things up only.")
-        operations, author = await self._approval.decide(arguments.target, operations, context)
-        return await self.notebook.apply(
-            context.scope, context.scopes, arguments.target, operations, author
-        )
+        operations, author = await self._approval.decide(target, operations, context)
+        return await self.notebook.apply(context.scope, context.scopes, target, operations, author)
+
+    async def _choose_target(self, arguments: _Arguments, context: ToolContext) -> str:
+        """Return the target of a call: the given one, or the file with the old text.
+
+        Without a target, new notes go to the file "memory".
+        """
+        if arguments.target is not None:
+            return arguments.target
+        old_texts = [arguments.old_text, *(edit.old_text for edit in arguments.operations)]
+        for target in _TITLES:
+            entries = await self.notebook.entries(context.scopes, target)
+            for old_text in filter(str.strip, old_texts):
+                if any(old_text in entry for entry in entries):
+                    return target
+        return "memory"
 
     async def _find_subjects(self, arguments: Json, context: ToolContext) -> Sequence[Subject]:
         """Return the notes that a call replaces or removes."""
         parsed = parse_arguments(_Arguments, arguments)
-        versions = await self.notebook.versions(context.scopes, parsed.target)
+        target = await self._choose_target(parsed, context)
+        versions = await self.notebook.versions(context.scopes, target)
         pinned_entries = {version.after for version in versions if version.is_pinned}
-        entries = await self.notebook.entries(context.scopes, parsed.target)
+        entries = await self.notebook.entries(context.scopes, target)
         old_texts = [parsed.old_text, *(edit.old_text for edit in parsed.operations)]
         subjects = []
         for old_text in filter(str.strip, old_texts):

@@ -172,6 +172,16 @@ def plan_inflected(text: str) -> SearchPlan:
     return _plan([clauses])
 
 
+def plan_excluded(text: str) -> SearchPlan:
+    """Return a plan that finds messages with any of the words that a query excludes."""
+    alternatives = []
+    for token in _tokens(clean_query(text)):
+        clause = _clause(token) if token.is_excluded else None
+        if clause is not None:
+            alternatives.append([clause._replace(is_excluded=False)])
+    return _plan(alternatives)
+
+
 def strip_operators(text: str) -> str:
     """Return a text without ``OR``, ``AND``, ``NOT`` and excluded words."""
     return " ".join(

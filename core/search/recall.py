@@ -28,6 +28,7 @@ from core.search.query import (
     extract_filters,
     is_question,
     plan_any_word,
+    plan_excluded,
     plan_typed,
     remove_filters,
     strip_operators,
@@ -430,12 +431,23 @@ class _IndexSearch:
             note = results.join_sentences([note, corrections])
         else:
             note = None
-        ranking = self._fuse(ranking)
+        ranking = self._without_excluded(self._fuse(ranking))
         if not ranking.matches and not plan.alternatives:
             note = results.NO_WORDS_NOTE
         return results.build_discovery(
             self._excerpts, self._query, ranking.matches, highlights, note, ranking.scores
         )
+
+    def _without_excluded(self, ranking: RankedMatches) -> RankedMatches:
+        """Leave out the matches that contain a word that the query excludes."""
+        plan = plan_excluded(self._query.text)
+        if not plan.alternatives:
+            return ranking
+        excluded_ids = {match.message_id for match in self._index.find_messages(plan)}
+        matches = [match for match in ranking.matches if match.message_id not in excluded_ids]
+        kept_roots = {match.root_id for match in matches}
+        scores = {root: score for root, score in ranking.scores.items() if root in kept_roots}
+        return ranking._replace(matches=matches, scores=scores)
 
     def _rank_by_words(self) -> RankedMatches:
         """Rank the messages of the best chunks by the query's words and by aliases of its names."""

@@ -66,8 +66,16 @@ def _omit_defaults(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _session_fields(result: FoundSession) -> dict[str, Any]:
-    """Return the JSON fields of one session."""
+    """Return the JSON fields of one session. Each message is in one part only."""
     session = result.session
+    window_ids = {message.message_id for message in result.window}
+    first = [message for message in result.bookend_start if message.message_id not in window_ids]
+    first_ids = {message.message_id for message in first}
+    last = [
+        message
+        for message in result.bookend_end
+        if message.message_id not in window_ids | first_ids
+    ]
     return _omit_defaults(
         {
             "session_id": session.id,
@@ -76,9 +84,9 @@ def _session_fields(result: FoundSession) -> dict[str, Any]:
             "platform": session.address.platform,
             "score": round(result.score, 6),
             "matches": list(map(_message_fields, result.matches)),
-            "bookend_start": list(map(_message_fields, result.bookend_start)),
+            "bookend_start": list(map(_message_fields, first)),
             "window": list(map(_message_fields, result.window)),
-            "bookend_end": list(map(_message_fields, result.bookend_end)),
+            "bookend_end": list(map(_message_fields, last)),
             "messages_before": result.messages_before,
             "messages_after": result.messages_after,
             "external_session": session.external_id,

@@ -21,6 +21,7 @@ from core.store.query import (
 )
 from core.types import BillingScope, Effect, Role, Scope, Tool, ToolContext
 
+NO_EARLIER_SESSIONS = "This is the first conversation. There are no earlier ones."
 BUDGET_CHARS = 6_000
 MIN_BUDGET_CHARS = 500
 MAX_BUDGET_CHARS = 50_000
@@ -73,7 +74,8 @@ def session_search(recall: HistorySearch, zone: str = "UTC") -> Tool:
         for session, entry in zip(results.sessions, answer["sessions"], strict=True):
             _mark_askers_own(session, entry, context)
         if not results.sessions:
-            answer["note"] = describe_no_results(results)
+            is_first = results.shape == "browse" and context.window
+            answer["note"] = NO_EARLIER_SESSIONS if is_first else describe_no_results(results)
         return json.dumps(answer, ensure_ascii=False)
 
     return build_tool(
@@ -162,7 +164,9 @@ def _mark_askers_own(session: FoundSession, entry: dict[str, Any], context: Tool
         own_scopes.update(scope for scope in context.scopes if not scope.is_group)
     platform = session.session.address.platform
     for part in ("bookend_start", "window", "bookend_end"):
-        for message, fields in zip(getattr(session, part), entry[part], strict=True):
+        messages = {message.message_id: message for message in getattr(session, part)}
+        for fields in entry[part]:
+            message = messages[fields["message_id"]]
             sender_scope = session.session.scope
             if message.sender_id:
                 sender_scope = Scope.account(platform, message.sender_id)

@@ -37,7 +37,8 @@ _MAX_SHOWN_FILES = 5
 
 
 def add_commands(root: typer.Typer) -> None:
-    root.command("recall")(recall_command)
+    # A query may contain an excluded word, such as "-podman", which looks like an option.
+    root.command("recall", context_settings={"ignore_unknown_options": True})(recall_command)
     root.command("sessions")(sessions_command)
     root.command("export")(export_command)
     root.command("import")(import_command)

@@ -238,3 +238,15 @@ async def test_a_scheduled_session_notes_nothing(tool: Talk, notebook: Notebook)
             {"target": "memory", "action": "add", "content": "the weather is fine"}, context
         )
     assert await notebook.entries(HERS, "memory") == []
+
+
+async def test_without_a_target_the_old_text_says_which_file_is_meant(
+    tool: Talk, notebook: Notebook
+) -> None:
+    await run(tool, {"target": "user", "action": "add", "content": "likes tea"})
+    replaced = {"action": "replace", "old_text": "likes tea", "content": "likes coffee"}
+    said = await run(tool, {"target": None, **replaced})
+    assert "Now noted: “likes coffee”" in said
+    assert await notebook.entries(HERS, "user") == ["likes coffee"]
+    await run(tool, {"target": None, "action": "add", "content": "plays chess"})
+    assert await notebook.entries(HERS, "memory") == ["plays chess"]

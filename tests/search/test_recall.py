@@ -603,3 +603,15 @@ async def test_turn_with_much_text_to_read_is_searched_off_the_event_loop(
     assert searching_threads[0] == threading.main_thread().name
     assert searching_threads[1:] != []
     assert threading.main_thread().name not in searching_threads[1:]
+
+
+async def test_a_search_for_any_word_leaves_out_what_the_query_excludes(
+    stored: StoredHistory, recall: Recall
+) -> None:
+    await stored.session(["python and java compared"])
+    session, *_ = await stored.session(["a python book about snakes"])
+    for query in ("python venom NOT java", "python venom -java"):
+        found = await _ask(recall, query)
+        assert [result.session.id for result in found.sessions] == [session]
+    nothing = await _ask(recall, "java venom NOT python")
+    assert nothing.sessions == ()

@@ -202,3 +202,21 @@ async def test_the_wrong_person_and_the_models_own_window(
     )
     hidden = replace(context, window=((session, 0, 2**63 - 1),))
     assert json.loads(await tool.run({"query": "ferry"}, hidden))["sessions"] == []
+
+
+async def test_each_message_of_a_short_session_is_listed_once(
+    stored: StoredHistory, tool: Tool, context: ToolContext
+) -> None:
+    _, *ids = await stored.session(["the ferry at noon", "noted", "thanks", "bye"])
+    (entry,) = json.loads(await tool.run({"query": "ferry"}, context))["sessions"]
+    parts = [*entry["bookend_start"], *entry["window"], *entry["bookend_end"]]
+    assert sorted(item["message_id"] for item in parts) == ids
+
+
+async def test_browsing_in_a_first_conversation_says_that_it_is_the_first(
+    stored: StoredHistory, tool: Tool, context: ToolContext
+) -> None:
+    session, first, last = await stored.session(["hello", "hi"])
+    here = replace(context, window=((session, first, last),))
+    note = json.loads(await tool.run({}, here))["note"]
+    assert note == "This is the first conversation. There are no earlier ones."

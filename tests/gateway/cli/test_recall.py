@@ -168,3 +168,10 @@ def test_the_table_has_the_time_of_the_match(home: Path) -> None:
     shown = good(home, "recall", "ferry")
     assert "3 May 2026" in shown
     assert "9 May 2026" not in shown
+
+
+def test_an_excluded_word_is_no_option(home: Path) -> None:
+    imported(home, LINES)
+    noon, _, soup = (str(line["text"]) for line in LINES)
+    assert _texts(json.loads(good(home, "recall", "ferry", "-noon", "--json"))) >= {soup}
+    assert noon not in _texts(json.loads(good(home, "recall", "ferry", "-noon", "--json")))
