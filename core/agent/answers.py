@@ -162,33 +162,36 @@ def rank_quotes(question: AskedQuestion, quotes: Iterable[Quote]) -> list[Quote]
     replaced. Other messages follow in the order in which the search found them.
     """
     quotes = list(quotes)
-    own = sorted((quote for quote in quotes if quote.is_askers), key=lambda quote: quote.at)
     for quote in quotes:
         quote.relevance = question.measure(quote)
-    penalties = {id(quote): question.penalty(quote, own) for quote in own}
-    for index, quote in enumerate(own):
-        if not penalties[id(quote)] and quote.reading.replaces:
-            _replace_earlier(question, quote, own[:index], penalties)
-
-    answers = [quote for quote in own if quote.relevance >= MIN_RELEVANCE]
-    # What replaced an answer is an answer, too.
-    for quote in list(answers):
-        if quote.replaced_by is not None and quote.replaced_by not in answers:
-            answers.append(quote.replaced_by)
-    answers.sort(key=lambda quote: quote.at, reverse=True)
-    answers.sort(
-        key=lambda quote: (
-            penalties[id(quote)] > 1,
-            quote.is_over,
-            penalties[id(quote)],
-            -round(2 * quote.relevance),
-        )
-    )
+    answers = _find_answers(question, [quote for quote in quotes if quote.is_askers])
     rest = [quote for quote in quotes if quote not in answers and quote.rank is not None]
     if answers:
         rest = [quote for quote in rest if quote.relevance]
     rest.sort(key=lambda quote: quote.rank or 0)
     return [*answers, *rest]
+
+
+def _find_answers(question: AskedQuestion, own: list[Quote]) -> list[Quote]:
+    """Return the statements of the asker that answer the question, best first."""
+    own.sort(key=lambda quote: quote.at)
+    penalties = {id(quote): question.penalty(quote, own) for quote in own}
+    for index, quote in enumerate(own):
+        if not penalties[id(quote)] and quote.reading.replaces:
+            _replace_earlier(question, quote, own[:index], penalties)
+    answers = [quote for quote in own if quote.relevance >= MIN_RELEVANCE]
+    # What replaced an answer is an answer, too.
+    for quote in list(answers):
+        if quote.replaced_by is not None and quote.replaced_by not in answers:
+            answers.append(quote.replaced_by)
+
+    def order(quote: Quote) -> tuple[bool, bool, int, int, float]:
+        """What holds comes before what is over, the relevant first, of equals the latest."""
+        penalty = penalties[id(quote)]
+        relevance = round(2 * quote.relevance)
+        return penalty > 1, quote.is_over, penalty, -relevance, -quote.at.timestamp()
+
+    return sorted(answers, key=order)
 
 
 def add_facts(quotes: dict[object, Quote], facts: Sequence[Json]) -> None:

@@ -262,6 +262,25 @@ def _add_messages(quotes: dict[object, Quote], found: Json, *, is_ranked: bool) 
     """
     from core.agent.answers import Quote
 
+    ranks = _rank_matches(found) if is_ranked else {}
+    for session in found["sessions"]:
+        bookends = [*session.get("bookend_start", ()), *session.get("bookend_end", ())]
+        for item in (*session["window"], *bookends):
+            key = item["message_id"]
+            text = item["text"].strip()
+            is_typed = item.get("origin", "typed") == "typed" and item["role"] == "user"
+            is_askers = is_typed and bool(item.get("is_asker"))
+            if not text or key in quotes or (is_askers and _is_question(text)):
+                continue
+            if is_askers or key in ranks:
+                at = datetime.fromisoformat(item["at"])
+                quotes[key] = Quote(
+                    text, at, _speaker(item), is_askers, session["session_id"], key, ranks.get(key)
+                )
+
+
+def _rank_matches(found: Json) -> dict[int, int]:
+    """Return the rank of each message that a search matched: 0 for the best."""
     scores: dict[int, float] = {}
     for session in found["sessions"]:
         for item in session["window"]:
@@ -269,31 +288,8 @@ def _add_messages(quotes: dict[object, Quote], found: Json, *, is_ranked: bool) 
                 scores[item["message_id"]] = session.get("score", 0.0)
         for match in session.get("matches", ()):
             scores[match["message_id"]] = match["score"]
-    ranks = {key: rank for rank, key in enumerate(sorted(scores, key=lambda key: -scores[key]))}
-    for session in found["sessions"]:
-        for item in (
-            *session["window"],
-            *session.get("bookend_start", ()),
-            *session.get("bookend_end", ()),
-        ):
-            key = item["message_id"]
-            is_typed = item.get("origin", "typed") == "typed"
-            is_askers = bool(item.get("is_asker")) and item["role"] == "user" and is_typed
-            rank = ranks.get(key) if is_ranked else None
-            is_known = key in quotes
-            if is_known or not item["text"].strip() or (is_askers and _is_question(item["text"])):
-                continue
-            if is_askers or rank is not None:
-                at = datetime.fromisoformat(item["at"])
-                quotes[key] = Quote(
-                    item["text"].strip(),
-                    at,
-                    _speaker(item),
-                    is_askers,
-                    session["session_id"],
-                    key,
-                    rank,
-                )
+    ordered = sorted(scores, key=lambda key: -scores[key])
+    return {key: rank for rank, key in enumerate(ordered)}
 
 
 def _parse_time_line(line: str, zone: ZoneInfo) -> datetime:

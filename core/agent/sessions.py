@@ -472,10 +472,9 @@ class SessionTracker:
         questions = [row.text for row in rows if row.role == "user" and row.kind == "chat"]
         answers = [row.text for row in rows if row.role == "assistant"]
         # A greeting says nothing about the conversation. A later message will give it a title.
-        questions = [text for text in questions if not is_smalltalk(text)]
-        if not questions:
+        question = _find_first_statement(questions)
+        if not question:
             return
-        question = questions[0]
         answer = answers[-1] if answers else ""
         provisional = shorten(question, TITLE_CHARS)
         await self.conversations.retitle(session.id, provisional, turn.epoch)
@@ -501,6 +500,14 @@ class SessionTracker:
         stored_session = await self.conversations.find(session.id, frozenset((session.scope,)))
         if title and stored_session is not None and stored_session.title == provisional:
             await self.conversations.retitle(session.id, title, turn.epoch)
+
+
+def _find_first_statement(texts: Sequence[str]) -> str:
+    """Return the first text that says something, or "" if all are small talk."""
+    for text in texts:
+        if not is_smalltalk(text):
+            return text
+    return ""
 
 
 def next_title(session: Session) -> str | None:
