@@ -24,6 +24,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
     "core/facts": (
         "data/changes.toml",
         "data/closeness.toml",
+        "data/ends.toml",
         "data/evidence.toml",
         "data/patterns.toml",
         "data/prompts.toml",

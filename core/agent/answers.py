@@ -31,8 +31,6 @@ MIN_STEM_CHARS = 3
 """Words of at most this length have no endings."""
 MIN_SHARED_CHARS = 1
 """A word that two statements have in common must be longer than this."""
-CLOSE_MESSAGES = 3
-"""A correction belongs to one of this many messages before it."""
 
 
 @dataclass(eq=False, slots=True)
@@ -230,7 +228,8 @@ def _replace_earlier(
     """
     is_correction = "correction" in quote.reading.kinds
     for position, other in enumerate(reversed(earlier)):
-        is_close = position < CLOSE_MESSAGES and other.session_id == quote.session_id
+        # A correction in the next message needn't name what it corrects.
+        is_close = position == 0 and other.session_id == quote.session_id
         if not other.relevance or penalties[id(other)] > 1:
             continue
         if not (is_correction and is_close) and not _share_subject(question, quote, other):

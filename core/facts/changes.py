@@ -8,7 +8,7 @@ person in English and a verb in Spanish.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache, lru_cache
@@ -16,6 +16,7 @@ from itertools import zip_longest
 from typing import Literal, get_args
 
 from core.dates.mentions import find_periods
+from core.facts.patterns import UNSPACED_LANGUAGES, compile_expressions
 from core.facts.wording import is_english
 from core.text.languages import detect_languages
 from core.text.normalize import fold, language_data, plain_with_offsets, words_of
@@ -36,9 +37,8 @@ PHONE_DIGITS = 7
 FUTURE_DAYS = 330
 """A day without a year lies at most this many days after the message that names it."""
 
-_UNSPACED = ("chinese", "japanese", "korean")
 _LATIN = ("english", "german", "french", "spanish", "portuguese", "turkish")
-_OWN_LANGUAGES = frozenset((*_UNSPACED, *_LATIN, "russian"))
+_OWN_LANGUAGES = frozenset((*UNSPACED_LANGUAGES, *_LATIN, "russian"))
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _KANA = re.compile("[\u3040-\u30ff]")
 _HAN = re.compile("[\u4e00-\u9fff]")
@@ -162,7 +162,7 @@ def _plain(text: str) -> str:
 @cache
 def _change_pattern(language: str, kind: ChangeKind) -> re.Pattern[str]:
     expressions = language_data("changes", "core.facts")[language][kind]
-    return _compile(expressions, language)
+    return compile_expressions(expressions, language)
 
 
 @cache
@@ -170,7 +170,7 @@ def _topic_patterns(language: str) -> Mapping[str, re.Pattern[str]]:
     patterns = {}
     for topic, words_by_language in _topic_words().items():
         words = words_by_language.get(language, "").split()
-        patterns[topic] = _compile(map(_word_expression, words), language)
+        patterns[topic] = compile_expressions(map(_word_expression, words), language)
     return patterns
 
 
@@ -178,14 +178,6 @@ def _word_expression(word: str) -> str:
     """Return the expression for a word of the list: `*` stands for any ending, `_` for a space."""
     plain = re.escape(plain_with_offsets(fold(word.replace("_", " ")))[0])
     return plain.replace(r"\*", r"\w*")
-
-
-def _compile(expressions: Iterable[str], language: str) -> re.Pattern[str]:
-    """Compile expressions. Around those of languages with spaces, no letter may stand."""
-    if language in _UNSPACED:
-        # `_plain` folds traditional characters, so the expressions are folded, too.
-        return re.compile("|".join(map(fold, expressions)))
-    return re.compile(rf"(?<!\w)(?:{'|'.join(expressions)})(?!\w)")
 
 
 @cache

@@ -20,6 +20,7 @@ from core.dates.mentions import month_number
 from core.facts.patterns import (
     ClaimPattern,
     Shape,
+    change_signs,
     claim_pattern,
     compile_pattern,
     load_english_words,
@@ -28,7 +29,7 @@ from core.facts.patterns import (
 )
 from core.store.facts.facts import ALIAS_ATTRIBUTE
 from core.store.facts.rows import Fact, FactKind, FactOrigin, Grain
-from core.text.normalize import is_unspaced
+from core.text.normalize import fold, is_unspaced, plain_with_offsets
 from core.text.terms import (
     ME,
     attribute_key,
@@ -171,6 +172,15 @@ def is_alias(claim: Claim) -> bool:
         return False
     attribute = rest.split("|")[0]
     return attribute == ALIAS_ATTRIBUTE or attribute in relation_words()
+
+
+def mentions_change(text: str) -> bool:
+    """Whether a text may be about a change, in any of the ten languages of `data/changes.toml`.
+
+    This check is quick, and `core.facts.changes` reads the text in its own language.
+    """
+    plain = plain_with_offsets(fold(text))[0].casefold()
+    return any(sign in plain for sign in change_signs())
 
 
 class _Clause(NamedTuple):

@@ -31,6 +31,7 @@ from core.facts.claims import (
     extract_claims,
     fact_from_claim,
     is_alias,
+    mentions_change,
     parse_since,
 )
 from core.facts.evidence import Evidence
@@ -49,6 +50,8 @@ from core.types import Account, BillingScope, ErasureEpoch, Message, Session
 
 MAX_ANSWER_TOKENS = 2_000
 MAX_REPORTED_FACTS = 24
+MAX_KNOWN = 200
+"""So many facts of a scope are compared with a message about a change."""
 MAX_ANSWERS = 2
 """The model is asked at most this often about the same messages."""
 MIN_MESSAGE_TERMS = 2
@@ -227,6 +230,8 @@ class FactReader:
             while messages:
                 try:
                     candidates = await self.find_candidates(messages)
+                    if self.model is None:
+                        candidates += await self._find_successors(session, messages, candidates)
                 except ModelError as error:
                     _log.info("no facts were read", why=error.log_message)
                     return False
@@ -290,6 +295,32 @@ class FactReader:
         # the model may report a fact with the same words.
         by_rules = await self._read_by_rules(typed_messages)
         return [candidate for candidate in by_rules if is_alias(candidate.claim)] + candidates
+
+    async def _find_successors(
+        self, session: Session, messages: Sequence[Message], candidates: Sequence[Candidate]
+    ) -> list[Candidate]:
+        """Return what messages say about the end, or the correction, of known facts.
+
+        A message in which the rules find a value of an attribute isn't read again: the new value
+        ends the old one anyway.
+        """
+        changes = _list_changes(messages, candidates)
+        if not changes:
+            return []
+        # Imported here because few messages are about changes.
+        from core.facts.successors import find_successor
+
+        page = await self.facts.list_page(frozenset((session.scope,)), 0, MAX_KNOWN)
+        facts = [fact for fact in page if fact.is_open]
+        ids = {message.id for message in messages} | {fact.message_id or 0 for fact in facts}
+        successors = []
+        for message in changes:
+            own_facts = [fact for fact in facts if _is_by_sender(fact, message)]
+            earlier = sorted((id_ for id_ in ids if id_ < message.id), reverse=True)
+            claim = find_successor(message, own_facts, earlier, self.zone)
+            if claim is not None:
+                successors.append(Candidate(source=message, claim=claim, origin="rule"))
+        return successors
 
     async def _read_by_rules(self, messages: Sequence[Message]) -> list[Candidate]:
         """Return the claims that the rules find in messages.
@@ -389,6 +420,23 @@ class FactReader:
                 Candidate(source=message, claim=claim, origin="model", approval_reason=reason)
             )
         return candidates
+
+
+def _list_changes(messages: Sequence[Message], candidates: Sequence[Candidate]) -> list[Message]:
+    """Return the messages that may be about a change and give no value of an attribute."""
+    valued_ids = {item.source.id for item in candidates if item.claim.attribute}
+    return [
+        message
+        for message in messages
+        if message.id not in valued_ids and mentions_change(typed_text(message))
+    ]
+
+
+def _is_by_sender(fact: Fact, message: Message) -> bool:
+    """Whether the sender of a message stated a fact."""
+    if message.sender is None or fact.account is None:
+        return True
+    return fact.account.user_id == message.sender.id
 
 
 def parse_items(answer: str, kind: type[T]) -> tuple[list[T], bool]:

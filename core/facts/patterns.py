@@ -9,7 +9,7 @@ from functools import cache, partial
 from typing import Literal
 
 from core.store.facts.rows import FactKind
-from core.text.normalize import language_data
+from core.text.normalize import fold, language_data
 from core.text.terms import relation_words
 
 LANGUAGES = (
@@ -22,10 +22,14 @@ LANGUAGES = (
     "chinese",
     "japanese",
 )
+UNSPACED_LANGUAGES = ("chinese", "japanese", "korean")
 Shape = Literal["place", "name", "title", "thing", "date", "number", "free"]
 WordTable = Literal["relations", "things"]
 """A word list with translations: relations such as "sister", or things that people have."""
 
+MIN_SIGN_CHARS = 3
+_LITERAL_START = re.compile(r"[^\W_]+(?![?*{\w])")
+"""The letters at the beginning of an expression, except one that may be missing."""
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 """A placeholder in a pattern, such as ``{relation}``."""
 _data = partial(language_data, "patterns", "core.facts")
@@ -119,3 +123,27 @@ def load_patterns() -> tuple[ClaimPattern, ...]:
 @cache
 def load_words(name: str) -> frozenset[str]:
     return frozenset(_data()["words"][name].split())
+
+
+@cache
+def change_signs() -> tuple[str, ...]:
+    """Return the beginnings of the expressions of changes and corrections in all languages.
+
+    Compiling the expressions themselves would delay the first message.
+    """
+    signs: set[str] = set()
+    for language, lists in language_data("changes", "core.facts").items():
+        min_chars = 1 if language in UNSPACED_LANGUAGES else MIN_SIGN_CHARS
+        for expression in (*lists.get("change", ()), *lists.get("correction", ())):
+            beginning = _LITERAL_START.match(fold(expression))
+            if beginning is not None and len(beginning[0]) >= min_chars:
+                signs.add(beginning[0])
+    return tuple(signs)
+
+
+def compile_expressions(expressions: Iterable[str], language: str) -> re.Pattern[str]:
+    """Compile expressions. Around those of languages with spaces, no letter may stand."""
+    if language in UNSPACED_LANGUAGES:
+        # Texts are folded before they are searched, so the expressions are folded, too.
+        return re.compile("|".join(map(fold, expressions)))
+    return re.compile(rf"(?<!\w)(?:{'|'.join(expressions)})(?!\w)")

@@ -21,11 +21,17 @@ from zoneinfo import ZoneInfo
 from pydantic import Field
 
 from core.errors import ToolError
-from core.facts.claims import MAX_FACT_CHARS, TRUST_BY_ORIGIN, fact_from_claim
+from core.facts.claims import (
+    MAX_FACT_CHARS,
+    TRUST_BY_ORIGIN,
+    fact_from_claim,
+    mentions_change,
+)
 from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import FactReader, ReportedFact, Support
 from core.facts.patterns import claim_pattern
 from core.guard.guard import build_tool, find_suspicion, parse_arguments
+from core.guard.origin_and_fence import typed_text
 from core.memory.provider import MemoryProvider
 from core.store.facts.facts import Alias, Candidates, Facts
 from core.store.facts.rows import Fact, FactKind, Grain
@@ -373,7 +379,10 @@ class FactsProvider(MemoryProvider):
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
         # Model calls cost money, so a model reads several messages at once, later in `catch_up`.
         # Messages in which the rules find nothing are marked as read in `catch_up`, too.
-        if self.reader.model is None and await self.reader.find_candidates(messages):
+        if self.reader.model is not None:
+            return
+        candidates = await self.reader.find_candidates(messages)
+        if candidates or any(mentions_change(typed_text(message)) for message in messages):
             await self.reader.read_session(session)
 
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:

@@ -1,0 +1,161 @@
+"""Finds the known fact that a message ends or corrects, without a model.
+
+"I sold the Golf" ends "I drive a Golf", and "no, I meant 4 May" corrects a date in one of the
+messages before. The message, or the corrected statement, becomes the fact that follows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from zoneinfo import ZoneInfo
+
+from core.dates.mentions import month_number
+from core.facts.changes import languages_of, read_changes
+from core.facts.claims import MAX_CLAUSE_CHARS, Claim, extract_claims
+from core.facts.patterns import claim_pattern, compile_expressions
+from core.facts.wording import AnalyzedText, evidence_pattern, split_sentences
+from core.store.facts.rows import Fact, fold_content
+from core.text.normalize import fold, is_unspaced, language_data, plain_with_offsets
+from core.text.terms import names_in
+from core.types import Message
+
+MAX_MESSAGES_BACK = 3
+"""A correction belongs to one of this many messages before it."""
+_WORD = r"[^\W\d_]"
+_VALUES = (
+    # A day of a month: "5月4日", "4 May", "4. Mai", "May 4".
+    (
+        re.compile(r"\d{1,2}月\d{1,2}日?"),
+        re.compile(rf"\d{{1,2}}\.? ?(?:de )?{_WORD}{{3,}}"),
+        re.compile(rf"{_WORD}{{3,}} \d{{1,2}}(?!\d)"),
+    ),
+    # A time of day: "18:40", "4時".
+    (re.compile(r"\d{1,2}[:.h]\d{2}"), re.compile(r"\d{1,2}時(?:\d{1,2}分)?")),
+    # A number with at least two digits, such as a code.
+    (re.compile(r"\d[\d -]*\d"),),
+)
+"""The forms of values that a correction can replace, each with its spellings."""
+
+
+def find_successor(
+    message: Message, known_facts: Sequence[Fact], earlier_ids: Sequence[int], zone: ZoneInfo
+) -> Claim | None:
+    """Return the claim that follows a known fact, or None if the message ends or corrects none.
+
+    `known_facts` are open facts of the message's sender, and `earlier_ids` are the ids of the
+    messages before it, the last one first.
+    """
+    text = " ".join(message.text.split())
+    if not _states_change(text):
+        return None
+    if "correction" in read_changes(text).kinds:
+        for fact in known_facts:
+            if fact.message_id in earlier_ids[:MAX_MESSAGES_BACK]:
+                claim = _correct(fact, text, message, zone)
+                if claim is not None:
+                    return claim
+    for sentence in split_sentences(text):
+        for fact in known_facts:
+            if _ends(sentence, fact):
+                return Claim(
+                    content=sentence.strip(),
+                    kind=fact.kind,
+                    attribute=fact.attribute,
+                    value=fold_content(sentence),
+                    entities=tuple(names_in(sentence)),
+                )
+    return None
+
+
+def _states_change(text: str) -> bool:
+    """Whether a text states a change seriously, and in a few words of its sender's own."""
+    if len(text) > MAX_CLAUSE_CHARS or text.rstrip().endswith(("?", "？")):
+        return False
+    reading = read_changes(text)
+    if not reading.replaces or "other" in reading.kinds:
+        return False
+    has_quotation = any(sign in text for sign in '"“”„«»')
+    is_play = claim_pattern("playful").search(text) is not None
+    return not (has_quotation or is_play or _is_hypothetical(text))
+
+
+def _is_hypothetical(text: str) -> bool:
+    return any(evidence_pattern(name).search(text) for name in ("condition", "unreal", "hearsay"))
+
+
+def _ends(sentence: str, fact: Fact) -> bool:
+    """Whether a sentence says that a fact is over, and names its value."""
+    _, _, attribute = (fact.attribute or "").partition("|")
+    name = attribute.split("|")[0]
+    value = fact.value
+    if name in ("like", "allergy", "diet"):
+        # Such a fact has its thing in the attribute: "me|like|coffee".
+        value = attribute.rpartition("|")[2] if "|" in attribute else fact.value
+    if not value or not _names_value(sentence, value):
+        return False
+    plain = plain_with_offsets(fold(sentence))[0].casefold()
+    return any(pattern.search(plain) for pattern in _end_patterns(name, languages_of(sentence)))
+
+
+def _names_value(sentence: str, value: str) -> bool:
+    """Whether a sentence contains a word of a value. Articles and short words don't count."""
+    text = AnalyzedText(sentence)
+    if is_unspaced(value):
+        return value in text.plain
+    return any(len(word) > 2 and text.has_name(word) for word in value.split())
+
+
+def _end_patterns(attribute: str, languages: Sequence[str]) -> list[re.Pattern[str]]:
+    """Return the expressions that end facts with an attribute, in any of the languages."""
+    patterns = []
+    for group, lists in _ends_data().items():
+        if attribute not in str(lists["attributes"]).split():
+            continue
+        patterns += [_compile(group, language) for language in languages]
+    return patterns
+
+
+@cache
+def _compile(group: str, language: str) -> re.Pattern[str]:
+    return compile_expressions(_ends_data()[group][language], language)
+
+
+@cache
+def _ends_data() -> Mapping[str, Mapping[str, Sequence[str]]]:
+    data: Mapping[str, Mapping[str, Sequence[str]]] = language_data("ends", "core.facts")
+    return data
+
+
+def _correct(fact: Fact, text: str, message: Message, zone: ZoneInfo) -> Claim | None:
+    """Return a fact's statement with the value that a correction gives, or None.
+
+    The value must have the same form as the old one: a day, a time, or another number.
+    """
+    for spellings in _VALUES:
+        old = _find_value(spellings, fact.content)
+        new = _find_value(spellings, text)
+        if old is None or new is None or old == new:
+            continue
+        content = fact.content.replace(old, new)
+        for claim in extract_claims(content, message.created_at, zone, is_request=True):
+            if claim.attribute == fact.attribute:
+                return replace(claim, is_requested=False)
+        names = tuple(names_in(content))
+        value = fold_content(content) if fact.attribute else ""
+        return Claim(
+            content=content, kind=fact.kind, attribute=fact.attribute, value=value, entities=names
+        )
+    return None
+
+
+def _find_value(spellings: Sequence[re.Pattern[str]], text: str) -> str | None:
+    """Return the last value of a form in a text. A word with a number must be a month."""
+    for spelling in spellings:
+        for value in reversed(spelling.findall(text)):
+            words = re.findall(rf"{_WORD}{{3,}}", value)
+            if all(month_number(word.casefold()) for word in words):
+                return str(value)
+    return None

@@ -1,0 +1,90 @@
+"""Which known fact a message ends or corrects, in ten languages."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from core.facts.claims import extract_claims, fact_from_claim
+from core.facts.successors import find_successor
+from core.store.facts.rows import Fact
+from core.types import Message, Scope, Sender
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+ZONE = ZoneInfo("Europe/Lisbon")
+ANA = Scope.account("telegram", "1")
+ENDS = """
+I drive a grey Skoda | I sold the Skoda
+I work at Siemens | I quit Siemens last week
+I'm vegan | I'm not vegan any more
+Ich fahre einen Golf | Den Golf hab ich verkauft
+Ich arbeite bei Bosch | Bei Bosch hab ich gekündigt
+Ich bin mit Petra verheiratet | Petra und ich haben uns getrennt
+Je travaille chez Renault | J'ai quitté Renault
+Vivo en Madrid | Ya no vivo en Madrid
+Trabalho na Petrobras | Saí da Petrobras
+я работаю в Яндексе | я уволился из Яндекса
+我在华为工作 | 我从华为辞职了
+トヨタで働いています | トヨタを辞めました
+"""
+KEEPS = """
+I drive a grey Skoda | I nearly sold the Skoda
+I drive a grey Skoda | my brother sold his Skoda
+I work at Siemens | If I quit Siemens, I'd sleep more
+I work at Siemens | the Siemens dishwasher died
+I live in Porto | we left Porto at nine
+I'm vegan | are you not vegan any more?
+I drive a grey Skoda | "I sold the Skoda", he read
+"""
+CORRECTS = """
+My birthday is on 3 May | no wait, I meant 4 May | me|birthday | 4.5
+Mein Geburtstag ist am 3. Mai | Nein, ich meinte den 4. Mai | me|birthday | 4.5
+私の誕生日は5月3日です | ごめん、間違えた、5月4日です | me|birthday | 4.5
+My locker code is 4471 | sorry, not 4471, it's 4477 | me|locker code | 4477
+"""
+
+
+def message(text: str, number: int) -> Message:
+    at = NOW + timedelta(minutes=number)
+    sender = Sender(id="1", name="Ana")
+    return Message(id=number, role="user", text=text, session_id=1, created_at=at, sender=sender)
+
+
+def learn(text: str) -> list[Fact]:
+    source = message(text, 1)
+    claims = extract_claims(text, source.created_at, ZONE)
+    assert claims, text
+    return [fact_from_claim(claim, "rule", ANA, "telegram", source) for claim in claims]
+
+
+@pytest.mark.parametrize("line", ENDS.strip().splitlines())
+def test_a_message_that_ends_a_fact_follows_it(line: str) -> None:
+    told, ended = line.split(" | ")
+    (fact,) = learn(told)
+    claim = find_successor(message(ended, 2), [fact], [1], ZONE)
+    assert claim is not None
+    assert claim.attribute == fact.attribute
+    assert claim.content == ended
+
+
+@pytest.mark.parametrize("line", KEEPS.strip().splitlines())
+def test_other_messages_end_no_fact(line: str) -> None:
+    told, said = line.split(" | ")
+    assert find_successor(message(said, 2), learn(told), [1], ZONE) is None
+
+
+@pytest.mark.parametrize("line", CORRECTS.strip().splitlines())
+def test_a_correction_in_the_next_message_gives_the_new_value(line: str) -> None:
+    told, correction, attribute, value = line.rsplit(" | ", 3)
+    facts = learn(told)
+    claim = find_successor(message(correction, 2), facts, [1], ZONE)
+    assert claim is not None
+    assert (claim.attribute, claim.value) == (attribute, value)
+
+
+def test_a_correction_long_after_a_fact_changes_nothing() -> None:
+    facts = learn("My birthday is on 3 May")
+    correction = message("no wait, I meant 4 May", 9)
+    assert find_successor(correction, facts, [8, 7, 6, 1], ZONE) is None
