@@ -87,7 +87,7 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
     settings.
     """
     limit_malloc_arenas()
-    changed = asyncio.Event()
+    change_event = asyncio.Event()
     # Load the word lists of recall now. It takes tens of milliseconds, which would delay the first
     # answer.
     await asyncio.to_thread(load_word_lists)
@@ -96,7 +96,7 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
             settings.home / STATE_FILE, lambda: print_notice(texts.STORE_IS_LOCKED)
         )
         async with (
-            Services.open(settings, changed.set, notifies_owner=True) as services,
+            Services.open(settings, change_event.set, notifies_owner=True) as services,
             AsyncExitStack() as stack,
         ):
             await _recover(services)
@@ -105,7 +105,7 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
             model, helper = _create_models(services, stack)
             path = await build_message_path(services, model, helper, platforms, tasks)
             stack.push_async_callback(path.memory.shutdown)
-            process = GatewayProcess(services, path, tasks, changed, stack)
+            process = GatewayProcess(services, path, tasks, change_event, stack)
             shorten_thread_pauses()
             refusals = await process.run()
     if not chat_only and not settings.platform_tokens:

@@ -138,7 +138,7 @@ async def run_probe(subject: str, probe: Awaitable[str | None]) -> CheckResult:
 async def repair_indexes(settings: Settings) -> CheckResult:
     """Repair a damaged state.db, rebuild the text indexes and delete dead letters."""
     try:
-        repaired = await _repair_file(settings)
+        report = await _repair_file(settings)
         async with Services.open(settings) as services:
             message_count = await services.recall.rebuild()
             while await services.recall.tend():
@@ -148,7 +148,7 @@ async def repair_indexes(settings: Settings) -> CheckResult:
         text = str(error).partition(_CHECK_HINT)[0]
         return CheckResult(subject="repair", state="wrong", text=text)
     messages = texts.format_count(message_count, "message")
-    text = f"{repaired} The text indexes were rebuilt from {messages}.".strip()
+    text = f"{report} The text indexes were rebuilt from {messages}.".strip()
     return CheckResult(subject="repair", state="right", text=text)
 
 
@@ -168,10 +168,12 @@ async def _repair_file(settings: Settings) -> str:
             report = await asyncio.to_thread(salvage.repair, path, WallClock().now())
     except Timeout as error:
         raise ConfigError(texts.REPAIR_NEEDS_STOP) from error
-    lost = ", ".join(f"{texts.format_count(n, 'row')} of {name}" for name, n in report.lost.items())
+    lost_rows = ", ".join(
+        f"{texts.format_count(n, 'row')} of {name}" for name, n in report.lost.items()
+    )
     return texts.REPAIRED.format(
         saved=texts.format_count(sum(report.saved.values()), "row"),
-        lost=f"lost: up to {lost}" if lost else "nothing is lost",
+        lost=f"lost: up to {lost_rows}" if lost_rows else "nothing is lost",
         path=report.damaged_path,
     )
 
@@ -269,11 +271,11 @@ async def _check_store(services: Services) -> AsyncIterator[CheckResult]:
         dead_letters.append(f"{texts.format_moment(at, services.zone)} {platform}: {error}")
     if dead_letters:
         yield _build_result("set aside", ["; ".join(dead_letters)], texts.DEAD_LETTERS, "")
-    undelivered = []
+    dead_items = []
     for dead_item in await services.outbox.list_dead():
-        undelivered.append(texts.describe_dead_item(dead_item, services.zone))
-    if undelivered:
-        yield _build_result("outbox", ["; ".join(undelivered)], texts.UNDELIVERED_ADVICE, "")
+        dead_items.append(texts.describe_dead_item(dead_item, services.zone))
+    if dead_items:
+        yield _build_result("outbox", ["; ".join(dead_items)], texts.UNDELIVERED_ADVICE, "")
 
 
 async def _check_context_files(services: Services) -> list[CheckResult]:

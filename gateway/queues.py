@@ -475,7 +475,7 @@ def _take_burst(queue: _Queue, event: PendingEvent) -> list[PendingEvent]:
     """
     if event.state is not EventState.QUEUED:
         return []
-    taken: list[PendingEvent] = []
+    events: list[PendingEvent] = []
     for leader in _find_burst(queue, event):
         queue.waiting.remove(leader)
         for part in (*leader.merged, leader):
@@ -483,5 +483,5 @@ def _take_burst(queue: _Queue, event: PendingEvent) -> list[PendingEvent]:
             part.outbox_item = leader.outbox_item
             part.state = EventState.RUNNING
             part.ready.set()
-            taken.append(part)
-    return taken
+            events.append(part)
+    return events

@@ -468,9 +468,13 @@ class Notebook:
             return
         async with self._files.lock():
             changes = [each for each in await self._notes.list_unfinished() if not each.skill]
-            written = [each for each in changes if await asyncio.to_thread(is_written, each)]
-            await self._notes.finish_changes(written)
-            await self._notes.withdraw_changes([each for each in changes if each not in written])
+            written_changes = [
+                each for each in changes if await asyncio.to_thread(is_written, each)
+            ]
+            await self._notes.finish_changes(written_changes)
+            await self._notes.withdraw_changes(
+                [each for each in changes if each not in written_changes]
+            )
 
     async def _log_hand_edits_of(self, scopes: Scopes, target: str) -> None:
         """Log the edits by hand of one target as changes without an author.

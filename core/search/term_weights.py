@@ -272,10 +272,12 @@ def _correct_word(index: TextIndex, word: str) -> list[Correction]:
     more chunks. A few hundred words are looked up in a single statement, which takes 3 to 5 ms.
     At most `MAX_CORRECTIONS` are returned.
     """
-    intended = _list_intended_texts(word)
-    frequencies = index.chunk_frequencies(set(chain.from_iterable(intended)), MAX_CORRECTED_SCOPES)
+    intended_texts = _list_intended_texts(word)
+    frequencies = index.chunk_frequencies(
+        set(chain.from_iterable(intended_texts)), MAX_CORRECTED_SCOPES
+    )
     scores: dict[tuple[str, ...], float] = {}
-    for terms, intended_text in intended.items():
+    for terms, intended_text in intended_texts.items():
         # A text of several terms is as frequent as its rarest term.
         counts = [frequencies[term] + index.unchunked_term_counts[term] for term in terms]
         scores[terms] = intended_text.probability * math.log1p(min(counts))
@@ -285,9 +287,9 @@ def _correct_word(index: TextIndex, word: str) -> list[Correction]:
 
     # The best correction weighs less than 1 if its typing error is improbable.
     best_terms, best_score = best[0]
-    best_weight = math.sqrt(intended[best_terms].probability)
+    best_weight = math.sqrt(intended_texts[best_terms].probability)
     return [
-        Correction(intended[terms].text, terms, best_weight * score / best_score)
+        Correction(intended_texts[terms].text, terms, best_weight * score / best_score)
         for terms, score in best
         if score > MIN_CORRECTION_LIKELIHOOD * best_score
     ]
@@ -313,12 +315,12 @@ def _list_intended_texts(word: str) -> dict[tuple[str, ...], _IntendedText]:
             texts.append((two_words, 1.0))
 
     # Of several texts with the same terms, the most probable one is returned.
-    intended: dict[tuple[str, ...], _IntendedText] = {}
+    intended_texts: dict[tuple[str, ...], _IntendedText] = {}
     for text, probability in texts:
         if len(text) < MIN_CORRECTION_LETTERS:
             continue
         terms = tuple(word_terms(text))
-        known_probability = intended[terms].probability if terms in intended else 0.0
+        known_probability = intended_texts[terms].probability if terms in intended_texts else 0.0
         if terms and probability > known_probability:
-            intended[terms] = _IntendedText(probability, text)
-    return intended
+            intended_texts[terms] = _IntendedText(probability, text)
+    return intended_texts

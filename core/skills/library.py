@@ -412,9 +412,13 @@ class Skills:
             return
         async with self._lock.hold():
             changes = [each for each in await self.notes.list_unfinished() if each.skill]
-            written = [each for each in changes if await asyncio.to_thread(is_written, each)]
-            await self.notes.finish_changes(written)
-            await self.notes.withdraw_changes([each for each in changes if each not in written])
+            written_changes = [
+                each for each in changes if await asyncio.to_thread(is_written, each)
+            ]
+            await self.notes.finish_changes(written_changes)
+            await self.notes.withdraw_changes(
+                [each for each in changes if each not in written_changes]
+            )
 
 
 def _plan_changes(skill: Skill, operation: Operation) -> FileChanges:

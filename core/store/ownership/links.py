@@ -301,15 +301,15 @@ def _join(connection: Connection, link: Link, values: Values) -> None:
     _refuse_owner(connection, claiming.account)
     person_id = people.ensure_account(connection, offering, None)
     people.ensure_account(connection, claiming.account, claiming.name)
-    for linked in link.claiming_accounts:
-        people.move_account(connection, linked.account, person_id, None)
+    for named_account in link.claiming_accounts:
+        people.move_account(connection, named_account.account, person_id, None)
     connection.execute(_SET_JOINED, values)
 
 
 def _give_access(connection: Connection, link: Link, now: datetime) -> None:
     """Give access to the two accounts whose link the owner has confirmed."""
-    for linked in (link.offering_accounts[0], link.claiming_accounts[0]):
-        values = {**rows.field_values(linked.account), "now": now}
+    for named_account in (link.offering_accounts[0], link.claiming_accounts[0]):
+        values = {**rows.field_values(named_account.account), "now": now}
         for statement in _GIVE_ACCESS:
             connection.execute(statement, values)
 

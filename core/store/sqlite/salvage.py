@@ -184,12 +184,12 @@ def _copy_table(
             target.executemany(insert, batch)
             batch.clear()
     target.executemany(insert, batch)
-    saved = target.total_changes - before
-    if saved:
-        report.saved[name] = saved
+    saved_count = target.total_changes - before
+    if saved_count:
+        report.saved[name] = saved_count
     if reader.has_failed:
-        lost = reader.count_rows(default=saved + reader.failed_count) - saved
-        report.lost[name] = max(lost, 1)
+        lost_count = reader.count_rows(default=saved_count + reader.failed_count) - saved_count
+        report.lost[name] = max(lost_count, 1)
 
 
 class TableReader:
@@ -288,10 +288,10 @@ def _mend_references(target: sqlite3.Connection, report: SalvageReport) -> None:
     for _ in range(MAX_ROUNDS):
         tables = {row[0] for row in target.execute("PRAGMA foreign_key_check")}
         for name in tables:
-            removed = _remove_broken_rows(target, name)
-            if removed:
-                report.lost[name] = report.lost.get(name, 0) + removed
-                report.saved[name] -= removed
+            removed_count = _remove_broken_rows(target, name)
+            if removed_count:
+                report.lost[name] = report.lost.get(name, 0) + removed_count
+                report.saved[name] -= removed_count
         if not tables:
             return
 
@@ -299,16 +299,16 @@ def _mend_references(target: sqlite3.Connection, report: SalvageReport) -> None:
 def _remove_broken_rows(target: sqlite3.Connection, name: str) -> int:
     """Clear references of a table to lost rows, or remove the row. Returns how many it removed."""
     columns = target.execute(f'PRAGMA table_info("{name}")').fetchall()
-    required = {row[1] for row in columns if row[3] or row[5]}
-    removed = 0
+    required_columns = {row[1] for row in columns if row[3] or row[5]}
+    removed_count = 0
     for key in target.execute(f'PRAGMA foreign_key_list("{name}")').fetchall():
         parent, column, parent_column = key[2], key[3], key[4] or "id"
         condition = (
             f'"{column}" IS NOT NULL AND '
             f'"{column}" NOT IN (SELECT "{parent_column}" FROM "{parent}")'
         )
-        if column in required:
-            removed += target.execute(f'DELETE FROM "{name}" WHERE {condition}').rowcount
+        if column in required_columns:
+            removed_count += target.execute(f'DELETE FROM "{name}" WHERE {condition}').rowcount
         else:
             target.execute(f'UPDATE "{name}" SET "{column}" = NULL WHERE {condition}')
-    return removed
+    return removed_count
