@@ -40,6 +40,7 @@ def lock(server: str = "http://here", token: str = "1:secret") -> PollLock:
     return PollLock("telegram", server, token)
 
 
+@pytest.mark.slow
 def test_a_second_process_is_told_which_one_polls_until_it_is_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -59,6 +60,7 @@ def test_a_second_process_is_told_which_one_polls_until_it_is_killed(
     asyncio.run(mine.release())
 
 
+@pytest.mark.slow
 def test_a_process_that_is_ending_is_waited_for() -> None:
     ending = HOLDER.replace("60", "0.3")
     with subprocess.Popen(

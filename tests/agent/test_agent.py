@@ -121,6 +121,7 @@ async def test_an_unknown_tool_a_bad_argument_and_a_refusal_go_back_to_the_model
         assert "nothing to note" in results[2]["content"]
 
 
+@pytest.mark.slow
 async def test_every_request_extends_the_one_before_over_thirty_turns_with_tools_and_a_restart(
     home: Path,
 ) -> None:

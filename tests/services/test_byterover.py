@@ -25,6 +25,8 @@ from tests.services.doubles.byterover import MANY, ByteRoverDouble
 from tests.services.doubles.double import running
 from tests.services.registry import SERVICES
 
+pytestmark = pytest.mark.slow
+
 SERVICE = SERVICES["byterover"]
 RUI = "My brother Rui lives in Braga."
 OTHERWISE = "Which town/city is home to Ines?"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 LATER = ("anthropic", "dateparser", "discord", "ijson", "markdown_it", "telegram")
 """Packages, and below modules of ours, that a command loads when it comes to need them."""
 OURS_LATER = ("core.transfer.source", "core.facts.claims", "core.search.expansion", "gateway.app")
@@ -17,6 +19,7 @@ def run(script: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_a_command_loads_nothing_that_only_others_need() -> None:
     named = (*LATER, *OURS_LATER)
     script = f"import sys, gateway.cli.main as main\nmain.app()\nprint(*(name for name in {named} if name in sys.modules))"
