@@ -225,7 +225,14 @@ async def build_message_path(
     ]
     # Without a model, rules answer what concerns reminders.
     talk = reminders.talk if isinstance(model, OfflineModel) else None
-    commands = CommandRegistry(groups, services.actions, services.clock, skills.is_skill_call, talk)
+    commands = CommandRegistry(
+        groups,
+        services.actions,
+        services.clock,
+        skills.is_skill_call,
+        talk,
+        services.conversations.load_last_answer,
+    )
     delivery = _build_delivery(services, memory, delivery_wakeup)
     scheduler = _create_scheduler(services, access, delivery, platforms)
     adapters = {**platforms, scheduler.platform: scheduler}

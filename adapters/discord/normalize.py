@@ -15,6 +15,7 @@ from typing import Any
 
 import discord
 
+from core.guard.origin_and_fence import insertion
 from core.types import (
     Address,
     Attachment,
@@ -371,7 +372,7 @@ def _text_of(message: discord.Message, bot: discord.ClientUser) -> str:
     def replace_mention(match: re.Match[str]) -> str:
         sign = match[1].rstrip("!")
         name = names.get(sign + match[2])
-        return match[0] if name is None else sign[0] + name
+        return match[0] if name is None else insertion(name, sign[0])
 
     return MENTION.sub(replace_mention, text)
 

@@ -25,6 +25,7 @@ from telegram import (
     User,
 )
 
+from core.guard.origin_and_fence import insertion
 from core.markup.markdown import utf16_length
 from core.types import Address, Attachment, Command, Inbound, Origin, Quote, Scope, Sender
 
@@ -86,7 +87,7 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
         scope=_scope_of(message.chat, sender),
         sender=sender,
         # A message that consists only of a mention of the bot keeps the mention as its text.
-        text=_replace_surrogates(_slice_utf16(text, start)) or _replace_surrogates(text),
+        text=_render_text(text, entities, start) or _replace_surrogates(text),
         message_id=str(message.message_id),
         # The time of an edit distinguishes it from other edits of the same message.
         sent_at=message.edit_date or message.date,
@@ -100,6 +101,31 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
         link_base=_link_base_of(message.chat, address),
         group_id=message.media_group_id,
     )
+
+
+def _render_text(text: str, entities: tuple[MessageEntity, ...], start: int) -> str:
+    """Return the text from an offset on, with the addresses of links and marked mentions.
+
+    The words of a link are followed by its address. A mention of a person without a username
+    contains the name that this person chose.
+    """
+    parts: list[str] = []
+    position = start
+    for entity in entities:
+        end = entity.offset + entity.length
+        if entity.offset < position:
+            continue
+        words = _slice_utf16(text, entity.offset, entity.length)
+        if entity.type == MessageEntity.TEXT_LINK and entity.url:
+            shown = f"{words} {insertion(entity.url)}"
+        elif entity.type == MessageEntity.TEXT_MENTION:
+            shown = insertion(words.removeprefix("@"), "@")
+        else:
+            continue
+        parts += [_slice_utf16(text, position, entity.offset - position), shown]
+        position = end
+    parts.append(_slice_utf16(text, position))
+    return _replace_surrogates("".join(parts))
 
 
 def group_migration(update: Update) -> tuple[str, str] | None:
@@ -323,13 +349,14 @@ def _text_of(message: Message) -> tuple[str, tuple[MessageEntity, ...]]:
     if message.venue:
         venue = message.venue
         point = f"({venue.location.latitude}, {venue.location.longitude})"
-        return f"{venue.title}, {venue.address} {point}", ()
+        return f"Place: {insertion(f'{venue.title}, {venue.address} {point}')}", ()
     if message.location:
-        return f"Location: {message.location.latitude}, {message.location.longitude}", ()
+        point = f"{message.location.latitude}, {message.location.longitude}"
+        return f"Location: {insertion(point)}", ()
     if message.contact:
         contact = message.contact
         name = " ".join(part for part in (contact.first_name, contact.last_name) if part)
-        return f"Contact: {name}, {contact.phone_number}", ()
+        return f"Contact: {insertion(f'{name}, {contact.phone_number}')}", ()
     return "", ()
 
 

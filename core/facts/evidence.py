@@ -26,6 +26,12 @@ from core.facts.wording import (
     split_sentences,
 )
 from core.guard.origin_and_fence import typed_text
+from core.review.transcript import (
+    MAX_EARLIER,
+    find_question,
+    list_foreign_texts,
+    mark_repeats,
+)
 from core.store.sessions import Conversations
 from core.text.normalize import is_unspaced
 from core.text.terms import ME, names_in, word_terms
@@ -49,8 +55,6 @@ FOREIGN_WORDS_PER_ANCHOR = 2
 from it."""
 MAX_YES_WORDS = 5
 """A longer message isn't just a "yes"."""
-QUESTION_CHARS = 2_000
-"""Only this many characters at the end of the assistant's message are searched for a question."""
 MAX_MISSING_LISTED = 5
 MISSING_CHARS = 80
 
@@ -242,18 +246,8 @@ class Evidence:
         return self._analyze(extract_own_words(self._messages[index].text))
 
     def _question_before(self, index: int) -> str:
-        """Return the questions in the assistant's message right before a message, or ""."""
-        for message in reversed(self._messages[:index]):
-            if message.role == "assistant" and message.text.strip():
-                sentences = split_sentences(message.text[-QUESTION_CHARS:])
-                return " ".join(
-                    sentence
-                    for sentence in sentences
-                    if sentence.rstrip(' *_”"').endswith(("?", "？"))
-                )
-            if message.role != "user":
-                break
-        return ""
+        """Return the question that a "yes" in a message would confirm, or ""."""
+        return find_question(self._messages[:index])
 
 
 def _has_enough_words(statement: Statement, comparison: _Comparison) -> bool:
@@ -326,6 +320,8 @@ class EvidenceSearch:
     ) -> Evidence:
         """Load the messages of the conversation. Accepted notes count as typed messages."""
         history = await self.conversations.load_history(context.session, context.scopes)
+        latest = await self.conversations.list_latest_from_outside(context.scopes, MAX_EARLIER)
+        history = mark_repeats(history, list_foreign_texts(latest, context.session))
         notes = [
             Message(role="user", text=note, session_id=0, created_at=context.now)
             for note in accepted_notes

@@ -5,8 +5,10 @@ module builds the block (`fence`), prevents people from forging it (`neutralise`
 block that the model repeats in its answer (`Scrubber`).
 
 The origin says who wrote a text. Of a message that a person sent, the first paragraph up to a blank
-line or a code block counts as typed, and the rest as pasted. If the first paragraph is longer than
-`TYPED_CHARS`, the whole message counts as pasted.
+line or a code block counts as typed, except quoted lines, and the rest as pasted. What follows a
+lead such as "look at this:" is pasted, too (`core/text/data/pastes.toml`). If the first paragraph
+is longer than `TYPED_CHARS`, the whole message counts as pasted. What a platform inserts isn't
+typed.
 """
 
 from __future__ import annotations
@@ -15,9 +17,10 @@ import re
 import unicodedata
 from collections.abc import Callable
 from enum import Enum
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import sha256
 
+from core.text.normalize import language_data
 from core.types import MEMORY_TAG, Account, Message
 
 OPENING = MEMORY_TAG
@@ -440,16 +443,122 @@ _PASTE_START = re.compile(r"\n[^\S\n]*\n|^[^\S\n]{0,3}(?:```|~~~)", re.MULTILINE
 _ORIGIN_LABELS = {"via_bot": "sent through a bot", "tool": ""}
 
 
-def typed_part(text: str) -> str:
-    """Return the typed part of a message with the origin "typed": its first paragraph.
+# Text that a platform inserted into a message: a name in a mention, the file of an attachment, the
+# address of a link, a place or a contact. Adapters write it with `insertion`.
+_INSERTION = re.compile(
+    r"[@#]?\{[^{}\n]{0,500}\}|(?<![\w.])@[\w.-]+|(?<![\w.])#[^\W\d][\w-]*"
+    r"|^\[attached [^\n]*\]$",
+    re.MULTILINE,
+)
+_SPACES = re.compile(r"[^\S\n]{2,}")
+_QUOTED_LINE = re.compile(r"^[^\S\n]*[>»|][^\n]*$", re.MULTILINE)
+_LINE_BREAK = re.compile(r"\n\s*")
 
-    The result is empty if the first paragraph is so long that it counts as pasted.
+
+def insertion(text: str, sign: str = "") -> str:
+    """Return a text that a platform inserts into a message, so that it doesn't count as typed.
+
+    A mention of one word stays readable: "@Ana". Any other text gets braces: "@{Ana and Ben}".
+    """
+    line = " ".join(text.split())
+    if sign and re.fullmatch(r"[^\W\d][\w.-]*", line):
+        return sign + line
+    return f"{sign}{{{line.replace('{', '(').replace('}', ')')}}}"
+
+
+def typed_part(text: str) -> str:
+    """Return the typed part of a message with the origin "typed", without insertions.
+
+    It ends before what looks pasted: a blank line or a code block, the text after a lead such as
+    "look at this:", and the lines below a question about them. Quoted lines are left out. The
+    result is empty if the part is so long that it counts as pasted.
     """
     text = text.strip()
+    typed = _QUOTED_LINE.sub("", text[: find_paste(text)]).strip()
+    if len(typed) > TYPED_CHARS:
+        return ""
+    return _SPACES.sub(" ", _INSERTION.sub(" ", typed)).strip()
+
+
+def list_insertions(text: str) -> list[str]:
+    """Return the quoted lines of a message and the texts in it that a platform inserted."""
+    matches = [*_QUOTED_LINE.finditer(text), *_INSERTION.finditer(text)]
+    return [match[0] for match in matches]
+
+
+def is_partly_pasted(text: str) -> bool:
+    """Return True if a part of a message looks pasted."""
+    text = text.strip()
+    if find_paste(text) < len(text) or len(text) > TYPED_CHARS:
+        return True
+    return _QUOTED_LINE.search(text) is not None
+
+
+def find_paste(text: str) -> int:
+    """Return the position at which the pasted part of a message begins, or its length."""
     paste = _PASTE_START.search(text)
-    if paste is not None:
-        text = text[: paste.start()].strip()
-    return text if len(text) <= TYPED_CHARS else ""
+    end = len(text) if paste is None else paste.start()
+    # The words of pastes are only looked for where there may be one.
+    if ":" in text[:end] or "\uff1a" in text[:end]:
+        end = min(end, _find_end_of_lead(text[:end]))
+    if "\n" in text[:end]:
+        end = min(end, _find_pasted_lines(text[:end]))
+    return end
+
+
+def _find_end_of_lead(text: str) -> int:
+    """Return the position after a lead with a colon ("my friend sent me:"), or the length."""
+    for colon in _COLON.finditer(text):
+        line = text[text.rfind("\n", 0, colon.start()) + 1 : colon.start()]
+        sentence = _SENTENCE.split(_fold_apostrophes(line))[-1]
+        if _matches("leads", sentence) and not _matches("requests", sentence):
+            return colon.end()
+    return len(text)
+
+
+def _find_pasted_lines(text: str) -> int:
+    """Return the position of the first line that looks pasted below a typed line, or the length."""
+    for line_break in _LINE_BREAK.finditer(text):
+        above = text[: line_break.start()].rpartition("\n")[2].strip()
+        below = text[line_break.end() :]
+        if below.startswith(("[attached ", ">")) or above.startswith((">", "[attached ")):
+            continue
+        if _is_pasted_below(_fold_apostrophes(above), _fold_apostrophes(below)):
+            return line_break.start()
+    return len(text)
+
+
+def _is_pasted_below(above: str, below: str) -> bool:
+    """Return True if the text below a line doesn't look typed together with it."""
+    if re.match(r"https?://|[\"“„«「『]", below) or _matches("openings", below, is_start=True):
+        return True
+    if _matches("requests", above):
+        return False
+    has_lead = above.endswith((":", "\uff1a")) and _matches("leads", above)
+    if has_lead or _matches("abouts", above):
+        return True
+    return above.endswith(("?", "\uff1f")) and not _matches("first_person", below)
+
+
+_COLON = re.compile(r"[:\uff1a](?=\s*\S)(?!//)(?!\d\d)")
+_SENTENCE = re.compile(r"[.!?;\n\u3002\uff01\uff1f]\s*")
+
+
+def _fold_apostrophes(text: str) -> str:
+    return text.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+
+
+def _matches(table: str, text: str, *, is_start: bool = False) -> bool:
+    """Return True if a text in lower case contains, or begins with, a pattern of pastes.toml."""
+    pattern = _paste_pattern(table)
+    match = pattern.match(text) if is_start else pattern.search(text)
+    return match is not None
+
+
+@cache
+def _paste_pattern(table: str) -> re.Pattern[str]:
+    patterns = language_data("pastes")[table].values()
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.MULTILINE)
 
 
 def typed_text(message: Message) -> str:
@@ -472,7 +581,7 @@ def origin_label(message: Message) -> str:
     """
     if message.origin != "typed":
         return _ORIGIN_LABELS.get(message.origin, message.origin)
-    return "" if typed_part(message.text) == message.text.strip() else "partly pasted"
+    return "partly pasted" if is_partly_pasted(message.text) else ""
 
 
 def account_mark(account: Account) -> str:

@@ -1,13 +1,15 @@
-"""Checks that a tool declares the effect of each of its actions.
+"""The effects that tools declare, and the effects of a call.
 
-The gate (`core/review/gate.py`) decides by the effects which calls run at once.
+Every tool declares the effect of each of its actions (`core.types.Effect`). A tool whose
+declaration is incomplete can't be registered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from core.errors import ToolError
 from core.types import Effect, Json, Tool
 
 
@@ -57,3 +59,41 @@ def _list_constants(schema: object) -> set[str]:
     for alternative in schema.get("anyOf", ()):
         constants |= _list_constants(alternative)
     return constants
+
+
+def list_effects(tool: Tool, arguments: Json) -> frozenset[Effect]:
+    """Return the effects of a call.
+
+    Raises ToolError if the arguments name an action that the tool doesn't have, or no action
+    although the tool has several.
+    """
+    if set(tool.effects) == {""}:
+        return frozenset(tool.effects.values())
+    actions = list(_list_named_actions(arguments, tool.action_argument))
+    if not actions:
+        schema = tool.schema.get("properties", {}).get(tool.action_argument, {})
+        if schema.get("default"):
+            actions = [schema["default"]]
+    effects = set()
+    for action in actions:
+        if action not in tool.effects:
+            raise ToolError(
+                f"{tool.name} has no {tool.action_argument} {action!r}, only "
+                f"{', '.join(tool.effects)}."
+            )
+        effects.add(tool.effects[action])
+    if not effects:
+        raise ToolError(f"{tool.name} needs {tool.action_argument}: {', '.join(tool.effects)}.")
+    return frozenset(effects)
+
+
+def _list_named_actions(value: object, argument: str) -> Iterator[str]:
+    """Yield the actions that arguments name, also those in the items of a list."""
+    if isinstance(value, Mapping):
+        if isinstance(value.get(argument), str):
+            yield value[argument]
+        for child in value.values():
+            yield from _list_named_actions(child, argument)
+    elif isinstance(value, (list, tuple)):
+        for child in value:
+            yield from _list_named_actions(child, argument)

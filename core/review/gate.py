@@ -16,12 +16,18 @@ The tools for notes, facts, skills and reminders also compare what they store wi
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core.errors import Refused, ToolError
+from core.review.effects import list_effects
 from core.review.pending import Review
-from core.review.transcript import Transcript, list_foreign_texts, read_transcript
+from core.review.transcript import (
+    MAX_EARLIER,
+    Transcript,
+    list_foreign_texts,
+    read_transcript,
+)
 from core.review.wishes import has_wish, names_subject, shares_words
 from core.store.notes import TOOL_CALL, Author, Operation
 from core.store.sessions import Conversations
@@ -33,8 +39,6 @@ EvidenceCheck = Callable[[Sequence[str], ToolContext], Awaitable[str | None]]
 """Returns a clause about the first text that nobody typed, or None."""
 
 FREE_EFFECTS = frozenset({Effect.READ, Effect.SPEND})
-# This many of the latest messages are searched for foreign text that a person repeats.
-MAX_EARLIER = 300
 # A replacement is a statement of the person if they typed this share of the words that it adds.
 _MIN_TYPED_SHARE = 0.6
 # A replacement changes the note that it replaces if it keeps this share of its words.
@@ -169,44 +173,6 @@ def _list_added_words(text: str, old_text: str) -> str:
     """Return the words of a text that another text doesn't contain."""
     old_terms = set(word_terms(old_text))
     return " ".join(word for word in words_of(text) if not old_terms & set(word_terms(word)))
-
-
-def list_effects(tool: Tool, arguments: Json) -> frozenset[Effect]:
-    """Return the effects of a call.
-
-    Raises ToolError if the arguments name an action that the tool doesn't have, or no action
-    although the tool has several.
-    """
-    if set(tool.effects) == {""}:
-        return frozenset(tool.effects.values())
-    actions = list(_list_actions(arguments, tool.action_argument))
-    if not actions:
-        schema = tool.schema.get("properties", {}).get(tool.action_argument, {})
-        if schema.get("default"):
-            actions = [schema["default"]]
-    effects = set()
-    for action in actions:
-        if action not in tool.effects:
-            raise ToolError(
-                f"{tool.name} has no {tool.action_argument} {action!r}, only "
-                f"{', '.join(tool.effects)}."
-            )
-        effects.add(tool.effects[action])
-    if not effects:
-        raise ToolError(f"{tool.name} needs {tool.action_argument}: {', '.join(tool.effects)}.")
-    return frozenset(effects)
-
-
-def _list_actions(value: object, argument: str) -> Iterator[str]:
-    """Yield the actions that arguments name, also those in the items of a list."""
-    if isinstance(value, Mapping):
-        if isinstance(value.get(argument), str):
-            yield value[argument]
-        for child in value.values():
-            yield from _list_actions(child, argument)
-    elif isinstance(value, (list, tuple)):
-        for child in value:
-            yield from _list_actions(child, argument)
 
 
 def _list_texts(value: object, action_argument: str) -> list[str]:

@@ -15,16 +15,25 @@ from core.guard.origin_and_fence import (
     JOB_RESULTS_LEAD,
     RULES_LEAD,
     SKILL_LEAD,
-    typed_part,
+    find_paste,
+    is_partly_pasted,
+    list_insertions,
     typed_text,
 )
-from core.review.wishes import repeats
+from core.review.wishes import has_word, repeats, shares_words
 from core.types import Message, Sender, Session
 
 # Tools whose results contain only text that people typed or approved.
 OWN_TOOLS = frozenset(
     {"facts", "remember_this", "memory", "reminder", "skills_list", "skill_manage"}
 )
+# This many of the latest messages are searched for foreign text that a person repeats.
+MAX_EARLIER = 300
+# A longer message is more than a "yes".
+MAX_YES_WORDS = 5
+# A question repeats a foreign text if the text contains this share of its words.
+MIN_REPEATED_SHARE = 0.7
+_SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[)\]*_”\"']*\s+|(?<=[。！？])|\n+")
 # A line of recalled background that isn't a note (n1) or a fact (f1).
 _RECALLED_LINE = re.compile(r"- (?![nf]\d)")
 _FRAME_SOURCES = {
@@ -98,7 +107,7 @@ def read_transcript(
     current = _list_current(rows)
     typed: list[str] = []
     all_typed: list[str] = []
-    for row in rows:
+    for index, row in enumerate(rows):
         part = _typed_by(row, asker)
         if not part:
             continue
@@ -108,6 +117,9 @@ def read_transcript(
         all_typed.append(part)
         if any(row is each for each in current):
             typed.append(part)
+            if len(part.split()) <= MAX_YES_WORDS and has_word(part, "yes"):
+                # A "yes" adopts the question that it answers.
+                typed.append(find_question(rows[:index]))
     return Transcript(
         typed="\n".join(typed), all_typed="\n".join(all_typed), foreign=tuple(foreign)
     )
@@ -128,6 +140,46 @@ def list_foreign_texts(rows: Sequence[Message], session: Session) -> list[str]:
         else:
             texts += [item.text for item in _list_message_parts(row)]
     return texts
+
+
+def find_question(earlier: Sequence[Message]) -> str:
+    """Return the question that a "yes" after these messages confirms, or "".
+
+    It must be the only question of the assistant's last answer and stand at its end, and it must
+    not repeat foreign text.
+    """
+    for message in reversed(earlier):
+        if message.role == "assistant" and message.text.strip():
+            questions = list_questions(message.text)
+            if len(questions) != 1 or not ends_with_question(message.text):
+                return ""
+            texts = [
+                item.text for row in earlier if row.role != "assistant" for item in _foreign_of(row)
+            ]
+            is_foreign = any(shares_words(questions[0], text, MIN_REPEATED_SHARE) for text in texts)
+            return "" if is_foreign else questions[0]
+        if message.role != "user":
+            break
+    return ""
+
+
+def list_questions(text: str) -> list[str]:
+    """Return the sentences of a text that are questions."""
+    sentences = _SENTENCE_END.split(text.strip())
+    return [sentence for sentence in sentences if ends_with_question(sentence)]
+
+
+def ends_with_question(text: str) -> bool:
+    return text.rstrip(" *_”\"')]").endswith(("?", "\uff1f"))
+
+
+def _foreign_of(row: Message) -> list[ForeignText]:
+    """Return the foreign texts of a person's message or of a tool's result."""
+    if row.role == "tool":
+        if row.tool_name in OWN_TOOLS:
+            return []
+        return [ForeignText(f"what {row.tool_name} returned", row.text)]
+    return _list_message_parts(row)
 
 
 def mark_repeats(rows: Sequence[Message], earlier_foreign: Sequence[str]) -> list[Message]:
@@ -194,10 +246,13 @@ def _list_message_parts(row: Message) -> list[ForeignText]:
     if row.origin != "typed":
         source = _ORIGIN_SOURCES.get(row.origin, "a text that nobody typed")
         return [*parts, ForeignText(source, row.text)]
-    typed = typed_part(row.text)
-    if typed != row.text.strip():
-        rest = row.text.strip().removeprefix(typed).strip()
+    if is_partly_pasted(row.text):
+        text = row.text.strip()
+        # A text that is too long counts as pasted as a whole.
+        rest = text[find_paste(text) :].strip() or text
         parts.append(ForeignText(_ORIGIN_SOURCES["pasted"], rest))
+    for inserted in list_insertions(row.text):
+        parts.append(ForeignText("a name that the platform inserted", inserted))
     return parts
 
 
@@ -222,4 +277,4 @@ def _is_own_line(line: str, row: Message, session: Session) -> bool:
         return False
     name = re.escape(row.sender.name)
     match = re.match(rf"- m\d+ \d+ \w+ \d{{4}}(?:, “[^”]*”)?: {name}: (.*)", line)
-    return match is not None and typed_part(match[1]) == match[1].strip()
+    return match is not None and not is_partly_pasted(match[1])

@@ -10,7 +10,7 @@ from dataclasses import replace
 from core.agent.context_files import ContextFiles
 from core.errors import Refused
 from core.guard.guard import clean_text, find_suspicion
-from core.guard.origin_and_fence import typed_part
+from core.guard.origin_and_fence import is_partly_pasted
 from core.markup.markdown import escape
 from core.review.pending import ANYWAY, ask_to_reword, split_anyway
 from core.store.notes import INSTRUCTIONS, Operation
@@ -65,7 +65,7 @@ class InstructionCommands:
         text, is_insisting = split_anyway(text)
         if not is_insisting:
             reason = find_suspicion(clean_text(text))
-            if not reason and typed_part(text) != text:
+            if not reason and is_partly_pasted(text):
                 # Pasted text may be another person's, and instructions outrank all messages.
                 reason = texts.PASTED
             if reason:

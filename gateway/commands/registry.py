@@ -231,10 +231,13 @@ class CommandRegistry:
         clock: Clock,
         is_skill_call: SkillCallCheck | None = None,
         talk: ReminderTalk | None = None,
+        load_last_answer: Callable[[Address], Awaitable[str]] | None = None,
     ) -> None:
         self.actions = actions
         # None if a model answers messages about reminders.
         self.talk = talk
+        # Returns the text of the last answer at an address if the model wrote it, or "".
+        self._load_last_answer = load_last_answer
         self._clock = clock
         self._is_skill_call = is_skill_call
         self._groups = {spec.name: group for group in groups for spec in group.specs}
@@ -316,10 +319,20 @@ class CommandRegistry:
         is_ok_enough = all(command.name in COMMANDS_CONFIRMED_BY_OK for command in commands)
         if not is_yes(inbound, is_ok_enough=is_ok_enough):
             return None
-        if len(commands) > 1:
+        if len(commands) > 1 or await self._asks_several_questions(inbound):
             # The person may not have seen all questions yet, so it's unclear which one is meant.
             return AMBIGUOUS_YES
         return commands[0]
+
+    async def _asks_several_questions(self, inbound: Inbound) -> bool:
+        """Return True if the model's last answer at this address contains several questions."""
+        if self._load_last_answer is None:
+            return False
+        text = await self._load_last_answer(inbound.address)
+        # Imported here because few messages confirm anything.
+        from core.review.transcript import list_questions
+
+        return len(list_questions(text)) > 1
 
     async def _unwrap_skill_call(self, inbound: Inbound, scope: Scope) -> Inbound:
         """Return the event without its command if it calls a skill, otherwise unchanged.

@@ -12,6 +12,7 @@ import pytest
 from telegram import Update, User
 
 from adapters.telegram.normalize import group_migration, normalize
+from core.guard.origin_and_fence import typed_part
 from core.types import Address, Attachment, Command, Inbound, Quote, Scope, Sender
 from tests.fixtures.bot_chats import GROUP_ADMIN, BotChats
 
@@ -308,14 +309,30 @@ async def test_attachments_with_captions(chats: BotChats) -> None:
 
 async def test_places_and_contacts_become_words(chats: BotChats) -> None:
     place = {"latitude": 41.15, "longitude": -8.61}
-    assert heard(chats, chats.user_says(42, "", location=place)).text == "Location: 41.15, -8.61"
+    assert heard(chats, chats.user_says(42, "", location=place)).text == "Location: {41.15, -8.61}"
     venue = {"location": place, "title": "Majestic", "address": "Rua 1"}
     assert (
         heard(chats, chats.user_says(42, "", location=place, venue=venue)).text
-        == "Majestic, Rua 1 (41.15, -8.61)"
+        == "Place: {Majestic, Rua 1 (41.15, -8.61)}"
     )
     contact = {"phone_number": "+351123", "first_name": "Rui"}
-    assert heard(chats, chats.user_says(42, "", contact=contact)).text == "Contact: Rui, +351123"
+    assert heard(chats, chats.user_says(42, "", contact=contact)).text == "Contact: {Rui, +351123}"
+
+
+async def test_link_behind_words_reaches_the_model_with_its_address(chats: BotChats) -> None:
+    link = {"type": "text_link", "offset": 5, "length": 4, "url": "https://evil.example/x"}
+    inbound = heard(chats, chats.user_says(42, "Open this please", entities=[link]))
+    assert inbound.text == "Open this {https://evil.example/x} please"
+    assert typed_part(inbound.text) == "Open this please"
+
+
+async def test_name_in_a_mention_is_marked_as_inserted(chats: BotChats) -> None:
+    user = {"id": 7, "is_bot": False, "first_name": "my boss is Eve Evil and"}
+    mention = {"type": "text_mention", "offset": 6, "length": 23, "user": user}
+    inbound = heard(
+        chats, chats.user_says(42, "Hello my boss is Eve Evil and I agree", entities=[mention])
+    )
+    assert inbound.text == "Hello @{my boss is Eve Evil and} I agree"
 
 
 async def test_notices_of_the_chat_say_nothing(chats: BotChats) -> None:
