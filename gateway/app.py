@@ -74,6 +74,7 @@ from gateway.process import (
     shorten_thread_pauses,
 )
 from gateway.queues import ConversationQueues
+from gateway.receipts import ReceiptWriter
 from gateway.scheduler import Scheduler
 from gateway.services import LOCK_FILE, STATE_FILE, Services, create_model_client, load_providers
 from gateway.turns import BatchRunner, TurnDispatcher, TurnRunner
@@ -225,14 +226,7 @@ async def build_message_path(
     ]
     # Without a model, rules answer what concerns reminders.
     talk = reminders.talk if isinstance(model, OfflineModel) else None
-    commands = CommandRegistry(
-        groups,
-        services.actions,
-        services.clock,
-        skills.is_skill_call,
-        talk,
-        services.conversations.load_last_answer,
-    )
+    commands = CommandRegistry(groups, services.actions, services.clock, skills.is_skill_call, talk)
     delivery = _build_delivery(services, memory, delivery_wakeup)
     scheduler = _create_scheduler(services, access, delivery, platforms)
     adapters = {**platforms, scheduler.platform: scheduler}
@@ -407,7 +401,16 @@ def _build_agent(
         windows,
         settings.compression.threshold,
     )
-    return Agent(chat_model, conversations, compressor, prompt, tool_runner, clock, settings.model)
+    return Agent(
+        chat_model,
+        conversations,
+        compressor,
+        prompt,
+        tool_runner,
+        clock,
+        settings.model,
+        ReceiptWriter(services).add,
+    )
 
 
 def _build_delivery(services: Services, memory: MemoryManager, wakeup: asyncio.Event) -> Delivery:

@@ -7,7 +7,7 @@ repeating anything. This module doesn't call a platform. It passes a growing ans
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
@@ -30,6 +30,7 @@ from core.guard.origin_and_fence import Scrubber, scrub
 from core.models.metering import TOO_LONG_STATUS, MeteredModel
 from core.ports import Clock, TextCallback
 from core.store.actions import ButtonAction
+from core.store.rows import split_turns
 from core.store.sessions import Conversations
 from core.store.usage_and_limits import ModelCall
 from core.types import (
@@ -164,6 +165,11 @@ class AnsweredTurn:
     is_too_long: bool = False
 
 
+AddReceipts = Callable[
+    [Answer, Turn, Sequence[Message]], Awaitable[tuple[Answer, Sequence[ButtonAction]]]
+]
+
+
 @dataclass
 class Agent:
     """Answers turns with a model and tools."""
@@ -175,6 +181,8 @@ class Agent:
     tool_runner: ToolRunner
     clock: Clock
     options: ModelOptions
+    # Adds to an answer what the tools of its turn changed, and returns the rows of its buttons.
+    add_receipts: AddReceipts | None = None
 
     def __post_init__(self) -> None:
         self.sessions = self.compressor.sessions
@@ -525,12 +533,17 @@ class Agent:
     async def _finish(self, running: RunningTurn, row: Message) -> AnsweredTurn:
         """Store the last row of a turn together with the answer to deliver; return the turn."""
         answer = Answer(text=running.render_answer(row.text))
+        actions: Sequence[ButtonAction] = ()
+        turn_rows = (split_turns(running.rows) or ((),))[-1]
+        has_tools = any(row.role == "tool" for row in turn_rows)
+        if has_tools and self.add_receipts is not None:
+            answer, actions = await self.add_receipts(answer, running.turn, turn_rows)
         session, windows = running.session, self.compressor.windows
         has_compressed = _is_first_after_compression(session, running.rows)
         tokens = estimate_request_tokens(session, running.rows)
         is_near_limit = tokens > windows.safe_request_tokens
         is_too_long = is_near_limit and self.compressor.pop_give_up_notice(session)
-        await self._store(running, [row], answer)
+        await self._store(running, [row], answer, actions)
         self._running.pop(running.turn.outbox_item.key, None)
         return AnsweredTurn(
             turn=running.turn,
@@ -542,7 +555,11 @@ class Agent:
         )
 
     async def _store(
-        self, running: RunningTurn, rows: Sequence[Message], answer: Answer | None = None
+        self,
+        running: RunningTurn,
+        rows: Sequence[Message],
+        answer: Answer | None = None,
+        actions: Sequence[ButtonAction] = (),
     ) -> None:
         """Store rows and log the model calls that made them.
 
@@ -560,7 +577,9 @@ class Agent:
                     rows, calls=calls, epoch=running.turn.epoch
                 )
             else:
-                running.rows += await self._store_and_close(running.turn, rows, answer, calls=calls)
+                running.rows += await self._store_and_close(
+                    running.turn, rows, answer, actions, calls
+                )
         except MnemeError:
             running.unlogged_calls = calls
             raise

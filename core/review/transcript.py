@@ -29,6 +29,7 @@ OWN_TOOLS = frozenset(
 )
 # This many of the latest messages are searched for foreign text that a person repeats.
 MAX_EARLIER = 300
+_PROMPT_SOURCE = "a file of a project or a text of a memory service"
 # A longer message is more than a "yes".
 MAX_YES_WORDS = 5
 # A question repeats a foreign text if the text contains this share of its words.
@@ -91,38 +92,50 @@ def read_transcript(
     `earlier_foreign` are foreign texts of earlier conversations. A system prompt that contains one
     of `prompt_marks` contains files that the person may not have written.
     """
-    foreign: list[ForeignText] = []
-    known_ids = {row.id for row in rows}
-    if any(mark in session.prompt.text for mark in prompt_marks):
-        foreign.append(ForeignText("a file of a project", session.prompt.text))
-    for row in rows:
-        foreign += _list_foreign(row, session, asker)
-        # The assistant's own words in this conversation were suggested by nothing else than it.
-        quote = row.quote
-        if quote is not None and quote.is_ours and quote.message_id not in known_ids:
-            foreign.append(ForeignText("an answer from an earlier conversation", quote.text))
-
-    texts = [item.text for item in foreign if item.source != "a file of a project"]
+    foreign = _list_all_foreign(rows, session, asker, prompt_marks)
+    texts = [item.text for item in foreign if item.source != _PROMPT_SOURCE]
     texts += earlier_foreign
     current = _list_current(rows)
     typed: list[str] = []
     all_typed: list[str] = []
     for index, row in enumerate(rows):
         part = _typed_by(row, asker)
-        if not part:
-            continue
-        if repeats(part, texts):
+        if part and repeats(part, texts):
             foreign.append(ForeignText("a text that repeats what others wrote", part))
-            continue
-        all_typed.append(part)
-        if any(row is each for each in current):
-            typed.append(part)
-            if len(part.split()) <= MAX_YES_WORDS and has_word(part, "yes"):
+        elif part:
+            all_typed.append(part)
+            if any(row is each for each in current):
+                typed.append(part)
                 # A "yes" adopts the question that it answers.
-                typed.append(find_question(rows[:index]))
+                typed.append(_adopted_question(part, rows[:index]))
     return Transcript(
-        typed="\n".join(typed), all_typed="\n".join(all_typed), foreign=tuple(foreign)
+        typed="\n".join(filter(None, typed)),
+        all_typed="\n".join(all_typed),
+        foreign=tuple(foreign),
     )
+
+
+def _adopted_question(part: str, earlier: Sequence[Message]) -> str:
+    """Return the question that a typed "yes" answers, or ""."""
+    is_yes = len(part.split()) <= MAX_YES_WORDS and has_word(part, "yes")
+    return find_question(earlier) if is_yes else ""
+
+
+def _list_all_foreign(
+    rows: Sequence[Message], session: Session, asker: Sender, prompt_marks: Sequence[str]
+) -> list[ForeignText]:
+    """Return all texts in the model's context that the asker didn't type."""
+    foreign: list[ForeignText] = []
+    known_ids = {row.id for row in rows}
+    if any(mark in session.prompt.text for mark in prompt_marks):
+        foreign.append(ForeignText(_PROMPT_SOURCE, session.prompt.text))
+    for row in rows:
+        foreign += _list_foreign(row, session, asker)
+        # What suggested the assistant's own words in this conversation is among its rows.
+        quote = row.quote
+        if quote is not None and quote.is_ours and quote.message_id not in known_ids:
+            foreign.append(ForeignText("an answer from an earlier conversation", quote.text))
+    return foreign
 
 
 def list_foreign_texts(rows: Sequence[Message], session: Session) -> list[str]:

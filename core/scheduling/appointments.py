@@ -58,13 +58,14 @@ TEXT_CHARS = 2000
 # Lists and refusals show this many characters of a text.
 _PREVIEW_CHARS = 160
 
-Action = Literal["pause", "resume", "run", "remove"]
+Action = Literal["pause", "resume", "run", "remove", "restore"]
 ACTIONS = get_args(Action)
 _DONE: Mapping[Action, str] = {
     "pause": "Paused",
     "resume": "Resumed",
     "run": "Due now",
     "remove": "Removed",
+    "restore": "Set again",
 }
 # The changes that may wait for a tap, as actions of a pending operation.
 _HELD_ACTIONS: Mapping[Action, Literal["pause", "resume", "remove"]] = {
@@ -290,18 +291,20 @@ class Appointments:
         """Change a job, and return a sentence about the change.
 
         "pause" stops the job until "resume", which continues with the next time of its schedule.
-        "run" makes the job due now, in addition to its schedule. `by` is the account that gives the
-        command, or None for the owner, who may change every job. Raises Refused if these scopes
-        have no such job, if it belongs to another member of a group, if a paused job should run or
-        a job should resume after its only time, or if someone other than the owner runs a scheduled
-        question.
+        "run" makes the job due now, in addition to its schedule, and "restore" takes "remove" back.
+        `by` is the account that gives the command, or None for the owner, who may change every job.
+        Raises Refused if these scopes have no such job, if it belongs to another member of a group,
+        if a paused job should run or a job should resume after its only time, or if someone other
+        than the owner runs a scheduled question.
         """
         requester = Requester(scopes=scopes, account=by, epoch=epoch)
-        job = await self.find_changeable(job_id, requester)
+        job = await self.find_changeable(job_id, requester, include_ended=action == "restore")
         now = self.clock.now()
         is_paused = job.paused_at is not None
         if action == "remove":
             await self.jobs.update(job.id, epoch, ended_at=now, next_at=None)
+        elif action == "restore":
+            await self._restore(job, epoch)
         elif action == "run":
             await self._run_now(job, epoch, is_owner=by is None)
         elif action == "pause" and not is_paused:
@@ -412,6 +415,15 @@ class Appointments:
                 raise Refused(
                     f"Scheduled questions must be at least {format_duration(min_interval_s)} apart."
                 )
+
+    async def _restore(self, job: Job, epoch: ErasureEpoch | None) -> None:
+        """Set a removed job again. Raises Refused if its only time is past."""
+        if job.ended_at is None:
+            return
+        next_at = next_due(job.schedule, self.clock.now())
+        if next_at is None:
+            raise Refused(f"The time of reminder {job.id} is past. Set a new one.")
+        await self.jobs.reschedule(job.id, job.schedule, next_at, epoch)
 
     async def _run_now(self, job: Job, epoch: ErasureEpoch | None, *, is_owner: bool) -> None:
         """Make a job due now.
@@ -565,7 +577,7 @@ class _ReminderTool:
         # None if the person typed the text of the job; otherwise a clause that explains the doubt.
         reason = await self.evidence.explain_missing([reading.text], context)
         if context.hold_reason:
-            return await self._put_aside(reading, arguments, context, context.hold_reason)
+            return await self._put_aside(reading, arguments, context, reason or context.hold_reason)
         if reason and any(is_foreign(row, context.sender, ("reminder",)) for row in rows):
             return await self._put_aside(reading, arguments, context, reason)
 

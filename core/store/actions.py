@@ -108,6 +108,12 @@ WHERE taker IS NULL AND id IN (SELECT id FROM ({_SELECT_QUESTIONS}))
 answer them."""
 
 
+_SELECT_LAST_ANSWER = f"""
+SELECT text, kind FROM messages WHERE address_id = ({rows.ADDRESS_ID}) AND role = 'assistant'
+ORDER BY id DESC LIMIT 1
+"""
+
+
 class Actions:
     """The buttons and questions in state.db."""
 
@@ -141,6 +147,11 @@ class Actions:
             if account is not None:
                 questions.add((Address.parse(row["address"]), account))
         return questions
+
+    async def load_last_answer(self, address: Address) -> str:
+        """Return the text of the last answer at an address if the model wrote it, or ""."""
+        row = await self._database.fetch_one(_SELECT_LAST_ANSWER, rows.address_values(address))
+        return row["text"] if row is not None and row["kind"] == "chat" else ""
 
     async def take(
         self, address: Address, account: Account, taker: str, now: datetime

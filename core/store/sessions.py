@@ -116,10 +116,6 @@ AND messages.session_id IN (SELECT id FROM sessions WHERE {visible()})
 ORDER BY messages.id DESC LIMIT :limit
 """
 """Selects the latest messages that may contain text of others."""
-_SELECT_LAST_ANSWER = f"""
-SELECT text, kind FROM messages WHERE address_id = ({rows.ADDRESS_ID}) AND role = 'assistant'
-ORDER BY id DESC LIMIT 1
-"""
 _SELECT_LAST_MESSAGE_TIME = """
 SELECT MAX(created_at) AS at FROM messages
 WHERE address_id = (SELECT address_id FROM sessions WHERE id = :session) AND origin <> 'job'
@@ -401,12 +397,6 @@ class Conversations:
             return [self._read_message(tuple(row)) for row in reversed(latest)]
 
         return await self._database.read(read)
-
-    async def load_last_answer(self, address: Address) -> str:
-        """Return the text of the last answer at an address if the model wrote it, or ""."""
-        values = rows.address_values(address)
-        row = await self._database.fetch_one(_SELECT_LAST_ANSWER, values)
-        return row["text"] if row is not None and row["kind"] == "chat" else ""
 
     async def last_message_at(self, session: Session) -> datetime | None:
         """Return the time of the last message at the session's address, in any session.

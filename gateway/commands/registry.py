@@ -231,13 +231,10 @@ class CommandRegistry:
         clock: Clock,
         is_skill_call: SkillCallCheck | None = None,
         talk: ReminderTalk | None = None,
-        load_last_answer: Callable[[Address], Awaitable[str]] | None = None,
     ) -> None:
         self.actions = actions
         # None if a model answers messages about reminders.
         self.talk = talk
-        # Returns the text of the last answer at an address if the model wrote it, or "".
-        self._load_last_answer = load_last_answer
         self._clock = clock
         self._is_skill_call = is_skill_call
         self._groups = {spec.name: group for group in groups for spec in group.specs}
@@ -326,9 +323,7 @@ class CommandRegistry:
 
     async def _asks_several_questions(self, inbound: Inbound) -> bool:
         """Return True if the model's last answer at this address contains several questions."""
-        if self._load_last_answer is None:
-            return False
-        text = await self._load_last_answer(inbound.address)
+        text = await self.actions.load_last_answer(inbound.address)
         # Imported here because few messages confirm anything.
         from core.review.transcript import list_questions
 

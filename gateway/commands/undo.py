@@ -1,7 +1,7 @@
 """/undo, /retry and /branch: take back turns, answer the last question again, or branch off.
 
 A turn that was taken back is hidden from people and from the model until it's restored. The effects
-of its tools stay.
+of its tools stay, and buttons offer to take them back.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from gateway.services import Services
 
 if TYPE_CHECKING:
     from core.agent.sessions import SessionTracker
+    from gateway.receipts import Receipt
 
 _MAX_QUOTE_CHARS = 60
 
@@ -31,6 +32,7 @@ class UndoCommands:
     specs = load_specs("undo", "retry", "branch")
 
     def __init__(self, services: Services, tracker: SessionTracker) -> None:
+        self._services = services
         self._clock = services.clock
         self._conversations = services.conversations
         self._tracker = tracker
@@ -58,6 +60,7 @@ class UndoCommands:
         """
         turns = await self._load_last_turns(number, context)
         messages = [message for turn in turns for message in turn]
+        receipts = await self._list_receipts(messages, context)
         hidden_messages = await self._hide(messages, context)
         if not hidden_messages:
             raise Refused(texts.NOTHING_TO_TAKE_BACK)
@@ -66,10 +69,23 @@ class UndoCommands:
         sentences = [texts.UNDONE.format(what=exchanges, words=beginning)]
         if len(turns) < number:
             sentences.append(texts.NO_MORE_TO_UNDO)
-        if any(message.role == "tool" for message in hidden_messages):
-            sentences.append(texts.TOOLS_STAY_DONE)
-        redo_button = make_button("Bring it back", "undo", f"back {context.idempotency_key}")
-        return Answer(text=" ".join(sentences), buttons=(redo_button,))
+        buttons = [make_button("Bring it back", "undo", f"back {context.idempotency_key}")]
+        if receipts:
+            changes = " · ".join(receipt.text for receipt in receipts)
+            sentences.append(texts.UNDO_OFFERS.format(changes=changes))
+            buttons += [receipt.undo for receipt in receipts if receipt.undo is not None]
+        return Answer(text=" ".join(sentences), buttons=tuple(buttons))
+
+    async def _list_receipts(
+        self, messages: Sequence[Message], context: CommandContext
+    ) -> Sequence[Receipt]:
+        """Return what the tools of these turns did, with buttons that take it back."""
+        if all(message.role != "tool" for message in messages):
+            return []
+        # Imported here because few turns contain tools.
+        from gateway.receipts import ReceiptWriter
+
+        return await ReceiptWriter(self._services).list_receipts(messages, context.scopes)
 
     async def _redo(self, undo_key: str | None, context: CommandContext) -> Answer:
         """Restore the messages that an earlier /undo or /retry has hidden.

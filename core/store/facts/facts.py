@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
@@ -89,6 +89,10 @@ LIMIT :limit OFFSET :offset
 _SELECT_CHANGES = f"""
 SELECT *, json_extract(before, '$.content') AS content FROM fact_changes
 WHERE {visible("scope_id")} AND fact_id = :id ORDER BY id
+"""
+_SELECT_CHANGED = f"""
+SELECT fact_id, action FROM fact_changes
+WHERE {visible("scope_id")} AND {in_list("message_id", "ids")} AND at >= :since ORDER BY id
 """
 _COUNT_NAMES = f"""
 SELECT fact_entities.fact_id AS fact_id, COUNT(*) AS names FROM entities
@@ -331,6 +335,15 @@ class Facts:
             fields["before"] = row["content"]
             changes.append(FactChange(**fields))
         return changes
+
+    async def list_changed(
+        self, message_ids: Sequence[int], since: datetime, scopes: Scopes
+    ) -> list[tuple[int, str]]:
+        """List the facts that these messages changed since a moment, with the action of each."""
+        changes = await self._select(
+            _SELECT_CHANGED, scopes, ids=encode_list(message_ids), since=since
+        )
+        return [(row["fact_id"], row["action"]) for row in changes]
 
     async def record_feedback(
         self, fact_id: int, scopes: Scopes, is_right: bool, by: Author = _UNKNOWN_AUTHOR

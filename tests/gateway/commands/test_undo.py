@@ -94,14 +94,17 @@ async def test_a_question_that_failed_is_asked_again(home: Path) -> None:
 
 
 async def test_tools_of_an_answer_go_with_it_and_what_they_did_stays(home: Path) -> None:
-    note = {"action": "add", "target": "user", "content": "Likes herons"}
+    note = {"action": "add", "target": "user", "content": "I like herons"}
     model = ScriptedModel(calls(("memory", note)), says("Noted."), says("ok"))
     async with open_gateway(home, model) as harness:
         await harness.say("I like herons, note that")
-        assert "/memory undo" in (await harness.say("/undo")).text
+        undone = await harness.say("/undo")
+        assert "Noted: “I like herons”" in undone.text
+        assert undone.answer is not None
+        assert undone.answer.buttons[1].command.arguments.startswith("undo ")
         await harness.say("Hello")
         assert len(model.requests[-1].messages) == 1
-        assert "Likes herons" in (await harness.say("/memory")).text
+        assert "I like herons" in (await harness.say("/memory")).text
         assert "note that" not in (await harness.say("/memory why herons")).text
 
 

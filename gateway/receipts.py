@@ -1,0 +1,244 @@
+"""Receipts: what the model changed in a turn, with a button that takes each change back.
+
+The gateway adds one line to the answer ("Noted: … · Reminder 4 removed"), so the model can neither
+hide nor invent a change. Changes that wait for a tap are listed with buttons to decide. Everything
+is derived from the stored rows of the turn, so a crash loses no receipt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from core.agent.sessions import Turn
+from core.markup.markdown import escape
+from core.store.actions import ButtonAction
+from core.store.jobs import Job
+from core.store.notes import NoteChange, PendingNote
+from core.text.normalize import shorten, to_single_line
+from core.types import Answer, Button, Json, Message, Scope
+from gateway import texts
+from gateway.commands.registry import (
+    assign_button_ids,
+    make_button,
+    make_button_actions,
+    make_decision_buttons,
+)
+from gateway.services import Services
+
+QUOTE_CHARS = 80
+# A turn makes at most this many changes of notes that receipts can show.
+MAX_CHANGES = 50
+MAX_BUTTONS = 8
+# The command that takes an action of the tool `reminder` back.
+_UNDO_OF_JOB_ACTIONS = {"remove": "restore", "pause": "resume", "resume": "pause"}
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A change by the model, as a clause, and the button that takes it back."""
+
+    text: str
+    undo: Button | None = None
+
+
+@dataclass
+class ReceiptWriter:
+    """Adds receipts to the answers of turns that changed something."""
+
+    services: Services
+
+    async def add(
+        self, answer: Answer, turn: Turn, rows: Sequence[Message]
+    ) -> tuple[Answer, Sequence[ButtonAction]]:
+        """Return the answer with receipts, and the rows of their buttons.
+
+        `rows` are the messages of the turn, from its first question on.
+        """
+        receipts = await self.list_receipts(rows, turn.scopes)
+        pending = await self._list_pending(rows, turn.scopes)
+        lines = []
+        if receipts:
+            lines.append(texts.RECEIPTS.format(changes=" · ".join(item.text for item in receipts)))
+        buttons = [item.undo for item in receipts if item.undo is not None]
+        for note in pending:
+            lines.append(_render_pending(note))
+            if not note.scope.is_group or turn.is_owner:
+                buttons += make_decision_buttons(note)
+        if not lines:
+            return answer, ()
+        assigned = assign_button_ids(buttons[:MAX_BUTTONS])
+        inbound = turn.entries[-1].inbound
+        presser = inbound.account if inbound.is_direct else None
+        actions = make_button_actions(assigned, turn.scope, presser, self.services.clock.now())
+        text = "\n\n".join(part for part in (answer.text, "\n".join(lines)) if part)
+        return replace(answer, text=text, buttons=(*answer.buttons, *assigned)), actions
+
+    async def list_receipts(
+        self, rows: Sequence[Message], scopes: frozenset[Scope]
+    ) -> list[Receipt]:
+        """Return a receipt for each change that the tools of a turn made and that still exists."""
+        since = _find_start(rows)
+        if since is None:
+            return []
+        ids = {row.id for row in rows if row.role == "user"}
+        receipts = await self._list_note_receipts(ids, since, scopes)
+        receipts += await self._list_fact_receipts(ids, since, scopes)
+        receipts += await self._list_job_receipts(rows, ids, since, scopes)
+        return receipts + _list_other_receipts(rows)
+
+    async def _list_note_receipts(
+        self, ids: set[int], since: datetime, scopes: frozenset[Scope]
+    ) -> list[Receipt]:
+        changes = await self.services.notes.list_changes(scopes, MAX_CHANGES)
+        made = [change for change in changes if change.message_id in ids and change.at >= since]
+        undone_ids = {change.undoes for change in changes}
+        receipts: list[Receipt] = []
+        skills: set[str] = set()
+        for change in reversed(made):
+            if change.id in undone_ids or change.undoes is not None:
+                continue
+            if change.skill:
+                if change.skill[0] in skills:
+                    # All files of a skill that were changed together are taken back together.
+                    continue
+                skills.add(change.skill[0])
+            label = texts.RECEIPT_UNDO.format(what=f"{change.id}")
+            button = make_button(label, "memory", f"undo {change.id}")
+            receipts.append(Receipt(_render_change(change), button))
+        return receipts
+
+    async def _list_fact_receipts(
+        self, ids: set[int], since: datetime, scopes: frozenset[Scope]
+    ) -> list[Receipt]:
+        receipts: dict[int, Receipt] = {}
+        for fact_id, action in await self.services.facts.list_changed(sorted(ids), since, scopes):
+            fact = await self.services.facts.find(fact_id, scopes)
+            if fact is None or action not in texts.table("RECEIPT_FACTS"):
+                continue
+            text = texts.table("RECEIPT_FACTS")[action].format(
+                number=fact.id, text=_quote(fact.content)
+            )
+            button = make_button(
+                texts.RECEIPT_UNDO.format(what=f"f{fact.id}"), "memory", f"undo f{fact.id}"
+            )
+            receipts[fact_id] = Receipt(text, button)
+        return list(receipts.values())
+
+    async def _list_job_receipts(
+        self, rows: Sequence[Message], ids: set[int], since: datetime, scopes: frozenset[Scope]
+    ) -> list[Receipt]:
+        receipts: list[Receipt] = []
+        for job in await self.services.jobs.list_visible(scopes):
+            if job.origin and any(job.origin.startswith(f"tool:{id}:") for id in ids):
+                receipts.append(self._render_job(job, "add", f"remove {job.id}"))
+        for action, job_id in _list_job_changes(rows):
+            changed_job = await self.services.jobs.find(job_id, scopes)
+            if changed_job is not None and _has_changed(changed_job, action, since):
+                undo = _UNDO_OF_JOB_ACTIONS[action]
+                receipts.append(self._render_job(changed_job, action, f"{undo} {job_id}"))
+        return receipts
+
+    def _render_job(self, job: Job, action: str, undo: str) -> Receipt:
+        text = texts.table("RECEIPT_JOBS")[action].format(
+            number=job.id,
+            time=self.services.appointments.describe_time(job, is_full=False),
+            text=_quote(job.text),
+        )
+        label = texts.RECEIPT_UNDO.format(what=f"/cron {undo}")
+        return Receipt(text, make_button(label, "cron", undo))
+
+    async def _list_pending(
+        self, rows: Sequence[Message], scopes: frozenset[Scope]
+    ) -> Sequence[PendingNote]:
+        """Return the changes that the tools of a turn put aside and that still wait."""
+        since = _find_start(rows)
+        if since is None:
+            return []
+        ids = {row.id for row in rows if row.role == "user"}
+        pending = await self.services.notes.list_pending(scopes)
+        return [note for note in pending if note.message_id in ids and note.at >= since]
+
+
+def _find_start(rows: Sequence[Message]) -> datetime | None:
+    """Return when the model first called tools in a turn, or None if it called none."""
+    return next((row.created_at for row in rows if row.role == "assistant"), None)
+
+
+def _list_job_changes(rows: Sequence[Message]) -> list[tuple[str, int]]:
+    """Return the action and the job of each call that changes a job, without repetitions."""
+    changes: dict[tuple[str, int], None] = {}
+    for call in _list_calls(rows, "reminder"):
+        action, job_id = str(call.get("action")), call.get("job_id")
+        if action in _UNDO_OF_JOB_ACTIONS and isinstance(job_id, int):
+            changes[action, job_id] = None
+    return list(changes)
+
+
+def _has_changed(job: Job, action: str, since: datetime) -> bool:
+    """Return True if the state of a job shows that an action was carried out."""
+    if action == "remove":
+        return _is_after(job.ended_at, since)
+    if action == "pause":
+        return _is_after(job.paused_at, since)
+    return job.paused_at is None
+
+
+def _is_after(at: datetime | None, since: datetime) -> bool:
+    return at is not None and at >= since
+
+
+def _list_calls(rows: Sequence[Message], name: str) -> list[Json]:
+    """Return the arguments of all calls of a tool."""
+    calls = []
+    for row in rows:
+        for block in row.blocks or () if row.role == "assistant" else ():
+            if block.get("type") == "tool_use" and block.get("name") == name:
+                calls.append(block.get("input") or {})
+    return calls
+
+
+def _list_other_receipts(rows: Sequence[Message]) -> list[Receipt]:
+    """Return a receipt for each call of an external tool that changed something.
+
+    A memory service has no way to take a change back.
+    """
+    names = texts.table("RECEIPT_SERVICES")
+    receipts: dict[str, Receipt] = {}
+    for row in rows:
+        is_done = row.role == "tool" and not (row.blocks or ({},))[0].get("is_error")
+        name = row.tool_name or ""
+        if not is_done or row.text.startswith("Not kept"):
+            continue
+        for suffix, text in names.items():
+            if name.endswith(suffix):
+                receipts[name] = Receipt(text.format(tool=name))
+    return list(receipts.values())
+
+
+def _render_change(change: NoteChange) -> str:
+    if change.skill:
+        folder = change.skill[0].rpartition("/")[2]
+        action = "delete" if change.action == "delete" else "keep"
+        return texts.table("RECEIPT_SKILLS")[action].format(name=escape(folder))
+    return texts.table("RECEIPT_NOTES")[change.action].format(
+        before=_quote(change.before or ""), after=_quote(change.after or "")
+    )
+
+
+def _render_pending(note: PendingNote) -> str:
+    """Say what waits for a tap, and why."""
+    kind = texts.table("RECEIPT_PENDING").get(note.target, texts.table("RECEIPT_PENDING")["memory"])
+    parts = []
+    for operation in note.operations:
+        verb = texts.table("RECEIPT_VERBS").get(operation.action, operation.action)
+        content = operation.content or operation.old_text or operation.path
+        parts.append(f"{verb} {_quote(content)}")
+    return texts.RECEIPT_WAITS.format(
+        number=note.id, kind=kind, changes="; ".join(parts), reason=escape(note.reason)
+    )
+
+
+def _quote(text: str) -> str:
+    return f"“{escape(shorten(to_single_line(text), QUOTE_CHARS))}”"
