@@ -44,7 +44,7 @@ _MIN_TYPED_SHARE = 0.6
 # A replacement changes the note that it replaces if it keeps this share of its words.
 _MIN_KEPT_SHARE = 0.3
 # Tools that ask themselves compare the texts of these effects with what was typed.
-_CONTENT_EFFECTS = frozenset({Effect.ADD, Effect.CHANGE})
+_CONTENT_EFFECTS = frozenset({Effect.ADD, Effect.CHANGE, Effect.PLAN})
 # A text that leaves the machine must consist of typed words to this share.
 _MIN_SENT_SHARE = 1.0
 _PINNED = "{label} is pinned, and a pinned item is never changed without a tap"
@@ -120,7 +120,14 @@ class Gate:
         """Return why a call with this effect has to wait, as a clause, or ""."""
         texts = _list_texts(arguments, tool.action_argument)
         if effect in _CONTENT_EFFECTS and not tool.can_hold:
-            return await self.explain_missing(texts, context) or ""
+            missing = await self.explain_missing(texts, context)
+            if not all(
+                shares_words(text, transcript.all_typed, _MIN_TYPED_SHARE) for text in texts
+            ):
+                # The words of another member of a group aren't the asker's.
+                missing = missing or "you didn't type that here"
+            if missing or effect is not Effect.PLAN:
+                return missing or ""
         if effect is Effect.ADD:
             return ""
         return _explain_untyped(effect, tool, texts, subjects, transcript)

@@ -20,6 +20,8 @@ _WISH_TABLES = {
     Effect.REMOVE: ("remove",),
     Effect.PLAN: ("plan",),
 }
+# A word with at most this many letters must be a whole typed word.
+SHORT_WORD = 3
 _NUMBER = re.compile(r"\d+")
 
 
@@ -63,7 +65,10 @@ def _pattern(table: str) -> re.Pattern[str]:
         for word in words:
             escaped = re.escape(_fold(word))
             is_inside = is_unspaced(word) or language in ("zh", "ja", "ko")
-            alternatives.append(escaped if is_inside else rf"\b{escaped}")
+            if not is_inside:
+                end = r"\b" if len(word) <= SHORT_WORD else ""
+                escaped = rf"\b{escaped}{end}"
+            alternatives.append(escaped)
     return re.compile("|".join(alternatives))
 
 
