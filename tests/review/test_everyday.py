@@ -1,0 +1,41 @@
+"""200 everyday requests in ten languages: how many ask, although the person typed the wish.
+
+All are asked in a conversation that holds foreign text, because without any the gate never asks.
+Run with -s to print the requests that ask.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from core.review.wishes import has_wish, names_subject
+from core.types import Effect, Subject
+
+REQUESTS = Path(__file__).parent / "data" / "everyday.txt"
+MAX_SHARE = 0.02
+
+
+def _read() -> list[tuple[Effect, Subject, str]]:
+    requests = []
+    for line in REQUESTS.read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            effect, thing, text = (part.strip() for part in line.split("|"))
+            number, _, words = thing.partition(" ")
+            label = f"reminder {number}"
+            subject = Subject(label=label, text=words, number="" if number == "0" else number)
+            requests.append((Effect(effect), subject, text))
+    return requests
+
+
+def _asks(effect: Effect, subject: Subject, text: str) -> bool:
+    # What is planned anew names nothing that exists.
+    is_named = (effect is Effect.PLAN and not subject.number) or names_subject(text, subject)
+    return not (has_wish(text, effect) and is_named)
+
+
+def test_at_most_two_percent_of_everyday_requests_ask() -> None:
+    requests = _read()
+    asking = [text for effect, subject, text in requests if _asks(effect, subject, text)]
+    print(f"\n{len(asking)} of {len(requests)} ask: {asking}")  # noqa: T201  The figure is asked for.
+    assert len(requests) == 200
+    assert len(asking) <= MAX_SHARE * len(requests), asking
