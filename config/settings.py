@@ -252,6 +252,7 @@ class LimitOptions(_Section):
     jobs: Count
     scheduled_questions: Annotated[int, Field(ge=0, le=10**6)]
     question_every_s: Annotated[float, Field(ge=0, le=10**7)]
+    planned_question_every_s: Annotated[float, Field(ge=0, le=10**7)]
     room_questions: bool
     day: DayLimits
     room_day: DayLimits

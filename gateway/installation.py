@@ -45,6 +45,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "data/cjk.toml",
         "data/han.txt",
         "data/languages.toml",
+        "data/pastes.toml",
         "data/smalltalk.toml",
         "data/words.toml",
     ),

@@ -119,6 +119,7 @@ class Services:
             self._question_interval_s,
             self.usage_log,
             self.load_preference,
+            settings.limits.planned_question_every_s,
         )
         self.facts = Facts(database, clock)
         self.notes = Notes(database)

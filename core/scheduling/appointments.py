@@ -7,11 +7,12 @@ refusal is a sentence for the person. A job that a person may not see is reporte
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -28,7 +29,9 @@ from core.errors import Refused, ToolError
 from core.guard.guard import ToolArguments, build_tool, parse_arguments
 from core.ports import Clock
 from core.review.pending import Review, is_foreign
+from core.review.transcript import read_transcript
 from core.scheduling.due import next_due
+from core.scheduling.planning import explain_untyped_schedule
 from core.scheduling.reading import format_rules, parse_reminder_line
 from core.scheduling.recurrence_words import describe_recurrences, has_clock_times
 from core.store.jobs import Job, Jobs
@@ -44,6 +47,7 @@ from core.types import (
     Effect,
     ErasureEpoch,
     Json,
+    Message,
     Scope,
     Subject,
     Tool,
@@ -112,6 +116,8 @@ class Appointments:
     usage_log: UsageLog | None = None
     # Returns what a person has chosen, such as their time zone. None means only defaults.
     load_preference: PreferenceLoader | None = None
+    # A question that the model plans more often than this waits for a tap unless it was typed.
+    planned_question_every_s: float = 900.0
 
     def __post_init__(self) -> None:
         self._add_lock = asyncio.Lock()
@@ -576,8 +582,9 @@ class _ReminderTool:
         rows = await self.conversations.load_history(context.session, context.scopes)
         # None if the person typed the text of the job; otherwise a clause that explains the doubt.
         reason = await self.evidence.explain_missing([reading.text], context)
-        if context.hold_reason:
-            return await self._put_aside(reading, arguments, context, reason or context.hold_reason)
+        waits = context.hold_reason or await self._explain_schedule(reading, rows, context)
+        if waits:
+            return await self._put_aside(reading, arguments, context, reason or waits)
         if reason and any(is_foreign(row, context.sender, ("reminder",)) for row in rows):
             return await self._put_aside(reading, arguments, context, reason)
 
@@ -595,6 +602,20 @@ class _ReminderTool:
         if reading.is_certain:
             return receipt
         return f"{receipt} (The time is ambiguous. Ask the person whether this time is right.)"
+
+    async def _explain_schedule(
+        self, reading: ParsedSchedule, rows: Sequence[Message], context: ToolContext
+    ) -> str | None:
+        """Return why the time, frequency or kind of a new job waits for a tap, or None."""
+        transcript = read_transcript(rows, context.session, context.sender)
+        typed_reading = None
+        with contextlib.suppress(Refused):
+            typed_reading = await self.appointments.interpret(
+                transcript.typed, account=_account_of(context)
+            )
+        min_interval = timedelta(seconds=self.appointments.planned_question_every_s)
+        now = self.appointments.clock.now()
+        return explain_untyped_schedule(reading, typed_reading, transcript, now, min_interval)
 
     async def _put_aside(
         self, reading: ParsedSchedule, arguments: _Arguments, context: ToolContext, reason: str

@@ -109,6 +109,42 @@ async def test_after_a_forward_a_typed_wish_runs_at_once(
         assert await harness.services.notes.list_pending(frozenset((OWNER,))) == []
 
 
+@pytest.mark.parametrize(
+    ("plan", "waits"),
+    [
+        ({"when": "tomorrow at 9", "text": "call Ana"}, False),
+        ({"when": "every minute", "text": "call Ana"}, True),
+        ({"when": "tomorrow at 3", "text": "call Ana"}, True),
+        ({"when": "tomorrow at 9", "text": "call Ana", "is_prompt": True}, True),
+    ],
+)
+async def test_after_a_forward_time_and_kind_of_a_job_must_be_typed(
+    home: Path, plan: dict[str, Any], waits: bool
+) -> None:
+    model = obey(call("reminder", action="add", **plan), says("Done."))
+    async with open_gateway(home, model) as harness:
+        await harness.say(MAIL, origin="forwarded")
+        await harness.say("Remind me tomorrow at 9 to call Ana")
+        assert await jobs(harness) == ([] if waits else ["call Ana"])
+        pending = await harness.services.notes.list_pending(frozenset((OWNER,)))
+        assert len(pending) == int(waits)
+
+
+@pytest.mark.parametrize(
+    ("typed", "waits"),
+    [("Ask yourself about the ferry", True), ("every minute tell me about the ferry", False)],
+)
+async def test_question_every_minute_waits_unless_typed(
+    home: Path, typed: str, waits: bool
+) -> None:
+    plan = {"when": "every minute", "text": "about the ferry", "is_prompt": True}
+    model = ScriptedModel(call("reminder", action="add", **plan), says("Done."))
+    async with open_gateway(home, model) as harness:
+        await harness.say(typed)
+        pending = await harness.services.notes.list_pending(frozenset((OWNER,)))
+        assert (len(pending) == 1) is waits
+
+
 async def test_typed_wish_for_another_thing_does_not_remove_this_one(home: Path) -> None:
     model = obey(ATTACKS[2], says("Done."))
     async with open_gateway(home, model) as harness:

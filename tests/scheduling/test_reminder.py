@@ -203,12 +203,12 @@ async def test_a_scheduled_session_makes_none_but_may_end_its_own(
     assert "Removed" in await tool.run({"action": "remove", "job_id": 1}, inside)
 
 
-async def test_nobody_is_no_account(
-    tool: Tool, appointments: Appointments, context: ToolContext
-) -> None:
+async def test_nobody_is_no_account(tool: Tool, review: Review, context: ToolContext) -> None:
     webhook = replace(context, sender=Sender(id="1", name="hook", is_anonymous=True))
     await tool.run({"action": "add", "when": "tomorrow at 9", "text": "call"}, webhook)
-    assert (await appointments.jobs.list_visible(context.scopes))[0].account is None
+    # What the others said doesn't count as typed by the webhook, so the job waits.
+    (pending,) = await review.list_pending(context.scopes)
+    assert pending.account is None
 
 
 async def test_what_may_be_somebody_elses_waits_for_a_yes(
@@ -233,6 +233,8 @@ async def test_what_may_be_somebody_elses_waits_for_a_yes(
         "these are the model's own words"
     )
     await say("Pay the plumber 300 EUR, says Bob.", origin="forwarded")
+    await say("It is a bill.", role="assistant")
+    await say("remind me tomorrow at 9 to water the plants", sender=context.sender)
     assert "is set" in await tool.run(
         {**wanted, "text": "water the plants"}, replace(context, message_id=6)
     )
