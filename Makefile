@@ -33,11 +33,13 @@ check:
 services:
 	@$(TEST_SETUP) && sh tests/services/setup.sh && sh tests/services/run.sh
 
-# make soak PART=kills runs only the files of tests/soak whose names contain "kills": 1,000 kills.
+# make soak PART=kills runs only the files of tests/soak whose names contain "kills": 1,000 kills. If no file there has the name,
+# as with PART=full_disk, it runs the other tests with it.
 # SEED=7 repeats the choices of a run that printed this number.
 soak:
 ifdef PART
-	@$(TEST_SETUP) && python -m pytest -q --timeout 3600 tests/soak/test_*$(PART)*.py
+	@$(TEST_SETUP) && files=$$(ls tests/soak/test_*$(PART)*.py 2>/dev/null || find tests -name 'test_*$(PART)*.py') && \
+	if [ -n "$$files" ]; then python -m pytest -q --timeout 3600 $$files; else echo "No test has the name $(PART)."; exit 1; fi
 else
 	@$(TEST_SETUP) && python -m pytest -q --timeout 3600 tests/soak && python -m pytest -q --timeout 3600 -m hypothesis --hypothesis-profile thorough
 endif

@@ -102,7 +102,7 @@ def configure(connection: sqlite3.Connection, *, is_reader: bool) -> None:
     connection.execute(f"PRAGMA busy_timeout = {READ_TIMEOUT_MS}")
     connection.execute("PRAGMA foreign_keys = ON")
     # In KB. Each connection keeps so many pages for good. With 16 MB, recall is no faster.
-    connection.execute("PRAGMA cache_size = -4096")
+    connection.execute("PRAGMA cache_size = -2048")
     # A memory-mapped page of a file that another program cuts off would end the process (SIGBUS).
     connection.execute("PRAGMA mmap_size = 0")
     # Otherwise each small list or sorter of a statement opens a file, which takes four fifths of
