@@ -27,7 +27,7 @@ from core.markup.markdown import escape
 from core.ports import Clock, DeliveryRecord, InboundSink, Reply
 from core.scheduling.due import latest_due, next_due
 from core.store.actions import ButtonAction
-from core.store.jobs import Job, Jobs
+from core.store.jobs import Job, Jobs, is_nothing_new
 from core.store.mailbox import Outbox, OutboxItem
 from core.store.ownership.people import View
 from core.text.normalize import language_data, shorten
@@ -237,6 +237,9 @@ class Scheduler:
             job = await self.jobs.get(job_id)
             if job is None:
                 raise DeliveryError(f"There is no job {job_id}.", is_permanent=True)
+            if job.is_watch and is_nothing_new(answer.text):
+                self._log.info("a watch has nothing to tell", job=job.id)
+                return
             try:
                 await self.jobs.check_scope(job)
                 await self.load_view(job)
@@ -292,7 +295,7 @@ def _build_question(
         address=Address(platform=PLATFORM, chat_id=str(job.id)),
         scope=job.scope,
         sender=Sender(id=job.account.user_id if job.account else PLATFORM, name="schedule"),
-        text=job.text,
+        text=f"{job.text}\n\n{texts.WATCH_INSTRUCTION}" if job.is_watch else job.text,
         message_id=f"{job.id}@{due_at.isoformat()}",
         sent_at=now,
         is_direct=not job.scope.is_group,

@@ -31,6 +31,7 @@ from core.ports import Clock
 from core.review.pending import Review, is_foreign
 from core.review.transcript import read_transcript
 from core.scheduling.due import next_due
+from core.scheduling.phrases import find_phrase
 from core.scheduling.planning import explain_untyped_schedule
 from core.scheduling.reading import format_rules, parse_reminder_line
 from core.scheduling.recurrence_words import describe_recurrences, has_clock_times
@@ -246,6 +247,7 @@ class Appointments:
                     account=account,
                     origin=origin,
                     is_prompt=reading.is_prompt,
+                    is_watch=reading.is_prompt and find_phrase("watch", reading.text),
                     next_at=next_at,
                 )
                 job = await self.jobs.add(job, epoch)
@@ -378,7 +380,9 @@ class Appointments:
             state = f" [paused{reason}]"
         elif job.ended_at:
             state = " [ended]"
-        lead = "asks me: " if job.is_prompt else ""
+        lead = ""
+        if job.is_prompt:
+            lead = "watches: " if job.is_watch else "asks me: "
         text = shorten(job.text, _PREVIEW_CHARS)
         return f"{job.id}: {self.describe_time(job, is_full=False)}{state}: {lead}{text}"
 

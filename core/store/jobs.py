@@ -21,6 +21,15 @@ from core.store.sqlite.database import Database
 from core.store.visibility import scope_parameter, visible
 from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, Message, Scope, Session
 
+NOTHING_NEW = "NOTHING NEW"
+"""The answer to a watch if there is nothing to tell. It isn't delivered."""
+
+
+def is_nothing_new(answer: str) -> bool:
+    """Whether the last line of an answer says that a watch has nothing to tell."""
+    lines = answer.strip().splitlines() or [""]
+    return lines[-1].strip(" .!*_`\"'“”").upper() == NOTHING_NEW
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
@@ -161,8 +170,8 @@ class JobMessages:
     def store_delivery(self, connection: Connection, key: str) -> None:
         """Store the text of a job's outbox item as a message, and link the item to the message.
 
-        Does nothing if the conversation is incognito, or if the item only explains why there is no
-        answer.
+        Does nothing if the conversation is incognito, if the item only explains why there is no
+        answer, or if a watch has nothing to tell.
         """
         item = connection.execute(_SELECT_UNDELIVERED, {"key": key}).fetchone()
         key_match = _JOB_ITEM_KEY.fullmatch(key)
@@ -171,7 +180,7 @@ class JobMessages:
         job_id, due_at = key_match.groups()
         job = connection.execute(_SELECT_JOB, {"id": int(job_id)}).fetchone()
         answer = rows.load_answer(item["payload"])
-        if job is None or answer is None:
+        if job is None or answer is None or (job["is_watch"] and is_nothing_new(answer.text)):
             return
         # A reminder's outbox item has the right address even if the job's group was detached after
         # the item was stored. The outbox item of a scheduled question has the cron session's
