@@ -6,18 +6,54 @@ Recurrences follow RFC 5545. Cron lines, intervals and single times are computed
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+import re
+from datetime import UTC, datetime, timedelta
 
 from core.dates import schedule as other_kinds
 from core.dates.recurrence import next_recurrence
 from core.dates.schedule import Schedule
 
+_START_FORMAT = "%Y%m%dT%H%M%S"
+_FIXED_STEP = re.compile(
+    r"(?P<head>DTSTART[^:]*:)(?P<start>\d{8}T\d{6})"
+    r"(?P<tail>Z?\nRRULE:FREQ=(?P<unit>MINUTELY|HOURLY|DAILY|WEEKLY)"
+    r"(?:;INTERVAL=(?P<interval>\d+))?(?:;.*)?)"
+)
+_STEPS = {
+    "MINUTELY": timedelta(minutes=1),
+    "HOURLY": timedelta(hours=1),
+    "DAILY": timedelta(days=1),
+    "WEEKLY": timedelta(weeks=1),
+}
+
 
 def next_due(schedule: Schedule, after: datetime) -> datetime | None:
     """Return the first due time later than `after` (aware), in UTC, or None if there is none."""
     if schedule.recurrences:
-        return next_recurrence(schedule.recurrences, after)
+        return next_recurrence([_anchor_near(text, after) for text in schedule.recurrences], after)
     return other_kinds.next_due(schedule, after)
+
+
+def _anchor_near(text: str, after: datetime) -> str:
+    """Return the same recurrence with a DTSTART shortly before `after`.
+
+    The moments of a rule are counted from DTSTART, which takes long for a rule that began years
+    ago. DTSTART moves by a multiple of the interval, so that the moments stay the same. A rule with
+    COUNT isn't changed, nor one of months or years, which has few moments.
+    """
+    match = _FIXED_STEP.fullmatch(text)
+    if match is None or "COUNT=" in text:
+        return text
+    interval = int(match["interval"] or 1)
+    step = _STEPS[match["unit"]] * interval
+    start = datetime.strptime(match["start"], _START_FORMAT)  # noqa: DTZ007
+    # Two days are longer than the difference between any two clocks.
+    distance = after.astimezone(UTC).replace(tzinfo=None) - timedelta(days=2) - start
+    if distance <= step:
+        return text
+    # Weeks begin on Monday, so whole steps of weeks keep the weekday of DTSTART.
+    near = start + distance // step * step
+    return f"{match['head']}{near:{_START_FORMAT}}{match['tail']}"
 
 
 def latest_due(schedule: Schedule, first: datetime, now: datetime) -> datetime:

@@ -1,0 +1,40 @@
+"""Recurrences that began years ago are due at the same moments, and are computed fast."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from core.dates.recurrence import next_recurrence
+from core.dates.schedule import Schedule
+from core.scheduling.due import next_due
+
+
+@pytest.mark.parametrize(
+    ("start", "rule"),
+    [
+        (";TZID=Europe/Lisbon:20261120T083000", "FREQ=DAILY;INTERVAL=3"),
+        (";TZID=America/New_York:20261122T233000", "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,SU"),
+        (";TZID=Asia/Kathmandu:20261120T000500", "FREQ=DAILY;BYHOUR=8,20;BYMINUTE=5;BYSECOND=0"),
+        (";TZID=Europe/Lisbon:20261120T013000", "FREQ=DAILY;UNTIL=20280101T000000Z"),
+        (";TZID=Europe/Lisbon:20261120T083000", "FREQ=DAILY;COUNT=400"),
+        (";TZID=Europe/Lisbon:20261113T100000", "FREQ=MONTHLY;BYDAY=2FR"),
+        (":20261120T103000Z", "FREQ=HOURLY;INTERVAL=7"),
+    ],
+)
+def test_recurrence_is_due_at_the_moments_of_its_rule(start: str, rule: str) -> None:
+    text = f"DTSTART{start}\nRRULE:{rule}"
+    schedule = Schedule(zone="Europe/Lisbon", recurrences=(text,))
+    for day in range(1, 29, 3):
+        for month in (1, 3, 10):
+            for year in (2026, 2027, 2028):
+                after = datetime(year, month, day, 1, 15, tzinfo=UTC)
+                assert next_due(schedule, after) == next_recurrence([text], after)
+
+
+def test_recurrence_of_every_minute_is_due_ten_years_later() -> None:
+    text = "DTSTART:20261120T103000Z\nRRULE:FREQ=MINUTELY;INTERVAL=2"
+    after = datetime(2036, 11, 20, 10, 30, 30, tzinfo=UTC)
+    schedule = Schedule(zone="UTC", recurrences=(text,))
+    assert next_due(schedule, after) == datetime(2036, 11, 20, 10, 32, tzinfo=UTC)
