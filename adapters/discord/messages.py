@@ -381,8 +381,11 @@ def _is_shown(message: discord.Message, text: str, answer: Answer | None) -> boo
 
 
 def _attachment_options(answer: Answer | None) -> dict[str, Any]:
-    """Return buttons and files as arguments for sending. A draft (None) has neither."""
-    options: dict[str, Any] = {}
+    """Return buttons and files as arguments for sending. A draft (None) has neither.
+
+    Discord shows no previews of links, because it would fetch the addresses for them.
+    """
+    options: dict[str, Any] = {"suppress_embeds": True}
     if answer is not None and answer.buttons:
         options["view"] = _build_view(answer)
     if answer is not None and answer.files:

@@ -19,7 +19,7 @@ from config.settings import ModelOptions
 from core.agent.prompt import MAX_JOB_RESULTS, PromptWriter, with_attachments
 from core.agent.summary import HistoryParts, split_history
 from core.errors import ModelError
-from core.guard.origin_and_fence import typed_text
+from core.guard.origin_and_fence import scrub, typed_text
 from core.memory.manager import MemoryManager
 from core.models.metering import ask_model
 from core.ports import Clock, Model
@@ -496,7 +496,7 @@ class SessionTracker:
         except ModelError as error:
             _log.info("the helper model suggested no title", error=error.log_message)
             return
-        title = shorten(completion.text.strip().strip('"“”'), TITLE_CHARS)
+        title = shorten(scrub(completion.text).strip().strip('"“”'), TITLE_CHARS)
         stored_session = await self.conversations.find(session.id, frozenset((session.scope,)))
         if title and stored_session is not None and stored_session.title == provisional:
             await self.conversations.retitle(session.id, title, turn.epoch)

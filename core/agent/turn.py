@@ -7,7 +7,7 @@ repeating anything. This module doesn't call a platform. It passes a growing ans
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
@@ -695,4 +695,18 @@ def _scrub_blocks(blocks: Sequence[Json]) -> tuple[Json, ...]:
         block["text"] = scrubber.feed(block["text"])
     if texts:
         texts[-1]["text"] += scrubber.close()
+    for block in clean:
+        if block.get("type") == "tool_use":
+            block["input"] = _scrub_values(block["input"])
     return tuple(block for block in clean if block.get("type") != "text" or block["text"].strip())
+
+
+def _scrub_values(value: Any) -> Any:
+    """Return the arguments of a tool without memory fences in their texts."""
+    if isinstance(value, str):
+        return scrub(value)
+    if isinstance(value, Mapping):
+        return {key: _scrub_values(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_scrub_values(item) for item in value]
+    return value

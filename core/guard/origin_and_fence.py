@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
-from enum import Enum
 from functools import cache, lru_cache
 from hashlib import sha256
 
@@ -151,93 +149,33 @@ def _fold_character(character: str) -> str:
     )
 
 
-_NAME = OPENING[1:-1]
-# The rest of a tag from its name on, perhaps with attributes: "memory-context id=1>".
-_NAME_TO_END = rf"(?i:{_NAME})(?:[\s/][^<>]*)?>"
-# A tag or our note. Group 1 is empty for an opening tag, a slash for a closing tag, and None for
-# the note.
-_TAG = re.compile(rf"<\s*(/\s*|){_NAME_TO_END}|\[(?i:{re.escape(NOTE[1:])})", re.ASCII)
-# The beginning of any tag. Group 1 is its name, which may be incomplete, group 2 the attributes.
-_TAG_START = re.compile(r"<\s*(?:/\s*)?([^\s/<>]*)([\s/][^<>]*)?", re.ASCII)
-# The closing tag or our note. After an opening tag, it proves that the tag begins a block.
-_BLOCK_EVIDENCE = re.compile(
-    rf"<\s*/\s*{_NAME_TO_END}|\[(?i:{re.escape(NOTE[1 : NOTE.index(':')])})", re.ASCII
+# What a tag that an answer only talks about becomes: no tag can be put together from it.
+_MENTION = "memory context"
+_HYPHENS = "-_\u00ad\u2010-\u2015\u2212\ufe63\uff0d"
+_NAME = rf"memory[{_HYPHENS}]context"
+# A tag in brackets of any kind, or our note. Text after the name belongs to the block. Group 1 is
+# the slash of a closing tag, which ends at its bracket, and group 2 is our note.
+_TAG = re.compile(
+    rf"(?:[{_OPENERS}]\s{{0,4}}(/\s{{0,4}})?{_NAME}(?![\w-])(?(1)[^{_OPENERS}{_CLOSERS}()\[\n]{{0,200}}\s{{0,4}})[{_CLOSERS}]?"
+    rf"|\(\s{{0,4}}(/\s{{0,4}})?{_NAME}\s{{0,4}}\)"
+    rf"|(\[{re.escape(NOTE[1:])}))",
+    re.IGNORECASE,
 )
-_QUOTE_CHARS = " \t>"
-# The line that opens a code block in Markdown: "```python", "> ~~~".
-_CODE_FENCE = re.compile(rf"[{_QUOTE_CHARS}]*(~{{3,}}|`{{3,}}(?=[^`]*$))")
-# Inline code: as many backticks after it as before it.
-_INLINE_CODE = re.compile(r"(`(?<![`\\].)`*)(?!`).+?(?<!`)\1(?!`)")
-_NON_SPACE = re.compile(r"\S")
-_LINE_END = re.compile("\n")
-# Inline code and code blocks are recognised only in this much of the beginning of a line.
-_MAX_CODE_LINE_CHARS = 4_000
-
-
-class _TagKind(Enum):
-    OPENING = "opening"
-    CLOSING = "closing"
-    NOTE = "note"
-
-
-def _tag_kind(tag: re.Match[str]) -> _TagKind:
-    if tag[1] is None:
-        return _TagKind.NOTE
-    return _TagKind.CLOSING if tag[1] else _TagKind.OPENING
-
-
-class _NextMatch:
-    """Finds the next match of a pattern in a text that grows at its end.
-
-    Almost no part of the text is searched twice, no matter how often `find` is called.
-    `find_unfinished` returns the earliest position in a text where a match may begin that later
-    text completes.
-    """
-
-    def __init__(self, pattern: re.Pattern[str], find_unfinished: Callable[[str], int]) -> None:
-        self._pattern = pattern
-        self._find_unfinished = find_unfinished
-        # The start and the end of the next match. If no match was found, `_end` is None, and the
-        # text before `_position` contains no match.
-        self._position = 0
-        self._end: int | None = None
-
-    def find(self, text: str, start: int) -> tuple[int, int] | None:
-        """Return the start and the end of the first match at or after `start`, or None.
-
-        `start` must not be smaller than in earlier calls.
-        """
-        if self._end is not None and self._position >= start:
-            return self._position, self._end
-        match = self._pattern.search(text, max(start, self._position))
-        if match is not None:
-            self._position, self._end = match.span()
-            return self._position, self._end
-        self._position = max(self._position, self._find_unfinished(text))
-        self._end = None
-        return None
-
-    def drop(self, count: int) -> None:
-        """Adjust the positions after the first `count` characters of the text were removed."""
-        if self._position < count:
-            self._position = 0
-            self._end = None
-            return
-        self._position -= count
-        if self._end is not None:
-            self._end -= count
-
-
-def _find_unfinished_evidence(text: str) -> int:
-    """Return the start of a tag or note at the end of a text that later text may complete.
-
-    Returns the length of the text if there is none.
-    """
-    tag = text.rfind("<")
-    if tag < 0 or text.find(">", tag) >= 0:
-        tag = len(text)
-    note = text.find("[", max(0, len(text) - len(NOTE)))
-    return tag if note < 0 else min(tag, note)
+# What later text may complete to a tag.
+_UNFINISHED_TAG = re.compile(
+    rf"[{_OPENERS}(]\s{{0,4}}(?:/\s{{0,4}})?(?:m?e?m?o?r?y?|memory[{_HYPHENS}][a-z]{{0,7}}\s{{0,4}})"
+    rf"|[{_OPENERS}]\s{{0,4}}/\s{{0,4}}{_NAME}[^{_OPENERS}{_CLOSERS}()\[\n]{{0,200}}\s{{0,4}}",
+    re.IGNORECASE,
+)
+_TAG_BRACKET = re.compile(f"[{_OPENERS}(]")
+# The beginning of any tag up to its complete name.
+_TAG_NAME = re.compile(rf"[{_OPENERS}(]\s{{0,4}}(?:/\s{{0,4}})?{_NAME}", re.IGNORECASE)
+# An unfinished tag isn't longer, not even a closing tag with attributes.
+_MAX_UNFINISHED_CHARS = 240
+# Text that was shown is searched for a tag that new text completes.
+_TAIL_CHARS = 40
+# Removed blocks may stand within tags of blocks, which may stand within other tags.
+_PASSES = 3
 
 
 class Scrubber:
@@ -246,16 +184,10 @@ class Scrubber:
     `feed` holds back only text that may be part of a block. The result is the same however the text
     is cut into chunks.
 
-    An opening tag begins a block in two cases:
-
-    * A closing tag or our note follows.
-    * The tag is the last thing on its line, as in our blocks, and either more text follows or the
-      line contains nothing else.
-
-    The block ends at its closing tag, or at the end of the text. If the tag is in Markdown code,
-    only the rest of this code is searched for a closing tag or our note, and the second case
-    applies only to a tag that is alone on its line. Any other tag is only mentioned in the answer.
-    It remains, with round brackets.
+    A block begins at an opening tag and ends at its closing tag, or at the end of the text. Blocks
+    may contain blocks. Tags may have round brackets, as `neutralise` writes them. If a removed
+    block stands within a tag, the parts of this tag count as a tag, too. A tag that is alone in
+    inline code is only talked about: its name remains, without brackets.
     """
 
     def __init__(self) -> None:
@@ -263,169 +195,124 @@ class Scrubber:
 
     def feed(self, chunk: str) -> str:
         """Add a chunk, and return the text that may be shown now."""
+        for remover in self._removers:
+            chunk = remover.feed(chunk)
+        return self._show(chunk)
+
+    def close(self) -> str:
+        """End the text and return the rest of it. The scrubber can be used again afterwards."""
+        rest = ""
+        for remover in self._removers:
+            rest = remover.feed(rest) + remover.close()
+        rest = self._show(rest)
+        self._reset()
+        return rest
+
+    def _reset(self) -> None:
+        self._removers = [_BlockRemover() for _ in range(_PASSES)]
+        # The end of the text that was shown.
+        self._tail = ""
+
+    def _show(self, text: str) -> str:
+        """Return a text that is shown next, so that it completes no tag in what was shown.
+
+        The last letter of the name is left out then.
+        """
+        shown = self._tail + text
+        while tag := _TAG_NAME.search(shown):
+            shown = shown[: tag.end() - 1] + shown[tag.end() :]
+        text = shown[len(self._tail) :]
+        self._tail = shown[-_TAIL_CHARS:]
+        return text
+
+
+class _BlockRemover:
+    """Removes the blocks of a stream of text once, without looking at what that leaves behind."""
+
+    def __init__(self) -> None:
+        # Text that may not be shown yet.
+        self._held = ""
+        # How many blocks are open.
+        self._depth = 0
+        # The last character that was returned.
+        self._last = ""
+
+    def feed(self, chunk: str) -> str:
         self._held += chunk
         return self._release(is_end=False)
 
     def close(self) -> str:
-        """End the text and return the rest of it. The scrubber can be used again afterwards."""
-        text = self._release(is_end=True)
-        self._reset()
-        return text
-
-    def _reset(self) -> None:
-        # Text that may not be shown yet.
-        self._held = ""
-        self._next_evidence = _NextMatch(_BLOCK_EVIDENCE, _find_unfinished_evidence)
-        self._next_line_end = _NextMatch(_LINE_END, len)
-        # Finds the line that closes the code block. Unused outside of a code block.
-        self._next_fence = _NextMatch(_LINE_END, len)
-        # The part of the current line that was shown, up to `_MAX_CODE_LINE_CHARS`.
-        self._line = ""
-        # The last line that was searched for inline code, and the bounds of the code in it.
-        self._code_spans: tuple[str, list[tuple[int, int]]] = ("", [])
-        # The backticks or tildes that opened the current code block. Empty outside of a block.
-        self._code_fence = ""
-        self._is_in_block = False
+        return self._release(is_end=True)
 
     def _release(self, *, is_end: bool) -> str:
-        """Process the tags in `_held`, and return the text that may be shown.
+        """Process the tags in `_held`, and return the text outside of blocks.
 
         What can't be decided before more text arrives stays in `_held`. With `is_end`, no more text
         arrives, so nothing stays.
         """
         pieces: list[str] = []
         position = 0
-        while tag := _TAG.search(self._held, position):
-            kind = _tag_kind(tag)
-            if self._is_in_block:
-                self._is_in_block = kind is not _TagKind.CLOSING
-                position = tag.end()
-                continue
-            pieces.append(self._show(self._held[position : tag.start()]))
-            position = tag.start()
-            if kind is _TagKind.OPENING:
-                is_block = self._is_block(tag, is_end)
-                if is_block is None:
-                    # Only later text can tell, so this tag and the text after it are held back.
-                    self._drop(position)
-                    return "".join(pieces)
-                self._is_in_block = is_block
-            if kind is not _TagKind.NOTE and not self._is_in_block:
-                # The tag is only mentioned.
-                pieces.append(self._show(f"({tag[0][1:-1]})"))
+        for tag in _TAG.finditer(self._held):
+            if not is_end and self._is_open_ended(tag):
+                self._keep(self._held[position : tag.start()], pieces)
+                self._held = self._held[tag.start() :]
+                return "".join(pieces)
+            self._keep(self._held[position : tag.start()], pieces)
             position = tag.end()
-
+            self._pass_tag(tag, pieces)
         end = len(self._held) if is_end else _find_tag_start(self._held, position)
-        if not self._is_in_block:
-            pieces.append(self._show(self._held[position:end]))
-        self._drop(end)
+        self._keep(self._held[position:end], pieces)
+        self._held = self._held[end:]
         return "".join(pieces)
 
-    def _drop(self, count: int) -> None:
-        """Remove the first `count` characters of `_held`, and adjust the next matches."""
-        self._held = self._held[count:]
-        self._next_evidence.drop(count)
-        self._next_line_end.drop(count)
-        self._next_fence.drop(count)
+    def _keep(self, text: str, pieces: list[str]) -> None:
+        """Add a text to the pieces unless it belongs to a block."""
+        if text and not self._depth:
+            pieces.append(text)
+            self._last = text[-1]
 
-    def _show(self, text: str) -> str:
-        """Update `_line` and `_code_fence` for a text that is shown, and return the text."""
-        if "\n" not in text and len(self._line) == _MAX_CODE_LINE_CHARS:
-            # The rest of a long line changes nothing.
-            return text
-        *lines, rest = (self._line + text).split("\n")
-        self._line = rest[:_MAX_CODE_LINE_CHARS]
-        for line in lines:
-            line = line[:_MAX_CODE_LINE_CHARS]
-            if not self._code_fence:
-                opening = _CODE_FENCE.match(line)
-                if opening is not None:
-                    self._open_code_fence(opening[1])
-            elif line.lstrip(_QUOTE_CHARS).startswith(self._code_fence):
-                self._code_fence = ""
-        return text
+    def _is_open_ended(self, tag: re.Match[str]) -> bool:
+        """Whether the next character may belong to a tag, or show that it's only mentioned."""
+        if tag.end() < len(self._held) or _is_note(tag):
+            return False
+        return not self._depth or tag[0][-1] not in _CLOSERS + ")"
 
-    def _open_code_fence(self, code_fence: str) -> None:
-        """Begin a code block, which a line with the same backticks or tildes will close."""
-        self._code_fence = code_fence
-        closing = re.compile(rf"\n[{_QUOTE_CHARS}]*{code_fence}")
-        self._next_fence = _NextMatch(closing, lambda text: text.rfind("\n"))
+    def _pass_tag(self, tag: re.Match[str], pieces: list[str]) -> None:
+        """Enter or leave a block, or keep the name of a tag that is only mentioned."""
+        if _is_note(tag):
+            return
+        is_mention = self._last == "`" and self._held.startswith("`", tag.end())
+        if is_mention and not self._depth:
+            self._keep(_MENTION, pieces)
+        elif not _is_closing(tag):
+            self._depth += 1
+        elif self._depth:
+            self._depth -= 1
 
-    def _is_block(self, tag: re.Match[str], is_end: bool) -> bool | None:
-        """Return whether an opening tag begins a block, or None if that depends on later text."""
-        line_end = self._next_line_end.find(self._held, tag.end())
-        if line_end is None and not is_end:
-            return None
-        line_stop = len(self._held) if line_end is None else line_end[0]
-        code_stop = self._find_code_end(tag, line_stop)
-        is_in_code = code_stop is not None
-        stop = len(self._held) if code_stop is None else code_stop
 
-        ends_line = _NON_SPACE.search(self._held, tag.end(), line_stop) is None
-        is_alone = ends_line and not self._line.strip(_QUOTE_CHARS)
-        has_content = ends_line and _NON_SPACE.search(self._held, line_stop, stop) is not None
+def _is_closing(tag: re.Match[str]) -> bool:
+    return bool(tag[1] or tag[2])
 
-        evidence = self._next_evidence.find(self._held, tag.end())
-        if evidence is not None and evidence[1] <= stop:
-            return True
-        if is_in_code:
-            return is_alone and has_content
-        if has_content and (is_end or not self._code_fence):
-            return True
-        return is_alone if is_end else None
 
-    def _find_code_end(self, tag: re.Match[str], line_stop: int) -> int | None:
-        """Return the position where the Markdown code that contains the tag ends.
-
-        `line_stop` is the end of the tag's line. Returns None if the tag isn't in code, or if the
-        end of the code hasn't arrived yet.
-        """
-        if self._code_fence:
-            closing = self._next_fence.find(self._held, tag.end())
-            return None if closing is None else closing[0]
-        # Everything before the tag was shown, so this is the place of the tag in its line.
-        column = len(self._line)
-        if column >= _MAX_CODE_LINE_CHARS:
-            return None
-        line_stop = min(line_stop, tag.start() + _MAX_CODE_LINE_CHARS - column)
-        line = self._line + self._held[tag.start() : line_stop]
-        for start, end in self._find_inline_code(line):
-            if start < column < end:
-                return tag.start() + end - column
-        return None
-
-    def _find_inline_code(self, line: str) -> list[tuple[int, int]]:
-        """Return the start and the end of each inline code in a line.
-
-        The result for the last line is cached, because a line may contain many tags.
-        """
-        if "`" not in line:
-            return []
-        # Earlier tags of the line were shown with round brackets. All brackets become round here,
-        # so that the line equals the cached one.
-        line = line.replace("<", "(").replace(">", ")")
-        if line != self._code_spans[0]:
-            self._code_spans = (line, [code.span() for code in _INLINE_CODE.finditer(line)])
-        return self._code_spans[1]
+def _is_note(tag: re.Match[str]) -> bool:
+    return tag[3] is not None
 
 
 def _find_tag_start(text: str, start: int) -> int:
-    """Return the position of an unfinished tag or note at the end of a text.
+    """Return where an unfinished tag or note at the end of a text begins.
 
     Returns the length of the text if neither is there.
     """
-    tag = text.rfind("<", start)
-    note = text.rfind("[", start)
-    match = _TAG_START.fullmatch(text, tag) if tag >= 0 else None
-    if match:
-        name = match[1].lower()
-        # Attributes can only follow the complete name.
-        has_attributes = match[2] is not None
-        if name == _NAME or (not has_attributes and _NAME.startswith(name)):
-            return tag
+    end = len(text)
+    floor = max(start, end - _MAX_UNFINISHED_CHARS)
+    note = text.rfind("[", max(start, end - len(NOTE)))
+    note_start = end
     if note >= 0 and NOTE.lower().startswith(text[note:].lower()):
-        return note
-    return len(text)
+        note_start = note
+    brackets = [match.start() for match in _TAG_BRACKET.finditer(text, floor)]
+    if brackets and _UNFINISHED_TAG.fullmatch(text, brackets[-1]):
+        return min(note_start, brackets[-1])
+    return note_start
 
 
 def scrub(text: str) -> str:

@@ -111,16 +111,23 @@ def _write_link(label: str, url: str) -> str:
     """
     if url.lower().startswith(("http://", "https://")) and "://" not in label:
         return f"[{label}](<{url}>)".replace("\n", " ")
-    return f"{label} ({url.removeprefix('mailto:').removeprefix('tel:')})"
+    address = url.removeprefix("mailto:").removeprefix("tel:")
+    return f"{label} ({_write_address(address)})"
+
+
+def _write_address(url: str) -> str:
+    """Return a web address in ``<>``, so that Discord fetches no preview of it."""
+    is_web = url.lower().startswith(("http://", "https://"))
+    return f"<{url}>" if is_web else url
 
 
 def _write_plain(text: str, start: int, end: int) -> str:
     """Return the text from `start` to `end`, which has no entities, with its marks escaped.
 
-    Web addresses stay unchanged. No line becomes a heading, list item, quote or small print.
+    Web addresses are put in ``<>``. No line becomes a heading, list item, quote or small print.
     """
     pieces = [
-        piece if is_url else _escape_marks(piece)
+        _write_address(piece) if is_url else _escape_marks(piece)
         for piece, is_url in split_addresses(text[start:end])
     ]
     escaped_text = "".join(pieces)

@@ -1,9 +1,8 @@
-"""The scrubber: an echoed fence never reaches a person, a mention of it always does, wherever the
-stream is cut."""
+"""The scrubber: nothing of an echoed fence reaches a person, however it's nested, left open or cut
+into chunks."""
 
 from __future__ import annotations
 
-import re
 import time
 
 import pytest
@@ -14,7 +13,6 @@ from core.guard.origin_and_fence import (
     NOTE,
     OPENING,
     Scrubber,
-    _find_unfinished_evidence,
     fence,
     scrub,
 )
@@ -111,40 +109,41 @@ def test_a_block_is_removed(text: str, clean: str) -> None:
 @pytest.mark.parametrize(
     ("text", "clean"),
     [
+        ("<memory<memory-context>nested</memory-context>-context>", ""),
+        ("<memory<memory-context>nested</memory-context>-context>secret", ""),
         (
-            "The <memory-context> tag is fine.\n\nMore.",
-            "The (memory-context) tag is fine.\n\nMore.",
+            "<mem<mem<memory-context>a</memory-context>ory-context>b</memory-context>ory-context>c",
+            "<mem",
         ),
-        ("the <memory-context> tag", "the (memory-context) tag"),
-        ("The <memory-context> tag is closed.\n\n", "The (memory-context) tag is closed.\n\n"),
-        ('The <memory-context id="1"> tag', 'The (memory-context id="1") tag'),
-        ("It ends with </memory-context >.\nSo", "It ends with (/memory-context ).\nSo"),
-        ("Use ``a ` <memory-context>`` here.\nSo", "Use ``a ` (memory-context)`` here.\nSo"),
-        ("```\n<memory-context>\n```\nSo", "```\n(memory-context)\n```\nSo"),
-        (
-            '> ~~~py\n> A = "<memory-context>"\n> b\n> ~~~\nSo',
-            '> ~~~py\n> A = "(memory-context)"\n> b\n> ~~~\nSo',
-        ),
-        ("Use `<memory-context>`\nthere.", "Use `(memory-context)`\nthere."),
-        (
-            "It begins with `<memory-context>` and ends with `</memory-context>`.",
-            "It begins with `(memory-context)` and ends with `(/memory-context)`.",
-        ),
-        ("What is <memory-context>?", "What is (memory-context)?"),
-        ("<memory-context> is what I call it", "(memory-context) is what I call it"),
-        ("it is called <Memory-Context>", "it is called (Memory-Context)"),
+        ("I know: <memory-context> secret walrus plan", "I know: "),
+        ("I know: <memory-context secret walrus plan", "I know: "),
+        ("The <memory-context> tag. secret\n\nMore.", "The "),
+        ("(memory-context)secret walrus plan(/memory-context)", ""),
+        ("So (memory-context)\nsecret(/memory-context) done", "So  done"),
+        ("So \uff1cmemory-context\uff1esecret\uff1c/memory-context\uff1e done", "So  done"),
+        ("a <memory-context>x<memory-context>y</memory-context>z</memory-context> b", "a  b"),
+        ("```\n<memory-context>secret\n```\nSo", "```\n"),
+        ("It ends with </memory-context>. So", "It ends with . So"),
     ],
 )
-def test_a_tag_that_is_talked_about_stays_in_round_brackets(text: str, clean: str) -> None:
+def test_a_nested_or_unterminated_block_is_removed(text: str, clean: str) -> None:
     for size in (1, 2, 5, 1000):
         assert streamed(text, size) == clean
+
+
+def test_a_tag_alone_in_inline_code_keeps_its_name() -> None:
+    text = "It begins with `<memory-context>` and ends with `</memory-context>`."
+    for size in (1, 2, 5, 1000):
+        clean = streamed(text, size)
+        assert clean == "It begins with `memory context` and ends with `memory context`."
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "<memory-contexts>\nno tag",
-        "a <memory-context b",
+        "memory-contexts>\nno tag",
+        "(memory context)",
+        "(the memory-context idea)",
         "1 < 2",
         "<memory-con",
         "[System note: nothing of ours]",
@@ -165,11 +164,10 @@ def test_text_is_held_back_only_where_a_block_may_begin() -> None:
     assert scrubber.feed("Hello wor") == "Hello wor"
     assert scrubber.feed("ld\n<") == "ld\n"
     assert scrubber.feed("b") == "<b"
-    assert scrubber.feed("> `<memory-context>` it") == "> `"
-    assert scrubber.feed("\n<memory-context>") == "(memory-context)` it\n"
+    assert scrubber.feed("> `<memory-context>` it") == "> `memory context` it"
+    assert scrubber.feed("\n<memory-context>") == "\n"
     assert scrubber.feed(" no") == ""
-    assert scrubber.feed("thing\n") == ""
-    assert scrubber.close() == "(memory-context) nothing\n"
+    assert scrubber.close() == ""
 
 
 def test_a_closed_scrubber_is_as_new() -> None:
@@ -177,16 +175,6 @@ def test_a_closed_scrubber_is_as_new() -> None:
     scrubber.feed("```\n<memory-context>\n")
     scrubber.close()
     assert scrubber.feed(f"{BLOCK}\nx") == "\nx"
-
-
-def test_long_text_takes_linear_time() -> None:
-    lines = [
-        "<memory-context>" + " " * 50_000 + "`" * 50_000,
-        "<memory-" * 5_000,
-        "`<memory-context>` " * 1_000,
-    ]
-    for line in lines:
-        assert scrub(line) == line.replace("<memory-context>", "(memory-context)")
 
 
 @pytest.mark.parametrize(
@@ -213,22 +201,6 @@ def test_a_hundred_thousand_characters_of_tags_are_shown_in_linear_time(
     assert time.thread_time() - began_s < 1.5
 
 
-@pytest.mark.parametrize(
-    ("text", "rest"),
-    [
-        ("words", ""),
-        ("<memory-context>\nwords", ""),
-        ("words [or so", "[or so"),
-        ("words [System note: " + "x" * 200, ""),
-        ("a > b </memory-con", "</memory-con"),
-        ("a < b [System", "< b [System"),
-        ("a <b> [System", "[System"),
-    ],
-)
-def test_text_that_cant_become_evidence_is_searched_once(text: str, rest: str) -> None:
-    assert text[_find_unfinished_evidence(text) :] == rest
-
-
 @given(texts)
 def test_a_cut_anywhere_changes_nothing(text: str) -> None:
     whole = scrub(text)
@@ -247,20 +219,43 @@ def test_the_cuts_do_not_matter(text: str, data: st.DataObject) -> None:
     assert shown + scrubber.close() == scrub(text)
 
 
-@given(texts.filter(lambda text: set(text).isdisjoint("`~<[\\")))
-def test_a_block_on_its_own_lines_never_gets_through(text: str) -> None:
-    clean = scrub(f"{text}\n{BLOCK}\n{text}")
-    assert clean == f"{text}\n\n{text}"
+NESTED = (
+    "<memory-context>",
+    "</memory-context>",
+    "(memory-context)",
+    "(/memory-context)",
+    "<memory",
+    "-context>",
+    "<mem",
+    "ory-context>",
+    "<memory-context",
+    "</memory-context",
+    "</",
+    "<",
+    "(",
+    ">",
+    ")",
+    "`",
+    "\n",
+    "word",
+    NOTE,
+)
+
+
+@given(st.lists(st.sampled_from(NESTED), max_size=24).map("".join))
+def test_no_nesting_leaves_a_tag(text: str) -> None:
+    clean = scrub(text).casefold()
+    assert "<memory-context" not in clean
+    assert "</memory-context" not in clean
+    assert "(memory-context)" not in clean
+    assert streamed(text, 3) == scrub(text)
 
 
 @given(
-    texts,
-    texts.filter(lambda text: "/" not in text),
+    st.lists(st.sampled_from(NESTED), max_size=6).map("".join),
     st.sampled_from([OPENING, "<Memory-Context >", '<memory-context id="1">']),
 )
-def test_nothing_between_the_tags_gets_through_wherever_they_stand(
-    text: str, content: str, opening: str
-) -> None:
-    assert "secret" not in scrub(
-        f"{re.sub('[`~]', '', text)}{opening}{content}secret\nsecret</memory-context> {text}"
-    )
+def test_nothing_in_a_block_gets_through_whatever_it_contains(content: str, opening: str) -> None:
+    content = content.replace("/", "").replace("`", "")
+    assert "secret" not in scrub(f"Well {opening}{content}secret\nsecret")
+    assert scrub(f"Well {opening}secret</memory-context> done") == "Well  done"

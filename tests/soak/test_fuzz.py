@@ -8,6 +8,7 @@ import copy
 import json
 import os
 import random
+import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -27,7 +28,7 @@ from core.dates import parsing, periods
 from core.errors import HistoryError, Refused
 from core.facts.claims import extract_claims
 from core.guard.guard import clean_text, find_suspicion
-from core.guard.origin_and_fence import Scrubber, neutralise, scrub, typed_part
+from core.guard.origin_and_fence import NOTE, Scrubber, neutralise, scrub, typed_part
 from core.markup.discord import to_discord
 from core.markup.markdown import StyledText, render, split, to_plain, utf16_length
 from core.search.query import (
@@ -393,3 +394,49 @@ def test_no_export_ends_in_more_than_a_sentence(
             for record in source.read_records():
                 assert isinstance(record, TransferRecord | SkippedRecord), number
         assert time.thread_time() - began_s < 1, content
+
+
+FENCE_PIECES = (
+    "<memory-context>",
+    "</memory-context>",
+    "(memory-context)",
+    "(/memory-context)",
+    "<memory",
+    "-context>",
+    "<mem",
+    "ory-context>",
+    "<memory-context",
+    "</memory-context",
+    "\uff1cmemory-context\uff1e",
+    "</",
+    "<",
+    "(",
+    "/",
+    ">",
+    ")",
+    "`",
+    " ",
+    "\n",
+    "word",
+    "[System note",
+    NOTE,
+)
+FENCES = int(100_000 * PART)
+
+
+@pytest.mark.timeout(1800)
+def test_no_fence_gets_through_however_it_is_nested_and_streamed() -> None:
+    rng = random.Random(SEED)
+    for _ in range(FENCES):
+        text = "".join(rng.choices(FENCE_PIECES, k=rng.randint(1, 14)))
+        clean = scrub(text)
+        assert not re.search(r"[<\uff1c(]/?memory-context[>\uff1e)]", clean), text
+        assert "<memory-context" not in clean, text
+        scrubber = Scrubber()
+        shown = ""
+        start = 0
+        while start < len(text):
+            size = rng.randint(1, 9)
+            shown += scrubber.feed(text[start : start + size])
+            start += size
+        assert shown + scrubber.close() == clean, text

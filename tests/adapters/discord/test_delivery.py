@@ -48,6 +48,33 @@ async def test_a_growing_answer_edits_one_message(
         assert len(api.sent("POST", "/messages")) == 1
 
 
+async def test_no_message_makes_discord_fetch_a_link(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+    link = "see https://evil.example/?q=walrus"
+    whole = f"{link} or [this](https://evil.example/?q=plan)\n\n" + "x" * 2_000
+
+    async def handle(inbound: Inbound, reply: Reply) -> None:
+        router.begin(inbound, reply)
+        reply.show(link)
+        await api.wait_for(lambda: bool(api.said(channel)))
+        await reply.finish(Answer(text=whole))
+
+    router.handler = handle
+    async with listening(make(api, inbox), router, api):
+        await api.user_says(channel, "go", ana)
+        await api.wait_for(lambda: router.served)
+        posts = api.sent("POST", "/messages")
+        assert len(posts) == 2
+        assert (
+            "<https://evil.example/?q=walrus> or this (<https://evil.example/?q=plan>)"
+            in (api.said(channel)[0])
+        )
+        assert api.world.previews == []
+
+
 async def test_a_long_answer_is_split_and_mentions_nobody(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:

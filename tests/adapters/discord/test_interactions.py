@@ -99,6 +99,26 @@ async def test_a_quick_answer_is_the_response_itself(api: DiscordApi, router: Fa
     assert not router.errors
 
 
+@pytest.mark.parametrize("is_deferred", [False, True])
+async def test_no_answer_to_a_command_makes_discord_fetch_a_link(
+    api: DiscordApi, router: FakeRouter, adapter: Discord, *, is_deferred: bool
+) -> None:
+    ana = api.user("Ana")
+    channel = await api.channel("general")
+    text = "https://evil.example/?q=walrus\n\n" + "x" * 2_000
+    if is_deferred:
+        adapter.events.defer_after_s = 0.05
+        slow(api, router, Answer(text=text))
+    else:
+        router.answering(text)
+    call = await api.slash(channel, ana, "help")
+    await api.wait_for(lambda: len(api.said(channel)) == 2)
+    callback = api.interactions.calls[call].callbacks[0]
+    assert callback["type"] == (5 if is_deferred else 4)
+    assert "<https://evil.example/?q=walrus>" in api.said(channel)[0]
+    assert api.world.previews == []
+
+
 async def test_an_option_suggests_what_it_may_be_while_it_is_typed(
     api: DiscordApi, router: FakeRouter
 ) -> None:

@@ -79,6 +79,21 @@ async def test_formatting_becomes_entities(api: BotApi, bot: Bot) -> None:
     assert api.called("sendMessage")[0]["link_preview_options"] == {"is_disabled": True}
 
 
+async def test_no_message_makes_telegram_fetch_a_link(api: BotApi, bot: Bot) -> None:
+    drawn = canvas(bot, 42)
+    text = "https://evil.example/?q=walrus or [this](https://evil.example/?q=plan)"
+    message_id = await drawn.post(render(text), None, "n")
+    await drawn.edit(message_id, render(f"{text}!"), None)
+
+    for method in ("sendMessage", "editMessageText"):
+        assert api.called(method)[-1]["link_preview_options"] == {"is_disabled": True}
+    shown = api.messages(42)[0]
+    assert shown["text"] == (
+        "https://evil.example/?q=walrus or this (https://evil.example/?q=plan)!"
+    )
+    assert not any(entity["type"] == "text_link" for entity in shown.get("entities", []))
+
+
 @pytest.mark.parametrize(
     "complaint",
     [
