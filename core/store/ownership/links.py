@@ -54,6 +54,8 @@ class Link:
 
 LINK_LIFETIME = timedelta(minutes=10)
 """How long a code is valid, and how long each of the two accounts has to confirm."""
+MAX_WRONG_CODES = 5
+"""After this many wrong codes within `LINK_LIFETIME`, an account can't claim a link."""
 
 _SELECT_LINK = """
 SELECT links.*, claimed_platform || ':' || claimed_user_id AS claimed, scopes.key AS scope_key
@@ -103,6 +105,8 @@ class Links:
         self._database = database
         # Keys of the accounts to which settings give access.
         self._listed_accounts = listed_accounts
+        # When each account typed a wrong code within the last `LINK_LIFETIME`.
+        self._wrong_codes: dict[Account, list[datetime]] = {}
 
     async def offer(self, account: Account, address: Address, scope: Scope, now: datetime) -> str:
         """Return a new code for this account, and invalidate its earlier code.
@@ -130,8 +134,8 @@ class Links:
     async def claim(self, code: str, by: NamedAccount, address: Address, now: datetime) -> Link:
         """Claim the link that another account has offered with this code, and return the link.
 
-        Raises Refused if the code is wrong, if the accounts are already linked, or if one of them
-        is the owner's.
+        Raises Refused if the code is wrong, if the accounts are already linked, if one of them is
+        the owner's, or after `MAX_WRONG_CODES` wrong codes.
         """
         values = {
             **_link_values(_hash_code(code), now),
@@ -160,7 +164,24 @@ class Links:
             connection.execute(_SET_CLAIM, values)
             return _load_link(connection, values)
 
-        return await self._database.write(store_claim)
+        self._refuse_guesses(by.account, now)
+        try:
+            return await self._database.write(store_claim)
+        except Refused as refusal:
+            if str(refusal) == REFUSALS["wrong_code"]:
+                self._wrong_codes.setdefault(by.account, []).append(now)
+            raise
+
+    def _refuse_guesses(self, account: Account, now: datetime) -> None:
+        """Raise Refused if an account has typed too many wrong codes."""
+        for guesser, times in list(self._wrong_codes.items()):
+            recent = [time for time in times if time > now - LINK_LIFETIME]
+            if recent:
+                self._wrong_codes[guesser] = recent
+            else:
+                del self._wrong_codes[guesser]
+        if len(self._wrong_codes.get(account, ())) >= MAX_WRONG_CODES:
+            raise Refused(REFUSALS["guesses"])
 
     async def confirm(self, digest: str, account: Account, now: datetime) -> Link:
         """Record the confirmation of the claiming account or, after that, of the offering account.

@@ -28,7 +28,10 @@ ALPHABET = "ACDEFGHJKMNPQRTUVWXYZ234679"
 """Letters and digits that people don't mistake for each other."""
 CODE_CHARS = 8
 CODE_LIFETIME = timedelta(hours=1)
-MAX_PENDING_PAIRINGS = 20
+MAX_PENDING_PAIRINGS = 3
+"""How many strangers of one platform may wait. Those of one platform can't silence another."""
+PAIRING_PAUSE = timedelta(minutes=10)
+"""An account may ask once in this time, even if its request was answered."""
 MAX_WAITING_CHARS = 4096
 """How many characters of a stranger's message are stored until the owner approves the stranger."""
 
@@ -165,15 +168,18 @@ _USE_PAIRING = """
 UPDATE pairings SET used_at = :now
 WHERE code = :code AND used_at IS NULL AND expires_at > :now RETURNING *
 """
-# Does nothing if the account has a valid code, or if too many requests are pending.
+# Does nothing if the account has a valid code or asked a moment ago, or if too many requests of its
+# platform are pending.
 _INSERT_PAIRING = """
 INSERT INTO pairings (code, platform, user_id, name, created_at, expires_at, inbound)
 SELECT :code, :platform, :user_id, :name, :now, :expires_at, :inbound
 WHERE NOT EXISTS (
     SELECT 1 FROM pairings
-    WHERE platform = :platform AND user_id = :user_id AND expires_at > :now
+    WHERE platform = :platform AND user_id = :user_id
+        AND (expires_at > :now OR created_at > :pause_began_at)
 ) AND (
-    SELECT COUNT(*) FROM pairings WHERE used_at IS NULL AND expires_at > :now
+    SELECT COUNT(*) FROM pairings
+    WHERE platform = :platform AND used_at IS NULL AND expires_at > :now
 ) < :max_pending
 """
 _SET_WAITING_MESSAGE = f"""
@@ -403,8 +409,9 @@ class People:
     ) -> Pairing | None:
         """Store a pairing request with a new code for the stranger who wrote `inbound`.
 
-        Returns None if the account still has a valid code, or if too many requests are pending. In
-        that case, `inbound` is added to a request that so far contains only a command.
+        Returns None if the account still has a valid code or asked a moment ago, or if too many
+        requests of its platform are pending. In that case, `inbound` is added to a request that so
+        far contains only a command.
         """
         waiting_message = None if inbound is None else _limit_waiting_message(inbound)
         pairing = Pairing(
@@ -421,6 +428,7 @@ class People:
             "now": now,
             "expires_at": pairing.expires_at,
             "inbound": None if waiting_message is None else rows.dump_inbound(waiting_message),
+            "pause_began_at": now - PAIRING_PAUSE,
             "max_pending": MAX_PENDING_PAIRINGS,
         }
 

@@ -41,6 +41,22 @@ async def test_a_code_lives_ten_minutes_and_the_newest_alone_counts(database: Da
         await links.claim(second, named("2"), THERE, NOON + LINK_LIFETIME)
 
 
+async def test_five_wrong_codes_end_the_guesses_of_an_account_for_ten_minutes(
+    database: Database,
+) -> None:
+    links = Links(database, LET_IN)
+    code = await links.offer(ANA, HERE, SCOPE, NOON)
+    for _ in range(5):
+        with pytest.raises(Refused, match="That code is wrong"):
+            await links.claim("AAAAAAAA", named("2"), THERE, NOON)
+    with pytest.raises(Refused, match="too many wrong codes"):
+        await links.claim(code, named("2"), THERE, NOON)
+    assert (await links.claim(code, named("3"), THERE, NOON)).digest
+    later = NOON + LINK_LIFETIME
+    new_code = await links.offer(ANA, HERE, SCOPE, later)
+    assert (await links.claim(new_code, named("2"), THERE, later)).digest
+
+
 async def test_a_code_stands_nowhere(database: Database) -> None:
     code = await Links(database).offer(ANA, HERE, SCOPE, NOON)
     rows = await database.read(

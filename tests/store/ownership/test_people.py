@@ -155,18 +155,23 @@ async def test_a_code_is_good_for_an_hour_and_there_is_one_an_hour(people: Peopl
     assert await people.approve(again.code, hour) == again
 
 
-async def test_at_most_twenty_requests_are_pending(people: People) -> None:
+async def test_three_strangers_of_a_platform_wait_and_silence_no_other_platform(
+    people: People,
+) -> None:
     asked = [
         await people.request_pairing(Account(platform="telegram", user_id=str(n)), "x", NOON)
-        for n in range(21)
+        for n in range(4)
     ]
-    assert [pairing is None for pairing in asked] == [False] * 20 + [True]
+    assert [pairing is None for pairing in asked] == [False] * 3 + [True]
+    friend = Account(platform="discord", user_id="7")
+    assert await people.request_pairing(friend, "Bo", NOON) is not None
     assert asked[0] is not None
     await people.approve(asked[0].code, NOON)
-    assert await people.request_pairing(STRANGER, "x", NOON) is not None
-    assert len(await people.list_pending(NOON)) == 20
-    assert await people.list_pending(NOON + timedelta(hours=1)) == []
-    assert await people.request_pairing(TELEGRAM, "x", NOON + timedelta(hours=1)) is not None
+    later = NOON + timedelta(minutes=11)
+    stranger = Account(platform="telegram", user_id="9")
+    assert await people.request_pairing(stranger, "x", later) is not None
+    assert len(await people.list_pending(later)) == 4
+    assert await people.list_pending(later + timedelta(hours=1)) == []
 
 
 async def test_an_owner_approved_at_the_command_line_stays_across_starts(people: People) -> None:
