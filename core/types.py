@@ -67,6 +67,7 @@ CallKind = Literal[
     "facts",
     "delegation",
     "curator",
+    "evidence",
 ]
 """The purpose of a model call."""
 

@@ -34,6 +34,7 @@ from core.memory.provider import MemoryProvider, sync_hooks_of
 from core.models.metering import FallbackModel, MeteredModel
 from core.notes.curator import Curator
 from core.notes.provider import NotesProvider
+from core.notes.verdicts import Verifier
 from core.ports import Adapter, Model
 from core.review.gate import Gate
 from core.scheduling.appointments import reminder_tool
@@ -272,7 +273,9 @@ def _build_memory(
         helper_name,
     )
     builtins: list[MemoryProvider] = [
-        NotesProvider(services.notebook, evidence, curator),
+        NotesProvider(
+            services.notebook, evidence, curator, _build_verifier(services, helper, evidence)
+        ),
         HistoryProvider(services.recall, settings.general.zone),
     ]
     if settings.memory.facts:
@@ -301,6 +304,22 @@ def _build_memory(
     for problem in problems.values():
         memory.warn(problem)
     return memory
+
+
+def _build_verifier(
+    services: Services, helper: Model | None, evidence: EvidenceSearch
+) -> Verifier | None:
+    """Build the judge of proposed notes, if there is a helper model."""
+    if helper is None:
+        return None
+    return Verifier(
+        services.notebook,
+        services.notes,
+        evidence,
+        helper,
+        services.settings.model.helper,
+        services.owner_notices.notify_verdict,
+    )
 
 
 def _fact_ranking(settings: Settings) -> FactRanking:

@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from config.settings import LimitedResource
+from core.markup.markdown import escape
 from core.notes.notebook import ALL_FILES
 from core.ports import Clock
 from core.store import rows
@@ -25,6 +26,7 @@ from core.types import LOCAL_SCOPE, Address, Answer, Button, Scope
 from gateway import texts
 from gateway.commands.registry import (
     assign_button_ids,
+    make_button,
     make_button_actions,
     make_decision_buttons,
 )
@@ -152,6 +154,23 @@ class OwnerNotices:
             return
         first = f"draft:{note.id}" if note.is_draft else (note.began_at or note.at).isoformat()
         await self.notify(f"aside:{note.scope.key}:{first}", _render_pending(note), note.scope)
+
+    async def notify_verdict(self, note: PendingNote, change_id: int | None) -> None:
+        """Tell a person that a proposed note was made, or ask for a tap.
+
+        For a group, the owner is told. `change_id` is the number of the change, or None if the note
+        wasn't made. Buttons take the note back, or approve or reject it.
+        """
+        key = f"verdict:{note.id}"
+        changes = texts.render_changes(note.operations)
+        if change_id is None:
+            text = "\n".join([f"{texts.NOTE_ASKED}{_of_group(note.scope)}", *changes])
+            await self.notify(key, text, note.scope, buttons=make_decision_buttons(note))
+            return
+        contents = [operation.content for operation in note.operations if operation.content]
+        text = texts.NOTE_KEPT.format(note=escape(" · ".join(contents)))
+        buttons = (make_button("Take back", "memory", f"undo {change_id}"),)
+        await self.notify(key, f"{text}{_of_group(note.scope)}", note.scope, buttons=buttons)
 
     async def warn_about_note(self, scope: Scope, target: str, reason: str, entry: str) -> None:
         """Warn about a suspicious note that someone wrote into the file by hand. The note stays."""

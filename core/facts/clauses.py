@@ -192,6 +192,17 @@ def find_languages(text: str) -> frozenset[str]:
     return frozenset(language for language, count in counts.items() if count == most)
 
 
+def _without_common_names(text: str) -> str:
+    """Return a text without names that are common words of another language, such as "Ben"."""
+    return re.sub(
+        r"\b[A-Z][a-z]+\b", lambda word: "" if _is_common_name(word[0]) else word[0], text
+    )
+
+
+def _is_common_name(word: str) -> bool:
+    return word[:1].isupper() and word.lower() in _data()["names"]["words"].split()
+
+
 def _find_script_language(text: str) -> str:
     """Return the language of a text that isn't in Latin letters, else ""."""
     for language, script in _SCRIPT_LANGUAGES:
@@ -203,7 +214,7 @@ def _find_script_language(text: str) -> str:
 @lru_cache(maxsize=500)
 def _count_common_words(text: str) -> Mapping[str, int]:
     """Return how many common words of each language in Latin letters a text has."""
-    plain = _plain(text).replace("’", "'")
+    plain = _plain(_without_common_names(text)).replace("’", "'")
     words = set(re.findall(r"[^\W\d_]+", plain)) - _SPLIT_LETTERS
     words |= set(re.findall(r"[\w']+", plain))
     return {language: len(words & _common_words(language)) for language in _LATIN_LANGUAGES}
@@ -310,7 +321,11 @@ def _read_tokens(text: str, languages: frozenset[str], *, is_first: bool) -> lis
         is_unit = previous.isdecimal() and form in _units()
         if is_unspaced(word) and not _HANGUL.search(word):
             tokens += _read_run(word, function_words)
-        elif is_unit or form not in (sure_words if word[0].isupper() else function_words):
+        elif (
+            is_unit
+            or _is_common_name(word)
+            or form not in (sure_words if word[0].isupper() else function_words)
+        ):
             is_inside = bool(previous) or not is_first
             is_subject = _begins_like_subject(text[match.end() :], languages)
             is_name = (is_inside or is_subject) and _looks_like_name(word, previous, languages)

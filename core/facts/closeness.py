@@ -41,6 +41,8 @@ LEAD_WORDS = 2
 """A clause with at most this many words may only say whose opinion follows."""
 ELLIPSIS_WORDS = 5
 """A sentence of at most this many words may continue the one before it."""
+LATEST_MESSAGES = 3
+"""A note without any typed word is compared with this many messages."""
 CORRECTION_MESSAGES = 2
 """A correction comes within this many messages."""
 MIN_FUZZY_NAME_LETTERS = 7
@@ -156,7 +158,7 @@ def _is_name_typed(name: Token, sources: Sequence[Source]) -> bool:
 def _find_changes(alignment: Alignment, sources: Sequence[Source]) -> set[str]:
     """Return how the note changes what the clauses say that it repeats."""
     if not alignment.sources:
-        return set()
+        return _find_unaligned_changes(alignment.note, sources)
     checks = (
         ("denial", _changes_denial(alignment)),
         ("person", _changes_person(alignment)),
@@ -170,6 +172,26 @@ def _find_changes(alignment: Alignment, sources: Sequence[Source]) -> set[str]:
     for number, source in enumerate(alignment.sources):
         reasons |= _dropped_markers(alignment, source, alignment.used_clauses(number))
     return reasons
+
+
+def _find_unaligned_changes(note: SplitSentence, sources: Sequence[Source]) -> set[str]:
+    """Return what the latest messages tell against a note that shares no word with them.
+
+    Such a note is in another language. It may not follow a correction, nor a denial, and it may not
+    deny what nothing typed denies.
+    """
+    last = sources[-1].message
+    latest = [source for source in sources if source.message > last - LATEST_MESSAGES]
+    if any(source.is_correction for source in latest if source.message > sources[0].message):
+        return {"corrected"}
+    is_denied = Marker.DENIAL in markers_of(note.clauses)
+    denials = {
+        Marker.DENIAL in markers_of(source.sentence.clauses)
+        for source in latest
+        if len(source.tokens) > 1
+    }
+    may_avoid = Marker.AVOIDANCE in markers_of(note.clauses)
+    return {"denial"} if denials == {not is_denied} and not may_avoid else set()
 
 
 def _dropped_markers(alignment: Alignment, source: Source, used: Sequence[Clause]) -> set[str]:

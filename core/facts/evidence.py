@@ -35,7 +35,7 @@ from core.review.transcript import (
 from core.store.sessions import Conversations
 from core.text.normalize import is_unspaced
 from core.text.terms import ME, names_in, word_terms
-from core.types import Message, Scope, Sender, ToolContext
+from core.types import Message, Scope, Sender, Session, ToolContext
 
 MIN_WORD_SHARE = 0.7
 """A message must contain at least this share of a statement's words."""
@@ -103,7 +103,7 @@ class Evidence:
     """
 
     def __init__(self, messages: Sequence[Message]) -> None:
-        self._messages = messages
+        self.messages = messages
         typed_indexes = [index for index, message in enumerate(messages) if typed_text(message)]
         self._typed_indexes = typed_indexes[-MAX_EVIDENCE_MESSAGES:]
         self._analyze = cache(AnalyzedText)
@@ -125,13 +125,13 @@ class Evidence:
         best_score = 0
         best_index = 0
         for index in self._typed_indexes:
-            if message is not None and self._messages[index] is not message:
+            if message is not None and self.messages[index] is not message:
                 continue
             score = self._score(statement, index)
             # With ">=", the latest of several equally good messages is chosen.
             if score >= best_score:
                 best_score, best_index = score, index
-        return self._messages[best_index] if best_score else None
+        return self.messages[best_index] if best_score else None
 
     def is_supported(self, content: str) -> bool:
         """Whether each sentence of a note is supported by a message, not necessarily the same."""
@@ -151,14 +151,14 @@ class Evidence:
         """
         if sender is not None and sender.name.strip():
             content = re.sub(rf"\b{re.escape(sender.name.strip())}\b", "User", content)
-        return judge(content, self._list_typed(sender))
+        return judge(content, self.list_typed(sender))
 
-    def _list_typed(self, sender: Sender | None) -> list[TypedText]:
+    def list_typed(self, sender: Sender | None) -> list[TypedText]:
         """Return the typed messages, oldest first. A "yes" stands for the question before it."""
         texts = []
         for index in self._typed_indexes:
-            message = self._messages[index]
-            if sender is not None and message.sender is not None and message.sender != sender:
+            message = self.messages[index]
+            if sender is not None and message.sender is not None and message.sender.id != sender.id:
                 continue
             own = extract_own_words(message.text)
             question = self._question_before(index)
@@ -190,7 +190,7 @@ class Evidence:
 
         Returns 0 if the message doesn't support the statement.
         """
-        sender = self._messages[index].sender
+        sender = self.messages[index].sender
         comparison = _Comparison(
             statement,
             self._own_words(index),
@@ -219,17 +219,17 @@ class Evidence:
         missing_figures = {
             figure
             for figure in set(statement.figures) - parts
-            if not _is_derived(figure, statement, self._messages[index], comparison.own)
+            if not _is_derived(figure, statement, self.messages[index], comparison.own)
         }
         if not missing_names and not missing_figures:
             return True
 
         # Look for the missing parts in earlier messages of the same person.
-        sender = self._messages[index].sender
+        sender = self.messages[index].sender
         earlier = [
             earlier_index
             for earlier_index in self._typed_indexes
-            if earlier_index < index and self._messages[earlier_index].sender == sender
+            if earlier_index < index and self.messages[earlier_index].sender == sender
         ]
         earlier_parts = [
             statement.parts_in(self._own_words(earlier_index))
@@ -243,11 +243,11 @@ class Evidence:
         return not names_others and missing_names <= set().union(*earlier_parts)
 
     def _own_words(self, index: int) -> AnalyzedText:
-        return self._analyze(extract_own_words(self._messages[index].text))
+        return self._analyze(extract_own_words(self.messages[index].text))
 
     def _question_before(self, index: int) -> str:
         """Return the question that a "yes" in a message would confirm, or ""."""
-        return find_question(self._messages[:index])
+        return find_question(self.messages[:index])
 
 
 def _has_enough_words(statement: Statement, comparison: _Comparison) -> bool:
@@ -319,14 +319,18 @@ class EvidenceSearch:
         self, context: ToolContext, accepted_notes: Sequence[str] = ()
     ) -> Evidence:
         """Load the messages of the conversation. Accepted notes count as typed messages."""
-        history = await self.conversations.load_history(context.session, context.scopes)
-        latest = await self.conversations.list_latest_from_outside(context.scopes, MAX_EARLIER)
-        history = mark_repeats(history, list_foreign_texts(latest, context.session))
+        evidence = await self.load_session(context.session, context.scopes)
         notes = [
             Message(role="user", text=note, session_id=0, created_at=context.now)
             for note in accepted_notes
         ]
-        return Evidence([*history, *notes])
+        return Evidence([*evidence.messages, *notes])
+
+    async def load_session(self, session: Session, scopes: frozenset[Scope]) -> Evidence:
+        """Load the messages of a session and its parents. Repeated foreign text isn't typed."""
+        history = await self.conversations.load_history(session, scopes)
+        latest = await self.conversations.list_latest_from_outside(scopes, MAX_EARLIER)
+        return Evidence(mark_repeats(history, list_foreign_texts(latest, session)))
 
     async def explain_missing(
         self, contents: Sequence[str], context: ToolContext, accepted_notes: Sequence[str] = ()

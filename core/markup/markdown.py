@@ -36,7 +36,8 @@ EntityKind = Literal[
 ]
 T = TypeVar("T")
 _STYLES: dict[str, EntityKind] = {"strong": "bold", "em": "italic", "s": "strikethrough"}
-_TOPIC_LINK = re.compile(r"https://t\.me/[\w/]+\?thread=\d+")
+# A web address with a user name or a query, except a link to a message in a topic.
+_DATA_URL = re.compile(r"[^/]*//(?:[^/]*@|(?!t\.me/[\w/]+\?thread=\d+\Z)[^?]*\?)", re.IGNORECASE)
 _SCHEMES = ("http://", "https://", "tg://", "mailto:", "tel:")
 _RULE = "———"
 # The parser drops text that is nested deeper than this. So a text that is nested deeper than
@@ -364,8 +365,7 @@ class _Writer:
         written after the label: ``label (address)``.
         """
         url = str(node.attrs.get("href") or node.attrs.get("src") or "")
-        can_open = url.lower().startswith(_SCHEMES) and not self.is_plain
-        is_link = can_open and not _may_carry_data(url)
+        is_link = url.lower().startswith(_SCHEMES) and not (self.is_plain or _DATA_URL.match(url))
         start, first_chunk = self.offset, len(self.chunks)
         if node.type == "image":
             self.write(node.content.replace("\n", " "))
@@ -549,17 +549,6 @@ def _star_flanking(
         touches_digit = before.isdigit() or after.isdigit()
         return can_open and length > 1 and not touches_digit, can_close
     return can_open, can_close
-
-
-def _may_carry_data(url: str) -> bool:
-    """Whether an address has room for words of the conversation, so that it must be seen in full.
-
-    It has a query or a user name. A link to a message in a topic isn't such an address.
-    """
-    if _TOPIC_LINK.fullmatch(url):
-        return False
-    host = url.partition("://")[2].partition("/")[0]
-    return "?" in url or "@" in host
 
 
 def _trim_url(url: str) -> str:

@@ -4,8 +4,9 @@ A change that the model asks for is made at once if the person typed its content
 conversation. It waits for a yes in these cases:
 
 * Its content looks suspicious, such as a password (`find_suspicion` in `core/guard/guard.py`).
-* The person didn't type its content. `core/facts/evidence.py` compares the content with their
-  messages.
+* The person didn't type its content. `core/facts/closeness.py` compares the content with their
+  messages. If only a reader can tell, the helper model decides after the answer
+  (`core/notes/verdicts.py`).
 * A group member wants something noted or reworded. The owner decides about the notes of a group.
 
 Changes with /memory don't pass here, since a person typed them. `core/review/pending.py` stores and
@@ -33,6 +34,8 @@ class NoteApproval:
 
     notebook: Notebook
     evidence: EvidenceSearch
+    # Whether a helper model judges notes that the rules can't tell from what was typed.
+    has_verifier: bool = False
 
     async def decide(
         self, target: str, operations: Sequence[Operation], context: ToolContext
@@ -56,11 +59,13 @@ class NoteApproval:
                 )
 
         reason = explain_suspicion(operations) or context.hold_reason or None
+        is_unclear = False
         if reason is None:
-            reason = await self._explain_untyped(target, operations, context)
+            reason, is_unclear = await self._explain_untyped(target, operations, context)
         if reason is None:
             return operations, replace(author, origin="typed")
-        return operations, replace(author, reason=reason)
+        is_proposed = is_unclear and self.has_verifier
+        return operations, replace(author, reason=reason, is_proposed=is_proposed)
 
     async def _check_member_rights(
         self, target: str, operations: Sequence[Operation], context: ToolContext
@@ -80,10 +85,11 @@ class NoteApproval:
 
     async def _explain_untyped(
         self, target: str, operations: Sequence[Operation], context: ToolContext
-    ) -> str | None:
+    ) -> tuple[str | None, bool]:
         """Return a clause that says which content the person didn't type, or None.
 
-        The words of a note that is replaced count as typed, because the note was accepted before.
+        The second result is True if the contents may follow from what the person typed. The words
+        of a note that is replaced count as typed, because the note was accepted before.
         """
         old_texts = [text for operation in operations if (text := operation.old_text.strip())]
         entries = await self.notebook.entries(context.scopes, target)
@@ -96,13 +102,19 @@ class NoteApproval:
 
 def _explain_unsupported(
     evidence: Evidence, contents: Sequence[str], sender: Sender | None
-) -> str | None:
-    """Return a clause about the first content that isn't close to what was typed, or None."""
+) -> tuple[str | None, bool]:
+    """Return a clause about the first content that isn't close to what was typed, or None.
+
+    The second result is True if no content says something else than what was typed.
+    """
+    reason = None
+    is_unclear = True
     for content in contents:
         judgement = evidence.judge_note(content, sender)
         if judgement.support is Support.CLOSE:
             continue
+        is_unclear = is_unclear and judgement.support is Support.UNCLEAR
         if judgement.reasons & {"name", "figure", "nothing typed"}:
-            return evidence.describe_missing(content)
-        return "it says it otherwise than it was typed here"
-    return None
+            reason = reason or evidence.describe_missing(content)
+        reason = reason or "it says it otherwise than it was typed here"
+    return reason, is_unclear

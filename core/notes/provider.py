@@ -29,6 +29,7 @@ from core.memory.provider import MemoryProvider
 from core.notes.approval import NoteApproval
 from core.notes.curator import Curator
 from core.notes.notebook import FILES, Notebook
+from core.notes.verdicts import Verifier
 from core.store.notes import NoteChange, Operation
 from core.text.normalize import language_data, shorten
 from core.types import Effect, Json, Message, Scope, Session, Subject, Tool, ToolContext
@@ -68,9 +69,11 @@ class NotesProvider(MemoryProvider):
     notebook: Notebook
     evidence: EvidenceSearch
     curator: Curator | None = None
+    verifier: Verifier | None = None
 
     def __post_init__(self) -> None:
-        self._approval = NoteApproval(self.notebook, self.evidence)
+        has_verifier = self.verifier is not None
+        self._approval = NoteApproval(self.notebook, self.evidence, has_verifier)
         # The context of the turn that is running in each scope.
         self._running: dict[Scope, ToolContext] = {}
         # The contexts of finished turns, for the curator.
@@ -122,7 +125,9 @@ class NotesProvider(MemoryProvider):
             self._finished[session.scope] = context
 
     async def catch_up(self) -> None:
-        """Let the curator review the notes of finished turns."""
+        """Judge the notes that finished turns proposed, and let the curator review the notes."""
+        if self.verifier is not None:
+            await self.verifier.judge_proposals(self._running)
         while self._finished and self.curator is not None:
             _, context = self._finished.popitem()
             await self.curator.review_notes(context)
@@ -164,7 +169,12 @@ class NotesProvider(MemoryProvider):
         if not context.session.is_remembered:
             raise ToolError("Nothing is noted in this conversation; look things up only.")
         operations, author = await self._approval.decide(target, operations, context)
-        return await self.notebook.apply(context.scope, context.scopes, target, operations, author)
+        report = await self.notebook.apply(
+            context.scope, context.scopes, target, operations, author
+        )
+        if self.verifier is not None and author.is_proposed:
+            self.verifier.has_proposals = True
+        return report
 
     async def _choose_target(self, arguments: _Arguments, context: ToolContext) -> str:
         """Return the target of a call: the given one, or the file with the old text.

@@ -68,10 +68,16 @@ class Review:
             operations=tuple(operations),
             reason=reason,
             at=self._clock.now(),
+            is_proposed=author.is_proposed,
         )
         if not await self.add_pending(note, author.epoch):
             raise Refused(
                 f"Not kept: {reason}, and too much waits to be looked at already (/memory pending)."
+            )
+        if author.is_proposed:
+            return (
+                "Proposed: right after this answer, it's compared with what the person typed, and "
+                "they're told whether it was noted. Do not try it again in other words."
             )
         decider = "the owner" if scope.is_group else "the person"
         return (
@@ -84,7 +90,7 @@ class Review:
         stored_note = await self._notes.add_pending(note, epoch)
         if stored_note is None:
             return False
-        if self._on_pending is not None:
+        if self._on_pending is not None and not stored_note.is_proposed:
             await self._on_pending(stored_note)
         return True
 
@@ -102,6 +108,8 @@ class Review:
         # `list_pending` returns the oldest first, so the last assignment for a key is the oldest.
         oldest_notes: dict[tuple[Scope, bool], PendingNote] = {}
         for note in reversed(await self.list_pending(scopes)):
+            if note.is_proposed:
+                continue
             oldest_notes[note.scope, note.is_draft] = note
         for note in oldest_notes.values():
             await self._on_pending(note)

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from core.store import rows, tool_calls
-from core.store.erasure.epoch import check_epoch
+from core.store.erasure.epoch import check_epoch, current_epoch
 from core.store.rows import Connection, Row
 from core.store.sqlite.database import Database
 from core.store.sqlite.excerpts import PLATFORM_ID, message_link
@@ -92,6 +92,8 @@ class Author(Source):
     reason: str = "no person typed it"
     # Whether a person was asked and confirmed the change.
     is_insisting: bool = False
+    # The helper model decides first whether the change needs a confirmation.
+    is_proposed: bool = False
     # The erasure epoch at which the words of the change were read.
     epoch: ErasureEpoch | None = None
 
@@ -116,6 +118,8 @@ class PendingNote(Source):
     at: datetime
     # Whether the curator proposed the change. A draft contains whole notes.
     is_draft: bool = False
+    # Whether the helper model still has to compare the change with what was typed.
+    is_proposed: bool = False
     # The time since which the scope has had at least one pending change. None if this change isn't
     # stored yet.
     began_at: datetime | None = None
@@ -253,7 +257,7 @@ _INSERT_CHANGE = rows.insert_statement(
     "notes", *_COMMON_COLUMNS, "action", "before", "after", "undoes", "is_insisted"
 )
 _INSERT_PENDING = rows.insert_statement(
-    "pending_notes", *_COMMON_COLUMNS, "operations", "reason", "is_draft", "began_at"
+    "pending_notes", *_COMMON_COLUMNS, "operations", "reason", "is_draft", "is_proposed", "began_at"
 )
 _SELECT_PENDING = f"""
 SELECT pending_notes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id,
@@ -261,6 +265,13 @@ SELECT pending_notes.*, scopes.key AS scope_key, addresses.platform, addresses.c
 FROM pending_notes JOIN scopes ON scopes.id = pending_notes.scope_id
 LEFT JOIN addresses ON addresses.id = pending_notes.address_id
 WHERE {visible("pending_notes.scope_id")} AND NOT is_written ORDER BY pending_notes.id
+"""
+_SELECT_PROPOSED = """
+SELECT pending_notes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id,
+    addresses.thread_id
+FROM pending_notes JOIN scopes ON scopes.id = pending_notes.scope_id
+LEFT JOIN addresses ON addresses.id = pending_notes.address_id
+WHERE is_proposed AND NOT is_written ORDER BY pending_notes.id
 """
 _SELECT_VERSIONS = f"""
 SELECT after, MAX(id) AS id, MAX(at) AS at, MAX(is_pinned) AS is_pinned FROM notes
@@ -550,6 +561,30 @@ class Notes:
         values = {"scopes": scope_parameter(scopes)}
         pending_rows = await self._database.fetch_all(_SELECT_PENDING, values)
         return [_read_pending(row) for row in pending_rows]
+
+    async def list_proposed(self) -> list[tuple[PendingNote, ErasureEpoch]]:
+        """List the changes of all scopes that the helper model has to judge, oldest first.
+
+        Each change comes with the current epoch of its scope.
+        """
+
+        def read(connection: Connection) -> list[tuple[PendingNote, ErasureEpoch]]:
+            proposed = []
+            for row in connection.execute(_SELECT_PROPOSED).fetchall():
+                note = _read_pending(row)
+                epoch = current_epoch(connection, scope_parameter(frozenset((note.scope,))))
+                if epoch is not None:
+                    proposed.append((note, epoch))
+            return proposed
+
+        return await self._database.read(read)
+
+    async def ask_about(self, note_id: int) -> None:
+        """Let a proposed change wait for a person."""
+        values = {"id": rows.int64_or_zero(note_id)}
+        await self._database.execute(
+            "UPDATE pending_notes SET is_proposed = 0 WHERE id = :id", values
+        )
 
     async def drop(self, note_id: int) -> None:
         """Delete a pending change."""

@@ -278,6 +278,12 @@ class Conversations:
         row = await self._database.fetch_one(_SELECT_VISIBLE_SESSION, values)
         return None if row is None else rows.read_session(row)
 
+    async def find_by_message(self, message_id: int, scopes: frozenset[Scope]) -> Session | None:
+        """Return the session of a message, or None if it isn't visible in these scopes."""
+        statement = "SELECT session_id FROM messages WHERE id = :id"
+        row = await self._database.fetch_one(statement, {"id": message_id})
+        return None if row is None else await self.find(int(row["session_id"]), scopes)
+
     async def retitle(self, session_id: int, title: str, epoch: ErasureEpoch | None = None) -> None:
         """Set the title of a session."""
         statement = "UPDATE sessions SET title = :title WHERE id = :id"

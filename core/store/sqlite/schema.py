@@ -382,4 +382,6 @@ MIGRATIONS: tuple[str, ...] = (
     _VECTORS,
     _TOOL_CALLS,
     _JOBS_IN_DEPTH,
+    # A note that the helper model hasn't compared yet with what was typed.
+    "ALTER TABLE pending_notes ADD COLUMN is_proposed INTEGER NOT NULL DEFAULT 0;",
 )

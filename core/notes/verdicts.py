@@ -1,0 +1,189 @@
+"""Lets the helper model judge notes that rules can't tell from what was typed.
+
+`core/notes/approval.py` proposes such a note during a turn. After the answer, one call asks the
+helper model about all notes that are proposed in a conversation. A note that follows is made, and
+the person gets a receipt. All others wait for a tap, also if the model can't be reached. What is
+proposed is stored, so that it's judged after a crash, too.
+
+The rules are a floor below the verdict: a note that they refuse by now, because a later message
+corrects it, waits in any case.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import structlog
+from pydantic import BaseModel, ConfigDict
+
+from core.errors import ModelError, Refused
+from core.facts.closeness import Support
+from core.facts.evidence import Evidence, EvidenceSearch
+from core.facts.extraction import parse_items
+from core.models.metering import ask_model
+from core.notes.notebook import Notebook
+from core.ports import Model
+from core.store.notes import Author, Notes, PendingNote
+from core.text.normalize import language_data
+from core.types import BillingScope, ErasureEpoch, Scope, Sender, Session
+
+MAX_TOKENS = 1_000
+MAX_LINES = 40
+"""The helper model reads this many of the latest typed lines."""
+MAX_NOTES = 20
+"""One call asks about this many notes. The others wait for a tap."""
+_log = structlog.get_logger("verdicts")
+
+OnVerdict = Callable[[PendingNote, int | None], Awaitable[None]]
+"""Tells the person about a note. The number of its change is None if the note waits for a tap."""
+
+
+class _Verdict(BaseModel):
+    """An item in the helper model's answer."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    # The number of the note, starting with 1.
+    note: int
+    follows: Literal["yes", "no", "unclear"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Proposal:
+    note: PendingNote
+    epoch: ErasureEpoch
+
+    @property
+    def text(self) -> str:
+        return "\n".join(
+            operation.content for operation in self.note.operations if operation.content
+        )
+
+
+@dataclass
+class Verifier:
+    """Judges proposed notes after the answer of their turn."""
+
+    notebook: Notebook
+    notes: Notes
+    evidence: EvidenceSearch
+    # The helper model and its name.
+    model: Model
+    name: str
+    on_verdict: OnVerdict
+
+    def __post_init__(self) -> None:
+        # Notes may be proposed that an earlier process didn't judge.
+        self.has_proposals = True
+
+    async def judge_proposals(self, busy_scopes: Collection[Scope]) -> None:
+        """Judge all proposed notes, except those of scopes with a running turn."""
+        if not self.has_proposals:
+            return
+        self.has_proposals = False
+        batches: dict[int | None, tuple[Session | None, list[_Proposal]]] = {}
+        for note, epoch in await self.notes.list_proposed():
+            if note.scope in busy_scopes:
+                self.has_proposals = True
+                continue
+            session = None
+            if note.message_id is not None:
+                session = await self.evidence.conversations.find_by_message(
+                    note.message_id, frozenset((note.scope,))
+                )
+            key = None if session is None else session.id
+            batches.setdefault(key, (session, []))[1].append(_Proposal(note, epoch))
+        for session, proposals in batches.values():
+            await self._settle(session, proposals)
+
+    async def _settle(self, session: Session | None, proposals: Sequence[_Proposal]) -> None:
+        """Make the notes of one conversation that follow, and let the others wait."""
+        following: set[int] = set()
+        if session is not None:
+            following = await self._ask(session, proposals[:MAX_NOTES])
+        for index, proposal in enumerate(proposals):
+            change_id = None
+            if index in following:
+                change_id = await self._make(proposal)
+            if change_id is None:
+                await self.notes.ask_about(proposal.note.id)
+            await self.on_verdict(proposal.note, change_id)
+
+    async def _ask(self, session: Session, proposals: Sequence[_Proposal]) -> set[int]:
+        """Return the indexes of the notes that the helper model says follow from what was typed."""
+        note = proposals[0].note
+        sender = _sender_of(note) if note.scope.is_group else None
+        evidence = await self.evidence.load_session(session, frozenset((note.scope,)))
+        possible = await asyncio.to_thread(_find_possible, evidence, proposals, sender)
+        if not possible:
+            return set()
+        lines = [
+            json.dumps({"typed": typed.text, "on": f"{typed.day:%A %d %B %Y}"}, ensure_ascii=False)
+            for typed in evidence.list_typed(sender)[-MAX_LINES:]
+        ]
+        asked = [
+            json.dumps({"note": number, "text": proposals[index].text}, ensure_ascii=False)
+            for number, index in enumerate(possible, 1)
+        ]
+        try:
+            completion = await ask_model(
+                self.model,
+                self.name,
+                "evidence",
+                language_data("prompts", "core.notes")["evidence"],
+                ["\n".join(lines), "\n".join(asked)],
+                max_tokens=MAX_TOKENS,
+                billing=BillingScope(
+                    session_id=session.id,
+                    scope=note.scope,
+                    user_id=note.account.user_id if note.account else "",
+                ),
+            )
+        except ModelError as error:
+            _log.info("notes wait for a tap", why=error.log_message)
+            return set()
+        return _read_verdicts(completion.text, possible)
+
+    async def _make(self, proposal: _Proposal) -> int | None:
+        """Make a proposed note, and return the number of its change, or None if it can't be."""
+        note = proposal.note
+        scopes = frozenset((note.scope,))
+        author = Author(**note.source_values, origin="typed", epoch=proposal.epoch)
+        try:
+            await self.notebook.apply(note.scope, scopes, note.target, note.operations, author)
+            change = await self.notebook.find_change(scopes, None)
+        except Refused as refusal:
+            _log.info("a note can't be made", why=str(refusal))
+            return None
+        await self.notes.drop(note.id)
+        return change.id
+
+
+def _find_possible(
+    evidence: Evidence, proposals: Sequence[_Proposal], sender: Sender | None
+) -> list[int]:
+    """Return the indexes of the notes that the rules don't refuse."""
+    return [
+        index
+        for index, proposal in enumerate(proposals)
+        if evidence.judge_note(proposal.text, sender).support is not Support.REFUSED
+    ]
+
+
+def _read_verdicts(answer: str, possible: Sequence[int]) -> set[int]:
+    """Return the indexes with a single, clear yes. An answer that isn't complete says nothing."""
+    verdicts, is_whole = parse_items(answer, _Verdict)
+    if not is_whole:
+        return set()
+    said: dict[int, set[str]] = {}
+    for verdict in verdicts:
+        said.setdefault(verdict.note, set()).add(verdict.follows)
+    return {index for number, index in enumerate(possible, 1) if said.get(number) == {"yes"}}
+
+
+def _sender_of(note: PendingNote) -> Sender | None:
+    return None if note.account is None else Sender(id=note.account.user_id, name="")
