@@ -7,7 +7,7 @@ SETUP = venv=$$(./setup.sh) && PATH="$$venv/bin:$$PATH" && export PATH
 TEST_SETUP = venv=$$(./setup.sh test) && PATH="$$venv/bin:$$PATH" && export PATH
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check services soak bench docs picture
+.PHONY: help run test check services soak bench docs picture audit
 
 help:
 	@echo "make run       start Mneme on every platform that has a token, otherwise in this terminal"
@@ -17,6 +17,7 @@ help:
 	@echo "make soak      run tests with kills, fuzzing and load; takes long"
 	@echo "make bench     measure speed and quality; takes long"
 	@echo "make docs      build the documentation as a site in site/"
+	@echo "make audit     ask a vulnerability database about the pinned versions"
 	@echo "make picture   draw the picture of the README again"
 
 run:
@@ -46,6 +47,10 @@ endif
 
 docs:
 	@venv=$$(./setup.sh docs) && PATH="$$venv/bin:$$PATH" && export PATH && python -m tests.tools.build_site
+
+# Fails with 2 if the database can't be reached.
+audit:
+	@$(TEST_SETUP) && python -m tests.tools.audit
 
 picture:
 	@$(SETUP) && python -m tests.tools.draw_picture
