@@ -36,8 +36,7 @@ EntityKind = Literal[
 ]
 T = TypeVar("T")
 _STYLES: dict[str, EntityKind] = {"strong": "bold", "em": "italic", "s": "strikethrough"}
-# A web address with a user name or a query, except a link to a message in a topic.
-_DATA_URL = re.compile(r"[^/]*//(?:[^/]*@|(?!t\.me/[\w/]+\?thread=\d+\Z)[^?]*\?)", re.IGNORECASE)
+_DATA_URL = re.compile(r"(?i)[^/]*//(?:[^/]*@|(?!t\.me/[\w/]+\?thread=\d+\Z)[^?]*\?)")
 _SCHEMES = ("http://", "https://", "tg://", "mailto:", "tel:")
 _RULE = "———"
 # The parser drops text that is nested deeper than this. So a text that is nested deeper than
@@ -361,8 +360,7 @@ class _Writer:
     def _write_link(self, node: SyntaxTreeNode) -> None:
         """Write a link or image as an entity with its address.
 
-        If no platform can open the address, or if it may carry words of the conversation, it's
-        written after the label: ``label (address)``.
+        An address with data, or that no platform can open, is shown: ``label (address)``.
         """
         url = str(node.attrs.get("href") or node.attrs.get("src") or "")
         is_link = url.lower().startswith(_SCHEMES) and not (self.is_plain or _DATA_URL.match(url))
