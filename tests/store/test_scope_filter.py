@@ -63,9 +63,10 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
     conversations = Conversations(database, clock)
     jobs, notes = Jobs(database), Notes(database)
     session = await opened(conversations, "secret", title="secret title")
-    await conversations.append(
+    (more,) = await conversations.append(
         [message(session.id, "more", usage=Usage(input=1), external_id="70")]
     )
+    message_ids = {session.id: more.id}
     calls = UsageLog(database)
     used, payer = Usage(input=1, cache_write=1), BillingScope(session_id=session.id)
     await calls.log(ModelCall(kind="chat", model="m", usage=used, at=NOON, billing=payer))
@@ -109,6 +110,9 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
         job_id=job.id,
         readers={
             "find": lambda session_id, _, scopes: conversations.find(session_id, scopes),
+            "find by message": lambda session_id, _, scopes: conversations.find_by_message(
+                message_ids.get(session_id, session_id), scopes
+            ),
             "history": history,
             "history of the open session": lambda _, __, scopes: _open_history(
                 conversations, scopes
@@ -220,6 +224,7 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
     }
     assert taking == {
         "Conversations.find",
+        "Conversations.find_by_message",
         "Conversations.resolve_quote",
         "Conversations.load_history",
         "Conversations.load_open",
