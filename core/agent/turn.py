@@ -7,11 +7,10 @@ repeating anything. This module doesn't call a platform. It passes a growing ans
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
-from typing import Any
 
 from config.settings import ModelOptions
 from core.agent.compression import MAX_MESSAGES, Compressor
@@ -26,7 +25,7 @@ from core.agent.prompt import (
 from core.agent.sessions import Turn
 from core.agent.tool_runner import ToolRunner
 from core.errors import MnemeError, ModelError, StaleReadError
-from core.guard.origin_and_fence import Scrubber, scrub
+from core.guard.origin_and_fence import Scrubber, scrub, scrub_blocks
 from core.models.metering import TOO_LONG_STATUS, MeteredModel
 from core.ports import Clock, TextCallback
 from core.store.actions import ButtonAction
@@ -659,7 +658,7 @@ def build_assistant_row(
         text=scrub(completion.text).strip(),
         session_id=session.id,
         created_at=at,
-        blocks=_scrub_blocks(completion.blocks) or None,
+        blocks=scrub_blocks(completion.blocks) or None,
         tool_name=", ".join(tool_names) or None,
         tools=tool_runner.render_searchable_calls(calls) if calls else None,
         usage=completion.usage,
@@ -681,32 +680,3 @@ def build_last_row(row: Message, completion: Completion) -> Message:
     # find its own results.
     kind: MessageKind = "quote" if completion.model == OFFLINE_MODEL else "chat"
     return replace(row, text=text or "(no answer)", kind=kind)
-
-
-def _scrub_blocks(blocks: Sequence[Json]) -> tuple[Json, ...]:
-    """Return the blocks without memory fences that the model copied from its context.
-
-    Later requests send the blocks back to the model.
-    """
-    scrubber = Scrubber()
-    clean: list[dict[str, Any]] = [dict(block) for block in blocks]
-    texts = [block for block in clean if block.get("type") == "text"]
-    for block in texts:
-        block["text"] = scrubber.feed(block["text"])
-    if texts:
-        texts[-1]["text"] += scrubber.close()
-    for block in clean:
-        if block.get("type") == "tool_use":
-            block["input"] = _scrub_values(block["input"])
-    return tuple(block for block in clean if block.get("type") != "text" or block["text"].strip())
-
-
-def _scrub_values(value: Any) -> Any:
-    """Return the arguments of a tool without memory fences in their texts."""
-    if isinstance(value, str):
-        return scrub(value)
-    if isinstance(value, Mapping):
-        return {key: _scrub_values(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_scrub_values(item) for item in value]
-    return value

@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from hashlib import sha256
+from typing import Any
 
 from core.text.normalize import language_data
-from core.types import MEMORY_TAG, Account, Message
+from core.types import MEMORY_TAG, Account, Json, Message
 
 OPENING = MEMORY_TAG
 CLOSING = "</memory-context>"
@@ -319,6 +321,35 @@ def scrub(text: str) -> str:
     """Return a whole text without memory blocks."""
     scrubber = Scrubber()
     return scrubber.feed(text) + scrubber.close()
+
+
+def scrub_blocks(blocks: Sequence[Json]) -> tuple[Json, ...]:
+    """Return the blocks without memory fences that the model copied from its context.
+
+    Later requests send the blocks back to the model.
+    """
+    scrubber = Scrubber()
+    clean: list[dict[str, Any]] = [dict(block) for block in blocks]
+    texts = [block for block in clean if block.get("type") == "text"]
+    for block in texts:
+        block["text"] = scrubber.feed(block["text"])
+    if texts:
+        texts[-1]["text"] += scrubber.close()
+    for block in clean:
+        if block.get("type") == "tool_use":
+            block["input"] = _scrub_values(block["input"])
+    return tuple(block for block in clean if block.get("type") != "text" or block["text"].strip())
+
+
+def _scrub_values(value: Any) -> Any:
+    """Return the arguments of a tool without memory fences in their texts."""
+    if isinstance(value, str):
+        return scrub(value)
+    if isinstance(value, Mapping):
+        return {key: _scrub_values(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_scrub_values(item) for item in value]
+    return value
 
 
 # A longer first paragraph counts as pasted.
