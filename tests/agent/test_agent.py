@@ -304,7 +304,7 @@ async def test_a_model_that_fails_falls_back_and_the_person_is_told_why(home: Pa
             "The model's server is overloaded." in (await harness.say("hello there my friend")).text
         )
         reply = await harness.say("When does the ferry leave?")
-        assert "> The ferry leaves at nine." in reply.text
+        assert "“The ferry leaves at nine.”" in reply.text
         assert len(first.requests) == 3, "in the rest of a turn the failing model is left alone"
 
 
