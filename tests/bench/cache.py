@@ -81,9 +81,9 @@ def asked(number: int) -> str:
         note = {
             "target": "memory",
             "action": "add",
-            "content": f"Turn {number} was about the {subject}.",
+            "content": f"Rui's boat lies at berth {100 + number}.",
         }
-        text += f" [call memory {json.dumps(note)}]"
+        text = f"{note['content']} {text} [call memory {json.dumps(note)}]"
     return text
 
 

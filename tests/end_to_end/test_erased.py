@@ -402,6 +402,7 @@ WORDLESS = {
     "tool_calls unfinished_changes": "ids",
     "calls": "tokens",
     "message_vectors": "numbers that a trigger takes away with their message",
+    "preferences": "the name of a time zone, and hours",
     "note_reviews": "numbers of changes, and a time",
     "links": "codes, good for an hour at most",
     "erasures": "lists that nobody has confirmed; the others have no words",

@@ -316,7 +316,7 @@ PARTS = (
     ("- knots: Sorts the mail.", ()),
     ("# Instructions of your owner\nAnswer in verse.", ()),
     ("Use metres.", ("discord",)),
-    ("# Where you are\n", ("cron",)),
+    ("# Where you are\n", ()),
     ("# Your model\n", ()),
 )
 """The beginnings of what stands in a prompt, in the documented order, and where it does not."""

@@ -143,8 +143,8 @@ async def test_a_new_conversation_ends_it(home: Path) -> None:
         await harness.say("/incognito")
         await harness.say("quetzal")
         assert "Incognito is off" in (await harness.say("/new")).text
-        assert (await harness.say("hello")).text == "ok"
-        assert "hello" in (await harness.say("/sessions")).text
+        assert (await harness.say("The pelican is grey")).text == "ok"
+        assert "The pelican is grey" in (await harness.say("/sessions")).text
     async with open_gateway(home) as harness:
         assert await told(harness) == [], "it was over before the restart"
 

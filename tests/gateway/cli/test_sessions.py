@@ -11,7 +11,7 @@ import pytest
 from tests.fixtures.command_line import good, mneme
 from tests.gateway.cli.test_main import ROOT
 
-ANSWER = "I found this in earlier messages:"
+ANSWER = "“My sister Ana lives in Porto.”"
 TALK = "My sister Ana lives in Porto.\n/new\nWhere does Ana live?\n"
 
 
