@@ -28,6 +28,7 @@ from core.guard.guard import (
 from core.memory.provider import MemoryProvider
 from core.notes.approval import NoteApproval
 from core.notes.curator import Curator
+from core.notes.edits import find_entry
 from core.notes.notebook import FILES, Notebook
 from core.notes.verdicts import Verifier
 from core.store.notes import NoteChange, Operation
@@ -187,7 +188,7 @@ class NotesProvider(MemoryProvider):
         for target in _TITLES:
             entries = await self.notebook.entries(context.scopes, target)
             for old_text in filter(str.strip, old_texts):
-                if any(old_text in entry for entry in entries):
+                if _find_entry(old_text, entries) is not None:
                     return target
         return "memory"
 
@@ -201,16 +202,24 @@ class NotesProvider(MemoryProvider):
         old_texts = [parsed.old_text, *(edit.old_text for edit in parsed.operations)]
         subjects = []
         for old_text in filter(str.strip, old_texts):
-            for entry in entries:
-                if old_text in entry:
-                    is_pinned = entry in pinned_entries
-                    subjects.append(Subject(label="the note", text=entry, is_pinned=is_pinned))
+            entry = _find_entry(old_text, entries)
+            if entry is not None:
+                is_pinned = entry in pinned_entries
+                subjects.append(Subject(label="the note", text=entry, is_pinned=is_pinned))
         return subjects
 
     async def _list_entries(self, target: str, context: ToolContext) -> str:
         entries = await self.notebook.entries(context.scopes, target)
         lines = [self.notebook.heading(target, entries), *(f"- {entry}" for entry in entries)]
         return "\n".join([*lines, *await self.notebook.list_problems(context.scopes)])
+
+
+def _find_entry(old_text: str, entries: Sequence[str]) -> str | None:
+    """Return the note that a change to `old_text` would apply to, or None if there isn't one."""
+    try:
+        return find_entry(old_text, entries)
+    except Refused:
+        return None
 
 
 def _format_entry(entry: str) -> str:

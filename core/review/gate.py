@@ -119,14 +119,16 @@ class Gate:
     ) -> str:
         """Return why a call with this effect has to wait, as a clause, or ""."""
         texts = _list_texts(arguments, tool.action_argument)
-        if effect in _CONTENT_EFFECTS and not tool.can_hold:
+        if effect in (*_CONTENT_EFFECTS, Effect.SEND) and not tool.can_hold:
+            texts += _list_odd_texts(arguments, tool.action_argument)
             missing = await self.explain_missing(texts, context)
-            if not all(
+            is_typed = bool(texts) and all(
                 shares_words(text, transcript.all_typed, _MIN_TYPED_SHARE) for text in texts
-            ):
+            )
+            if not is_typed:
                 # The words of another member of a group aren't the asker's.
                 missing = missing or "you didn't type that here"
-            if missing or effect is not Effect.PLAN:
+            if missing or effect is Effect.ADD:
                 return missing or ""
         if effect is Effect.ADD:
             return ""
@@ -156,7 +158,7 @@ def _explain_untyped(
     for subject in subjects:
         if not names_subject(typed, subject):
             return _NOT_NAMED.format(label=subject.label, source=source)
-    if not subjects and effect is not Effect.PLAN and not tool.can_hold:
+    if not subjects and effect is not Effect.PLAN:
         return _NOT_NAMED.format(label="the thing", source=source)
     return ""
 
@@ -195,6 +197,25 @@ def _list_texts(value: object, action_argument: str) -> list[str]:
     elif isinstance(value, (list, tuple)):
         for child in value:
             texts += _list_texts(child, action_argument)
+    return texts
+
+
+def _list_odd_texts(value: object, action_argument: str, depth: int = 0) -> list[str]:
+    """Return the numbers of some arguments, and the keys of mappings inside them, as texts.
+
+    The names of the arguments themselves come from the tool, so they are left out.
+    """
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return [str(value)]
+    texts: list[str] = []
+    if isinstance(value, Mapping):
+        for name, child in value.items():
+            if name != action_argument or depth > 0:
+                texts += [str(name)] if depth > 0 else []
+                texts += _list_odd_texts(child, action_argument, depth + 1)
+    elif isinstance(value, (list, tuple)):
+        for child in value:
+            texts += _list_odd_texts(child, action_argument, depth + 1)
     return texts
 
 

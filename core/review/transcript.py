@@ -20,7 +20,7 @@ from core.guard.origin_and_fence import (
     list_insertions,
     typed_text,
 )
-from core.review.wishes import has_word, repeats, shares_words
+from core.review.wishes import is_plain_yes, repeats, shares_words
 from core.types import Message, Sender, Session
 
 # Tools whose results contain only text that people typed or approved.
@@ -30,8 +30,6 @@ OWN_TOOLS = frozenset(
 # This many of the latest messages are searched for foreign text that a person repeats.
 MAX_EARLIER = 300
 _PROMPT_SOURCE = "a file of a project or a text of a memory service"
-# A longer message is more than a "yes".
-MAX_YES_WORDS = 5
 # A question repeats a foreign text if the text contains this share of its words.
 MIN_REPEATED_SHARE = 0.7
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[)\]*_”\"']*\s+|(?<=[。！？])|\n+")
@@ -107,7 +105,7 @@ def read_transcript(
             if any(row is each for each in current):
                 typed.append(part)
                 # A "yes" adopts the question that it answers.
-                typed.append(_adopted_question(part, rows[:index]))
+                typed.append(_adopted_question(part, rows[:index], asker))
     return Transcript(
         typed="\n".join(filter(None, typed)),
         all_typed="\n".join(all_typed),
@@ -115,10 +113,17 @@ def read_transcript(
     )
 
 
-def _adopted_question(part: str, earlier: Sequence[Message]) -> str:
-    """Return the question that a typed "yes" answers, or ""."""
-    is_yes = len(part.split()) <= MAX_YES_WORDS and has_word(part, "yes")
-    return find_question(earlier) if is_yes else ""
+def _adopted_question(part: str, earlier: Sequence[Message], asker: Sender) -> str:
+    """Return the question that a typed "yes" answers, or "".
+
+    A question that repeats what another member of the group wrote isn't the assistant's own.
+    """
+    question = find_question(earlier) if is_plain_yes(part) else ""
+    for row in earlier:
+        is_others = row.sender is not None and row.sender.id != asker.id
+        if question and is_others and shares_words(question, row.text, MIN_REPEATED_SHARE):
+            return ""
+    return question
 
 
 def _list_all_foreign(
@@ -254,8 +259,11 @@ def _list_foreign(row: Message, session: Session, asker: Sender) -> list[Foreign
 def _list_message_parts(row: Message) -> list[ForeignText]:
     """Return the parts of a person's message that its sender didn't type."""
     parts: list[ForeignText] = []
-    if row.quote is not None and row.quote.text and not row.quote.is_ours:
-        parts.append(ForeignText("a quoted message", row.quote.text))
+    if row.quote is not None and not row.quote.is_ours:
+        # The name is foreign, too: it stands in the prompt, also above a picture without text.
+        quoted_text = f"{row.quote.name} {row.quote.text}".strip()
+        if quoted_text:
+            parts.append(ForeignText("a quoted message", quoted_text))
     if row.origin != "typed":
         source = _ORIGIN_SOURCES.get(row.origin, "a text that nobody typed")
         return [*parts, ForeignText(source, row.text)]

@@ -36,6 +36,19 @@ def has_word(typed: str, table: str) -> bool:
     return _pattern(table).search(_fold(typed)) is not None
 
 
+def is_plain_yes(text: str) -> bool:
+    """Return True if a text says "yes" in any language, perhaps with polite words, and no more."""
+    if "?" in text or "\uff1f" in text:
+        return False
+    tables = language_data("wishes", "core.review")
+    yes = {_fold(word) for words in tables["yes"].values() for word in words}
+    polite = {_fold(word) for words in tables["polite"].values() for word in words}
+    words = words_of(_fold(text))
+    while words and words[-1] in polite and " ".join(words) not in yes:
+        words = words[:-1]
+    return " ".join(words) in yes or "".join(words) in yes
+
+
 def names_subject(typed: str, subject: Subject) -> bool:
     """Return True if a typed text names a thing: by its number, by a word of its text, or as all.
 

@@ -83,6 +83,30 @@ async def test_after_a_forward_an_unasked_change_waits_for_a_tap(
         assert not is_same, reply.text
 
 
+@pytest.mark.parametrize("old_text", ["never PAY an invoice", f"{RULE} ", "NEVER PAY"])
+async def test_pinned_note_waits_however_the_call_writes_it(home: Path, old_text: str) -> None:
+    remove = call("memory", action="remove", old_text=old_text)
+    async with open_gateway(home, ScriptedModel(remove, says("Done."))) as harness:
+        await harness.say(f"/memory add {RULE}")
+        await harness.say("/memory pin Never pay")
+        await harness.say("Please delete the note about invoices")
+        assert await notes(harness) == [RULE]
+
+
+@pytest.mark.parametrize(
+    "reply", ["No, not right now", "Are you sure?", "Nein, bitte nicht", "不行", "Just a machine"]
+)
+async def test_reply_that_only_contains_a_yes_confirms_no_question(home: Path, reply: str) -> None:
+    question = says("It is about the ferry. Shall I cancel the insulin alarm for you?")
+    model = ScriptedModel(says("It is a mail."), question, ATTACKS[2], says("Done."))
+    async with open_gateway(home, model) as harness:
+        await prepare(harness)
+        await harness.say(MAIL, origin="forwarded")
+        await harness.say("What is it about?")
+        await harness.say(reply)
+        assert await jobs(harness) == ["take the insulin"]
+
+
 @pytest.mark.parametrize(
     ("wish", "wanted"),
     [

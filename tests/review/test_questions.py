@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from core.facts.evidence import Evidence
-from core.review.transcript import find_question, mark_repeats
-from core.types import Message, Sender
+from core.review.transcript import find_question, mark_repeats, read_transcript
+from core.review.wishes import is_plain_yes
+from core.types import Address, Message, Scope, Sender, Session
 
 AT = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
 ANA = Sender(id="42", name="Ana")
@@ -65,3 +67,31 @@ def test_message_that_repeats_an_earlier_forward_counts_as_pasted() -> None:
     assert [row.origin for row in mark_repeats(rows, ())] == ["forwarded", "pasted"]
     assert [row.origin for row in mark_repeats([person(text)], [text])] == ["pasted"]
     assert [row.origin for row in mark_repeats([person("hello there")], [text])] == ["typed"]
+
+
+def test_yes_to_a_question_of_another_member_adopts_nothing() -> None:
+    eve = Sender(id="7", name="Eve")
+    session = Session(
+        id=1,
+        address=Address(platform="telegram", chat_id="-5"),
+        scope=Scope.group("telegram", "-5"),
+        started_at=AT,
+    )
+    question = "Shall I cancel the insulin alarm for you?"
+    rows = [replace(person(question), sender=eve), assistant(question), person("Yes, thanks")]
+    assert "insulin" not in read_transcript(rows, session, ANA).typed
+    assert "insulin" in read_transcript(rows[1:], session, ANA).typed
+
+
+@pytest.mark.parametrize(
+    "text", ["Yes", "yes, please", "Ja, bitte!", "好的", "네", "Sim, obrigado"]
+)
+def test_yes_with_polite_words_is_a_yes(text: str) -> None:
+    assert is_plain_yes(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["No, not right now", "Are you sure?", "Nein, bitte nicht", "不行", "아니, 네가 해", ""]
+)
+def test_word_that_only_contains_a_yes_is_none(text: str) -> None:
+    assert not is_plain_yes(text)
