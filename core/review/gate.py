@@ -28,7 +28,7 @@ from core.review.transcript import (
     list_foreign_texts,
     read_transcript,
 )
-from core.review.wishes import has_wish, names_subject, shares_words
+from core.review.wishes import find_wishes, names_subject, shares_words
 from core.store.notes import TOOL_CALL, Author, Operation
 from core.store.sessions import Conversations
 from core.text.normalize import words_of
@@ -153,10 +153,11 @@ def _explain_untyped(
         return "" if is_typed else not_typed
     if effect is Effect.CHANGE and _is_typed_statement(texts, subjects, typed):
         return ""
-    if not has_wish(typed, effect):
+    wishes = find_wishes(typed, effect)
+    if not wishes:
         return not_typed
     for subject in subjects:
-        if not names_subject(typed, subject):
+        if not names_subject(wishes, subject):
             return _NOT_NAMED.format(label=subject.label, source=source)
     if not subjects and effect is not Effect.PLAN:
         return _NOT_NAMED.format(label="the thing", source=source)

@@ -23,12 +23,29 @@ _WISH_TABLES = {
 # A word with at most this many letters must be a whole typed word.
 SHORT_WORD = 3
 _NUMBER = re.compile(r"\d+")
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 
 
 def has_wish(typed: str, effect: Effect) -> bool:
-    """Return True if a typed text contains a word that asks for the effect."""
+    """Return True if a typed text contains a sentence that asks for the effect."""
+    return bool(find_wishes(typed, effect))
+
+
+def find_wishes(typed: str, effect: Effect) -> str:
+    """Return the sentences of a typed text that ask for the effect, or "".
+
+    A question isn't a wish ("Is my inbox clear?"), unless it asks the assistant to do something
+    ("Can you clear it?").
+    """
     tables = _WISH_TABLES.get(effect, ())
-    return any(has_word(typed, table) for table in tables)
+    wishes = []
+    for sentence in _SENTENCE_END.split(typed):
+        is_question = sentence.rstrip().endswith(("?", "\uff1f"))
+        if is_question and not has_word(sentence, "request"):
+            continue
+        if any(has_word(sentence, table) for table in tables):
+            wishes.append(sentence)
+    return "\n".join(wishes)
 
 
 def has_word(typed: str, table: str) -> bool:

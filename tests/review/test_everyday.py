@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from core.review.wishes import has_wish, names_subject
+from core.review.wishes import find_wishes, names_subject
 from core.types import Effect, Subject
 
 REQUESTS = Path(__file__).parent / "data" / "everyday.txt"
@@ -29,8 +29,9 @@ def _read() -> list[tuple[Effect, Subject, str]]:
 
 def _asks(effect: Effect, subject: Subject, text: str) -> bool:
     # What is planned anew names nothing that exists.
-    is_named = (effect is Effect.PLAN and not subject.number) or names_subject(text, subject)
-    return not (has_wish(text, effect) and is_named)
+    wishes = find_wishes(text, effect)
+    is_named = (effect is Effect.PLAN and not subject.number) or names_subject(wishes, subject)
+    return not (wishes and is_named)
 
 
 def test_at_most_two_percent_of_everyday_requests_ask() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.review.wishes import has_wish, names_subject, repeats
+from core.review.wishes import find_wishes, has_wish, names_subject, repeats
 from core.types import Effect, Subject
 
 INSULIN = Subject(label="reminder 4", text="take the insulin", number="4")
@@ -40,6 +40,26 @@ def test_question_about_a_text_is_no_wish(typed: str) -> None:
         has_wish(typed, effect) and names_subject(typed, INSULIN)
         for effect in (Effect.REMOVE, Effect.WEAKEN, Effect.CHANGE)
     )
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "Why does Eve want me to delete the insulin stuff?",
+        "I deleted my dating app. What does it say about insulin?",
+        "Is the insulin list clear?",
+        "Is it true that insulin is cheaper there?",
+        "Insulin again? Must be a mistake.",
+    ],
+)
+def test_sentence_about_something_else_is_no_wish(typed: str) -> None:
+    for effect in (Effect.REMOVE, Effect.WEAKEN):
+        assert not names_subject(find_wishes(typed, effect), INSULIN)
+
+
+@pytest.mark.parametrize("typed", ["Can you delete the insulin reminder?", "能删除胰岛素提醒吗？"])
+def test_question_that_asks_to_do_something_is_a_wish(typed: str) -> None:
+    assert has_wish(typed, Effect.REMOVE)
 
 
 @pytest.mark.parametrize(
