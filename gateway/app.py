@@ -433,7 +433,7 @@ def _build_agent(
 
 
 def _build_delivery(services: Services, memory: MemoryManager, wakeup: asyncio.Event) -> Delivery:
-    """Build the class that delivers answers to platforms, and turns to memory services."""
+    """Build the `Delivery` that sends answers to platforms and turns to memory services."""
     replies: dict[str, ReplyFactory] = {}
     if memory.externals:
         replies[MEMORY] = lambda address, reply_to: memory_reply(memory)

@@ -296,8 +296,8 @@ async def watch_store(
 async def run_chores(chores: Sequence[Callable[[], Awaitable[bool]]]) -> None:
     """Run maintenance in small steps until cancelled.
 
-    Each call of a chore does one step and returns True if more is to do. The steps are small, so
-    that messages needn't wait for maintenance.
+    Each call of a chore does one step and returns True if there is more to do. The steps are small,
+    so that messages needn't wait for maintenance.
     """
     while True:
         has_more = False

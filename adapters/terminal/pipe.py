@@ -94,7 +94,7 @@ class TerminalPipe:
         return line if line or line_feed else None
 
     async def _wait_until_readable(self) -> None:
-        """Return when a read won't block.
+        """Wait until a read won't block.
 
         The event loop can't watch regular files (PermissionError), but reading them never blocks.
         """

@@ -112,7 +112,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def extract_own_words(text: str) -> str:
-    """Return the part of a message that states the sender's own words.
+    """Return the part of a message that is in the sender's own words.
 
     Quotations, quoted lines, and text that the sender pastes as material ("translate this: …") are
     removed.

@@ -64,7 +64,7 @@ class _SourceLoader(SourceFileLoader):
 
 
 class _Finder:
-    """Finds the submodules of a package from the home, even if they are imported later."""
+    """Finds the submodules of a plugin, also those imported after the plugin was loaded."""
 
     @staticmethod
     def find_spec(

@@ -149,8 +149,8 @@ def find_entry(text: str, *lists: Sequence[str]) -> str:
     """Return the note that is identified by a part of its text.
 
     A note that is exactly `text` wins. Otherwise the first of `lists` with any match counts, and
-    exactly one of its notes must contain `text`. Case is ignored only if nothing matches exactly.
-    Raises Refused with the candidates if there is no match or more than one.
+    exactly one of its notes must contain `text`. Within a list, case is ignored only if no note
+    matches exactly. Raises Refused with the candidates if there is no match or more than one.
     """
     text = text.strip()
     if not text:

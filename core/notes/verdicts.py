@@ -66,7 +66,7 @@ class _Proposal:
 
 @dataclass
 class Verifier:
-    """Judges proposed notes after the answer of their turn."""
+    """Judges the notes that were proposed during a turn, once the turn has been answered."""
 
     notebook: Notebook
     notes: Notes

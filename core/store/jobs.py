@@ -269,7 +269,10 @@ class Jobs:
         return await self._fetch_job(_SELECT_VISIBLE_JOB, values)
 
     async def find_last_delivered(self, address: Address, scopes: frozenset[Scope]) -> Job | None:
-        """Return the reminder that was delivered last at an address, if it's visible."""
+        """Return the visible reminder that was delivered last at an address.
+
+        Only the latest deliveries are searched. Scheduled questions are skipped.
+        """
         deliveries = await self._database.fetch_all(
             _SELECT_DELIVERY_IDS, rows.address_values(address)
         )

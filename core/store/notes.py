@@ -386,7 +386,7 @@ class Notes:
             )
 
     async def list_unfinished(self) -> list[NoteChange]:
-        """List the changes whose files may not be written, oldest first, of all scopes."""
+        """List the changes, oldest first, of all scopes whose files may not have been written."""
         change_rows = await self._database.fetch_all(_SELECT_UNFINISHED)
         return [read_change(row) for row in change_rows]
 

@@ -1,4 +1,4 @@
-"""The sync of conversations and notes with memory services.
+"""Sends conversations and notes to memory services.
 
 A sync task is an outbox item that calls one hook of one service. Tasks contain ids but no words.
 They are derived from the rows of state.db. The same task always has the same key, so a task that is

@@ -1,4 +1,4 @@
-"""Finds other words that a query may mean: other spellings, typing errors, and inflected forms.
+"""Finds other words that a query may mean: spellings, corrections of typos, and inflected forms.
 
 Examples of other spellings are ``CA 1502`` and ``CA1502``, ``getUserById`` and ``get_user_by_id``,
 ``たまご`` and ``タマゴ``, ``450度`` and ``四百五十度``, ``7pm`` and ``19:00``. Not every result is

@@ -49,7 +49,7 @@ async def test_what_was_written_by_hand_stands_and_its_owner_is_warned_once(home
         ((lane, told),) = await notices(harness)
         assert lane == "telegram:42"
         assert (
-            "by hand in MEMORY.md contains a key or a link with a secret in it. I use it in prompts"
+            "by hand in MEMORY.md contains a key or a link with a secret in it. I still pass"
             in told
         )
         assert f"- {ORDER}" in await prompt_of(harness, model)

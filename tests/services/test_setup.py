@@ -76,7 +76,7 @@ async def test_what_is_not_there_is_a_sentence(served: tuple[Service, Double], h
         said = await set_up(home, service, double, url=url)
         why = said.partition("It doesn't answer correctly: ")[2].splitlines()[0]
         assert re.search(
-            r"(cannot be reached|refuses|cannot reach its model|does not speak).*(url right|set api)",
+            r"(cannot be reached|refuses|cannot reach its model|doesn't support).*(url right|set api)",
             why,
         )
         assert "Found" not in said

@@ -617,7 +617,7 @@ class _Resolver:
         return f";UNTIL={end:%Y%m%dT%H%M%SZ}" if end is not None else ""
 
     def _windowed(self, every: int) -> tuple[str, ...]:
-        """Return the recurrences of an interval within hours of the day, from the first hour on."""
+        """Return recurrences every `every` minutes within hours of the day ("from 9 to 17")."""
         assert self.parts.window is not None
         low, high = (self._window_minute(clock) for clock in self.parts.window)
         if high <= low and self.parts.window[1].is_bare:

@@ -1,8 +1,9 @@
 """OpenViking, on your own server or in the vendor's cloud.
 
-Each scope is a user of the server, and each turn is a file among the user's memories. The name of
-the file is our key, so a retry stores nothing twice. A server in the mode `dev` shows every user
-the memories of all users. So Mneme uses such a server only for the first scope that needs it.
+Each scope is a user of the server, and each turn is a file among the user's memories. Each file is
+named after the key of its item, so a retry stores nothing twice. A server in the mode `dev` shows
+every user the memories of all users. So Mneme uses such a server only for the first scope that
+needs it.
 """
 
 from __future__ import annotations

@@ -615,7 +615,7 @@ def _find_candidates(
 def find_aliases(
     connection: Connection, text: str, scopes: Scopes, asker: Account | None
 ) -> list[Alias]:
-    """Find other names for the people and things that a text names, at most `MAX_ALIASES`.
+    """Find up to `MAX_ALIASES` other names for the people and things mentioned in a text.
 
     The names come from facts of the asker, such as "my sister Ana".
     """

@@ -321,7 +321,8 @@ def load_visible_scopes(connection: Connection, scope: Scope) -> frozenset[Scope
 
     - An account sees the scopes of all accounts of its person. The owner's accounts also see the
       groups that are or were the owner's own.
-    - A group sees its current scope. One of the owner's own groups sees what the owner sees.
+    - A group sees its current scope. A group that is currently the owner's own sees what the owner
+      sees.
     - An invalid scope sees nothing.
     """
     # A key looks like "account:telegram:42" or "room:telegram:-5".

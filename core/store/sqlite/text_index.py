@@ -115,7 +115,7 @@ def _phrase_expression(phrase: Phrase) -> str:
 
 
 def _has_unspaced(plan: SearchPlan) -> bool:
-    """Whether the plan searches for a word of a script without spaces."""
+    """Whether the plan searches for a word in a script that puts no spaces between words."""
     for clause in chain.from_iterable(plan.alternatives):
         for phrase in clause.phrases:
             if any(map(is_unspaced, phrase.texts)):
