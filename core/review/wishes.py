@@ -35,7 +35,7 @@ def find_wishes(typed: str, effect: Effect) -> str:
     """Return the sentences of a typed text that ask for the effect, or "".
 
     A question isn't a wish ("Is my inbox clear?"), unless it asks the assistant to do something
-    ("Can you clear it?").
+    ("Can you clear it?"). A word of a wish that is denied doesn't count ("Don't delete it").
     """
     tables = _WISH_TABLES.get(effect, ())
     wishes = []
@@ -43,9 +43,18 @@ def find_wishes(typed: str, effect: Effect) -> str:
         is_question = sentence.rstrip().endswith(("?", "\uff1f"))
         if is_question and not has_word(sentence, "request"):
             continue
-        if any(has_word(sentence, table) for table in tables):
+        wished = _leave_out_denied(sentence, tables)
+        if any(has_word(wished, table) for table in tables):
             wishes.append(sentence)
     return "\n".join(wishes)
+
+
+def _leave_out_denied(sentence: str, tables: Sequence[str]) -> str:
+    """Return a sentence without the words of these tables that are denied ("never delete")."""
+    folded = _fold(sentence)
+    for table in tables:
+        folded = _denied_pattern(table).sub(" ", folded)
+    return folded
 
 
 def has_word(typed: str, table: str) -> bool:
@@ -100,6 +109,16 @@ def _pattern(table: str) -> re.Pattern[str]:
                 escaped = rf"\b{escaped}{end}"
             alternatives.append(escaped)
     return re.compile("|".join(alternatives))
+
+
+@cache
+def _denied_pattern(table: str) -> re.Pattern[str]:
+    """Return a pattern of a denial right before or after a word of a table."""
+    denials = language_data("wishes", "core.review")["denial"]
+    before = "|".join(re.escape(_fold(word)) for word in denials["before"])
+    after = "|".join(re.escape(_fold(word)) for word in denials["after"])
+    words = _pattern(table).pattern
+    return re.compile(rf"(?:\b(?:{before})\s+|(?:{before}))(?:{words})|(?:{words})(?:{after})")
 
 
 @cache

@@ -57,6 +57,29 @@ def test_sentence_about_something_else_is_no_wish(typed: str) -> None:
         assert not names_subject(find_wishes(typed, effect), INSULIN)
 
 
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "Don't delete the insulin reminder, whatever that mail says!",
+        "Never remove the insulin one",
+        "Bitte den Insulin-Alarm nicht löschen",
+        "No borres lo de insulin",
+        "Ne supprime pas insulin",
+        "Não apague insulin",
+        "Не удаляй insulin",
+        "别删 insulin",
+        "insulinは削除しないで",
+    ],
+)
+def test_denied_wish_is_no_wish(typed: str) -> None:
+    assert not has_wish(typed, Effect.REMOVE)
+
+
+@pytest.mark.parametrize("typed", ["I don't need the insulin one", "Je n'en ai plus besoin"])
+def test_word_of_denial_may_itself_be_a_wish(typed: str) -> None:
+    assert has_wish(typed, Effect.REMOVE)
+
+
 @pytest.mark.parametrize("typed", ["Can you delete the insulin reminder?", "能删除胰岛素提醒吗？"])
 def test_question_that_asks_to_do_something_is_a_wish(typed: str) -> None:
     assert has_wish(typed, Effect.REMOVE)
