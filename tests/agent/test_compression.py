@@ -528,7 +528,7 @@ async def test_a_turn_of_only_tool_calls_stays_within_the_window(home: Path) -> 
     def answer(request: Request) -> Completion:
         if not asked(request).count("Look it all up") or (number := next(left, None)) is None:
             return says("done", usage=Usage())
-        search = {"query": f"quay {number}", "limit": 10, "budget_chars": 50_000}
+        search = {"query": f"quay OR ferry OR {number}", "limit": 10, "budget_chars": 50_000}
         return replace(
             calls(("session_search", search), ("session_search", search | {"page": 2})),
             usage=Usage(),
@@ -540,7 +540,9 @@ async def test_a_turn_of_only_tool_calls_stays_within_the_window(home: Path) -> 
             await harness.say(long(number))
             await harness.say("/new")
         assert (await harness.say("Look it all up")).text.startswith("done")
-        assert max(len(row.text) for row in await history(harness)) > 6_000
+        results = [len(row.text) for row in await history(harness) if row.role == "tool"]
+        assert max(results) > 19_000
+        assert sum(results) / 3.5 > 3 * 20_000, "all results would fill the window three times"
         requests = [request for request in model.requests if "Look it all up" in asked(request)]
         assert len(requests) == 21, "no flush: nothing of what was said is condensed"
         for request in requests:
