@@ -135,7 +135,7 @@ class Actions:
         return None if row is None else _read_action(row)
 
     async def list_open_questions(self, names: Sequence[str]) -> set[tuple[Address, Account]]:
-        """Return where and for whom there are questions whose command has one of these names.
+        """Return the address and account of each unexpired question with one of these commands.
 
         Questions that an event has already taken are included, because the event may not be
         handled yet.
@@ -183,7 +183,8 @@ class Actions:
 def insert_actions(connection: Connection, actions: Sequence[ButtonAction], now: datetime) -> None:
     """Store buttons and questions.
 
-    Expired buttons and questions are deleted, as are open questions with the same origin.
+    Expired buttons and questions are deleted. A new question also replaces open questions that have
+    the same address, account and origin.
     """
     connection.execute("DELETE FROM actions WHERE expires_at <= :now", {"now": now})
     for action in actions:

@@ -77,7 +77,7 @@ _SELECT_NEXT_ID = """
 SELECT session_id, id FROM messages INDEXED BY messages_by_session
 WHERE (session_id, id) > (:session, :message) ORDER BY session_id, id LIMIT 1
 """
-"""The id of the next message, whether or not its row can be read."""
+"""Selects the ids of the next message and its session, even if the message can't be read."""
 _SELECT_BY_NAME = f"""
 {rows.SELECT_SESSIONS} WHERE scopes.key = :scope
 AND (sessions.external_id = :name OR sessions.id = :own_id AND sessions.external_id IS NULL)
@@ -138,7 +138,7 @@ class TransferRecord(NamedTuple):
 class SkippedRecord:
     """A record that isn't imported."""
 
-    # Why the line is refused. If `line` is None, a name for this kind of record in the plural.
+    # Why the line is refused. If `line` is None, the plural name of this kind of record.
     reason: str
     # Line number, or None if the record was left out on purpose and is only counted.
     line: int | None = None
@@ -178,7 +178,7 @@ class _MessageRow(NamedTuple):
 
     @property
     def identity(self) -> object:
-        """A value that is unique in a session: the id, or the time, role, sender and text."""
+        """Identifies the message in its session: its external id, or else its other columns."""
         if self.external_id is not None:
             return self.external_id
         return (self.created_at, self.role, self.sender_name, self.text)
@@ -198,7 +198,8 @@ class Archive:
 
         `progress` is called with the number of records processed. If `records` raises HistoryError,
         the import ends and the report contains the error as `read_error`. Within a transaction,
-        messages are stored in order of time, after the existing messages of their session.
+        messages are stored in order of time, after the existing messages of their session. Raises
+        StoreError if another program keeps the database's log from being truncated.
         """
         report = ImportReport()
         transfer_records = _filter_records(records, report, progress)
@@ -279,9 +280,10 @@ class Archive:
     async def _go_around_damage(
         self, values: Mapping[str, object], on_unreadable: Callable[[], None]
     ) -> Mapping[str, object]:
-        """Return what to read next after a page that couldn't be read.
+        """Return the parameters of the next page after a page that couldn't be read.
 
-        That's a page of one message. If it can't be read either, it's left out.
+        The page is read again, one message at a time. A message that can't be read alone is left
+        out. Raises StoreError if there is no readable message after it.
         """
         if values["limit"] != 1:
             return {"limit": 1}
@@ -445,7 +447,11 @@ def _create_session(connection: Connection, records: Sequence[TransferRecord]) -
 
 
 def _choose_title(records: Sequence[TransferRecord]) -> str:
-    """Return the given title, the beginning of the first question, or the session's name."""
+    """Return a title for a conversation.
+
+    The title is the one in the file, or else the beginning of the first user message, or else the
+    conversation's name.
+    """
     for record in records:
         if record.conversation.title:
             return record.conversation.title

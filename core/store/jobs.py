@@ -106,7 +106,7 @@ WHERE (SELECT COUNT(*) {_FROM_OPEN_JOBS}) < :max_jobs
 AND (NOT :is_prompt OR (SELECT COUNT(*) {_FROM_OPEN_JOBS} AND is_prompt) < :max_prompts)
 """
 """Inserts a job unless its account has reached a limit. The limits count the jobs of all chats."""
-# A job with a single time (no cron expression and no interval) ends if it isn't due again.
+# A job that isn't due again ends, unless it has a cron expression or an interval.
 _FINISH_RUN = """
 UPDATE jobs SET next_at = :next_at,
     ended_at = CASE WHEN :next_at IS NULL AND cron IS NULL AND every_s IS NULL THEN :now END
@@ -269,9 +269,10 @@ class Jobs:
         return await self._fetch_job(_SELECT_VISIBLE_JOB, values)
 
     async def find_last_delivered(self, address: Address, scopes: frozenset[Scope]) -> Job | None:
-        """Return the visible reminder that was delivered last at an address.
+        """Return the visible reminder that was delivered last at an address, or None.
 
-        Only the latest deliveries are searched. Scheduled questions are skipped.
+        Only the last ten deliveries are searched. Scheduled questions and erased reminders are
+        skipped.
         """
         deliveries = await self._database.fetch_all(
             _SELECT_DELIVERY_IDS, rows.address_values(address)
@@ -328,8 +329,9 @@ class Jobs:
     async def finish(self, job: Job, now: datetime, next_at: datetime | None) -> None:
         """Record that a run was queued for delivery, and set when the job is due next.
 
-        A job with a single time ends unless `next_at` is set. A job whose due time was changed
-        during the run, for example because a person snoozed it, stays as it is.
+        If `next_at` is None, the job ends, unless it has a cron expression or an interval. A job
+        whose due time was changed during the run, for example because a person snoozed it, stays as
+        it is.
         """
         values = {"id": job.id, "due_at": job.next_at, "now": now, "next_at": next_at}
         await self._database.execute(_FINISH_RUN, values)

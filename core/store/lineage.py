@@ -128,8 +128,8 @@ def list_latest(
 def find_tip(connection: Connection, session_id: int, scopes: frozenset[Scope]) -> Session | None:
     """Return the session in which a conversation continues, which may be the given session.
 
-    At most `MAX_HOPS` child sessions are followed. Branches and delegated sessions aren't. Returns
-    None if the session isn't visible in these scopes.
+    At most `MAX_HOPS` child sessions are followed. Branches and delegated sessions aren't followed.
+    Returns None if the session isn't visible in these scopes.
     """
     values = {
         "id": int64_or_zero(session_id),
@@ -266,8 +266,8 @@ class UndoRequest:
 def list_undoable(connection: Connection, request: UndoRequest) -> list[Message]:
     """List the messages that this command may hide or has already hidden, oldest first.
 
-    These are the messages that the model sees word for word, since the session began or was
-    compressed. Deliveries of jobs are left out. Messages that were erased later are included.
+    These are the messages since the session began or was last compressed, except deliveries of
+    jobs. Messages that were erased later are included.
     """
     return _list_messages(connection, _SELECT_UNDOABLE, request.parameters)
 

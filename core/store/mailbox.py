@@ -304,8 +304,11 @@ def close_entries(connection: Connection, entry_ids: Sequence[int], now: datetim
 OutboxKind = Literal["answer", "reminder", "notice", "memory"]
 
 INTENT_MARK = "?"
-"""Begins the last entry of `posted` while a message is being sent. The id of the message before it
-follows. If the entry is still there later, the message may or may not have been sent."""
+"""The first character of the last entry of `posted` while a message is being sent.
+
+The rest of the entry is the id of the previous message in the chat. If the entry is still there
+after a crash, the message may or may not have been sent.
+"""
 JOB_KEY_PREFIXES = ("job:", "turn:cron:")
 """The prefixes of the keys of reminders and of answers to scheduled questions."""
 EXPIRED_ERROR = "expired: the process ended before it was answered"
@@ -631,12 +634,12 @@ class Outbox:
         ]
 
     async def revive(self, ids: Sequence[int]) -> int:
-        """Make dead items due again, and return their number."""
+        """Make dead items due again, except those for memory services, and return their number."""
         values = {"ids": encode_list(ids), "now": self.clock.now()}
         return await self.database.execute(_REVIVE_DEAD, values)
 
     async def drop(self, ids: Sequence[int]) -> int:
-        """Mark dead items as done, delete their content, and return their number."""
+        """Mark dead items as done, except those for memory services, and return their number."""
         values = {"ids": encode_list(ids), "now": self.clock.now()}
         return await self.database.execute(_DROP_DEAD, values)
 

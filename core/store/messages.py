@@ -203,7 +203,7 @@ def set_sent_blocks(
 def amend_message(
     connection: Connection, address: Address, external_id: str, text: str | None
 ) -> int | None:
-    """Replace the text of a message and its quotes, or erase the message if `text` is None.
+    """Replace the text of a message and of its quotes, or erase the message if `text` is None.
 
     `external_id` is the message's id on its platform. Returns the message's id in state.db, or None
     if there is no such message. The text of a command is never replaced.
@@ -240,7 +240,8 @@ def amend_message(
 def erase_message(connection: Connection, row: Row) -> None:
     """Erase a message, given by a row with the columns id, session_id, kind and text.
 
-    An empty message of kind `command` remains, which all lists leave out.
+    An empty message of kind `command` remains. Its id on the platform is kept, so that the message
+    isn't accepted again.
     """
     if row["kind"] == "command" and not row["text"]:
         return  # already erased

@@ -386,7 +386,7 @@ class Notes:
             )
 
     async def list_unfinished(self) -> list[NoteChange]:
-        """List the changes, oldest first, of all scopes whose files may not have been written."""
+        """List the changes whose files may not have been written, in all scopes, oldest first."""
         change_rows = await self._database.fetch_all(_SELECT_UNFINISHED)
         return [read_change(row) for row in change_rows]
 
@@ -468,10 +468,10 @@ class Notes:
         await self._database.execute(_SET_PINNED, values)
 
     async def list_group(self, scopes: frozenset[Scope], change: NoteChange) -> list[NoteChange]:
-        """List all changes that were made together with this one, oldest first.
+        """List the changes that are undone together with this change, oldest first.
 
-        These are the changes of one consolidation, or the changes to the files that were added to a
-        skill or deleted with a skill. For any other change, the list contains only that change.
+        A consolidation changes several notes, and adding or deleting a skill changes several files.
+        For any other change, the list contains only that change.
         """
         if change.skill is None:
             actions: Sequence[str] = _GROUPED_NOTE_ACTIONS
@@ -565,7 +565,8 @@ class Notes:
     async def list_proposed(self) -> list[tuple[PendingNote, ErasureEpoch]]:
         """List the changes of all scopes that the helper model has to judge, oldest first.
 
-        Each change comes with the current epoch of its scope.
+        Each change comes with the current epoch of its scope. A change is left out while something
+        in its scope is being erased.
         """
 
         def read(connection: Connection) -> list[tuple[PendingNote, ErasureEpoch]]:
@@ -580,7 +581,7 @@ class Notes:
         return await self._database.read(read)
 
     async def ask_about(self, note_id: int) -> None:
-        """Let a proposed change wait for a person."""
+        """Record that a proposed change now waits for a person's confirmation."""
         values = {"id": rows.int64_or_zero(note_id)}
         await self._database.execute(
             "UPDATE pending_notes SET is_proposed = 0 WHERE id = :id", values

@@ -1,7 +1,7 @@
-"""Stores what a person has chosen for their reminders: a time zone and quiet hours.
+"""Stores a person's settings for reminders: a time zone and quiet hours.
 
-Rows belong to accounts. A person with several accounts has the choices of all of them; the account
-that asks comes first.
+Each row belongs to one account. If a person has several accounts, the settings of the account that
+asks take precedence over those of the others.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from core.types import Account
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preference:
-    """What a person has chosen. None stands for the default."""
+    """A person's settings for reminders. A setting that is None has its default."""
 
     # An IANA name.
     zone: str | None = None
@@ -33,7 +33,7 @@ class Preference:
     def quiet_end(self, now: datetime, default_zone: str) -> datetime | None:
         """Return when the quiet hours end, in UTC, or None if it isn't quiet now.
 
-        Quiet hours may pass midnight: from 22:00 until 7:00.
+        Quiet hours may pass midnight, as in "from 22:00 until 7:00".
         """
         if self.quiet_from is None or self.quiet_until is None:
             return None
@@ -74,11 +74,11 @@ class Preferences:
         self._database = database
 
     async def load(self, accounts: Sequence[Account]) -> Preference:
-        """Return what a person has chosen with any of their accounts, the first one first."""
+        """Return a person's settings. The first of the accounts that has a setting decides it."""
         return await self._database.read(lambda connection: _load(connection, accounts))
 
     async def save(self, account: Account, **changes: str | None) -> None:
-        """Change what an account has chosen. Other choices stay."""
+        """Change some settings of an account, and keep the others."""
 
         def write(connection: Connection) -> None:
             preference = replace(_load(connection, [account]), **changes)

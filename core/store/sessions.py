@@ -285,7 +285,7 @@ class Conversations:
         return None if row is None else await self.find(int(row["session_id"]), scopes)
 
     async def retitle(self, session_id: int, title: str, epoch: ErasureEpoch | None = None) -> None:
-        """Set the title of a session."""
+        """Set the title of a session in state.db. Incognito sessions have no title."""
         statement = "UPDATE sessions SET title = :title WHERE id = :id"
         await self._database.execute(statement, {"id": session_id, "title": title}, epoch)
 

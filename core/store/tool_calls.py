@@ -1,4 +1,4 @@
-"""Which tool calls have been carried out, so that a restart repeats none and forgets none.
+"""Records which tool calls were carried out, so that a restart neither repeats nor loses a call.
 
 The row with a model's tool calls is stored before the tools run, and their results afterwards. If
 the process is killed in between, the results are missing. `record_call` runs in the transaction

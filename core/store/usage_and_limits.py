@@ -387,8 +387,8 @@ class UsageLog:
     ) -> list[Budget]:
         """Load today's budget of a person with all linked accounts and, in a group, of the group.
 
-        Files are counted only if "files" is one of `names`. The list is empty for the owner unless
-        settings limit the owner, too.
+        Files are counted only if "files" is one of `names`. The list is empty if settings have no
+        limits, or if the owner asks and settings don't limit the owner.
         """
         limits = self._limits
         if limits is None:
@@ -486,7 +486,7 @@ class UsageLog:
             for name in budget.list_reached(checked_names):
                 raise LimitReached(
                     _LIMIT_REACHED.format(
-                        whose="this room" if budget.scope.is_group else "you",
+                        whose="this group" if budget.scope.is_group else "you",
                         used=budget.format_usage(name),
                         zone=self._zone.key,
                     )

@@ -36,7 +36,7 @@ FOR_YOU = (
     "Today's limit for you is reached (2 of 2 answers). It resets at midnight (Europe/Lisbon). "
     "Everything else still works, such as `/recall` and `/memory`."
 )
-FOR_ALL = FOR_YOU.replace("for you", "for this room")
+FOR_ALL = FOR_YOU.replace("for you", "for this group")
 
 
 def person(**limits: object) -> str:

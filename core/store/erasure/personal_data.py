@@ -40,8 +40,7 @@ Otherwise the prompt may contain notes of an account that was unlinked later.
 """
 _PROMPT = f"CASE WHEN {_SEES_PROMPT} THEN system_prompt END AS system_prompt"
 _IS_HIDDEN_RESULT = f"(role = 'tool' AND kind = 'quote' AND NOT {_SEES_PROMPT})"
-"""The SQL condition for results that a tool found when more was visible than the person now sees.
-"""
+"""The SQL condition for tool results of sessions that saw more scopes than the person now sees."""
 
 
 def _is_own(column: str) -> str:
@@ -178,7 +177,7 @@ _JSON_COLUMNS = {"blocks", "files", "inbound", "names", "operations", "payload",
 async def export_personal_data(
     database: Database, scopes: frozenset[Scope], accounts: Sequence[Account]
 ) -> AsyncIterator[Mapping[str, object]]:
-    """Yield everything about a person except the messages of their conversations.
+    """Yield everything that is stored about a person, except what `Archive.export` yields.
 
     Items look like ``{"kind": "job", ...}``, with times in ISO 8601. From groups, only the person's
     own messages and rows, and quotes of the person, are included. Short-lived rows such as codes

@@ -202,7 +202,7 @@ class FactCandidate(NamedTuple):
 class Alias(NamedTuple):
     """Another name of a person or thing that a text names."""
 
-    # The name in the text, such as "my sister".
+    # The name in the text, such as "sister".
     asked_name: str
     # The other name, such as "ana".
     name: str
@@ -339,7 +339,10 @@ class Facts:
     async def list_changed(
         self, message_ids: Sequence[int], since: datetime, scopes: Scopes
     ) -> list[tuple[int, str]]:
-        """List the facts that these messages changed since a moment, with the action of each."""
+        """List the changes that these messages have made since a moment.
+
+        Each item is the id of a visible fact and the action, such as "learn" or "correct".
+        """
         changes = await self._select(
             _SELECT_CHANGED, scopes, ids=encode_list(message_ids), since=since
         )
@@ -364,7 +367,10 @@ class Facts:
     async def pin(
         self, fact_id: int, scopes: Scopes, is_pinned: bool = True, by: Author = _UNKNOWN_AUTHOR
     ) -> Fact | None:
-        """Pin a fact, so that it doesn't age, or unpin it. Returns None if it isn't visible."""
+        """Pin or unpin a fact, and return the fact. A pinned fact doesn't age.
+
+        Returns None if the fact isn't visible in these scopes.
+        """
 
         def set_pin(fact: Fact) -> Fact:
             return replace(fact, is_pinned=is_pinned)
@@ -383,10 +389,10 @@ class Facts:
     ) -> Fact | None:
         """Replace the content of a fact with a person's words.
 
-        `apply_rules` adds the fields that rules extract from the new words. Returns the new fact,
-        or None if the fact isn't visible in these scopes or the text of the author's message is no
-        longer `source_text`. Raises Refused if the words are empty or another fact has the same
-        words.
+        `apply_rules` adds the fields that rules extract from the new words. Returns the new fact.
+        Returns None if the fact isn't visible in these scopes, or if the text of the author's
+        message is no longer `source_text`. Raises Refused if the words are empty, or if the same
+        person has another open fact with these words.
         """
         text = " ".join(content.split())
         if not text:
@@ -430,7 +436,8 @@ class Facts:
         """Take back the last change of a fact, and return the fact.
 
         If that change is the fact's first, the fact is deleted with its history and returned
-        without an id. Returns None if the fact isn't visible or has no changes.
+        without an id. Returns None if the fact isn't visible or has no changes. Raises Refused if
+        the same person has another open fact with the words that would be restored.
         """
 
         def take_back(connection: Connection) -> Fact | None:
@@ -447,7 +454,10 @@ class Facts:
         return await write_indexed_text(self._database, take_back)
 
     async def forget(self, fact_ids: Sequence[int], scopes: Scopes) -> int:
-        """Erase facts with their names, index entries and history. Returns their number."""
+        """Erase facts with their names, index entries and history.
+
+        Facts that aren't visible in these scopes are left alone. Returns how many were erased.
+        """
         values = {
             "ids": encode_list(rows.int64_or_zero(fact_id) for fact_id in fact_ids),
             "scopes": scope_parameter(scopes),
@@ -536,10 +546,11 @@ class Facts:
         reason: str = "",
         source_text: str = "",
     ) -> Fact | None:
-        """Change and log a fact, and close other facts that contradict the changed fact.
+        """Change and log a fact.
 
-        Returns the changed fact, or None if the fact isn't visible or the text of its message is no
-        longer `source_text`.
+        If the attribute changes, open facts that contradict the changed fact are closed. Returns
+        the changed fact. Returns None if the fact isn't visible, or if the text of its message is
+        no longer `source_text`.
         """
 
         def write(connection: Connection) -> Fact | None:
@@ -598,7 +609,7 @@ def _find_candidates(
     name_counts = {row["fact_id"]: row["names"] for row in name_rows}
 
     def preference(fact_id: int) -> tuple[int, float, int]:
-        """Most names first, then the best text score, then the newest fact."""
+        """Return a sort key: most names first, then the best text score, then the newest fact."""
         return -name_counts.get(fact_id, 0), -text_scores.get(fact_id, 0.0), -fact_id
 
     best_ids = sorted({*text_scores, *name_counts}, key=preference)[:MAX_CANDIDATES]

@@ -215,8 +215,9 @@ def _merge_reworded(
 def _holds_before(fact: Fact, other: Fact) -> bool:
     """Whether `fact` began to hold before `other`.
 
-    If a date is unknown, or if the dates are too vague to tell, the fact that was said earlier
-    counts as earlier. Facts aren't always learned in the order in which they were said.
+    If a start date is unknown, or if the dates are too vague to compare, the times at which the
+    facts were last said are compared instead. Facts aren't always learned in the order in which
+    they were said.
     """
     if fact.valid_from is not None and other.valid_from is not None:
         if fact.valid_from + _MIN_DISTANCE[fact.grain] <= other.valid_from:

@@ -29,9 +29,9 @@ ALPHABET = "ACDEFGHJKMNPQRTUVWXYZ234679"
 CODE_CHARS = 8
 CODE_LIFETIME = timedelta(hours=1)
 MAX_PENDING_PAIRINGS = 3
-"""How many strangers of one platform may wait. Those of one platform can't silence another."""
+"""How many strangers of one platform may wait for an approval at the same time."""
 PAIRING_PAUSE = timedelta(minutes=10)
-"""An account may ask once in this time, even if its request was answered."""
+"""How long an account must wait before it can ask again, even if its request was answered."""
 MAX_WAITING_CHARS = 4096
 """How many characters of a stranger's message are stored until the owner approves the stranger."""
 

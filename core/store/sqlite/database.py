@@ -1,11 +1,11 @@
-"""state.db: one writer and several readers, each with a thread of its own.
+"""Runs transactions on state.db with one writer and several readers, each in its own thread.
 
-Every call is one whole transaction. Its work is a function of the connection that runs in the
-database's thread from BEGIN to COMMIT. So a transaction costs one switch between threads, and a
-cancelled caller can't leave a transaction open.
+A caller passes a function that gets the connection. The function runs in one thread from BEGIN to
+COMMIT. A transaction therefore costs one switch between threads, and a cancelled caller can't leave
+a transaction open.
 
-An inline read, and a short write on a fast disk, take about as long as this switch. They run in the
-caller's thread instead.
+An inline read, or a short write on a fast disk, takes about as long as such a switch. It runs in
+the caller's thread instead.
 """
 
 from __future__ import annotations
@@ -56,31 +56,31 @@ CHECKPOINT_TIMEOUT_MS = 10_000
 """The default for how long a checkpoint waits for readers."""
 
 LOCK_TIMEOUT_S = 4.0
-"""Writes fail when another program has locked the file for so long."""
+"""Writes fail when another program has locked the file for this long."""
 LOCK_RETRY_S = 0.02
 LOCK_EPISODE_S = 10.0
-"""A lock that wasn't noticed for so long has ended, and the next one is another one."""
+"""If no write has noticed a lock for this long, the next lock counts as a new one."""
 
 LOG_BYTES = 8_000_000
-"""When a reader lets the log grow to this size, writes try to truncate it."""
+"""Writes try to truncate the log when a long read has let it grow beyond this size."""
 LOG_STEP_BYTES = 1_000_000
 """After a failed attempt, the next one follows when the log has grown by this much."""
 LOG_FULL_BYTES = 12_000_000
-"""At this size, `wait_for_log_space` waits."""
+"""`wait_for_log_space` waits while the log is larger than this."""
 LOG_TIMEOUT_MS = 200
-"""Short reads of another program have ended after this time, even several in a row."""
+"""How long a write that truncates the log waits for readers. Short reads end sooner."""
 LOG_SPACE_WAIT_S = 60.0
 
 INLINE_READ_S = 0.002
-"""The default limit of an inline read, which blocks the event loop. A typical one takes a tenth."""
+"""How long an inline read may block the event loop by default. Most take a tenth of this time."""
 PROGRESS_STEPS = 1_000
-"""The limit is checked after so many steps of SQLite's virtual machine, which take 0.1 ms."""
+"""An inline read checks its limit after this many steps of SQLite's virtual machine (0.1 ms)."""
 SHORT_WRITE_S = 0.001
-"""Short writes run inline while they take less than this on average; a switch takes a tenth."""
+"""Short writes run inline while their mean duration is below this. A switch takes a tenth."""
 SHORT_WRITES = 32
-"""One in so many short writes runs in the writer's thread, where SQLite may copy the log.
+"""One in this many short writes runs in the writer's thread, where SQLite may copy the log.
 
-The mean duration is a moving average over about so many writes, too.
+The mean duration of short writes is a moving average over about as many writes.
 """
 
 
@@ -90,17 +90,18 @@ class _BusyError(Exception):
 
 @dataclass
 class LockWait:
-    """How long writes have waited for a program that locks the file.
+    """Measures how long another program has locked the file.
 
-    The limit counts from when the lock was first noticed, so later writes fail sooner. Otherwise, a
-    write would wait behind a queue of writes that each wait for the whole limit.
+    The time limit starts when the lock is first noticed, not when a write begins to wait.
+    Otherwise, queued writes would wait for the whole limit one after the other.
     """
 
     timeout_s: float = LOCK_TIMEOUT_S
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
-    # When the present lock was first and last noticed; None while there is none.
+    # When the current lock was first noticed. None while the file isn't locked.
     _began_at: float | None = field(default=None, init=False)
+    # When a lock was last noticed.
     _noticed_at: float = field(default=0.0, init=False)
 
     def note_lock(self) -> None:
@@ -116,15 +117,15 @@ class LockWait:
 
     @property
     def is_over(self) -> bool:
-        """Whether the present lock has been there for longer than the limit."""
+        """Whether the current lock has reached the time limit."""
         return self._began_at is not None and self._noticed_at - self._began_at >= self.timeout_s
 
 
 class FileGuard:
-    """Notices that state.db or its log was removed, replaced or cut off while they are open.
+    """Notices when state.db or its log is removed, replaced or cut off while it is open.
 
-    SQLite goes on with the files that it has open, even if their names are gone. What it writes
-    there would be lost at the next start.
+    SQLite keeps using the files that it has open, even if they were deleted. Rows that are written
+    to a deleted file would be lost at the next start.
     """
 
     def __init__(self, path: Path) -> None:
@@ -133,14 +134,13 @@ class FileGuard:
         self.remember()
 
     def remember(self) -> None:
-        """Take the present files as the right ones."""
+        """Remember the current files as those that SQLite has open."""
         self._file = _identify(self._path)
         self._log = _identify(self._log_path)
         self.file_bytes = 0
         # Whether the file became smaller, which only damage and VACUUM do.
         self.is_smaller = False
-        # Takes the present size.
-        self.is_file_there()
+        self.is_file_there()  # stores the current size
 
     def is_file_there(self) -> bool:
         """Whether state.db is still the file that was opened, and at least as large as before."""
@@ -161,7 +161,7 @@ class FileGuard:
 
 
 class Database:
-    """Runs transactions. Every method raises StoreError if SQLite fails.
+    """Runs transactions. Methods raise StoreError if SQLite fails.
 
     A write with an `epoch` raises StaleReadError if data in its scopes was erased since then,
     because the write may repeat that data.
@@ -187,11 +187,11 @@ class Database:
         self._inline_reader = inline_reader
         self._lock_wait = lock_wait
         self._guard = FileGuard(path)
-        # Held while the connections are opened again, because the log was removed.
+        # Held while all connections are opened again after the log was removed.
         self._rescue_lock = asyncio.Lock()
         # How often a removed log was saved.
         self.rescue_count = 0
-        # What is known to be damaged in the file.
+        # Describes the first damage that was noticed in the file. "" if there is no known damage.
         self.damage = ""
         # Held by the first of the writes that wait for another program's lock.
         self._lock_queue = asyncio.Lock()
@@ -205,8 +205,8 @@ class Database:
     async def open(cls, path: Path, lock_wait: LockWait | None = None) -> AsyncIterator[Database]:
         """Open the file and bring its schema up to date. A new file gets the mode 0600.
 
-        Raises StoreError if the file is damaged, not writable, or written by a newer version, or if
-        the home had a database that is gone.
+        Raises StoreError if the file is damaged, not writable, or written by a newer version of
+        Mneme. Raises StoreError, too, if the home has lost its database.
         """
         create_file(path)
         async with contextlib.AsyncExitStack() as stack:
@@ -232,10 +232,11 @@ class Database:
         *,
         is_short: bool = False,
     ) -> T:
-        """Run `work` in one write transaction, which is durable when this returns.
+        """Run `work` in one write transaction and return its result.
 
-        An exception rolls it back. A short write runs in the caller's thread while the disk is fast
-        and there is no other writer.
+        The transaction is durable when this method returns. If `work` raises an exception, the
+        transaction is rolled back. If `is_short` is set, `work` runs in the caller's thread while
+        the disk is fast and there is no other writer.
         """
 
         def checked_work(connection: sqlite3.Connection) -> T:
@@ -268,9 +269,9 @@ class Database:
         return self._mean_short_write_s < SHORT_WRITE_S
 
     def _write_inline(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run a short write in the caller's thread, waiting for nothing but the disk.
+        """Run a short write in the caller's thread, without waiting for other writers.
 
-        Raises _BusyError if another thread or process writes.
+        Raises _BusyError if another thread or process is writing.
         """
         if not self._writer_lock.acquire(blocking=False):
             raise _BusyError
@@ -295,8 +296,8 @@ class Database:
     async def _run_on_writer(self, work: Callable[[StoreConnection], T]) -> T:
         """Run `work` on the writer's connection, in its thread.
 
-        If another program locks the file, `work` is run again until it's unlocked or the wait is
-        over.
+        If another program locks the file, `work` is tried again until the file is unlocked. Raises
+        StoreError if the lock lasts longer than `LockWait.timeout_s`.
         """
         try:
             return await self._try_on_writer(work)
@@ -334,7 +335,7 @@ class Database:
         work: Callable[[sqlite3.Connection], T],
         is_short: bool,
     ) -> T:
-        """Run one write transaction. If it is short, its duration counts in the mean."""
+        """Run one write transaction. The duration of a short write is added to the mean."""
         start_s = time.perf_counter()
         result = _transact(connection, "BEGIN IMMEDIATE", work)
         self._lock_wait.note_success()
@@ -371,7 +372,7 @@ class Database:
     # --- The files ---
 
     def _to_error(self, error: sqlite3.DatabaseError) -> StoreError:
-        """Build the StoreError for an error of SQLite, which a lost file may have caused."""
+        """Convert an error of SQLite to a StoreError. A lost file results in a StoreLostError."""
         if not self._guard.is_file_there():
             return StoreLostError(LOST.format(path=self.path))
         store_error = to_store_error(self.path, error)
@@ -380,7 +381,7 @@ class Database:
         return store_error
 
     def note_damage(self, text: str) -> None:
-        """Record that the file is damaged. The first text is kept."""
+        """Record that the file is damaged. If damage is already recorded, its text is kept."""
         self.damage = self.damage or text
 
     async def check_files(self) -> None:
@@ -456,14 +457,14 @@ class Database:
     # --- The log ---
 
     def log_bytes(self) -> int:
-        """The size of the write-ahead log."""
+        """Return the size of the write-ahead log, or 0 if there is no log."""
         try:
             return os.stat(self._log_path).st_size
         except OSError:
             return 0
 
     async def checkpoint(self, timeout_ms: int = CHECKPOINT_TIMEOUT_MS) -> bool:
-        """Copy the log into the file and truncate it. No other write can run meanwhile.
+        """Copy the log into the file and truncate the log. Other writes wait until this is done.
 
         Returns False if a reader still needed a part of the log after `timeout_ms`.
         """
@@ -472,8 +473,7 @@ class Database:
     async def wait_for_log_space(self, wait_s: float) -> bool:
         """Wait until the log is small enough for another large transaction.
 
-        Callers that write much call this between two transactions, so that others may write.
-        Returns False if a reader of another program keeps the log large for over `wait_s`.
+        Returns False if a reader in another program has kept the log large for `wait_s` seconds.
         """
         ends_at = time.monotonic() + wait_s
         while self.log_bytes() > LOG_FULL_BYTES and not await self.checkpoint(LOG_TIMEOUT_MS):
@@ -499,8 +499,8 @@ class Database:
     ) -> T:
         """Run `work` in one read transaction, in the caller's thread.
 
-        If it takes longer than `limit_s` (a cold disk) or the file is locked, it is interrupted and
-        a reader starts it again.
+        If `work` takes longer than `limit_s`, for example because the disk is slow, or if the file
+        is locked, a reader's thread runs `work` again from the start.
         """
         if self._rescue_lock.locked():
             return await self.read(work)
@@ -514,19 +514,19 @@ class Database:
             raise self._to_error(error) from error
 
     async def fetch_all(self, statement: str, values: Values | None = None) -> list[Row]:
-        """All rows of one statement."""
+        """Return all rows of one statement."""
         return await self.read(
             lambda connection: connection.execute(statement, values or {}).fetchall()
         )
 
     async def fetch_one(self, statement: str, values: Values | None = None) -> Row | None:
-        """The first row of one statement, read inline."""
+        """Return the first row of one statement, or None. The row is read inline."""
         return await self.read_inline(
             lambda connection: connection.execute(statement, values or {}).fetchone()
         )
 
     async def data_version(self) -> int:
-        """A number that changes when another process has written."""
+        """Return a number that changes whenever another process writes to the file."""
         return await self._run_on_writer(
             lambda connection: connection.execute("PRAGMA data_version").fetchone()[0]
         )
@@ -538,11 +538,11 @@ class Database:
 class StoreConnection(sqlite3.Connection):
     """A connection to state.db."""
 
-    # Whether a write copies the log when it is due.
+    # Whether a write may copy the log into the file.
     may_copy_log = True
 
     def execute(self, statement: str, values: Any = (), /) -> sqlite3.Cursor:
-        """Run a statement, and once more with repaired texts if one isn't valid Unicode."""
+        """Run a statement. Texts that aren't valid Unicode are repaired first."""
         try:
             return super().execute(statement, values)
         except UnicodeEncodeError:
@@ -554,10 +554,10 @@ class StoreConnection(sqlite3.Connection):
 
 
 class ConnectionSlot:
-    """Holds a connection, and replaces it when it can't leave a transaction.
+    """Holds a connection, and replaces it if a transaction on it can't be ended.
 
-    A connection that stays in a transaction would keep the log from being truncated, and show old
-    data to later reads.
+    A connection with an open transaction would keep the log from being truncated, and would show
+    old data to later reads.
     """
 
     def __init__(self, path: Path, *, is_reader: bool, is_inline: bool = False) -> None:
@@ -567,7 +567,7 @@ class ConnectionSlot:
         self._is_inline = is_inline
 
     def open(self) -> StoreConnection:
-        """Open and configure the connection. Raises sqlite3.DatabaseError."""
+        """Open and configure the connection. Raises sqlite3.DatabaseError if SQLite fails."""
         connection = _connect(self.path)
         try:
             configure(connection, is_reader=self._is_reader)
@@ -581,7 +581,7 @@ class ConnectionSlot:
         return connection
 
     def run(self, work: Callable[[StoreConnection], T]) -> T:
-        """Run `work` on the connection in this thread."""
+        """Run `work` on the connection, in the caller's thread."""
         connection = self.connection
         try:
             return work(connection)
@@ -613,11 +613,11 @@ class ConnectionThread:
     async def open(
         cls, stack: contextlib.AsyncExitStack, path: Path, *, is_reader: bool
     ) -> ConnectionThread:
-        """Open a connection in a new thread. The stack ends the thread and closes it."""
+        """Open a connection in a new thread. `stack` ends the thread and closes the connection."""
         slot = ConnectionSlot(path, is_reader=is_reader)
         stack.callback(slot.close)
-        # The file is opened by a second step in the thread. A thread of aiosqlite whose first step
-        # fails would go on after this method has raised the error.
+        # The thread starts with a database in memory, and opens the file in a second step. If the
+        # first step of an aiosqlite thread failed, the thread would keep running.
         thread = await stack.enter_async_context(aiosqlite.connect(":memory:"))
         connection_thread = cls(slot, thread)
         with translate_errors(path):
@@ -625,21 +625,21 @@ class ConnectionThread:
         return connection_thread
 
     async def run(self, work: Callable[[StoreConnection], T]) -> T:
-        """Run `work` on the connection, in its thread. Raises sqlite3.DatabaseError."""
+        """Run `work` on the connection, in its thread. Raises sqlite3.DatabaseError if it fails."""
         # aiosqlite has no public method for this.
         execute: Any = self._thread._execute
         result: T = await execute(self.slot.run, work)
         return result
 
     async def call(self, function: Callable[[], T]) -> T:
-        """Call a function in the thread. It may close and open the connection."""
+        """Call a function in the thread. The function may close and open the connection."""
         execute: Any = self._thread._execute
         result: T = await execute(function)
         return result
 
 
 def _identify(path: str | Path) -> tuple[int, int] | None:
-    """The device and inode of a file, or None if it doesn't exist."""
+    """Return the device and inode of a file, or None if the file can't be accessed."""
     try:
         stat = os.stat(path)
     except OSError:
@@ -648,7 +648,7 @@ def _identify(path: str | Path) -> tuple[int, int] | None:
 
 
 def _connect(path: Path) -> StoreConnection:
-    """Open a connection that binds times as seconds since 1970 UTC, and ids by their keys."""
+    """Open a connection that stores times as seconds since 1970 UTC, and ids as their keys."""
     sqlite3.register_adapter(datetime, rows.to_timestamp)
     types_with_key: tuple[Any, ...] = (Account, Address, Scope)
     for type_with_key in types_with_key:
@@ -661,7 +661,7 @@ def _connect(path: Path) -> StoreConnection:
 
 
 def _let_copy_log(connection: StoreConnection, may_copy_log: bool) -> None:
-    """Decide whether a connection copies the log into the file when it is due."""
+    """Set whether a connection copies the log into the file when the log is large."""
     if may_copy_log is connection.may_copy_log:
         return
     connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES if may_copy_log else 0}")
@@ -692,7 +692,7 @@ def _transact(
 def _transact_within(
     connection: StoreConnection, work: Callable[[sqlite3.Connection], T], limit_s: float
 ) -> T:
-    """Run a read transaction, which is interrupted after `limit_s`."""
+    """Run a read transaction, and interrupt it after `limit_s`."""
     ends_at = time.perf_counter() + limit_s
     connection.set_progress_handler(lambda: time.perf_counter() > ends_at, PROGRESS_STEPS)
     return _transact(connection, "BEGIN", work)

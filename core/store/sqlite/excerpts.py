@@ -43,7 +43,7 @@ PREVIEW_CHARS = 160
 QUOTE_CHARS = 100
 MAX_WINDOW_MESSAGES = 100
 BROWSE_MAX = 100
-"""The most sessions on a page of recent sessions."""
+"""The maximum number of sessions on a page of recent sessions."""
 MAX_ID = 2**63 - 1
 
 # --- Parts of statements ---
@@ -51,9 +51,9 @@ MAX_ID = 2**63 - 1
 PLATFORM_ID = """COALESCE(
     CASE messages.origin WHEN 'job' THEN NULL ELSE messages.external_id END, messages.posted_id
 )"""
-"""The message's id on its platform: `external_id` if a person sent it, `posted_id` if we did.
+"""The message's id on its platform: `external_id` if a person sent it, `posted_id` if Mneme did.
 
-The `external_id` of a job's message is not a platform id.
+The `external_id` of a job's message isn't a platform id.
 """
 _ADDRESS_AND_SCOPE = """
     CROSS JOIN addresses ON addresses.id = sessions.address_id
@@ -63,7 +63,7 @@ _MESSAGE = f"""messages.id, messages.role, messages.sender_name, messages.sender
     messages.origin, messages.created_at, messages.text, {PLATFORM_ID}, messages.quoted"""
 _FROM_SESSION = f"FROM messages WHERE messages.session_id = :session AND {IS_SHOWN}"
 _NOT_HIDDEN_HERE = "messages.id NOT BETWEEN :hidden_first AND :hidden_last"
-"""The message is outside the part of its session that is already in the model's context."""
+"""The SQL condition that the model's context doesn't already contain a message of the session."""
 _NOT_HIDDEN = """ AND NOT EXISTS (
     SELECT 1 FROM json_each(:hidden) AS span
     WHERE json_extract(span.value, '$[0]') = messages.session_id
@@ -81,7 +81,9 @@ _LINEAGE = f"""
 
 
 def _select_bookend(direction: str) -> str:
-    """Return the body of a SELECT of a lineage's first messages, or of its last ones for "DESC".
+    """Return the body of a SELECT statement for the first messages of a lineage.
+
+    If `direction` is "DESC", the statement selects the last messages.
 
     The statement must define `parts`, the sessions of the lineage. To get N messages, SQLite reads
     only the first N sessions, because a long conversation has hundreds of sessions.

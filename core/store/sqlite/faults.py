@@ -1,4 +1,4 @@
-"""What follows an error of SQLite: a sentence that says what to do, and closed cursors."""
+"""Converts errors of SQLite to sentences that say what to do, and closes cursors after an error."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ERROR_SENTENCES = {
     "disk I/O error": f"The disk that holds {{path}} cannot be used: {_DISK_FAULT}",
     "locked": LOCKED,
 }
-"""The sentence for a message of SQLite that contains the key."""
+"""Sentences for people, by a part of SQLite's error message."""
 
 
 def is_busy(error: sqlite3.DatabaseError) -> bool:
@@ -40,7 +40,7 @@ def is_busy(error: sqlite3.DatabaseError) -> bool:
 def to_store_error(path: Path, error: sqlite3.DatabaseError) -> StoreError:
     """Convert an error of SQLite to a StoreError with a sentence that says what to do.
 
-    It's a StoreDamagedError if the file is damaged.
+    Returns a StoreDamagedError if the file is damaged.
     """
     text = str(error)
     sentence = "{path}: {text}"
@@ -54,7 +54,7 @@ def to_store_error(path: Path, error: sqlite3.DatabaseError) -> StoreError:
 
 @contextlib.contextmanager
 def translate_errors(path: Path) -> Iterator[None]:
-    """Raise StoreError for errors of SQLite."""
+    """Convert errors of SQLite in the `with` block to StoreError."""
     try:
         yield
     except sqlite3.DatabaseError as error:
@@ -64,8 +64,8 @@ def translate_errors(path: Path) -> Iterator[None]:
 def close_cursors(error: BaseException) -> None:
     """Close the cursors that the frames of an error hold.
 
-    ROLLBACK doesn't end a cursor that still has rows. It would keep the connection at the present
-    state of the data, also in later transactions.
+    ROLLBACK doesn't end a cursor that still has rows. Such a cursor would keep the connection at
+    the current state of the data, even in later transactions.
     """
     current: BaseException | None = error
     while current is not None:

@@ -29,7 +29,8 @@ _REQUIRED_COLUMNS = frozenset(
         ("messages", "timestamp"),
     ]
 )
-"""Older versions than hermes-agent 0.19.0 (`hermes_state.py`, SCHEMA_SQL) lack other columns."""
+"""The columns that all versions have. Other columns of hermes-agent 0.19.0 (`hermes_state.py`,
+SCHEMA_SQL) may be missing in older versions."""
 _COLUMN_OF_MNEME = ("sessions", "scope_id")
 
 
@@ -37,8 +38,8 @@ _COLUMN_OF_MNEME = ("sessions", "scope_id")
 def open_hermes(path: Path, title: str) -> Iterator[Connection]:
     """Open the database of Hermes for reading. `title` is the name of the file in error messages.
 
-    Raises HistoryError if the file isn't a database of Hermes, or if it turns out to be damaged,
-    also later in the `with` block.
+    Raises HistoryError if the file isn't a database of Hermes, or if it can't be read. Errors of
+    SQLite in the `with` block are converted, too.
     """
     try:
         with contextlib.closing(sqlite3.connect(_read_only_uri(path), uri=True)) as connection:

@@ -49,14 +49,13 @@ chunk, and the other 9 become the next chunk.
 Chunks find as much as whole sessions would, and a search reads less.
 """
 LONG_MESSAGE_CHARS = 4_096
-"""A longer message than this, which no platform has, is a chunk of its own.
+"""A message that is longer than this is a chunk of its own. Platforms send no messages that long.
 
 Otherwise a chunk of long messages could be so large that indexing it blocks all other writers.
 """
 STEP_MESSAGES = 500
 STEP_CHARS = 50_000
-"""A step takes no further message or chunk after so many characters, so that no writer waits long.
-"""
+"""A step ends after this many characters, so that other writers don't wait long."""
 STEP_CHUNKS = 20
 LAG_MESSAGES = 32
 """Up to this many new messages aren't indexed yet, because reading them directly is cheaper."""
@@ -140,7 +139,7 @@ def index_pending(connection: Connection, count: int = STEP_MESSAGES) -> int:
 
 
 def _take_step(rows: Iterable[Row]) -> list[Row]:
-    """The first rows, until their `chars` add up to `STEP_CHARS`; at least one if there is any."""
+    """Return the first rows, until their `chars` add up to at least `STEP_CHARS`."""
     step: list[Row] = []
     chars = 0
     for row in rows:
@@ -152,7 +151,7 @@ def _take_step(rows: Iterable[Row]) -> list[Row]:
 
 
 def _index_chunks(connection: Connection, chunk_ids: list[int]) -> None:
-    """Add chunks to the index, in a single statement because FTS5 writes a segment for each one."""
+    """Add chunks to the index with one statement, because FTS5 writes a segment per statement."""
     values = {"ids": encode_list(chunk_ids)}
     condition = in_list("id", "ids")
     connection.execute(f"UPDATE chunks SET is_indexed = 1 WHERE {condition}", values)
@@ -174,7 +173,7 @@ def is_behind(connection: Connection, lag: int) -> bool:
 
 
 def latest_message_id(connection: Connection) -> int:
-    """The highest message id, or 0 if there are no messages."""
+    """Return the highest message id, or 0 if there are no messages."""
     return int(connection.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0])
 
 
@@ -360,7 +359,10 @@ def defer_indexing(connection: Connection) -> Iterator[None]:
 
 
 def merge_step(connection: Connection, pages: int = MERGE_PAGES) -> bool:
-    """Merge some segments of every index. Returns False if there was nothing to merge."""
+    """Merge some segments of the indexes over messages and chunks.
+
+    Returns False if there was nothing to merge.
+    """
     # A list, because `any` over a generator would skip the second index once the first has work.
     results = [merge_table(connection, table, pages) for table in INDEX_TABLES]
     return any(results)

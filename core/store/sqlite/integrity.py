@@ -19,7 +19,7 @@ _SELECT_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY n
 async def find_damage(database: Database) -> list[str]:
     """Check the file and return a sentence about each problem.
 
-    Of each kind of problem, at most `MAX_REPORTED_PROBLEMS` are reported.
+    At most `MAX_REPORTED_PROBLEMS` problems of each kind are reported.
     """
 
     def check(connection: Connection) -> list[str]:
@@ -40,19 +40,19 @@ def _run_check(connection: Connection, pragma: str) -> list[str]:
 class IntegrityCheck:
     """Checks the file in slices, which run in a reader's thread.
 
-    The first slice is a quick check of the whole file. After that, each slice is a full check of
-    one table with its indexes, once a day for all tables.
+    The first slice is a quick check of the whole file. Once a day, further slices check each table
+    with its indexes.
     """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
         self._is_quick_check_due = True
-        # The tables that are left of the present full check; None while none is running.
+        # The tables that the current full check hasn't reached yet. None if no check is running.
         self._tables: list[str] | None = None
 
     async def run_slice(self) -> bool:
-        """Check the next slice, if one is due. Returns whether another one is due at once.
+        """Check the next slice, if one is due. Returns whether another slice is due at once.
 
         Problems are recorded in the database's `damage`.
         """
@@ -79,7 +79,10 @@ class IntegrityCheck:
         await self._database.write(lambda connection: set_meta(connection, CHECKED_AT_KEY, now))
 
     async def _is_full_check_due(self) -> bool:
-        """Whether the last full check was a day ago. A new home is first checked after a day."""
+        """Whether the last full check ended at least a day ago.
+
+        A new home is checked for the first time after a day.
+        """
         text = await self._database.read(lambda connection: get_meta(connection, CHECKED_AT_KEY))
         if not text:
             await self._store_time()

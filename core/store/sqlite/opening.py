@@ -1,7 +1,7 @@
 """Prepares state.db and its connections: creates the file, sets PRAGMAs, applies migrations.
 
-A file next to state.db marks that the home has a database. If state.db is then missing or empty, it
-was lost, so Mneme doesn't begin with an empty one.
+A marker file next to state.db records that the home has a database. If the marker exists but
+state.db is missing or empty, the database was lost, and Mneme refuses to start with an empty one.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ LOG_TIMEOUT_S = 10.0
 """How long opening waits for another process that turns on the write-ahead log."""
 RETRY_S = 0.02
 START_RETRY_S = 0.5
-"""How often a start tries again while another program locks the file."""
+"""How long a start waits between two attempts while another program locks the file."""
 
 OLD_MARK_SUFFIX = ".created"
-"""Of the mark of earlier versions, which `rm state.db*` deletes, too."""
+"""The suffix of the marker file of earlier versions. `rm state.db*` deletes that file, too."""
 MARK_TEXT = """\
 This home has a database. While this file is here, Mneme doesn't start with an empty state.db.
 To begin with an empty memory on purpose, delete this file and state.db.
 """
 
 CHECKPOINT_PAGES = 1_500
-"""When the log has so many pages of 4 KB, SQLite copies them into the file.
+"""When the log has this many pages of 4 KB, SQLite copies them into the file.
 
-If no connection is reading, the log then starts again, so it usually stays below 6 MB.
+If no connection is reading, the log then starts from its beginning, so it usually stays below 6 MB.
 """
 
 
 def create_file(path: Path) -> None:
     """Create the file and its folder if they are missing. Only the user may read the file.
 
-    Raises StoreError if the file can't be written, or if the home has had a database.
+    Raises StoreError if the file can't be written, or if the home has lost its database.
     """
     if not _has_content(path):
         _refuse_if_marked(path)
@@ -66,7 +66,7 @@ def _has_content(path: Path) -> bool:
 
 
 def _refuse_if_marked(path: Path) -> None:
-    """Raise StoreError if the home has had a database, whose content is gone."""
+    """Raise StoreError if a marker file shows that the home had a database."""
     log_path = Path(f"{path}-wal")
     log_hint = f"Delete {log_path}, which belongs to the lost file. " if log_path.exists() else ""
     marks = [mark for mark in (_mark_of(path), _old_mark_of(path)) if mark.exists()]
@@ -79,7 +79,10 @@ def _refuse_if_marked(path: Path) -> None:
 
 
 def _mark_of(path: Path) -> Path:
-    """For state.db, database-state.created: `rm state.db*` doesn't delete it by mistake."""
+    """Return the path of the marker file, such as `database-state.created` for `state.db`.
+
+    The name differs at the beginning, so that `rm state.db*` doesn't delete the marker by mistake.
+    """
     return path.with_name(f"database-{path.stem}.created")
 
 
@@ -88,7 +91,7 @@ def _old_mark_of(path: Path) -> Path:
 
 
 def leave_mark(path: Path) -> None:
-    """Mark that the home has a database. Without the right to do so, nothing is marked."""
+    """Create the marker file of a database. Does nothing if the folder can't be written."""
     mark = _mark_of(path)
     with contextlib.suppress(OSError):
         if not mark.exists():
@@ -101,7 +104,8 @@ def configure(connection: sqlite3.Connection, *, is_reader: bool) -> None:
     """Set the PRAGMAs of a new connection and register the SQL functions."""
     connection.execute(f"PRAGMA busy_timeout = {READ_TIMEOUT_MS}")
     connection.execute("PRAGMA foreign_keys = ON")
-    # In KB. Each connection keeps so many pages for good. With 16 MB, recall is no faster.
+    # The size of the page cache, in KB. Each connection keeps this memory until it is closed. With
+    # 16 MB, recall is no faster.
     connection.execute("PRAGMA cache_size = -2048")
     # A memory-mapped page of a file that another program cuts off would end the process (SIGBUS).
     connection.execute("PRAGMA mmap_size = 0")
@@ -114,8 +118,8 @@ def configure(connection: sqlite3.Connection, *, is_reader: bool) -> None:
         return
     _turn_on_log(connection)
     connection.execute("PRAGMA synchronous = FULL")
-    # Of the ten pages that a message writes, most were written by the message before it. With fewer
-    # checkpoints, fewer pages are copied twice.
+    # Most of the ten pages that a message changes were also changed by the message before it. With
+    # fewer checkpoints, such pages are copied less often.
     connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
     # Erased text must not stay in freed pages, as it would with FAST. ON writes 0.2 % more bytes.
     connection.execute("PRAGMA secure_delete = ON")
@@ -149,7 +153,7 @@ def truncate_log(connection: sqlite3.Connection, timeout_ms: int) -> bool:
 
 
 async def wait_until_unlocked(path: Path, on_wait: Callable[[], None]) -> None:
-    """Wait as long as another program locks the file. If it does, call `on_wait` once."""
+    """Wait while another program locks the file. `on_wait` is called once if there is a wait."""
     has_waited = False
     while _has_content(path) and await asyncio.to_thread(_is_locked, path):
         if not has_waited:
@@ -159,7 +163,7 @@ async def wait_until_unlocked(path: Path, on_wait: Callable[[], None]) -> None:
 
 
 def _is_locked(path: Path) -> bool:
-    """Whether the file can't be written because of a lock. Other errors are found on opening."""
+    """Whether the file can't be written because of a lock. Other errors don't count."""
     try:
         with contextlib.closing(
             sqlite3.connect(path, timeout=START_RETRY_S, isolation_level=None)
@@ -187,7 +191,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _apply_next_migration(connection: sqlite3.Connection, path: Path) -> bool:
-    """Apply the next migration, if there is one. Returns whether it did.
+    """Apply the next migration. Returns False if there is none.
 
     Raises StoreError if the file has a newer schema than the last migration.
     """
@@ -220,7 +224,7 @@ def _apply_migration(connection: sqlite3.Connection, number: int) -> None:
 
 
 def _split_statements(script: str) -> Iterator[str]:
-    """Split a script, so that it can run inside one transaction (`executescript` commits)."""
+    """Yield the statements of a script. `executescript` would commit the open transaction."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line

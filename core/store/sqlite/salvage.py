@@ -25,7 +25,7 @@ BATCH_ROWS = 500
 UNKNOWN_ROWS = 100_000
 """How many row ids after the last readable row are tried if no index knows the last id."""
 MAX_ROUNDS = 10
-"""How often rows are removed that refer to rows that are lost."""
+"""How often rows that refer to lost rows are removed. A removal can leave further such rows."""
 
 _SELECT_TABLES = """
 SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_'
@@ -40,24 +40,25 @@ SELECT session_id, address_id, (
 FROM messages WHERE session_id NOT IN (SELECT id FROM sessions)
 GROUP BY session_id HAVING scope IS NOT NULL
 """
-"""Makes sessions for messages whose own session is lost, in the scope of their chat."""
+"""Creates sessions for messages whose session is lost, in the scope of their chat."""
 
 
 @dataclass(kw_only=True)
 class SalvageReport:
-    """What a repair has saved, and what it has lost."""
+    """The numbers of rows that a repair has saved and lost."""
 
-    # The damaged file, as it was.
+    # A copy of the damaged file.
     damaged_path: Path
-    # The number of rows by table.
+    # The numbers of rows, by table.
     saved: dict[str, int] = field(default_factory=dict)
     lost: dict[str, int] = field(default_factory=dict)
 
 
 def find_file_damage(path: Path) -> str:
-    """Return a sentence about the first problem of the file, or an empty text.
+    """Return SQLite's description of the first problem in the file, or "" if there is none.
 
-    A file that can't be opened at all is damaged, too. Raises StoreError if it's locked.
+    A file that isn't a database counts as damaged. Raises StoreError if the file is locked or can't
+    be opened.
     """
     try:
         with contextlib.closing(_open(path)) as connection:
@@ -71,10 +72,10 @@ def find_file_damage(path: Path) -> str:
 
 
 def repair(path: Path, now: datetime) -> SalvageReport:
-    """Replace a damaged state.db by a new one with all rows that can be read.
+    """Replace a damaged state.db by a new file with all rows that can be read.
 
-    The damaged file is kept next to it. No other process may use the file. Raises StoreError if
-    nothing can be read, or if there is no room for the new file.
+    A copy of the damaged file is kept next to it. No other process may use the file. Raises
+    StoreError if nothing can be read, or if there is no room for the new file.
     """
     damaged_path = path.with_name(f"{path.name}.damaged-{now:%Y%m%d-%H%M%S}")
     new_path = path.with_name(f"{path.name}.repaired")
@@ -100,7 +101,10 @@ def _copy_damaged(path: Path, damaged_path: Path) -> None:
 
 
 def _replace(path: Path, new_path: Path) -> None:
-    """Put the new file in the place of the damaged one, whose log mustn't be applied to it."""
+    """Replace the damaged file by the new file. The old log is deleted first.
+
+    SQLite would otherwise apply the old log to the new file.
+    """
     with new_path.open("rb") as file:
         os.fsync(file.fileno())
     for suffix in ("-wal", "-shm"):
@@ -172,7 +176,7 @@ def _copy_table(
     columns = [row[1] for row in target.execute(f'PRAGMA table_info("{name}")')]
     column_list = ", ".join(f'"{column}"' for column in columns)
     marks = ", ".join("?" for _ in columns)
-    # What the migrations have put there is in the damaged file, too.
+    # The rows that migrations insert are in the damaged file, too.
     target.execute(f'DELETE FROM "{name}"')
     insert = f'INSERT OR IGNORE INTO "{name}" ({column_list}) VALUES ({marks})'
     reader = TableReader(source, name, column_list)
@@ -200,7 +204,7 @@ class TableReader:
         self._name = name
         self._column_list = column_list
         self.has_failed = False
-        # How many single row ids couldn't be read. Not all of them need to be rows.
+        # How many row ids couldn't be read one by one. There may be no rows with some of these ids.
         self.failed_count = 0
 
     def read_rows(self) -> Iterator[Sequence[object]]:
@@ -257,17 +261,20 @@ class TableReader:
                 ranges.append((next_id, middle_id))
 
     def _find_last_id(self, known_id: int) -> int:
-        """The largest row id, from the table or one of its indexes; otherwise a guess."""
+        """Return the largest row id, or a guess if neither the table nor an index can be read."""
         last_id = self._query_indexes("MAX(rowid)")
         return known_id + UNKNOWN_ROWS if last_id is None else last_id
 
     def count_rows(self, default: int) -> int:
-        """How many rows the table had, if one of its indexes can be read."""
+        """Return how many rows the table had, or `default` if none of its indexes can be read."""
         count = self._query_indexes("COUNT(*)")
         return default if count is None else count
 
     def _query_indexes(self, expression: str) -> int | None:
-        """Evaluate an expression over the first index of all rows that can be read."""
+        """Evaluate an expression with the table or, if that fails, with one of its indexes.
+
+        Indexes of only some rows are skipped. Returns None if no index can be read either.
+        """
         sources = [""]
         for row in self._connection.execute(f'PRAGMA index_list("{self._name}")').fetchall():
             if not row[4]:
@@ -283,7 +290,7 @@ class TableReader:
 
 
 def _mend_references(target: sqlite3.Connection, report: SalvageReport) -> None:
-    """Make sessions for messages without one, and remove what refers to lost rows."""
+    """Create sessions for messages without one, and remove rows that refer to lost rows."""
     target.execute(_CREATE_LOST_SESSIONS)
     for _ in range(MAX_ROUNDS):
         tables = {row[0] for row in target.execute("PRAGMA foreign_key_check")}
@@ -297,7 +304,10 @@ def _mend_references(target: sqlite3.Connection, report: SalvageReport) -> None:
 
 
 def _remove_broken_rows(target: sqlite3.Connection, name: str) -> int:
-    """Clear references of a table to lost rows, or remove the row. Returns how many it removed."""
+    """Clear the references of a table to lost rows.
+
+    A row that requires the reference is removed. Returns the number of removed rows.
+    """
     columns = target.execute(f'PRAGMA table_info("{name}")').fetchall()
     required_columns = {row[1] for row in columns if row[3] or row[5]}
     removed_count = 0

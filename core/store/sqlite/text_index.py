@@ -507,9 +507,10 @@ class TextIndex:
 
     @cached_property
     def _is_own(self) -> SqlCondition:
-        """The condition that the asker sent a message.
+        """The SQL condition that the asker sent a message.
 
-        If the query isn't about the asker (such as "my dentist"), no message meets the condition.
+        A query such as "my dentist" is about the asker. For any other query, no message meets the
+        condition.
         """
         if is_about_self(self._query.text):
             return askers_own(self._query)
