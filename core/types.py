@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import Enum
+from itertools import groupby
 from typing import Any, Literal
 
 Json = Mapping[str, Any]
@@ -472,6 +473,13 @@ class Message:
 def is_memory_block(block: Json) -> bool:
     """Return True if memory added this block of a sent message."""
     return str(block.get("text", "")).startswith(MEMORY_TAG)
+
+
+def join_text(blocks: Sequence[Json]) -> str:
+    """Return the text of the blocks, with a paragraph break where other blocks are in between."""
+    groups = groupby(blocks, lambda block: block["type"] == "text")
+    texts = ["".join(block["text"] for block in group) for is_text, group in groups if is_text]
+    return "\n\n".join(text for text in texts if text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ from core.facts.extraction import FactReader
 from core.facts.provider import FactRanking, FactSearch, FactsProvider
 from core.memory.manager import MemoryManager
 from core.memory.provider import MemoryProvider, sync_hooks_of
-from core.models.metering import FallbackModel, MeteredModel
+from core.models.wrappers import FallbackModel, MeteredModel
 from core.notes.curator import Curator
 from core.notes.provider import NotesProvider
 from core.notes.verdicts import Verifier

@@ -34,7 +34,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "aiohttp": ("adapters/discord/*.py", "adapters/telegram/*.py"),
     "yarl": ("adapters/discord/*.py",),
     "anthropic": ("core/models/claude.py",),
-    "httpx2": ("core/models/claude.py",),
+    "httpx2": ("core/models/*.py",),
     "aiosqlite": ("core/store/sqlite/*.py",),
     "sqlite3": ("core/store/sqlite/*.py",),
     "icalendar": ("core/dates/calendar_file.py",),

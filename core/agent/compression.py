@@ -41,7 +41,7 @@ from core.agent.tool_runner import ToolRunner
 from core.errors import ModelError, Refused
 from core.guard.origin_and_fence import neutralise
 from core.memory.manager import MemoryManager
-from core.models.metering import MeteredModel, ask_model
+from core.models.wrappers import MeteredModel, ask_model
 from core.ports import Clock, Model
 from core.store.sessions import Conversations
 from core.text.normalize import language_data

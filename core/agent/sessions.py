@@ -21,7 +21,7 @@ from core.agent.summary import HistoryParts, split_history
 from core.errors import ModelError
 from core.guard.origin_and_fence import scrub, typed_text
 from core.memory.manager import MemoryManager
-from core.models.metering import ask_model
+from core.models.wrappers import ask_model
 from core.ports import Clock, Model
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.rows import split_turns

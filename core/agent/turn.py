@@ -26,7 +26,7 @@ from core.agent.sessions import Turn
 from core.agent.tool_runner import ToolRunner
 from core.errors import MnemeError, ModelError, StaleReadError
 from core.guard.origin_and_fence import Scrubber, scrub, scrub_blocks
-from core.models.metering import TOO_LONG_STATUS, MeteredModel
+from core.models.wrappers import TOO_LONG_STATUS, MeteredModel
 from core.ports import Clock, TextCallback
 from core.store.actions import ButtonAction
 from core.store.rows import split_turns

@@ -38,7 +38,7 @@ from core.facts.evidence import Evidence
 from core.facts.wording import extract_own_words
 from core.guard.guard import ToolArguments, find_suspicion
 from core.guard.origin_and_fence import typed_part, typed_text
-from core.models.metering import ask_model
+from core.models.wrappers import ask_model
 from core.ports import Clock, Model
 from core.review.pending import Review
 from core.store.facts.facts import Facts

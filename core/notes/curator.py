@@ -29,7 +29,7 @@ from core.facts.evidence import Evidence
 from core.facts.extraction import parse_items
 from core.facts.wording import evidence_pattern
 from core.guard.guard import clean_text, find_suspicion
-from core.models.metering import ask_model
+from core.models.wrappers import ask_model
 from core.notes.notebook import FILES, Notebook
 from core.ports import Clock, Model
 from core.store.facts.facts import Facts

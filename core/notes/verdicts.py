@@ -24,7 +24,7 @@ from core.errors import ModelError, Refused
 from core.facts.closeness import Support
 from core.facts.evidence import Evidence, EvidenceSearch
 from core.facts.extraction import parse_items
-from core.models.metering import ask_model
+from core.models.wrappers import ask_model
 from core.notes.notebook import Notebook
 from core.ports import Model
 from core.store.notes import Author, Notes, PendingNote

@@ -19,7 +19,7 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from core.errors import ModelError, StoreError
 from core.guard.origin_and_fence import fence, neutralise, scrub
-from core.models.metering import TOO_LONG_STATUS, ask_model
+from core.models.wrappers import TOO_LONG_STATUS, ask_model
 from core.ports import Clock, Model
 from core.search.fusion import RankedList
 from core.search.query import extract_filters

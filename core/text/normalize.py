@@ -12,6 +12,7 @@ Khmer or Burmese. Hangul counts too: Korean has spaces, but its words end with p
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 import tomllib
@@ -467,15 +468,40 @@ def strip_controls(text: str) -> str:
     return _CONTROLS.sub("", text.replace("\r\n", "\n"))
 
 
+# Half of a surrogate pair. It can't be encoded as UTF-8.
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
 def make_well_formed(text: str) -> str:
     """Return the text with "\\n" as its only line break, and with valid characters only.
 
     NUL and lone surrogates are replaced, because no platform accepts them.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
+    return _replace_surrogates(text)
+
+
+def _replace_surrogates(text: str) -> str:
+    """Join the halves of surrogate pairs, and replace halves that stand alone."""
+    if text.isascii() or not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def make_json_safe(value: Any) -> Any:
+    """Return a JSON value that every parser accepts.
+
+    Halves of surrogate pairs are joined or replaced. Infinite numbers and NaN become null.
+    """
+    if isinstance(value, str):
+        return _replace_surrogates(value)
+    if isinstance(value, Mapping):
+        return {make_json_safe(key): make_json_safe(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [make_json_safe(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 def grapheme_ends(text: str) -> list[int]:

@@ -131,7 +131,7 @@ async def _open_search(services: Services, model_help: ModelHelp) -> AsyncIterat
         yield services.recall
         return
     # The client of the model takes a while to load.
-    from core.models.metering import MeteredModel
+    from core.models.wrappers import MeteredModel
     from core.search.expansion import ExpandedRecall
     from gateway.services import create_model_client
 

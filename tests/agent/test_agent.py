@@ -294,7 +294,7 @@ async def test_a_session_that_grows_too_long_is_continued_in_a_child_with_its_la
 
 async def test_a_model_that_fails_falls_back_and_the_person_is_told_why(home: Path) -> None:
     from core.agent.offline import OfflineModel
-    from core.models.metering import FallbackModel
+    from core.models.wrappers import FallbackModel
 
     overloaded = ModelError("The model's server is overloaded.", is_retryable=True)
     first = ScriptedModel(says("ok"), overloaded, overloaded)

@@ -12,7 +12,7 @@ import pytest
 
 from core.agent.offline import OfflineModel
 from core.errors import ModelError, StoreError
-from core.models.metering import FallbackModel
+from core.models.wrappers import FallbackModel
 from core.types import Address, Message, Scope, Session, Usage
 from gateway import texts as words
 from tests.fixtures.clock import SteadyClock

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from core.errors import ModelError
 from core.models import claude
 from core.models.claude import Claude, StreamedAnswer
+from core.models.wrappers import GrowingText
+from core.text.normalize import make_json_safe
 from core.types import Completion, Request, Usage
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.messages_api import MessagesApi, Reply
@@ -171,20 +173,15 @@ async def test_tool_calls_come_whole_however_they_are_cut(is_escaped: bool) -> N
     assert not api.refusals
 
 
-def test_long_answer_is_returned_each_time_it_has_grown_by_a_fiftieth() -> None:
-    answer = StreamedAnswer()
-    answer.add_event({"type": "message_start", "message": {"model": "m", "usage": {}}})
-    answer.add_event({"type": "content_block_start", "index": 0, "content_block": text("")})
-    returned: list[str] = []
+def test_long_text_is_shown_each_time_it_has_grown_by_a_fiftieth() -> None:
+    shown: list[str] = []
+    growing = GrowingText(shown.append)
     for _ in range(10_000):
-        delta = {"type": "text_delta", "text": "twelve chars"}
-        shown = answer.add_event({"type": "content_block_delta", "index": 0, "delta": delta})
-        if shown:
-            returned.append(shown)
-    # With every event, it was 600 million characters.
-    assert sum(map(len, returned)) < 100 * 120_000
-    assert len(returned[-1]) > 120_000 * 0.97
-    assert [len(shown) for shown in returned[:3]] == [12, 24, 36]
+        growing.add("twelve chars")
+    # With every piece, it was 600 million characters.
+    assert sum(map(len, shown)) < 100 * 120_000
+    assert len(shown[-1]) > 120_000 * 0.97
+    assert [len(text) for text in shown[:3]] == [12, 24, 36]
 
 
 def test_a_call_that_is_cut_off_with_its_answer_loses_no_text() -> None:
@@ -390,14 +387,14 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 
 @given(VALUES)
 def test_everything_sound_can_be_written_and_stays_as_it_is(value: Any) -> None:
-    sound = claude.make_json_safe(value)
+    sound = make_json_safe(value)
     assert json.loads(json.dumps(sound, ensure_ascii=False, allow_nan=False).encode()) == sound
-    assert claude.make_json_safe(sound) == sound
+    assert make_json_safe(sound) == sound
 
 
 def test_two_halves_become_one_character() -> None:
-    assert claude.make_json_safe("a\ud83d\ude00b") == "a😀b"
-    assert claude.make_json_safe("\ude00\ud83d") == "\ufffd\ufffd"
+    assert make_json_safe("a\ud83d\ude00b") == "a😀b"
+    assert make_json_safe("\ude00\ud83d") == "\ufffd\ufffd"
 
 
 def test_only_what_can_be_sent_back_is_kept() -> None:

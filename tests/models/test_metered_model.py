@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.errors import ModelError, StoreError
-from core.models.metering import MeteredModel
+from core.models.wrappers import MeteredModel
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.store.usage_and_limits import MissCause, ModelCall, UsageLog, record_prefix_break

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from core.agent.offline import OfflineModel
-from core.models.metering import FallbackModel
+from core.models.wrappers import FallbackModel
 from core.types import Completion
 from tests.fixtures.model_reply import ModelReply
 from tests.models.test_claude import Caller, calling, request

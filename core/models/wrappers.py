@@ -1,18 +1,39 @@
-"""Models that wrap other models: `MeteredModel` logs usage, `FallbackModel` bridges outages."""
+"""What is done around every call of a model, whatever the form of its API.
+
+`Retries` repeats failed calls, `MeteredModel` logs usage, `FallbackModel` bridges outages.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from random import random
+from typing import Protocol
 
 import structlog
 
 from config.settings import CacheLife
 from core.errors import ModelError, StoreError
+from core.models.failures import ModelFailure
 from core.ports import Clock, Model, TextCallback
 from core.store.usage_and_limits import ModelCall, UsageLog
+from core.text.normalize import make_json_safe
 from core.types import BillingScope, CallKind, Completion, Request
+
+# The longest pause between two attempts, unless the server asks for a longer one.
+MAX_PAUSE_S = 30.0
+# The shortest pause after the first attempt, even if the server asks for a shorter pause. The
+# shortest pause doubles with each attempt.
+MIN_PAUSE_S = 0.5
+# The first attempt may take this share of the timeout. If it hangs, time for another one is left.
+FIRST_ATTEMPT_SHARE = 1 / 3
+# A text up to this length is shown after every piece.
+OFTEN_SHOWN_CHARS = 10_000
+# A longer text is shown after it has grown by one of so many parts.
+MAX_UNSHOWN_PARTS = 50
 
 
 async def ask_model(
@@ -39,6 +60,114 @@ async def ask_model(
         billing=billing,
     )
     return await model.complete(request, lambda _: None, lambda _: None)
+
+
+class Attempt(Protocol):
+    """Sends a request once. A model client implements it."""
+
+    async def __call__(
+        self, request: Request, on_piece: TextCallback, silence_s: float
+    ) -> Completion:
+        """Send the request, and return the answer.
+
+        `on_piece` receives each piece of the answer's text as it arrives. The attempt fails if the
+        server sends nothing for `silence_s`. Raises ModelFailure.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retries:
+    """Repeats a request after a temporary failure."""
+
+    clock: Clock
+    # The most attempts of a call.
+    tries: int = 5
+    # No attempt starts later than this after the first attempt. An attempt fails if the server
+    # sends nothing for this time; the first attempt fails after `FIRST_ATTEMPT_SHARE` of it.
+    timeout_s: float = 120.0
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    @property
+    def first_silence_s(self) -> float:
+        """How long the server may send nothing in the first attempt."""
+        return self.timeout_s * FIRST_ATTEMPT_SHARE if self.tries > 1 else self.timeout_s
+
+    async def complete(
+        self, attempt: Attempt, request: Request, on_text: TextCallback, on_wait: TextCallback
+    ) -> Completion:
+        """Ask the model, as `Model.complete` does. Raises ModelError if the last attempt fails.
+
+        If an answer breaks off, the request is repeated only once.
+        """
+        ends_at = self.clock.now() + timedelta(seconds=self.timeout_s)
+        max_attempts = 1 if request.is_single_attempt else self.tries
+        attempts = 0
+        broken_answers = 0
+        silence_s = self.first_silence_s
+        while True:
+            attempts += 1
+            if attempts > 1:
+                remaining_s = (ends_at - self.clock.now()).total_seconds()
+                silence_s = max(self.first_silence_s, remaining_s)
+            try:
+                return await attempt(request, GrowingText(on_text).add, silence_s)
+            except ModelFailure as failure:
+                if failure.has_begun:
+                    broken_answers += 1
+                pause_s = _pause_after(attempts, failure.retry_after_s)
+                is_too_late = self.clock.now() + timedelta(seconds=pause_s) > ends_at
+                if not failure.is_retryable or attempts >= max_attempts or is_too_late:
+                    raise
+                if broken_answers > 1:
+                    raise
+                shown_s = max(1, math.ceil(pause_s))
+                structlog.get_logger("model").info(
+                    "the model is asked again",
+                    why=failure.log_message,
+                    pause_s=shown_s,
+                    tried=attempts,
+                )
+                on_wait(
+                    f"{failure.clause}; trying again in {shown_s} s "
+                    f"({attempts + 1} of {max_attempts})."
+                )
+            await self.sleep(pause_s)
+
+
+def _pause_after(attempts: int, requested_s: float | None) -> float:
+    """Return the pause after this many attempts. The server may have requested a pause."""
+    backoff_s: float = 2.0 ** (attempts - 1)
+    if requested_s is not None:
+        return max(requested_s, MIN_PAUSE_S * backoff_s)
+    return min(backoff_s + random(), MAX_PAUSE_S)
+
+
+class GrowingText:
+    """Shows a text while its pieces arrive.
+
+    A long text is shown only after it has grown by a fiftieth, so that all shown texts together
+    take linear time.
+    """
+
+    def __init__(self, on_text: TextCallback) -> None:
+        self._on_text = on_text
+        self._text = ""
+        self._shown_chars = 0
+
+    def add(self, piece: str) -> None:
+        """Add a piece, and show the whole text if it has grown enough."""
+        self._text += piece
+        if len(self._text) > OFTEN_SHOWN_CHARS:
+            new_chars = len(self._text) - self._shown_chars
+            if new_chars * MAX_UNSHOWN_PARTS < len(self._text):
+                return
+        self._shown_chars = len(self._text)
+        text = self._text
+        if "\ud800" <= text[-1:] <= "\udbff":
+            # The next piece has the other half of this surrogate pair.
+            text = text[:-1]
+        if text.strip():
+            self._on_text(str(make_json_safe(text)))
 
 
 class MeteredModel:

@@ -1,0 +1,53 @@
+"""HTTP connections to a model's server, which all model clients set up alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+import httpx2
+
+from config.open_files import bound_connections
+
+CONNECT_TIMEOUT_S = 10.0
+MAX_CONNECTIONS = 100
+# Connections stay open for a minute, so that the next turn of a conversation needs no handshake.
+KEEPALIVE_S = 60.0
+_LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
+# The kinds of failures in `data/failures.toml`, with their exceptions. The first kind that matches
+# is used. Any other exception means a lost connection.
+_EXCEPTION_KINDS: Sequence[tuple[str, tuple[type[Exception], ...]]] = (
+    (
+        "unreached",
+        (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError, httpx2.UnsupportedProtocol),
+    ),
+    ("late", (httpx2.TimeoutException,)),
+    ("unreadable", (ValueError,)),
+)
+
+
+def max_connections() -> int:
+    """Return how many connections to a model's server may be open at the same time."""
+    return bound_connections(MAX_CONNECTIONS)
+
+
+def connection_limits() -> httpx2.Limits:
+    """Return the limits for a connection pool."""
+    return httpx2.Limits(max_connections=max_connections(), keepalive_expiry=KEEPALIVE_S)
+
+
+def is_on_this_machine(url: str) -> bool:
+    """Return True if the server runs on this machine. Proxies must then be ignored."""
+    return urlsplit(url).hostname in _LOOPBACK_HOSTS
+
+
+def exception_kind(error: BaseException) -> str:
+    """Return the kind of failure for an exception of the HTTP client.
+
+    An exception that an SDK has raised from another one counts as that one.
+    """
+    for exception in (error, error.__cause__):
+        for kind, exception_types in _EXCEPTION_KINDS:
+            if isinstance(exception, exception_types):
+                return kind
+    return "lost"

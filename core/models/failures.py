@@ -1,0 +1,173 @@
+"""Failed calls of a model: their kinds, their sentences for people, and what a server reported.
+
+The module doesn't depend on any vendor's SDK. The texts are in `data/failures.toml`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from config.masking import MASK, mask_secrets
+from core.errors import ModelError
+from core.text.normalize import language_data
+
+# At most this many characters of the server's explanation of an error are shown.
+MAX_EXPLANATION_CHARS = 300
+_RETRYABLE_STATUSES = (408, 409, 429)
+_FAILURES = language_data("failures", "core.models")
+_TOO_LONG = re.compile(_FAILURES["too_long"])
+_NO_CREDIT = re.compile(_FAILURES["no_credit"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerNames:
+    """What people call the settings of a model's server. Sentences about failures contain it."""
+
+    # The environment variable with the key. Empty if the server needs no key.
+    key: str = "ANTHROPIC_API_KEY"
+    # The setting with the address.
+    address: str = "ANTHROPIC_BASE_URL"
+    # The form of the API that the server is expected to have.
+    api: str = "Messages API"
+
+
+class ModelFailure(ModelError):
+    """A failed call of the model, with a `kind` in `data/failures.toml`.
+
+    `details` are the values for the placeholders in the texts. `clause` is the reason without a
+    full stop, so that ``; trying again in 4 s`` can follow.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        *,
+        names: ServerNames | None = None,
+        status: int | None = None,
+        is_retryable: bool | None = None,
+        **details: object,
+    ) -> None:
+        """Compose the message. If `is_retryable` is None, the value for the kind is used."""
+        texts = _FAILURES["kind"][kind]
+        names = names or ServerNames()
+        details |= {"key": names.key, "address": names.address, "api": names.api}
+        self.clause: str = texts["clause"].format(**details)
+        # The server had begun its answer.
+        self.has_begun = False
+        if is_retryable is None:
+            is_retryable = texts.get("is_retryable", True)
+        advice = texts.get("advice", "").format(**details)
+        super().__init__(
+            f"{self.clause}. {advice}".rstrip(), is_retryable=is_retryable, status=status
+        )
+        if "words" in details:
+            # The server's words may repeat what people said, so the log doesn't get them.
+            self.log_message = str(self).replace(str(details["words"]), "…")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorResponse:
+    """An error that a model's server reported."""
+
+    # The HTTP status. For an error event in a stream, which began with status 200, the status that
+    # a failed request of this type would have had.
+    status: int
+    # The body as JSON, or as text if it isn't JSON.
+    body: object
+    # The server's code for the error, or empty.
+    code: str = ""
+    # Empty for an error event in a stream.
+    headers: Mapping[str, str]
+    # The name of the model that was asked.
+    model: str
+
+
+def status_of_type(error_type: str) -> int:
+    """Return the HTTP status of a type of error, or 500 if the type is unknown."""
+    return int(_FAILURES["status_of_type"].get(error_type, 500))
+
+
+def build_refusal(response: ErrorResponse, names: ServerNames, key: str) -> ModelFailure:
+    """Return the failure for an error that the server reported, without `key` in its message."""
+    explanation = mask_secrets(_read_explanation(response.body)).replace(key, MASK)
+    explanation = " ".join(explanation.split())[:MAX_EXPLANATION_CHARS].rstrip(". ")
+    kind, status = _classify(response, explanation)
+    is_retryable = status in _RETRYABLE_STATUSES or status >= 500
+    if kind == "spend_limit":
+        is_retryable = False
+    failure = ModelFailure(
+        kind,
+        names=names,
+        status=status,
+        is_retryable=is_retryable,
+        model=response.model,
+        words=explanation or "it doesn't say why",
+        number=status,
+    )
+    failure.retry_after_s = _read_retry_after(response.headers)
+    should_retry = response.headers.get("x-should-retry")
+    if should_retry in ("true", "false"):
+        failure.is_retryable = should_retry == "true"
+    return failure
+
+
+def _read_explanation(body: object) -> str:
+    """Return the server's explanation of an error, or "" if there is none or it is HTML.
+
+    Servers nest it in different ways: ``{"error": {"message": "…"}}``, ``{"detail": "…"}``.
+    """
+    value: Any = body
+    while isinstance(value, Mapping):
+        for name in ("error", "message", "detail"):
+            if value.get(name):
+                value = value[name]
+                break
+        else:
+            value = str(value)
+    if value is None or str(value).lstrip().startswith("<"):
+        return ""
+    return str(value)
+
+
+def _classify(response: ErrorResponse, explanation: str) -> tuple[str, int]:
+    """Return the kind of an error response, and its corrected status.
+
+    Servers may report missing credit with 400 or 429 instead of 402, and a request that is too long
+    with 400 instead of 413.
+    """
+    status = response.status
+    words = explanation.casefold()
+    if response.code.endswith("_spend_limit_reached"):
+        return "spend_limit", status
+    if response.code in _FAILURES["status_of_code"]:
+        status = _FAILURES["status_of_code"][response.code]
+    elif status == 400 and _NO_CREDIT.search(words):
+        status = 402
+    elif status in (400, 422) and _TOO_LONG.search(words):
+        status = 413
+    if status == 404:
+        is_about_model = "model" in words or response.model in explanation
+        return "no_model" if is_about_model else "no_api", status
+    if str(status) in _FAILURES["kind"]:
+        return str(status), status
+    return "internal" if status >= 500 else "refused", status
+
+
+def _read_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the pause in seconds that a response header requests, or None.
+
+    The headers are ``retry-after-ms`` and ``retry-after``.
+    """
+    milliseconds = headers.get("retry-after-ms")
+    try:
+        if milliseconds:
+            pause_s = float(milliseconds) / 1000
+        else:
+            pause_s = float(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    return max(0.0, pause_s) if math.isfinite(pause_s) else None
