@@ -18,9 +18,10 @@ from core.facts.wording import (
     evidence_pattern,
     evidence_words,
     extract_own_words,
+    names_month,
     split_sentences,
 )
-from core.text.normalize import fold, plain_with_offsets, words_of
+from core.text.normalize import fold, words_of
 from core.text.terms import ME, entity_key, names_in, relation_words, word_terms
 from core.types import Message
 
@@ -61,9 +62,8 @@ class Statement:
         )
 
         # A message must contain all numbers. Months count as numbers, so "May" is found in "3.5.".
-        months = [
-            word for word in words_of(plain_with_offsets(self.content)[0]) if month_number(word)
-        ]
+        plain = self.text.plain
+        months = [word for word in words_of(plain) if names_month(word, plain)]
         figures = FIGURE.findall(fold(" ".join([self.content, *names])))
         figures += [str(month_number(month)) for month in months]
         self.figures = tuple(dict.fromkeys(figures))

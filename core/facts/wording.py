@@ -134,7 +134,9 @@ def numbers_in(plain: str) -> frozenset[int]:
     """
     numbers = {int(figure) for figure in re.findall(r"\d{1,40}", plain)}
     for word in _WORD.findall(plain):
-        number = _number_words().get(word) or month_number(word)
+        number = _number_words().get(word)
+        if not number and names_month(word, plain):
+            number = month_number(word)
         if number:
             numbers.add(number)
     numbers |= {int(hour) % 12 for hour in _AFTERNOON_HOUR.findall(plain)}
@@ -143,6 +145,18 @@ def numbers_in(plain: str) -> frozenset[int]:
             numbers.add(minutes)
     numbers |= {_parse_han_number(text) for text in _HAN_NUMBER.findall(plain)}
     return frozenset(numbers)
+
+
+def names_month(word: str, plain: str) -> bool:
+    """Whether a word of a text without accents names a month.
+
+    "May" and "march" are months only next to a number or in words such as "in May", and a verb
+    otherwise.
+    """
+    if month_number(word) is None:
+        return False
+    is_verb = word in evidence_words("month_verbs")
+    return not is_verb or evidence_pattern("month_place").search(plain) is not None
 
 
 def _parse_han_number(text: str) -> int:

@@ -194,10 +194,18 @@ def ends_with_question(text: str) -> bool:
 def _foreign_of(row: Message) -> list[ForeignText]:
     """Return the foreign texts of a person's message or of a tool's result."""
     if row.role == "tool":
-        if row.tool_name in OWN_TOOLS:
-            return []
-        return [ForeignText(f"what {row.tool_name} returned", row.text)]
+        return _list_result(row, is_group=False)
     return _list_message_parts(row)
+
+
+def _list_result(row: Message, *, is_group: bool) -> list[ForeignText]:
+    """Return the result of a tool, unless it contains only what the person typed or approved.
+
+    In a group, notes, facts and reminders are also those of other members.
+    """
+    if row.tool_name in OWN_TOOLS and not is_group:
+        return []
+    return [ForeignText(f"what {row.tool_name} returned", row.text)]
 
 
 def mark_repeats(rows: Sequence[Message], earlier_foreign: Sequence[str]) -> list[Message]:
@@ -240,9 +248,7 @@ def _list_foreign(row: Message, session: Session, asker: Sender) -> list[Foreign
     if row.kind == "summary":
         return [ForeignText("a summary of what was said before", row.text)]
     if row.role == "tool":
-        if row.tool_name in OWN_TOOLS:
-            return []
-        return [ForeignText(f"what {row.tool_name} returned", row.text)]
+        return _list_result(row, is_group=session.scope.is_group)
     if row.role == "assistant":
         if row.origin == "job":
             return [ForeignText(_ORIGIN_SOURCES["job"], row.text)]

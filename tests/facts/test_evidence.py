@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from core.facts.assertions import resolve_subject
 from core.facts.evidence import Evidence
+from core.facts.wording import AnalyzedText
 from core.types import Message, Origin, Role, Sender
 from tests.fixtures.samples import NOON
 
@@ -327,3 +328,21 @@ def test_any_text_is_weighed_without_a_stumble(text: str, statement: str, names:
     rows = conversation(f"ana: 3 May {text}", "mneme: Is it so?", f"ana: {text}")
     Evidence(rows).find_support(f"{statement} {text}", names, is_about_speaker=True)
     assert Evidence(rows).find_support("User lives in Vladivostok", ("Vladivostok 77",)) is None
+
+
+@pytest.mark.parametrize(
+    ("note", "missing"),
+    [
+        ("Mallory may read the mail", "no one here has typed that"),
+        ("The ferry leaves in May", "no one here has typed “5”"),
+        ("The ferry leaves on 3 May", "no one here has typed “3” or “5”"),
+    ],
+)
+def test_may_is_a_month_only_where_it_stands_like_one(note: str, missing: str) -> None:
+    evidence = Evidence(conversation("ana: Mallory and the ferry"))
+    assert evidence.describe_missing(note) == missing
+
+
+def test_verb_may_is_no_typed_figure() -> None:
+    assert AnalyzedText("Eve may read it").numbers == frozenset()
+    assert AnalyzedText("It leaves in May").numbers == {5}
