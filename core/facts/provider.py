@@ -28,8 +28,9 @@ from core.facts.claims import (
     mentions_change,
 )
 from core.facts.evidence import EvidenceSearch
-from core.facts.extraction import FactReader, ReportedFact, Support
+from core.facts.extraction import FactReader
 from core.facts.patterns import claim_pattern
+from core.facts.reading.reports import ReportedFact, Support
 from core.guard.guard import build_tool, find_suspicion, parse_arguments
 from core.guard.origin_and_fence import typed_text
 from core.memory.provider import MemoryProvider

@@ -26,7 +26,7 @@ from pydantic import BaseModel, Field
 from core.errors import ModelError
 from core.facts.claims import extract_claims
 from core.facts.evidence import Evidence
-from core.facts.extraction import parse_items
+from core.facts.reading.operations import parse_items
 from core.facts.wording import evidence_pattern
 from core.guard.guard import clean_text, find_suspicion
 from core.models.wrappers import ask_model

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict
 from core.errors import ModelError, Refused
 from core.facts.closeness import Support
 from core.facts.evidence import Evidence, EvidenceSearch
-from core.facts.extraction import parse_items
+from core.facts.reading.operations import parse_items
 from core.models.wrappers import ask_model
 from core.notes.notebook import Notebook
 from core.ports import Model

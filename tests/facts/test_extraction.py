@@ -69,33 +69,33 @@ async def test_a_list_in_a_code_block_is_read_too(database: Database) -> None:
      [{**MOVED, "content": "x" * 401}], [{**MOVED, "content": "!"}], [{**MOVED, "since": "in May"}],
      "[" * 5000],
 )  # fmt: skip
-async def test_what_cannot_be_read_is_asked_once_more_and_then_read_by_rules(
+async def test_unreadable_answer_isnt_asked_for_again_and_rules_read_the_messages(
     database: Database, answer: object
 ) -> None:
     given = answer if isinstance(answer, str) else json.dumps(answer)
-    model = ScriptedModel(says(given), says(given))
+    model = ScriptedModel(says(given), says(json.dumps([MOVED])))
     found = await fact_reader(database, model).find_candidates(
         turn("I moved to Porto in May", "The weather is fine today")
     )
     assert [(one.source.id, one.claim.value, one.origin) for one in found] == [(1, "porto", "rule")]
-    assert len(model.requests) == 2
+    assert len(model.requests) == 1
 
 
-async def test_each_item_that_can_be_read_is_kept_and_the_rest_is_read_once_more(
-    database: Database,
+@pytest.mark.parametrize(
+    "half",
+    [
+        json.dumps([MOVED, {"message": 2, "kind": "secret"}]),
+        json.dumps([MOVED])[:-1] + ', {"mess',
+    ],
+)
+async def test_readable_items_are_kept_and_rules_read_the_other_messages(
+    database: Database, half: str
 ) -> None:
-    tea = {"message": 2, "content": "I like green tea", "kind": "identity"}
-    half = json.dumps([MOVED, {"message": 2, "kind": "secret"}])
     rows = turn("I moved to Porto in May", "I like green tea, mostly", "I work at Siemens now")
-    model = ScriptedModel(says(half), says(json.dumps([MOVED, tea])))
-    found = await fact_reader(database, model).find_candidates(rows)
-    assert [(one.source.id, one.claim.content, one.origin) for one in found] == [
-        (1, "I moved to Porto in May", "model"),
-        (2, "I like green tea", "model"),
-    ]
-    model = ScriptedModel(says(half), says(json.dumps([MOVED])[:-1] + ', {"mess'))
+    model = ScriptedModel(says(half))
     found = await fact_reader(database, model).find_candidates(rows)
     assert [(one.source.id, one.origin) for one in found] == [(1, "model"), (3, "rule")]
+    assert len(model.requests) == 1
 
 
 async def test_an_empty_list_is_an_answer(database: Database) -> None:

@@ -20,9 +20,11 @@ from core.store.erasure.epoch import current_epoch
 from core.store.facts.learning import (
     CONFIRMATION_STEP,
     DOUBT_FACTOR,
+    Lesson,
     close_contradicted,
     has_lost_source,
     learn_fact,
+    learn_lesson,
     list_contradicted,
     undo_last_change,
 )
@@ -503,13 +505,12 @@ class Facts:
         return await self._database.read_inline(load)
 
     async def learn_from_messages(
-        self, messages: Sequence[Message], facts: Sequence[tuple[Fact, str]]
+        self, messages: Sequence[Message], lessons: Sequence[Lesson]
     ) -> Sequence[Message]:
         """Learn facts, and mark the messages as read.
 
-        `facts` contains pairs of a fact and the text of its message. A fact isn't learned if its
-        message was edited in the meantime or has already been read by another process. Returns the
-        next unread messages of the session.
+        A fact isn't learned if its message was edited in the meantime or has already been read by
+        another process. Returns the next unread messages of the session.
         """
 
         def learn_and_mark(connection: Connection) -> Sequence[Message]:
@@ -522,9 +523,9 @@ class Facts:
                 connection.execute(_MARK_READ, {"session": session_id, "message": message.id})
                 reread = {"message": message.id, "text": message.text}
                 connection.execute(_DELETE_REREAD, reread)
-            for fact, source_text in facts:
-                if fact.message_id in unread_ids:
-                    learn_fact(connection, fact, source_text, self._clock.now())
+            for lesson in lessons:
+                if lesson.fact.message_id in unread_ids:
+                    learn_lesson(connection, lesson, self._clock.now())
             return self._list_unread(connection, session_id)
 
         return await write_indexed_text(self._database, learn_and_mark)

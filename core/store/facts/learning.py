@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from core.store import rows
 from core.store.facts.rows import (
@@ -19,6 +20,7 @@ from core.store.facts.rows import (
     SELECT_SAME_WORDS,
     Fact,
     fact_values,
+    find_fact,
     insert_fact,
     list_facts,
     load_columns,
@@ -71,6 +73,27 @@ _SELECT_SAME_VALUE = f"""
     AND (valid_from IS NULL OR :valid_from IS NULL OR valid_from = :valid_from)
 """
 """Selects open facts that say the same in other words."""
+
+
+class Lesson(NamedTuple):
+    """A fact to learn from a message."""
+
+    fact: Fact
+    # The text of the message when it was read.
+    source_text: str
+    # The fact that this one replaces or ends, or 0.
+    replaced_id: int = 0
+
+
+def learn_lesson(connection: Connection, lesson: Lesson, now: datetime) -> None:
+    """Learn a fact, and close the fact that it replaces."""
+    fact = learn_fact(connection, lesson.fact, lesson.source_text, now)
+    replaced = find_fact(connection, lesson.replaced_id, frozenset((fact.scope,)))
+    if not fact.id or not fact.is_open or replaced is None or replaced.id == fact.id:
+        return
+    if replaced.is_open and not replaced.is_pinned:
+        author = Author(account=fact.account, message_id=fact.message_id)
+        close_contradicted(connection, [replaced], fact, author, now)
 
 
 def learn_fact(connection: Connection, fact: Fact, source_text: str | None, now: datetime) -> Fact:

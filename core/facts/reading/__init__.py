@@ -1,0 +1,1 @@
+"""What a model reports about facts, and how its reports are checked against the messages."""

@@ -1,0 +1,304 @@
+"""Lets a model read messages for facts, next to the facts that are held already.
+
+The model answers with operations: `add` a fact, `replace` or `end` a held one, or `same` if a
+message repeats a held one. Each operation is checked against the messages before it is applied. An
+operation that no message supports is dropped or, if the model quotes a message, needs approval.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+from zoneinfo import ZoneInfo
+
+import structlog
+from pydantic import BaseModel, ValidationError
+
+from core.errors import LimitReached, ModelError
+from core.facts.claims import Claim
+from core.facts.evidence import Evidence
+from core.facts.reading.reports import Candidate, ReportedOperation, Support
+from core.facts.wording import extract_own_words
+from core.guard.origin_and_fence import typed_text
+from core.models.wrappers import ask_model
+from core.ports import Model
+from core.store.facts.facts import Facts
+from core.store.facts.rows import Fact, fold_content
+from core.text.normalize import language_data
+from core.text.terms import entity_key, entity_keys_in, query_terms
+from core.types import BillingScope, Message, Session
+
+MAX_ANSWER_TOKENS = 2_000
+MAX_OPERATIONS = 24
+MAX_HELD = 40
+"""The model is shown at most this many held facts."""
+MAX_MATCHING = 30
+"""So many of them share a word or a name with the messages. The others are the latest."""
+MAX_LISTED = 200
+CONTEXT_MESSAGES = 2
+"""A correction may get its words from this many messages before it."""
+_REFUSED_STATUSES = (400, 413, 422)
+"""HTTP statuses with which a service rejects the messages. Sending them again wouldn't help."""
+_OBJECT = re.compile(r"\{[^{}]*\}")
+"""A JSON object without nested objects."""
+_PINNED = "fact {number} is pinned"
+_log = structlog.get_logger("facts")
+T = TypeVar("T", bound=BaseModel)
+
+
+class _EvidenceInContext(Evidence):
+    """The evidence of one message, which continues an earlier text of the same person.
+
+    The names, figures and words of the context count like those of a question that the message
+    answers: the message must add something, and must not deny the statement.
+    """
+
+    def __init__(self, message: Message, context: str) -> None:
+        super().__init__([message])
+        self._context = context
+
+    def _question_before(self, index: int) -> str:
+        return self._context
+
+
+@dataclass(frozen=True, slots=True)
+class OperationReader:
+    """Asks a model what messages say, and checks its answer."""
+
+    model: Model
+    model_name: str
+    zone: ZoneInfo
+
+    async def read(
+        self, messages: Sequence[Message], held: Sequence[Fact]
+    ) -> tuple[list[Candidate], list[Message]]:
+        """Return the claims that the model finds, and the messages that its answer doesn't cover.
+
+        The model is asked once. If its answer is incomplete, the messages about which it has said
+        nothing aren't covered. If the service rejects the messages or a spending limit is reached,
+        none are covered. Raises ModelError if the model can't be reached.
+        """
+        operations, is_complete = await self._ask(messages, held)
+        candidates = self._check(operations, messages, {fact.id: fact for fact in held})
+        if is_complete:
+            return candidates, []
+        _log.info("a part of an answer cannot be read", read=len(operations))
+        answered_numbers = {operation.message for operation in operations}
+        missing = [
+            message for number, message in enumerate(messages, 1) if number not in answered_numbers
+        ]
+        return candidates, missing
+
+    async def _ask(
+        self, messages: Sequence[Message], held: Sequence[Fact]
+    ) -> tuple[list[ReportedOperation], bool]:
+        """Return the operations of the model, and whether its answer was complete."""
+        lines = [self._render_message(number, row) for number, row in enumerate(messages, 1)]
+        texts = ["\n".join(lines)]
+        if held:
+            texts.insert(0, "\n".join(map(self._render_fact, held)))
+        sender = messages[-1].sender
+        billing = BillingScope(
+            session_id=messages[0].session_id, user_id=sender.id if sender else ""
+        )
+        try:
+            completion = await ask_model(
+                self.model,
+                self.model_name,
+                "facts",
+                language_data("prompts", "core.facts")["order"],
+                texts,
+                max_tokens=MAX_ANSWER_TOKENS,
+                billing=billing,
+            )
+        except ModelError as error:
+            if error.status not in _REFUSED_STATUSES and not isinstance(error, LimitReached):
+                raise
+            return [], False
+        return parse_items(completion.text, ReportedOperation)
+
+    def _render_message(self, number: int, message: Message) -> str:
+        """Return a message as the JSON object that is sent to the model."""
+        at = message.created_at.astimezone(self.zone)
+        fields = {
+            "message": number,
+            "from": message.sender.name if message.sender else "the person",
+            "on": f"{at:%A} {at:%Y-%m-%d}",
+            "text": extract_own_words(message.text),
+        }
+        return json.dumps(fields, ensure_ascii=False)
+
+    def _render_fact(self, fact: Fact) -> str:
+        """Return a held fact as the JSON object that is sent to the model."""
+        subject, _, attribute = (fact.attribute or "").partition("|")
+        fields: dict[str, object] = {"fact": fact.id, "content": fact.content}
+        if fact.scope.is_group and fact.speaker:
+            fields["from"] = fact.speaker
+        if attribute:
+            fields |= {"about": subject, "attribute": attribute, "value": fact.value}
+        fields["on"] = f"{fact.last_said_at.astimezone(self.zone):%Y-%m-%d}"
+        return json.dumps(fields, ensure_ascii=False)
+
+    def _check(
+        self,
+        operations: Sequence[ReportedOperation],
+        messages: Sequence[Message],
+        held: Mapping[int, Fact],
+    ) -> list[Candidate]:
+        """Return what people typed, as candidates. Drop the other operations."""
+        evidence = Evidence(messages)
+        candidates = []
+        for operation in operations[:MAX_OPERATIONS]:
+            candidate = None
+            if 1 <= operation.message <= len(messages):
+                message = messages[operation.message - 1]
+                fact = held.get(operation.fact or 0)
+                if fact is not None and not _may_change(operation, fact, message):
+                    fact = None
+                candidate = self._check_one(operation, fact, message, evidence)
+            if candidate is None:
+                _log.info("a fact that nobody has said was dropped")
+            else:
+                candidates.append(candidate)
+        return candidates
+
+    def _check_one(
+        self,
+        operation: ReportedOperation,
+        fact: Fact | None,
+        message: Message,
+        evidence: Evidence,
+    ) -> Candidate | None:
+        """Return the candidate for an operation, or None if no message supports it.
+
+        An operation on a fact that isn't held, or that another person stated, only adds a fact.
+        """
+        support = operation.find_support(evidence, message)
+        if support is None:
+            context = fact.content if fact else _earlier_words(evidence.messages, message)
+            support = operation.find_support(_EvidenceInContext(message, context), message)
+        if support is None and not operation.quotes(message):
+            return None
+        if operation.op == "same":
+            return None if fact is None else _repeat(fact, message)
+        claim = operation.to_claim(
+            message, self.zone, is_dated=support is not None and support.is_dated
+        )
+        if operation.begins_later(message, self.zone):
+            fact = None
+        if fact is not None:
+            claim = _inherit(claim, fact, is_end=operation.op == "end")
+        return Candidate(
+            source=message,
+            claim=claim,
+            origin="model",
+            replaces=fact,
+            approval_reason=_find_doubt(operation, support, fact, evidence),
+        )
+
+
+def _find_doubt(
+    operation: ReportedOperation, support: Support | None, fact: Fact | None, evidence: Evidence
+) -> str:
+    """Return why an operation needs approval, as a clause, or ""."""
+    if support is None:
+        return evidence.describe_missing(operation.content, operation.required_names)
+    if fact is not None and fact.is_pinned:
+        return _PINNED.format(number=fact.id)
+    return ""
+
+
+def _may_change(operation: ReportedOperation, fact: Fact, message: Message) -> bool:
+    """Whether a message may change a held fact: by its speaker, and about the same subject."""
+    if not is_by_sender(fact, message):
+        return False
+    subject = (fact.attribute or "").partition("|")[0]
+    # In a group, the subject of what a member said about themselves is their account.
+    if not subject or ":" in subject or operation.op == "same":
+        return True
+    reported_key = entity_key(operation.about)
+    names = {entity_key(name) for name in (subject, fact.value, *fact.entities)}
+    return reported_key in names or reported_key == entity_key(subject)
+
+
+def _earlier_words(messages: Sequence[Message], message: Message) -> str:
+    """Return what the sender of a message wrote in the messages before it."""
+    earlier = []
+    for other in messages:
+        if other is message:
+            break
+        if other.sender == message.sender:
+            earlier.append(extract_own_words(other.text))
+    return "\n".join(earlier[-CONTEXT_MESSAGES:])
+
+
+def _repeat(fact: Fact, message: Message) -> Candidate:
+    """Return a candidate with the words of a held fact, which a message says again."""
+    claim = Claim(
+        content=fact.content,
+        kind=fact.kind,
+        attribute=fact.attribute,
+        value=fact.value,
+        entities=fact.entities,
+    )
+    return Candidate(source=message, claim=claim, origin="model")
+
+
+def _inherit(claim: Claim, fact: Fact, *, is_end: bool) -> Claim:
+    """Return the claim with the attribute of the fact that it replaces or ends.
+
+    A sentence that says that something is over is the value of the attribute from then on.
+    """
+    if fact.attribute is None or (claim.attribute is not None and not is_end):
+        return claim
+    return replace(claim, attribute=fact.attribute, value=fold_content(claim.content))
+
+
+def is_by_sender(fact: Fact, message: Message) -> bool:
+    """Whether the sender of a message stated a fact."""
+    if message.sender is None or fact.account is None:
+        return True
+    return fact.account.user_id == message.sender.id
+
+
+async def load_held_facts(
+    facts: Facts, session: Session, messages: Sequence[Message]
+) -> list[Fact]:
+    """Load the open facts that messages may be about: those that match, then the latest.
+
+    In a group, these are facts of the people who wrote the messages.
+    """
+    scopes = frozenset((session.scope,))
+    text = "\n".join(typed_text(message) for message in messages)
+    terms, keys = tuple(query_terms(text)), entity_keys_in(text)
+    ((_, matches),) = await facts.find_candidates(terms, keys, scopes)
+    matches = sorted(matches, key=lambda item: (-item.name_count, -item.text_score))
+    best = [match.fact for match in matches][:MAX_MATCHING]
+    latest = await facts.list_page(scopes, 0, MAX_LISTED)
+    held: dict[int, Fact] = {}
+    for fact in (*best, *latest):
+        is_of_writer = any(is_by_sender(fact, message) for message in messages)
+        if fact.is_open and (is_of_writer or not session.scope.is_group):
+            held.setdefault(fact.id, fact)
+    return sorted(list(held.values())[:MAX_HELD], key=lambda fact: fact.id)
+
+
+def parse_items(answer: str, kind: type[T]) -> tuple[list[T], bool]:
+    """Parse the JSON objects of a list in a model's answer, and check that the list is complete.
+
+    Returns the valid objects. The second result is False if an object was invalid, if the list was
+    cut off, or if there is other text in the list.
+    """
+    start = answer.find("[")
+    end = answer.rfind("]")
+    items = []
+    for text in _OBJECT.findall(answer, max(start, 0)):
+        with contextlib.suppress(ValidationError):
+            items.append(kind.model_validate_json(text))
+    # The list with "#" in place of each object: "[#,#,#]" if it is complete with three objects.
+    outline = "".join(_OBJECT.sub("#", answer[start : end + 1]).split())
+    return items, outline == f"[{','.join('#' * len(items))}]"
