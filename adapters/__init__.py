@@ -1,1 +1,1 @@
-"""Platforms: each file turns one of them into Inbound and Reply."""
+"""Adapters for platforms. An adapter converts events to `Inbound`, and answers with a `Reply`."""

@@ -39,10 +39,11 @@ _log = structlog.get_logger("streaming")
 
 
 class PostLock:
-    """Keeps the search for a lost message of a chat apart from what is posted there.
+    """Keeps searches for a lost message in a chat from overlapping with posts in that chat.
 
     A message that is being posted has no known id yet, so a search could take it for the lost one.
-    Posts may run at the same time. A search waits for them, and new posts wait for the search.
+    Several posts may run at the same time. A search waits for them, and new posts wait for the
+    search.
     """
 
     def __init__(self) -> None:
@@ -85,8 +86,8 @@ class MessageApi(Protocol):
     # The shortest time between two drafts. If drafts are edits of a message, the time grows up to
     # four times as long.
     pace_s: float
-    # Whether lost messages can be looked for while drafts are shown. If not, each look changes or
-    # costs something, so only `finish` looks.
+    # Whether lost messages are searched for while drafts are shown. If a search edits messages,
+    # only `finish` searches.
     can_read_history: bool
 
     def measure(self, part: StyledText) -> int:
@@ -123,16 +124,16 @@ class MessageApi(Protocol):
 
     @property
     def newest_id(self) -> str:
-        """The newest message of the chat that is known; empty if none is."""
+        """The id of the newest known message of the chat, or "" if none is known."""
 
     async def find_lost(
         self, after_id: str, part: StyledText, known_ids: Collection[str]
     ) -> str | None:
-        """Look for a message of ours that was posted after `after_id`, a value of `newest_id`.
+        """Look for a message that the bot posted after `after_id`, a value of `newest_id`.
 
-        `known_ids` belong to other answers. A platform without a history finds the message by
-        replacing its text with `part`. Returns the id, ABSENT if there certainly is no such
-        message, or None if none was found.
+        `known_ids` are the ids of other messages of the bot. A platform without a history finds
+        the message by replacing its text with `part`. Returns the id of the message. Returns ABSENT
+        if there certainly is no such message, or None if there may be one that wasn't found.
         """
 
 
@@ -394,8 +395,8 @@ class StreamedReply:
     def _nonce(self) -> str:
         """The key of the next post: the key of the answer and the number of recorded messages.
 
-        After a lost post whose message isn't there, the nonce is a new one. Otherwise the platform
-        could return that message, which another answer may have taken for its own.
+        If a lost post turned out to have no message, the nonce gets a random suffix. Otherwise the
+        platform could return an earlier message that now belongs to another answer.
         """
         return f"{self._record.key}:{len(self._record.message_ids)}{self._nonce_suffix}"
 

@@ -61,7 +61,7 @@ class Discord:
     max_downtime_s = 5.0
 
     token: str
-    # Addresses of a loopback server; None for Discord's own.
+    # The URLs of the servers. None means Discord's own servers.
     api_url: str | None
     gateway_url: str | None
     inbox: InitVar[Inbox]
@@ -85,9 +85,9 @@ class Discord:
     async def open(self) -> None:
         """Acquire the lock of the token, and log in.
 
-        Raises AccessRefused if the token is refused. Raises ConfigError if an address is refused,
-        or if another process uses the token. If Discord can't be reached, that is only logged, and
-        `listen` tries again.
+        Raises AccessRefused if Discord refuses the token or the intent. Raises ConfigError if the
+        token would be sent unencrypted, or if another process uses the token. If Discord can't be
+        reached, that is only logged, and `listen` tries again.
         """
         set_server_urls(self.api_url, self.gateway_url)
         await self._lock.acquire()
@@ -166,7 +166,7 @@ class Discord:
             return client
 
     async def _connect(self, client: DiscordClient) -> None:
-        """Connect to the gateway; return when the connection is lost.
+        """Connect to the gateway, and return when the connection is lost.
 
         After an interruption, the library has `max_downtime_s` to resume the session. Raises
         AccessRefused if the token or the intent is refused.
@@ -195,7 +195,7 @@ class Discord:
 
 
 async def check_discord(token: str, api_url: str | None, *, has_message_content: bool) -> str:
-    """Check the token and the intent; return a sentence with the name of the bot.
+    """Check the token and the intent, and return a sentence with the name of the bot.
 
     Raises AccessRefused if Discord refuses the token or the intent, DeliveryError if Discord can't
     be reached.

@@ -1,4 +1,4 @@
-"""Finds channels by their ids, caches them, and reads what was written in them."""
+"""Finds channels by their ids, caches them, and reads their messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ClientSource = Callable[[], Awaitable[discord.Client]]
 PAGE_MESSAGES = 100
 # At most this many messages are read to find a lost one.
 MAX_LOOKUP_MESSAGES = 500
-# If no message of a channel is known, a message that is posted now is newer than this.
+# By how much this machine's clock may differ from Discord's, whose ids contain times.
 CLOCK_TOLERANCE = timedelta(minutes=5)
 
 log = logging.getLogger(__name__)
@@ -62,9 +62,9 @@ class DiscordChannels:
         return message_id in self._posted
 
     def find_newest(self, channel_id: int, other_id: int = 0) -> int:
-        """Return the newest known id of a channel, which is at least `other_id`.
+        """Return the newest known message id of a channel, which is at least `other_id`.
 
-        If none is known, the id contains a time some minutes ago, because ids contain times.
+        If no id is known, returns the id that a message from a few minutes ago would have.
         """
         newest_id = max(self._newest_ids.get(channel_id, 0), other_id)
         return newest_id or discord.utils.time_snowflake(self._clock.now() - CLOCK_TOLERANCE)
@@ -72,9 +72,9 @@ class DiscordChannels:
     async def list_from(self, channel_id: int, first_id: int) -> tuple[list[Any], bool]:
         """Return the raw data of the messages from `first_id` on, oldest first.
 
-        Also returns whether these are certainly all. They aren't if there are too many, or if the
-        first message itself is missing: Discord returns nothing if the bot may not read what was
-        written. Raises DeliveryError if the messages can't be fetched.
+        Also returns whether the list is certainly complete. It may be incomplete if there are too
+        many messages, or if the message `first_id` is missing, because Discord returns nothing if
+        the bot may not read a channel. Raises DeliveryError if the messages can't be fetched.
         """
         client = await self.get_client()
         messages: list[Any] = []

@@ -92,7 +92,7 @@ class DiscordClient(discord.Client):
         return "Discord does not acknowledge the heartbeat"
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
-        """Wait before an identification, except the first: called by the library."""
+        """Wait before each identification except the first. The library calls this."""
         if not initial:
             await asyncio.sleep(self._pause_s)
 
@@ -110,7 +110,7 @@ class DiscordClient(discord.Client):
                 thread.stop()
 
     def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
-        """Handle an event at once, so that events stay in order: called by the library."""
+        """Handle an event at once, so that events stay in order. The library calls this."""
         match event:
             case "connect" | "resumed":
                 # "connect" is sent when the session begins. The library's "ready" event is sent
@@ -149,8 +149,8 @@ class DiscordClient(discord.Client):
 async def log_in(client: discord.Client, token: str, *, has_message_content: bool) -> None:
     """Log in over HTTP. With `has_message_content`, also check that the bot has that intent.
 
-    Raises AccessRefused if Discord refuses the token or the intent, DeliveryError if Discord can't
-    be reached.
+    Raises AccessRefused if Discord refuses the token or the intent, and DeliveryError if Discord
+    can't be reached.
     """
     # The library logs each failed reconnection with a traceback. The adapter logs one line instead.
     logging.getLogger("discord").setLevel(logging.WARNING)

@@ -44,8 +44,8 @@ MAX_ATTEMPTS = 3
 CATCH_UP_PERIOD = timedelta(hours=24)
 CATCH_UP_MESSAGES = 1000
 CATCH_UP_CHANNELS = 100
-# Events of different channels aren't strictly in order. One that is older than the newest event by
-# more than this was received before it.
+# Events of different channels aren't strictly in order. An event that is older than the newest one
+# by more than this was certainly received before it.
 EVENT_DISORDER = timedelta(minutes=1)
 CATCH_UP_ATTEMPTS = 6
 # Discord allows fifty calls per second, and answers need some of them.
@@ -105,7 +105,7 @@ class DiscordEvents:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def start_task(self, work: Awaitable[None]) -> None:
-        """Start a task that ends by itself or in `close`."""
+        """Start a task. `close` cancels the task if it is still running."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._on_task_done)
@@ -148,8 +148,8 @@ class DiscordEvents:
         """Fetch messages that were missed because of a lost connection or an overload.
 
         The channels with the newest messages are considered. The task of each channel acquires the
-        lock of the channel before new events can, so missed messages are admitted first. Threads in
-        which something was written meanwhile are looked up afterwards.
+        lock of the channel before new events can, so missed messages are admitted first. Threads
+        with messages that are newer than all stored messages are looked up afterwards.
         """
         async with self._catch_up_lock:
             last_ids = await self._wait_for_store(
@@ -240,9 +240,9 @@ class DiscordEvents:
     ) -> list[Any]:
         """Return the raw data of the messages after `last_id`, oldest first.
 
-        Messages that are too old, and the oldest ones if there are too many, are left out. The sink
-        is told if some of them may be meant for us. The gateway has delivered the messages up to
-        `heard_id` before, so these don't count.
+        Messages that are too old, and the oldest ones if there are too many, are left out. This is
+        reported to the sink if some of these messages may be meant for the bot. Messages up to
+        `heard_id` don't count, because the gateway has already delivered them.
         """
         oldest_id = discord.utils.time_snowflake(self._clock.now() - CATCH_UP_PERIOD)
         first_id = max(last_id, oldest_id)
@@ -263,7 +263,11 @@ class DiscordEvents:
         return missed[:CATCH_UP_MESSAGES][::-1]
 
     async def _has_addressed(self, channel_id: int, messages: Sequence[Any]) -> bool:
-        """Whether one of these messages is in a direct chat, or mentions the bot."""
+        """Whether one of these messages is meant for the bot.
+
+        In a direct chat, all messages of the person are. Elsewhere, messages that mention the bot
+        are.
+        """
         if not messages:
             return False
         channel = await self._channels.find(channel_id)
@@ -383,7 +387,7 @@ class DiscordEvents:
         return lambda channel: normalize.from_message(message, channel, bot, specs)
 
     async def _process(self, sink: InboundSink, channel_id: int, raw: Any, admit: _Admit) -> None:
-        """Admit an event in the order of its channel, then have it answered."""
+        """Admit an event after the earlier events of its channel, and then answer it."""
         # If a catch-up is starting, wait until its tasks have acquired the locks of their channels.
         async with self._catch_up_lock:
             pass
@@ -477,7 +481,7 @@ class DiscordEvents:
         return None
 
     async def _wait_for_store(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Run work, and repeat it until the store is available. Returns its result."""
+        """Run `work` until it succeeds with the store available, and return its result."""
         while True:
             try:
                 return await work()
@@ -517,7 +521,7 @@ class DiscordEvents:
 
 
 def _subtract_time(snowflake: int, period: timedelta) -> int:
-    """Return the id that a message would have that is older by `period`."""
+    """Return the id that a message would have if it had been sent earlier by `period`."""
     milliseconds = int(period.total_seconds() * 1000)
     return max(snowflake - (milliseconds << 22), 0)
 

@@ -144,9 +144,9 @@ class DiscordMessages(_Messages):
 
     @property
     def newest_id(self) -> str:
-        """The newest message of the channel that is known, or an estimate.
+        """The id of the newest known message of the channel, or an estimate.
 
-        Behind a slash, the message follows that the next message replies to: "123/122".
+        If the next message is a reply, the id of the replied message follows, as in "123/122".
         """
         if not self._channel_id.isdecimal():
             return ""
@@ -156,10 +156,10 @@ class DiscordMessages(_Messages):
     async def find_lost(
         self, after_id: str, part: StyledText, known_ids: Collection[str]
     ) -> str | None:
-        """Look for a lost message in what was written in the channel after `after_id`.
+        """Look for a lost message among the messages of the channel after `after_id`.
 
-        "@" and an id stand for an interaction. Its messages may be ephemeral, so that they can't be
-        seen here.
+        If `after_id` begins with "@", the lost message answers an interaction. Such a message may
+        be ephemeral, so it may exist even if it isn't found.
         """
         interaction_id = after_id.removeprefix("@") if after_id.startswith("@") else None
         newest_id, _, replied_id = after_id.partition("/")
@@ -227,9 +227,9 @@ class DiscordInteraction(_Messages):
     """The messages that answer one interaction.
 
     Discord shows an interaction as failed if it isn't acknowledged within 3 seconds. `defer`
-    acknowledges it without an answer: Discord then shows "thinking" until the first message
-    replaces that. If `is_private`, messages are ephemeral, which can't change after the first
-    message. A lock prevents that the deferral and the answer are sent at the same time.
+    acknowledges the interaction without an answer. Discord then shows "thinking" until the first
+    message replaces it. If `is_private` is set, messages are ephemeral. This can't change after the
+    first message. A lock keeps the deferral and the answer from being sent at the same time.
     """
 
     def __init__(
@@ -253,7 +253,7 @@ class DiscordInteraction(_Messages):
     ) -> str | None:
         """Return ABSENT if only the first message can be lost, because `post` then replaces it.
 
-        Otherwise return None: messages that follow it may be ephemeral, so they can't be seen.
+        Otherwise return None, because later messages may be ephemeral and can't be looked up.
         """
         became_private = self._is_private != self._was_private_at_first
         return None if self._is_answered or became_private else ABSENT
@@ -363,8 +363,8 @@ class DiscordInteraction(_Messages):
 def _may_be_lost(raw: Any, interaction_id: str | None, replied_id: str) -> bool:
     """Return whether a message of the bot may be the one that is looked for.
 
-    It isn't if it answers another interaction or another message. If the message to reply to was
-    deleted, Discord shows the reply as an ordinary message.
+    Messages that answer another interaction or another message are ruled out. If the message to
+    reply to was deleted, Discord shows the reply as an ordinary message.
     """
     interaction = raw.get("interaction_metadata")
     if interaction_id is not None or interaction is not None:
@@ -374,7 +374,7 @@ def _may_be_lost(raw: Any, interaction_id: str | None, replied_id: str) -> bool:
 
 
 def _is_shown(message: discord.Message, text: str, answer: Answer | None) -> bool:
-    """Return whether a message has a text, and the buttons and files of an answer."""
+    """Return whether a message already has a text, and buttons and files if the answer has any."""
     has_buttons = not (answer and answer.buttons) or bool(message.components)
     has_files = not (answer and answer.files) or bool(message.attachments)
     return message.content.split() == text.split() and has_buttons and has_files

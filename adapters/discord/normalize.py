@@ -124,8 +124,8 @@ def from_edit(
 ) -> Inbound | None:
     """Convert an edit of a message.
 
-    Returns None if the text didn't change. Discord sends many updates for other changes, such as
-    link previews and pins.
+    Returns None if the text didn't change, or if the bot may not read it. Discord also sends
+    updates for other changes, such as link previews and pins.
     """
     if message.edited_at is None:
         return None
@@ -232,7 +232,7 @@ def join_options(options: object, spec: CommandSpec | None) -> str:
     """Join the values of a slash command to the line that a person would have typed.
 
     Switches come first, then options with a prefix, then other options: "--summary from:Ana ferry".
-    After an unpaired quotation mark in another value, they would be read as quoted text.
+    In another order, an unpaired quotation mark in a value could turn them into quoted text.
     """
     values: dict[str, str] = {}
     if isinstance(options, list):

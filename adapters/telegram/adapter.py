@@ -293,9 +293,9 @@ class Telegram:
         return entry_id
 
     async def _set_aside_if_hopeless(self, update_id: int, raw: Json, error: str) -> bool:
-        """Count a failed attempt for an update; after the last attempt, store its raw data.
+        """Count a failed attempt to handle an update, and store its raw data after the last attempt.
 
-        Returns whether the update was set aside. If not, it must be tried again.
+        Returns whether the update was set aside. If not, the update must be tried again.
         """
         failures = self._failed_attempts.get(update_id, 0) + 1
         self._failed_attempts[update_id] = failures
@@ -330,7 +330,7 @@ class Telegram:
 
 
 async def check_telegram(token: str, api_url: str | None) -> str:
-    """Check the token; return a sentence with the name of the bot.
+    """Check the token, and return a sentence with the name of the bot.
 
     Raises AccessRefused if the token is refused, or DeliveryError if the server can't be reached.
     """

@@ -79,13 +79,13 @@ _UNSENT_ERRORS = (
     aiohttp.ConnectionTimeoutError,
     aiohttp.InvalidURL,
 )
-# What the library raises if Telegram refuses the token. It raises them for unknown methods, too.
+# Errors that the library raises if Telegram refuses the token, and also for unknown methods.
 _TOKEN_REFUSALS = (InvalidToken, telegram.error.EndPointNotFound)
 # A proxy answers with these after it has forwarded a call, so Telegram may have executed the call.
 _GATEWAY_STATUSES = (HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
 
-# So many messages after the newest known one may be a lost message. Each try counts against the
-# limits of a group.
+# How many messages after the newest known one are tried to find a lost message. Each try counts
+# against the limits of a group.
 MAX_LOST_TRIES = 8
 
 # Telegram's limit for one message, in UTF-16 units.
@@ -271,9 +271,10 @@ class TelegramRequest(BaseRequest):
 
 
 def _is_cut_off(body: bytes) -> bool:
-    """Whether a response with status 200 doesn't say what became of the call, such as `{}`.
+    """Whether a response with status 200 has neither a result nor an error, as in `{}`.
 
-    A web page isn't an answer of Telegram at all, such as the login page of a network.
+    Returns False for a web page, such as the login page of a network, because it isn't a response
+    of Telegram at all.
     """
     if body.lstrip().startswith(b"<"):
         return False
@@ -354,8 +355,7 @@ def _is_refusal(error: TelegramError, pattern: str) -> bool:
 
 
 def _delivery_error(error: TelegramError) -> DeliveryError:
-    """Convert an error of Telegram to a DeliveryError, which the caller raises `from` the
-    original."""
+    """Convert an error of Telegram to a DeliveryError."""
     message = error.message
     if isinstance(error, Forbidden):
         return DeliveryError(
@@ -385,7 +385,7 @@ class ChatHistory:
         self._newest_ids: dict[int, int] = {}
         # Chat and id of the messages that were posted last.
         self._posted: deque[tuple[int, int]] = deque(maxlen=1000)
-        # Those that an answer is trying to edit, because one of them may be its lost message.
+        # Messages that an answer is trying to edit, because one of them may be its lost message.
         self._claimed: set[tuple[int, int]] = set()
         self._locks: WeakValueDictionary[int, PostLock] = WeakValueDictionary()
 
@@ -455,8 +455,8 @@ class TelegramMessages:
     def measure(self, part: StyledText) -> int:
         """Return the length in UTF-16 units, or a larger number if there are many entities.
 
-        A message is full with 4,096 units or with 100 entities. So each entity counts as a
-        hundredth of the limit: 50 entities return at least 2,048.
+        A message is full with 4,096 units or with 100 entities, so each entity counts as a
+        hundredth of the limit. For 50 entities, the result is at least 2,048.
         """
         entities = sum(1 for entity in part.entities if entity.kind not in _UNSUPPORTED_ENTITIES)
         return max(utf16_length(part.text), entities * LIMIT_UTF16 // MAX_ENTITIES)
@@ -471,8 +471,7 @@ class TelegramMessages:
             _log.debug("telegram.typing_failed", error=str(error))
 
     async def prepare(self, answer: Answer) -> None:
-        """Do nothing. Telegram has no private messages in groups, and commands don't send them
-        there."""
+        """Do nothing, because Telegram has no private messages in groups."""
 
     async def show_draft(self, part: StyledText, nonce: str) -> bool:
         """Show a draft, which is possible only in direct chats. It disappears after half a minute.
@@ -533,17 +532,17 @@ class TelegramMessages:
 
     @property
     def newest_id(self) -> str:
-        """The newest message of the chat that is known; at least the one that is answered."""
+        """The id of the newest known message of the chat, or "" if none is known."""
         newest_id = max(self._history.find_newest(self._chat_id), self._reply_to or 0)
         return str(newest_id) if newest_id else ""
 
     async def find_lost(
         self, after_id: str, part: StyledText, known_ids: Collection[str]
     ) -> str | None:
-        """Look for a lost message by editing the ones that follow `after_id`.
+        """Look for a lost message by editing the messages that follow `after_id`.
 
-        Telegram refuses to edit what others have written, so only a message of ours can
-        change. At most `MAX_LOST_TRIES` messages are tried.
+        This changes no other person's message, because Telegram lets the bot edit only its own. At
+        most `MAX_LOST_TRIES` messages are tried.
         """
         if not after_id:
             return None
@@ -570,8 +569,7 @@ class TelegramMessages:
         await self._call(self._bot.delete_message, message_id=int(message_id))
 
     async def _send_files(self, answer: Answer | None) -> str:
-        """Send the files that weren't sent yet; return the id of the last message, or an empty
-        id."""
+        """Send the files that weren't sent yet. Returns the id of the last one, or "" for none."""
         message_id = ""
         files = answer.files if answer else ()
         while self._files_sent < len(files):

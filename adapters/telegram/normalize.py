@@ -60,8 +60,9 @@ _FILE_TYPES: dict[type, _FileType] = {
 def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
     """Convert an update to an `Inbound`.
 
-    `me` is the bot. `now` is used as the time of a button press if the message with the button is
-    no longer available. Returns None for channels and for messages without text or a file.
+    `me` is the bot. A button press gets the time of the message with the button, or the time `now`
+    if Telegram no longer has that message. Returns None for channels, for messages without text or
+    a file, and for buttons without data.
     """
     if update.callback_query:
         return _convert_press(update.callback_query, now)
@@ -311,7 +312,8 @@ def _is_mention(text: str, entity: MessageEntity, me: User) -> bool:
 def _start_after_mention(text: str, entities: tuple[MessageEntity, ...], me: User) -> int:
     """Return the offset of the text after a leading mention of the bot, in UTF-16 units.
 
-    Returns 0 if the text doesn't begin with a mention: ``@bot, hello`` returns 6.
+    For ``@bot, hello``, the offset is 6. Returns 0 if the text doesn't begin with a mention of the
+    bot.
     """
     for entity in entities:
         if entity.offset == 0 and _is_mention(text, entity, me):
@@ -326,7 +328,8 @@ def _find_command(
 ) -> tuple[bool, Command | None]:
     """Return whether the text is a command for another bot, and the command for this bot.
 
-    The command must begin at `start`. ``/cmd@name`` is a command for the bot `name`.
+    The command must begin at `start`. ``/cmd@name`` is a command for the bot `name`. After a
+    mention of this bot, a command for another bot is ordinary text.
     """
     for entity in entities:
         if entity.type != MessageEntity.BOT_COMMAND or entity.offset != start:

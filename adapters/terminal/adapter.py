@@ -107,7 +107,7 @@ class Terminal:
         return self._screen.reply()
 
     async def close(self) -> None:
-        """Do nothing: there is no connection."""
+        """Do nothing, because there is no connection."""
 
     def _make_inbound(self, text: str) -> Inbound:
         """Make an event from typed text, with its command if the text begins with one.
@@ -133,7 +133,7 @@ class Terminal:
         )
 
     def _save_file(self, file: File) -> str:
-        """Store a file of an answer in the home; return a sentence that says where.
+        """Store a file of an answer in the home, and return a sentence with its path.
 
         If a file of this name exists, the new one gets another name.
         """

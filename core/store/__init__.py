@@ -1,1 +1,1 @@
-"""Reads and writes state.db: its tables, and the two text indexes."""
+"""Reads and writes state.db: its tables and its text indexes."""

@@ -1,1 +1,1 @@
-"""Erases rows, and counts erasures so that erased words are not written back."""
+"""Erases rows, and keeps erased words from being written back."""

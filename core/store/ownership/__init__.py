@@ -1,1 +1,1 @@
-"""Who owns which rows: people, their accounts, and what ends when they lose access."""
+"""Stores people and their accounts, links accounts to one person, and takes access away."""
