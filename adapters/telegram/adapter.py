@@ -293,7 +293,7 @@ class Telegram:
         return entry_id
 
     async def _set_aside_if_hopeless(self, update_id: int, raw: Json, error: str) -> bool:
-        """Count a failed attempt to handle an update, and store its raw data after the last attempt.
+        """Count a failed attempt to handle an update. After the last attempt, store its raw data.
 
         Returns whether the update was set aside. If not, the update must be tried again.
         """

@@ -380,13 +380,13 @@ def clean_service_text(name: str, value: Any, limit_chars: int = SERVICE_TEXT_CH
     if value is None:
         return ""
     if not isinstance(value, str):
-        reason: str | None = f"it is no text but {type(value).__name__}"
+        reason: str | None = f"it has the type {type(value).__name__}, not text"
         text = ""
     else:
         text = value[:limit_chars].encode("utf-8", "replace").decode("utf-8").replace("\0", "")
         reason = find_suspicion(text)
     if reason is not None:
-        _log.warning("what a memory says was left out", provider=name, reason=reason)
+        _log.warning("text of a memory service left out", provider=name, reason=reason)
         return ""
     return neutralise(text.strip())
 
@@ -402,14 +402,14 @@ def find_tool_fault(tool: object, other_names: Collection[str] = ()) -> str | No
     `other_names` are the names of the tools that are already offered.
     """
     if not isinstance(tool, Tool):
-        return "it is no Tool"
+        return "it isn't a Tool"
     schema = tool.schema if isinstance(tool.schema, dict) else {}
     if not isinstance(tool.name, str) or _TOOL_NAME.fullmatch(tool.name) is None:
-        return "its name should be letters, digits, _ and -"
+        return "its name must consist of 1 to 64 letters, digits, _ and -"
     if tool.name in other_names:
         return "the name is taken"
     if not isinstance(tool.description, str) or schema.get("type") != "object":
-        return "it should have a description, and a schema of the type object"
+        return "it must have a description, and a schema of the type object"
     try:
         size = len(json.dumps([tool.description, tool.schema], ensure_ascii=False).encode())
     except (TypeError, ValueError) as error:
@@ -454,7 +454,6 @@ def build_tool(
     """Build a tool that calls `run` with validated arguments.
 
     `effects` is the effect of each action, or the only effect of a tool without actions.
-
     `data/prompts.toml` in `package` describes the tool and its arguments. `marks` are further
     fields of Tool.
     """

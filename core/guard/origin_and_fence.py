@@ -4,11 +4,11 @@ The fence is the `<memory-context>` block, which separates recalled background f
 module builds the block (`fence`), prevents people from forging it (`neutralise`), and removes a
 block that the model repeats in its answer (`Scrubber`).
 
-The origin says who wrote a text. Of a message that a person sent, the first paragraph up to a blank
-line or a code block counts as typed, except quoted lines, and the rest as pasted. What follows a
-lead such as "look at this:" is pasted, too (`core/text/data/pastes.toml`). If the first paragraph
-is longer than `TYPED_CHARS`, the whole message counts as pasted. What a platform inserts isn't
-typed.
+The origin says who wrote a text. In a person's message, the first paragraph counts as typed, and
+the rest as pasted. The paragraph ends at a blank line or a code block. Quoted lines also count as
+pasted, and so does text after a lead such as "look at this:" (`core/text/data/pastes.toml`). If the
+first paragraph is longer than `TYPED_CHARS`, the whole message counts as pasted. Text that a
+platform inserts never counts as typed.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def fence(passages: str) -> str:
 
 
 def neutralise(text: str) -> str:
-    """Return a text of others so that nothing in it looks like our own markup.
+    """Return a text in which nothing looks like Mneme's own markup.
 
     The brackets of a forged tag or time line, and the opening bracket of a forged frame, become
     round. For example, "<memory-context>" becomes "(memory-context)". A forged tag may be in upper
@@ -151,7 +151,7 @@ def _fold_character(character: str) -> str:
     )
 
 
-# What a tag that an answer only talks about becomes: no tag can be put together from it.
+# Replaces a tag that an answer only mentions. No tag can be put together from this text.
 _MENTION = "memory context"
 _HYPHENS = "-_\u00ad\u2010-\u2015\u2212\ufe63\uff0d"
 _NAME = rf"memory[{_HYPHENS}]context"
@@ -163,7 +163,7 @@ _TAG = re.compile(
     rf"|(\[{re.escape(NOTE[1:])}))",
     re.IGNORECASE,
 )
-# What later text may complete to a tag.
+# Matches text that later text may complete to a tag.
 _UNFINISHED_TAG = re.compile(
     rf"[{_OPENERS}(]\s{{0,4}}(?:/\s{{0,4}})?(?:m?e?m?o?r?y?|memory[{_HYPHENS}][a-z]{{0,7}}\s{{0,4}})"
     rf"|[{_OPENERS}]\s{{0,4}}/\s{{0,4}}{_NAME}[^{_OPENERS}{_CLOSERS}()\[\n]{{0,200}}\s{{0,4}}",
@@ -174,9 +174,9 @@ _TAG_BRACKET = re.compile(f"[{_OPENERS}(]")
 _TAG_NAME = re.compile(rf"[{_OPENERS}(]\s{{0,4}}(?:/\s{{0,4}})?{_NAME}", re.IGNORECASE)
 # An unfinished tag isn't longer, not even a closing tag with attributes.
 _MAX_UNFINISHED_CHARS = 240
-# Text that was shown is searched for a tag that new text completes.
+# How much of the text that was shown is searched for a tag that new text completes.
 _TAIL_CHARS = 40
-# Removed blocks may stand within tags of blocks, which may stand within other tags.
+# A removed block may be inside a tag, which may be inside another tag. Each pass removes one level.
 _PASSES = 3
 
 
@@ -188,8 +188,8 @@ class Scrubber:
 
     A block begins at an opening tag and ends at its closing tag, or at the end of the text. Blocks
     may contain blocks. Tags may have round brackets, as `neutralise` writes them. If a removed
-    block stands within a tag, the parts of this tag count as a tag, too. A tag that is alone in
-    inline code is only talked about: its name remains, without brackets.
+    block was inside a tag, the parts of this tag count as a tag, too. A tag that is alone in inline
+    code is only mentioned. Its name remains, without brackets.
     """
 
     def __init__(self) -> None:
@@ -216,9 +216,10 @@ class Scrubber:
         self._tail = ""
 
     def _show(self, text: str) -> str:
-        """Return a text that is shown next, so that it completes no tag in what was shown.
+        """Return the text to show next.
 
-        The last letter of the name is left out then.
+        If the text would complete a tag that was shown in part, the last letter of the tag's name
+        is left out.
         """
         shown = self._tail + text
         while tag := _TAG_NAME.search(shown):
@@ -229,7 +230,7 @@ class Scrubber:
 
 
 class _BlockRemover:
-    """Removes the blocks of a stream of text once, without looking at what that leaves behind."""
+    """Removes the blocks of a stream of text in one pass. The remaining parts may form new tags."""
 
     def __init__(self) -> None:
         # Text that may not be shown yet.
@@ -249,8 +250,8 @@ class _BlockRemover:
     def _release(self, *, is_end: bool) -> str:
         """Process the tags in `_held`, and return the text outside of blocks.
 
-        What can't be decided before more text arrives stays in `_held`. With `is_end`, no more text
-        arrives, so nothing stays.
+        Text that can't be judged before more text arrives stays in `_held`. With `is_end`, no more
+        text arrives, so nothing stays.
         """
         pieces: list[str] = []
         position = 0
@@ -416,7 +417,7 @@ def find_paste(text: str) -> int:
     """Return the position at which the pasted part of a message begins, or its length."""
     paste = _PASTE_START.search(text)
     end = len(text) if paste is None else paste.start()
-    # The words of pastes are only looked for where there may be one.
+    # The leads of pastes are searched for only where there may be one.
     if ":" in text[:end] or "\uff1a" in text[:end]:
         end = min(end, _find_end_of_lead(text[:end]))
     if "\n" in text[:end]:
@@ -425,7 +426,7 @@ def find_paste(text: str) -> int:
 
 
 def _find_end_of_lead(text: str) -> int:
-    """Return the position after a lead with a colon ("my friend sent me:"), or the length."""
+    """Return the position after a lead such as "my friend sent me:", or the text's length."""
     for colon in _COLON.finditer(text):
         line = text[text.rfind("\n", 0, colon.start()) + 1 : colon.start()]
         sentence = _SENTENCE.split(_fold_apostrophes(line))[-1]
@@ -435,7 +436,7 @@ def _find_end_of_lead(text: str) -> int:
 
 
 def _find_pasted_lines(text: str) -> int:
-    """Return the position of the first line that looks pasted below a typed line, or the length."""
+    """Return the position before the first line that looks pasted, or the text's length."""
     for line_break in _LINE_BREAK.finditer(text):
         above = text[: line_break.start()].rpartition("\n")[2].strip()
         below = text[line_break.end() :]
@@ -503,7 +504,5 @@ def origin_label(message: Message) -> str:
 
 
 def account_mark(account: Account) -> str:
-    """Return a short hash of an account, such as ``#3fa9``, to distinguish people by more than
-    their name.
-    """
+    """Return a short hash of an account, such as ``#3fa9``, to tell people of one name apart."""
     return f"#{sha256(account.key.encode()).hexdigest()[:MARK_LETTERS]}"

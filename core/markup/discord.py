@@ -145,5 +145,5 @@ def _escape_marks(text: str) -> str:
 
 
 def _escape_match(match: re.Match[str]) -> str:
-    """Put a backslash before a mark. An empty match, as after the @ in @here, becomes a space."""
+    """Put a backslash before a mark, or a zero-width space after the @ in @here and @everyone."""
     return f"\\{match[0]}" if match[0] else _ZERO_WIDTH_SPACE

@@ -1,8 +1,8 @@
-"""Runs work on a long text in a thread, without pauses for everybody else.
+"""Runs work on a long text in a thread, without pauses for other threads.
 
 Rendering a long text creates hundreds of thousands of objects. Python's garbage collector would
-look at them again and again, and stop all threads for a tenth of a second each time. The work
-leaves no cycles behind, so the collector has nothing to find. It is turned off meanwhile.
+look at them again and again, and stop all threads for a tenth of a second each time. Rendering
+leaves no reference cycles behind, so the collector is turned off meanwhile.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _collector_pause = _CollectorPause()
 
 
 async def run_in_thread(work: Callable[[str], T], text: str) -> T:
-    """Return ``work(text)``, computed in a thread."""
+    """Return ``work(text)``, computed in a thread while the garbage collector is turned off."""
 
     def run() -> T:
         with _collector_pause:

@@ -8,7 +8,6 @@ text and escapes text for Markdown.
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from enum import Enum
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from core.markup.tables import align_table
 from core.text.normalize import grapheme_ends, is_cjk, make_well_formed
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ _STYLES: dict[str, EntityKind] = {"strong": "bold", "em": "italic", "s": "strike
 _DATA_URL = re.compile(r"(?i)[^/]*//(?:[^/]*@|(?!t\.me/[\w/]+\?thread=\d+\Z)[^?]*\?)")
 _SCHEMES = ("http://", "https://", "tg://", "mailto:", "tel:")
 _RULE = "———"
-# The parser drops text that is nested deeper than this. So a text that is nested deeper than
-# `_MAX_DEPTH` isn't rendered; it's shown as it was written.
+# The parser drops text that is nested deeper than this.
 _MAX_PARSED_DEPTH = 30
+# A text that is nested deeper than this isn't rendered. It is shown as it was written.
 _MAX_DEPTH = 24
 # A longer address is shown as ordinary text.
 URL_CHARS = 2000
@@ -59,7 +59,6 @@ _URL = re.compile(
 )
 # These characters at the end of an address belong to the sentence around it.
 _URL_TRAIL = ".,;:!?*~"
-_MAX_COLUMN_WIDTH = 40
 # A text up to this length is rendered and cut within a few milliseconds, whatever it contains.
 _LOOP_CHARS = 1000
 # A grapheme, such as an emoji with modifiers, has at most about this many characters.
@@ -83,7 +82,7 @@ class _Boundary(Enum):
     SENTENCE = "sentence"
 
 
-# The least share of a message before such a cut. Otherwise the text is cut between words.
+# How much of a message must come before such a cut. Otherwise the text is cut between words.
 _MIN_SHARES = {_Boundary.PARAGRAPH: 0.5, _Boundary.LINE: 0.6, _Boundary.SENTENCE: 0.6}
 
 
@@ -410,21 +409,12 @@ class _Writer:
 
 
 def _table_lines(table: SyntaxTreeNode) -> list[str]:
-    """Return the lines of a table with aligned columns and a rule under the first row.
-
-    The parser has made sure that all rows have the same number of cells.
-    """
+    """Return the lines of a table. The parser makes sure that all rows have the same length."""
     rows: list[Sequence[SyntaxTreeNode]] = []
     for part in table.children:
         rows += [row.children for row in part.children]
     alignments = [str(cell.attrs.get("style", "")).removeprefix("text-align:") for cell in rows[0]]
-    texts = [[_inline_text(cell) for cell in row] for row in rows]
-    widths = [
-        min(max(map(width, column)), _MAX_COLUMN_WIDTH) for column in zip(*texts, strict=True)
-    ]
-    lines = [" | ".join(map(_pad_cell, row, widths, alignments)).rstrip() for row in texts]
-    rule = "-+-".join("-" * columns for columns in widths)
-    return [lines[0], rule, *lines[1:]]
+    return align_table([[_inline_text(cell) for cell in row] for row in rows], alignments)
 
 
 def _inline_text(cell: SyntaxTreeNode) -> str:
@@ -432,26 +422,6 @@ def _inline_text(cell: SyntaxTreeNode) -> str:
     writer = _Writer((), is_plain=True)
     writer.write_inlines(cell.children)
     return "".join(writer.chunks).replace("\n", " ").strip()
-
-
-def width(text: str) -> int:
-    """Return how many columns a text takes in a monospaced font; 2 for each wide character."""
-    if text.isascii():
-        return len(text)
-    columns = 0
-    for character in text:
-        # Combining marks and invisible formatting characters take no column.
-        if unicodedata.category(character) in ("Mn", "Me", "Cf"):
-            continue
-        columns += 2 if unicodedata.east_asian_width(character) in "WF" else 1
-    return columns
-
-
-def _pad_cell(cell: str, columns: int, alignment: str) -> str:
-    """Return the cell with spaces, so that it takes this many columns."""
-    padding = max(0, columns - width(cell))
-    left_padding = {"right": padding, "center": padding // 2}.get(alignment, 0)
-    return " " * left_padding + cell + " " * (padding - left_padding)
 
 
 @cache
@@ -589,7 +559,7 @@ def split(styled: StyledText, limit: int, measure: Callable[[StyledText], int]) 
     position = 0
     while position < len(styled.text):
         begin = _skip_blank_lines(styled, position)
-        # Earlier entities would be looked at again and again.
+        # Drop the entities before `begin`, so that they aren't checked again for each part.
         entities = tuple(entity for entity in styled.entities if entity.end > begin)
         styled = StyledText(styled.text, entities)
         lookahead = _cut_lookahead(styled, begin, limit, measure)
@@ -602,7 +572,7 @@ def split(styled: StyledText, limit: int, measure: Callable[[StyledText], int]) 
 def _cut_lookahead(
     styled: StyledText, begin: int, limit: int, measure: Callable[[StyledText], int]
 ) -> StyledText:
-    """Return the text that influences where a part ends that begins at `begin`."""
+    """Return the text from `begin` on that decides where the part that begins there ends."""
     size = 2 * limit
     entities = bisect_left(styled.entities, begin + size, key=lambda entity: entity.offset)
     # Many entities fill a part with few characters, unless not even the address of a link fits.

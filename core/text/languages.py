@@ -1,12 +1,12 @@
 """Stems and stop words of languages other than English.
 
-snowballstemmer computes the stems, except for Arabic. Text in the scripts of Arabic, Russian,
-Greek, Hindi and others is always stemmed as this one language: Persian as Arabic, Ukrainian as
-Russian. Questions are stemmed in the same way as messages, so they still find such messages.
+snowballstemmer computes the stems, except for Arabic. All text in the script of Arabic, Russian,
+Greek or Hindi is stemmed as that one language: Persian as Arabic, Ukrainian as Russian. Questions
+are stemmed in the same way as messages, so they still find such messages.
 
-The language of text in Latin letters is detected by its common words. The idea is that of Cavnar
-and Trenkle, but with words, because short messages contain few n-grams. The words of such a text
-have stems in its language and English stems. So an English question finds a word in a German
+The language of text in Latin letters is detected by its common words. This follows Cavnar and
+Trenkle, who counted n-grams, but short messages contain few of them. Each word of such a text gets
+a stem in its language and an English stem. An English question therefore finds a word in a German
 message, and a name has the same stem in both.
 
 `data/languages.toml` contains the words. Raise `normalize.TERMS_VERSION` if a change of this module
@@ -37,9 +37,10 @@ MAX_LANGUAGES = 2
 _SAME_IN_DEVANAGARI = str.maketrans({"\u0901": "\u0902", "\u093c": None})
 """In Devanagari, two nasal signs sound the same, and the dot below is often left out."""
 _BACK_VOWEL_THEN_I = re.compile("([a\u0131ou][^a\u0131ouei\u00f6\u00fc]*)i")
-"""In Turkish, an i in an ending after a back vowel is dotless (vowel harmony).
+"""Matches a plain i whose previous vowel is a back vowel: a, o, u or the dotless i.
 
-Folding turns the dotless i into a plain i, but the stemmer expects the dotless i.
+In Turkish endings, such an i is dotless (vowel harmony). Folding turns the dotless i into a plain
+one, but the stemmer expects the dotless i.
 """
 
 
@@ -183,7 +184,7 @@ def latin_stem(language: str, word: str) -> str:
 
 
 def _restore_dotless_i(word: str) -> str:
-    """Return a Turkish word with a dotless i for each i that must be dotless."""
+    """Return a Turkish word with a dotless i for each i that follows a back vowel."""
     # Each replaced i is a back vowel itself, so the next i may have to be replaced too.
     before = ""
     while before != word:

@@ -31,14 +31,14 @@ MAX_QUERY_CHARS = 10_000
 """The rest of a longer query is ignored."""
 MAX_QUERY_TERMS = 64
 MAX_INDEXED_CHARS = 100_000
-"""A search finds only words in this much of the beginning of a message.
+"""Only this many characters at the beginning of a message are indexed for search.
 
 Indexing a million characters takes half a second, or five seconds if no pair of characters repeats.
 Nothing else can be written to the database meanwhile.
 """
 
 MAX_INDEXED_RUN_TOKENS = 150_000
-"""So many pairs and characters of runs are indexed for a message.
+"""At most this many pairs and characters of runs are indexed for a message.
 
 Text in which no pair repeats costs the most.
 """
@@ -433,10 +433,10 @@ def signed_terms(text: str) -> list[str]:
 
 
 def indexed_words(text: str | None) -> str:
-    """Return what the index of messages contains for a text.
+    """Return the words and tokens that the index of messages contains for a text.
 
-    This is the text without its runs and symbols, then the pairs and single characters of the
-    runs, the tokens of the symbols, and the terms of words with a sign, all separated by
+    The result begins with the text without its runs and symbols. The pairs and single characters of
+    the runs, the tokens of the symbols, and the terms of words with a sign follow, separated by
     spaces. Only the first `MAX_INDEXED_CHARS` characters of the text count.
     """
     if not text:

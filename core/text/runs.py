@@ -99,8 +99,8 @@ def _korean_stem(word: str) -> str:
 def question_run_terms(run: str) -> tuple[str, ...]:
     """Return the terms of a run in a question, pairs first.
 
-    Words that only ask or join, and too common Han characters, are left out. So the result may be
-    empty.
+    Words that only ask or join are left out, and so are very common Han characters. The result may
+    be empty.
     """
     pairs: list[str] = []
     singles: list[str] = []

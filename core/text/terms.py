@@ -289,7 +289,7 @@ def alternate_terms(text: str) -> dict[str, str]:
 
 
 def content_words(words: Sequence[str]) -> list[str]:
-    """Return those of the lower-case words that aren't stop words of their language."""
+    """Return the words that aren't stop words of their language. Words must be in lower case."""
     if non_english_words().isdisjoint(words):
         return [word for word in words if _term(word)]
     languages = detect_languages(words)
@@ -493,11 +493,11 @@ def _any_of(texts: Iterable[str]) -> str:
 # --- Names ---
 
 MAX_NAME_WORDS = 4
-"""The most words of a name in a question."""
+"""A name in a question has at most this many words."""
 MAX_KEY_WORDS = 60
-"""Names are searched for in this many words at the beginning of a question."""
+"""Only this many words at the beginning of a question are searched for names."""
 MAX_NAMES = 8
-"""Further names of a statement are ignored."""
+"""At most this many names are taken from a statement."""
 MAX_NAME_CHARS = 80
 _WORD = re.compile(r"[^\W\d_][\w’'-]*")
 _POSSESSIVE = re.compile(r"[’']s$|[’']$")
@@ -505,7 +505,7 @@ _POSSESSIVE = re.compile(r"[’']s$|[’']$")
 
 @lru_cache(maxsize=1)
 def _ordinary_words() -> frozenset[str]:
-    """Return words that may have a capital letter without being names, such as days and months."""
+    """Return words that aren't names even with a capital letter, such as days and months."""
     days = {name.lower() for name in (*calendar.day_name, *calendar.month_name) if name}
     return stop_words() | days | frozenset(language_data("words")["sentence_beginnings"].split())
 
@@ -513,7 +513,7 @@ def _ordinary_words() -> frozenset[str]:
 def entity_key(name: str) -> str:
     """Return a form of a name that is the same for different spellings.
 
-    It's in lower case, without accents, signs and a possessive s: "joana" for "Joana's".
+    The form is in lower case, without accents, signs and a possessive s: "joana" for "Joana's".
     """
     words = words_of(plain_with_offsets(name)[0])
     if len(words) > 1 and words[-1] == "s":
@@ -522,9 +522,10 @@ def entity_key(name: str) -> str:
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """Return the names in a statement, as written, without a possessive s; at most `MAX_NAMES`.
+    """Return the distinct names in a statement, at most `MAX_NAMES`.
 
-    A name consists of capitalized words in a row that aren't ordinary words: "New York".
+    A name is a sequence of capitalized words that aren't ordinary words, such as "New York". A
+    possessive s is removed. Only the first `MAX_SCANNED_CHARS` characters are looked at.
     """
     # The words of each name. The last list is the name that is being read, and may be empty.
     names: list[list[str]] = [[]]
@@ -553,10 +554,10 @@ def _is_name_word(word: str) -> bool:
 
 
 def entity_keys_in(text: str) -> tuple[str, ...]:
-    """Return everything in a question that may be the `entity_key` of a name, longest first.
+    """Return all parts of a question that may be the `entity_key` of a name, longest first.
 
-    These are all sequences of one to four words, except single stop words. Only the beginning
-    of a long question is looked at.
+    These are the sequences of up to `MAX_NAME_WORDS` words, except single stop words. Only the
+    beginning of a long question is looked at.
     """
     words = words_of(plain_with_offsets(text[:MAX_SCANNED_CHARS])[0])[:MAX_KEY_WORDS]
     keys: dict[str, None] = {}
@@ -571,20 +572,20 @@ def entity_keys_in(text: str) -> tuple[str, ...]:
 # --- Attributes of people ---
 
 ME = "me"
-"""The subject of attributes of the speaker.
-
-The key of an attribute is ``subject|what``, such as ``me|home`` or ``ana|birthday``, or
-``subject|what|more``. `data/attributes.toml` contains the words.
-"""
+"""The subject of the speaker's own attributes."""
 
 
-def attribute_key(subject: str, what: str, more: str = "") -> str:
-    """Return the key of an attribute. An empty subject means the speaker."""
-    return "|".join(part for part in (subject or ME, what, more) if part).casefold()
+def attribute_key(subject: str, name: str, detail: str = "") -> str:
+    """Return the key of an attribute, such as ``me|home``, ``ana|birthday`` or ``me|sister|ana``.
+
+    The key has the form ``subject|name`` or ``subject|name|detail``. An empty subject means the
+    speaker. `data/attributes.toml` contains the names.
+    """
+    return "|".join(part for part in (subject or ME, name, detail) if part).casefold()
 
 
 def hint_words() -> dict[str, str]:
-    """Return, for each attribute, words that occur in questions about it but not in answers."""
+    """Return words that occur in questions about an attribute but not in answers, by attribute."""
     hints: dict[str, str] = language_data("attributes")["hints"]
     return hints
 
@@ -599,7 +600,7 @@ def hint_terms(attribute: str | None) -> tuple[str, ...]:
 
 
 def relation_words() -> tuple[str, ...]:
-    """Return English words for a person's people and animals: ``sister``, ``doctor``."""
+    """Return the English words for relatives, other people and pets: ``sister``, ``doctor``."""
     relations = language_data("attributes")["kin"]
     return tuple(relations["one"] + relations["several"])
 
@@ -620,5 +621,5 @@ def english_relation_words() -> Mapping[str, str]:
 
 
 def is_plural_relation(relation: str) -> bool:
-    """Return whether a person usually has several of these, such as friends."""
+    """Return whether a person can have several of a relation, such as friends."""
     return relation in language_data("attributes")["kin"]["several"]

@@ -428,7 +428,7 @@ def inflected_forms(word: str) -> tuple[str, ...]:
 def _russian_forms(word: str) -> list[str]:
     """Return the word with its ending replaced by each Russian ending.
 
-    All letters at the end of the word that can be an ending are treated as one.
+    If several endings match, such as "и" and "ами", each of them is replaced.
     """
     endings = ("", *language_data("words")["russian_endings"].split())
     forms: list[str] = []

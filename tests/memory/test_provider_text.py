@@ -66,13 +66,13 @@ def tool(name: Any = "odd", description: Any = "Odd.", schema: Any = None) -> To
 @pytest.mark.parametrize(
     ("odd", "why"),
     [
-        (tool(name="two words"), "its name should be"),
-        (tool(name=""), "its name should be"),
-        (tool(name=7), "its name should be"),
-        (tool(name="x" * 65), "its name should be"),
+        (tool(name="two words"), "its name must consist of"),
+        (tool(name=""), "its name must consist of"),
+        (tool(name=7), "its name must consist of"),
+        (tool(name="x" * 65), "its name must consist of"),
         (tool(description="half \ud800"), "cannot be sent"),
         (tool(schema={"type": "object", "x": {1, 2}}), "cannot be sent"),
-        (tool(description=None), "it should have a description"),
+        (tool(description=None), "it must have a description"),
         (tool(schema=[]), "a schema of the type object"),
         (tool(schema={"type": "string"}), "a schema of the type object"),
         (tool(description="x" * 30_000), "more than 20,000"),
