@@ -37,7 +37,7 @@ from core.notes.provider import NotesProvider
 from core.notes.verdicts import Verifier
 from core.ports import Adapter, Model
 from core.review.gate import Gate
-from core.scheduling.appointments import reminder_tool
+from core.scheduling.tool import reminder_tool
 from core.search.expansion import ExpandedRecall
 from core.search.recall import HistoryProvider, load_word_lists
 from core.search.tool import session_search

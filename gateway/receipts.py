@@ -13,6 +13,7 @@ from datetime import datetime
 
 from core.agent.sessions import Turn
 from core.markup.markdown import escape
+from core.scheduling.tool import read_choices
 from core.store.actions import ButtonAction
 from core.store.jobs import Job
 from core.store.notes import NoteChange, PendingNote
@@ -28,6 +29,8 @@ from gateway.commands.registry import (
 from gateway.services import Services
 
 QUOTE_CHARS = 80
+# The label of a button quotes this much of a reminder.
+LABEL_CHARS = 20
 # A turn makes at most this many changes of notes that receipts can show.
 MAX_CHANGES = 50
 MAX_BUTTONS = 8
@@ -62,6 +65,10 @@ class ReceiptWriter:
         if receipts:
             lines.append(texts.RECEIPTS.format(changes=" · ".join(item.text for item in receipts)))
         buttons = [item.undo for item in receipts if item.undo is not None]
+        choices = await self._list_choices(rows, turn)
+        if choices:
+            lines.append(texts.ASK_WHICH_TIME)
+            buttons += choices
         for note in pending:
             lines.append(_render_pending(note))
             if not note.scope.is_group or turn.is_owner:
@@ -131,7 +138,7 @@ class ReceiptWriter:
     ) -> list[Receipt]:
         receipts: list[Receipt] = []
         for job in await self.services.jobs.list_visible(scopes):
-            if job.origin and any(job.origin.startswith(f"tool:{id}:") for id in ids):
+            if _is_set_by(job, ids):
                 receipts.append(self._render_job(job, "add", f"remove {job.id}"))
         for action, job_id in _list_job_changes(rows):
             changed_job = await self.services.jobs.find(job_id, scopes)
@@ -149,6 +156,32 @@ class ReceiptWriter:
         label = texts.RECEIPT_UNDO.format(what=f"/cron {undo}")
         return Receipt(text, make_button(label, "cron", undo))
 
+    async def _list_choices(self, rows: Sequence[Message], turn: Turn) -> list[Button]:
+        """Return a button for each time among which the person must choose for a reminder.
+
+        A reminder that the model set after all, with the right time, needs no choice.
+        """
+        results = [row.text for row in rows if row.tool_name == "reminder"]
+        commands = [command for result in results for command in read_choices(result)]
+        if not commands:
+            return []
+        ids = {row.id for row in rows if row.role == "user"}
+        jobs = await self.services.jobs.list_visible(turn.scopes)
+        texts_set = {job.text for job in jobs if _is_set_by(job, ids)}
+        appointments = self.services.appointments
+        account = turn.entries[-1].inbound.account
+        buttons: list[Button] = []
+        for command in commands:
+            line = command.arguments.removeprefix("add ")
+            is_prompt = command.name == "cron"
+            reading = await appointments.interpret(line, is_prompt=is_prompt, account=account)
+            if reading.text not in texts_set:
+                when = appointments.describe_time(reading, is_full=False)
+                text = shorten(reading.text, LABEL_CHARS)
+                label = texts.CHOICE_OF_TIME.format(when=when, text=text)
+                buttons.append(make_button(label, command.name, command.arguments))
+        return buttons
+
     async def _list_pending(
         self, rows: Sequence[Message], scopes: frozenset[Scope]
     ) -> Sequence[PendingNote]:
@@ -159,6 +192,12 @@ class ReceiptWriter:
         ids = {row.id for row in rows if row.role == "user"}
         pending = await self.services.notes.list_pending(scopes)
         return [note for note in pending if note.message_id in ids and note.at >= since]
+
+
+def _is_set_by(job: Job, message_ids: set[int]) -> bool:
+    """Whether a call of the tool `reminder` in the turn of these messages set a job."""
+    origin = job.origin or ""
+    return any(origin.startswith(f"tool:{message_id}:") for message_id in message_ids)
 
 
 def _find_start(rows: Sequence[Message]) -> datetime | None:

@@ -101,8 +101,7 @@ class OfflineModel:
 
         match = _match(_WORDING["remind"], typed_text)
         if match and "reminder" in tools:
-            when = match["what"].strip()
-            return _call_tools(("reminder", {"action": "add", "when": when, "text": ""}))
+            return _call_tools(("reminder", {"action": "add", "task": match["what"].strip()}))
 
         match = _match(_WORDING["remember"], typed_text)
         if match and "memory" in tools and not is_question:

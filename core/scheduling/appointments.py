@@ -7,12 +7,9 @@ refusal is a sentence for the person. A job that a person may not see is reporte
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import hashlib
-import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -25,38 +22,27 @@ from core.dates.schedule import (
     load_zone,
     to_parseable_text,
 )
-from core.errors import Refused, ToolError
-from core.guard.guard import ToolArguments, build_tool, parse_arguments
+from core.errors import Refused
 from core.ports import Clock
-from core.review.pending import Review, is_foreign
-from core.review.transcript import read_transcript
 from core.scheduling.due import next_due
 from core.scheduling.phrases import find_phrase
-from core.scheduling.planning import explain_untyped_schedule
 from core.scheduling.reading import format_rules, parse_reminder_line
 from core.scheduling.recurrence_words import describe_recurrences, has_clock_times
 from core.store.jobs import Job, Jobs
-from core.store.notes import JOB_CHANGE, QUESTION, REMINDER, Author, Operation, PendingNote
+from core.store.notes import JOB_CHANGE, QUESTION, PendingNote
 from core.store.preferences import Preference
-from core.store.sessions import Conversations
 from core.store.usage_and_limits import UsageLog
 from core.text.normalize import shorten
 from core.types import (
     Account,
     Address,
     BillingScope,
-    Effect,
     ErasureEpoch,
-    Json,
-    Message,
     Scope,
-    Subject,
-    Tool,
-    ToolContext,
 )
 
 if TYPE_CHECKING:
-    from core.facts.evidence import EvidenceSearch
+    pass
 
 # A job's text has at most this many characters.
 TEXT_CHARS = 2000
@@ -73,7 +59,7 @@ _DONE: Mapping[Action, str] = {
     "restore": "Set again",
 }
 # The changes that may wait for a tap, as actions of a pending operation.
-_HELD_ACTIONS: Mapping[Action, Literal["pause", "resume", "remove"]] = {
+HELD_ACTIONS: Mapping[Action, Literal["pause", "resume", "remove"]] = {
     "pause": "pause",
     "resume": "resume",
     "remove": "remove",
@@ -285,7 +271,7 @@ class Appointments:
         job = await self.find_changeable(int(operation.path), requester)
         if job.text != operation.old_text:
             raise Refused(f"Reminder {job.id} has another text now. Reject the change.")
-        action = next(key for key, value in _HELD_ACTIONS.items() if value == operation.action)
+        action = next(key for key, value in HELD_ACTIONS.items() if value == operation.action)
         return await self.change(action, job.id, frozenset((note.scope,)), note.account, epoch)
 
     async def change(
@@ -365,12 +351,15 @@ class Appointments:
             moment = next_due(planned.schedule, moment)
         return moments
 
-    def format_exact_line(self, reading: ParsedSchedule) -> str:
-        """Return an unambiguous line for the same job: ``2026-11-21 17:00 | call Ana``."""
+    def format_exact_line(self, reading: ParsedSchedule, zone: str) -> str:
+        """Return an unambiguous line for the same job: ``2026-11-21 17:00 | call Ana``.
+
+        `zone` is the zone of the person who may send the line.
+        """
         schedule = reading.schedule
         if schedule.recurrences:
             return f"{format_rules(schedule)} | {reading.text}"
-        return f"{to_parseable_text(schedule, schedule.zone)} | {reading.text}"
+        return f"{to_parseable_text(schedule, zone)} | {reading.text}"
 
     def describe_job(self, job: Job) -> str:
         """Describe a job in one line: ``7: every Monday at 08:30 (Europe/Lisbon): stand-up``."""
@@ -469,215 +458,3 @@ class Appointments:
                 "In a group, only my owner and the person who set a reminder can change it."
             )
         return job
-
-
-class _Arguments(ToolArguments):
-    action: Literal["add", "list", "pause", "resume", "remove"]
-    when: str = ""
-    text: str = ""
-    job_id: int | None = None
-    is_prompt: bool = False
-
-
-_EFFECTS = {
-    "add": Effect.PLAN,
-    "list": Effect.READ,
-    "pause": Effect.WEAKEN,
-    "resume": Effect.PLAN,
-    "remove": Effect.REMOVE,
-}
-
-Ask = Callable[[ParsedSchedule, ToolContext, str | None], Awaitable[str]]
-"""Stores a question that asks the person to confirm a new job, and returns its text.
-
-The last argument is the origin of the job that is set if the person says "yes".
-"""
-
-
-def reminder_tool(
-    appointments: Appointments,
-    conversations: Conversations,
-    evidence: EvidenceSearch,
-    review: Review,
-    ask: Ask,
-) -> Tool:
-    """Build the tool `reminder`, with which the model sets, lists and changes jobs."""
-    tool = _ReminderTool(appointments, conversations, evidence, review, ask)
-    return build_tool(
-        "reminder",
-        _Arguments,
-        tool.run,
-        "core.scheduling",
-        _EFFECTS,
-        can_hold=True,
-        find_subjects=tool.find_subjects,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _ReminderTool:
-    """Runs the model's calls of the tool `reminder`."""
-
-    appointments: Appointments
-    conversations: Conversations
-    evidence: EvidenceSearch
-    review: Review
-    ask: Ask
-
-    async def run(self, arguments: _Arguments, context: ToolContext) -> str:
-        """Run a call, and return its result for the model."""
-        if arguments.action == "add":
-            return await self._add(arguments, context)
-        if arguments.action == "list":
-            jobs = await self.appointments.jobs.list_visible(context.scopes)
-            lines = [self.appointments.describe_job(job) for job in jobs]
-            return "\n".join(lines) or "There are no reminders here."
-        if arguments.job_id is None:
-            raise ToolError(
-                f"{arguments.action} needs job_id, the number of the reminder. "
-                "The action 'list' shows the numbers."
-            )
-        if context.hold_reason:
-            return await self._hold_change(arguments.action, arguments.job_id, context)
-        return await self.appointments.change(
-            arguments.action, arguments.job_id, context.scopes, context.account, context.epoch
-        )
-
-    async def find_subjects(self, arguments: Json, context: ToolContext) -> Sequence[Subject]:
-        """Return the job that a call changes."""
-        parsed = parse_arguments(_Arguments, arguments)
-        if parsed.job_id is None:
-            return []
-        job = await self.appointments.jobs.find(parsed.job_id, context.scopes)
-        if job is None:
-            return []
-        return [Subject(label=f"reminder {job.id}", text=job.text, number=str(job.id))]
-
-    async def _hold_change(self, action: Action, job_id: int, context: ToolContext) -> str:
-        """Store a change of a job until a tap, and return the result for the model.
-
-        Raises Refused if there is no such job, or if too many changes wait.
-        """
-        job = await self.appointments.find_changeable(
-            job_id, Requester(scopes=context.scopes, account=context.account, epoch=context.epoch)
-        )
-        operation = Operation(action=_HELD_ACTIONS[action], path=str(job.id), old_text=job.text)
-        author = _author_of(context)
-        return await self.review.put_aside(
-            job.scope, JOB_CHANGE, [operation], author, context.hold_reason
-        )
-
-    async def _add(self, arguments: _Arguments, context: ToolContext) -> str:
-        """Set a job, or ask the person first.
-
-        A job whose text the person typed is set at once. Otherwise, the person is asked to confirm
-        the job. If the model has also read text of others, which may have suggested the job, the
-        job is stored as pending instead. The person is also asked about an ambiguous time if
-        `when` is a whole line, as `core.agent.offline` passes it.
-        """
-        if context.session.address.platform == "cron":
-            raise ToolError(
-                "A scheduled session can't set reminders or scheduled questions. "
-                "Say in your answer what to set."
-            )
-        reading, is_whole_line = await _interpret_arguments(
-            self.appointments, arguments, _account_of(context)
-        )
-        rows = await self.conversations.load_history(context.session, context.scopes)
-        # None if the person typed the text of the job; otherwise a clause that explains the doubt.
-        reason = await self.evidence.explain_missing([reading.text], context)
-        waits = context.hold_reason or await self._explain_schedule(reading, rows, context)
-        if waits:
-            return await self._put_aside(reading, arguments, context, reason or waits)
-        if reason and any(is_foreign(row, context.sender, ("reminder",)) for row in rows):
-            return await self._put_aside(reading, arguments, context, reason)
-
-        origin = _request_origin(arguments, context)
-        if reason or (is_whole_line and not reading.is_certain):
-            return await self.ask(reading, context, origin)
-        receipt = await self.appointments.add(
-            reading,
-            context.session.address,
-            context.scope,
-            account=_account_of(context),
-            origin=origin,
-            epoch=context.epoch,
-        )
-        if reading.is_certain:
-            return receipt
-        return f"{receipt} (The time is ambiguous. Ask the person whether this time is right.)"
-
-    async def _explain_schedule(
-        self, reading: ParsedSchedule, rows: Sequence[Message], context: ToolContext
-    ) -> str | None:
-        """Return why the time, frequency or kind of a new job waits for a tap, or None."""
-        transcript = read_transcript(rows, context.session, context.sender)
-        typed_reading = None
-        with contextlib.suppress(Refused):
-            typed_reading = await self.appointments.interpret(
-                transcript.typed, account=_account_of(context)
-            )
-        min_interval = timedelta(seconds=self.appointments.planned_question_every_s)
-        now = self.appointments.clock.now()
-        return explain_untyped_schedule(reading, typed_reading, transcript, now, min_interval)
-
-    async def _put_aside(
-        self, reading: ParsedSchedule, arguments: _Arguments, context: ToolContext, reason: str
-    ) -> str:
-        """Store a job as pending, and return the result for the model.
-
-        The job waits until the person approves it; in a group, until the owner does. `reason` is a
-        clause that says why the job isn't set at once. Raises Refused if too many changes are
-        waiting.
-        """
-        author = _author_of(context)
-        line = self.appointments.format_exact_line(reading)
-        operation = Operation(action="add", content=line)
-        target = QUESTION if arguments.is_prompt else REMINDER
-        return await self.review.put_aside(context.scope, target, [operation], author, reason)
-
-
-def _author_of(context: ToolContext) -> Author:
-    return Author(
-        account=_account_of(context),
-        message_id=context.message_id,
-        address=context.session.address,
-        epoch=context.epoch,
-    )
-
-
-def _account_of(context: ToolContext) -> Account | None:
-    """Return the account of the person, or None if the sender is anonymous."""
-    return None if context.sender.is_anonymous else context.account
-
-
-async def _interpret_arguments(
-    appointments: Appointments, arguments: _Arguments, account: Account | None
-) -> tuple[ParsedSchedule, bool]:
-    """Parse the arguments of a call; also return True if `when` has both the time and the text.
-
-    Raises ToolError if there is no time, and Refused if the time isn't understood.
-    """
-    if not arguments.when.strip():
-        raise ToolError(
-            "add needs when, the time of the reminder. Ask the person if you don't know it."
-        )
-    if arguments.text.strip():
-        reading = await appointments.interpret(
-            arguments.when, arguments.text, is_prompt=arguments.is_prompt, account=account
-        )
-        return reading, False
-    line = f"remind me {arguments.when}"
-    return await appointments.interpret(line, account=account), True
-
-
-def _request_origin(arguments: _Arguments, context: ToolContext) -> str | None:
-    """Return a key that is the same for equal requests in one turn; None without a message.
-
-    If a turn is repeated after a crash, the key prevents that the job is set twice.
-    """
-    if context.message_id is None:
-        return None
-    request = json.dumps([arguments.when, arguments.text, arguments.is_prompt])
-    digest = hashlib.sha256(request.encode("utf-8", "replace")).hexdigest()[:16]
-    return f"tool:{context.message_id}:{digest}"

@@ -4,19 +4,34 @@ The text of a job is checked elsewhere (`core/facts/evidence.py`). While the con
 foreign text, the time must be one that the person typed, and a question to the model always waits
 for a tap, because each of its runs costs money. A question that runs very often waits unless the
 person typed its time.
+
+`find_typed_alternative` compares the model's time with the one that the person's own words mean.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
+from zoneinfo import ZoneInfo
 
-from core.dates.schedule import ParsedSchedule, Schedule, format_duration
+from core.dates.requests.lexicon import MAX_REQUEST_CHARS
+from core.dates.requests.parts import DAY_MINUTES, Assumption, ClockTime, Missing
+from core.dates.requests.reader import ReminderReading, read_request, revise_reading
+from core.dates.schedule import ParsedSchedule, Schedule, format_duration, resolve_wall_time
 from core.review.transcript import Transcript
 from core.scheduling.due import next_due
+from core.scheduling.phrases import plain_words
+from core.scheduling.reading import to_schedule
 
 # So many times of a schedule show its shortest interval: neighbours among its first three.
 _COMPARED_TIMES = 3
+# "In 20 minutes" and the model's moment may differ by the time that an answer takes.
+_RELATIVE_TOLERANCE = timedelta(minutes=3)
+_START_CLOCK = re.compile(r"(DTSTART;TZID=[^:]+:\d{8}T)\d{6}")
+# Parts of a time that name an hour but no day.
+_CLOCK_PARTS = {"clocks", "part", "assumed", "zone"}
 
 
 def explain_untyped_schedule(
@@ -47,16 +62,114 @@ def explain_untyped_schedule(
 
 
 def _is_same(schedule: Schedule, other: Schedule, now: datetime) -> bool:
-    """Return True if two schedules both recur or both don't, and are due next at the same time."""
-    has_same_kind = (schedule.at is None) == (other.at is None)
-    return has_same_kind and next_due(schedule, now) == next_due(other, now)
+    """Return True if two schedules both recur or both don't, and are due next at the same time.
+
+    Intervals of less than a day only need the same length, because their beginning isn't typed.
+    """
+    if (schedule.at is None) != (other.at is None):
+        return False
+    interval = _shortest_interval(schedule, now)
+    if interval is not None and interval < timedelta(days=1):
+        return interval == _shortest_interval(other, now)
+    return next_due(schedule, now) == next_due(other, now)
 
 
 def _shortest_interval(schedule: Schedule, now: datetime) -> timedelta | None:
     """Return the shortest time between the first runs of a schedule; None if it runs once."""
+    due_times = _list_first(schedule, now)
+    return min((later - earlier for earlier, later in pairwise(due_times)), default=None)
+
+
+def _list_first(schedule: Schedule, now: datetime) -> list[datetime]:
+    """Return the first times of a schedule, without seconds."""
     due_times: list[datetime] = []
     next_at = next_due(schedule, now)
     while next_at is not None and len(due_times) < _COMPARED_TIMES:
         due_times.append(next_at)
         next_at = next_due(schedule, next_at)
-    return min((later - earlier for earlier, later in pairwise(due_times)), default=None)
+    return [moment.replace(second=0, microsecond=0) for moment in due_times]
+
+
+# --- The person's own words ---
+
+
+def find_typed_alternative(
+    planned: ParsedSchedule, typed: str, now: datetime, zone: ZoneInfo
+) -> Schedule | None:
+    """Return what the person's words mean if it differs from the schedule that the model plans.
+
+    Only the parts that the words name are compared: after "at 11", the day is the model's. Returns
+    None if the words name the same time, no time, or one that isn't clear.
+    """
+    schedule = planned.schedule
+    reading = _read_typed(planned.text, typed, now, zone)
+    first = next_due(schedule, now)
+    if first is None or reading.problem is not None or not reading.names_time:
+        return None
+    local = first.astimezone(ZoneInfo(reading.parts.zone) if reading.parts.zone else zone)
+    has_hour = Missing.TIME not in reading.missing and Assumption.HOUR not in reading.assumed
+    if has_hour and reading.moment is not None and reading.parts.names() <= _CLOCK_PARTS:
+        return _move_clock(schedule, reading.parts.clocks[0], local, now)
+    if not has_hour:
+        if not reading.parts.has_day:
+            return None
+        # The words name a day, so the model chose the hour.
+        completed = revise_reading(reading, f"at {local:%H:%M}", now, zone)
+        if completed is None:
+            return None
+        reading = completed
+    typed_schedule = to_schedule(reading, zone)
+    if typed_schedule is None or _agree(reading, typed_schedule, schedule, now):
+        return None
+    return typed_schedule
+
+
+def _read_typed(task: str, typed: str, now: datetime, zone: ZoneInfo) -> ReminderReading:
+    """Read the line that contains the task, or everything if no such line names a time."""
+    text = typed[:MAX_REQUEST_CHARS]
+    words = set(plain_words(task).split())
+    for line in text.splitlines():
+        if words <= set(plain_words(line).split()):
+            reading = read_request(line, now, zone, is_request=True)
+            if reading.names_time:
+                return reading
+    return read_request(text, now, zone, is_request=True)
+
+
+def _agree(reading: ReminderReading, typed: Schedule, planned: Schedule, now: datetime) -> bool:
+    """Whether two schedules are due at the same times, as exactly as the words say it."""
+    if (typed.at is None) != (planned.at is None):
+        return False
+    if typed.at is not None and planned.at is not None:
+        is_relative = reading.parts.offset is not None
+        tolerance = _RELATIVE_TOLERANCE if is_relative else timedelta(minutes=1)
+        return abs(typed.at - planned.at) < tolerance
+    if Assumption.FIRST_DAY in reading.assumed or not reading.parts.has_clock:
+        # "Every other day" names no first day, so only the time between two days counts.
+        return _shortest_interval(typed, now) == _shortest_interval(planned, now)
+    return _list_first(typed, now) == _list_first(planned, now)
+
+
+def _move_clock(
+    planned: Schedule, clock: ClockTime, local: datetime, now: datetime
+) -> Schedule | None:
+    """Return the planned days with the clock time that was typed; None if it's the planned time.
+
+    `local` is the first planned time. A bare hour is taken in the half of the day nearer to it.
+    """
+    planned_minute = local.hour * 60 + local.minute
+    minutes = [clock.minute]
+    if clock.is_bare:
+        minutes.append((clock.minute + DAY_MINUTES // 2) % DAY_MINUTES)
+    minute = min(minutes, key=lambda minute: abs(minute - planned_minute))
+    if minute == planned_minute:
+        return None
+    typed = local.replace(hour=minute // 60, minute=minute % 60, second=0, tzinfo=None)
+    if planned.at is not None:
+        moment = resolve_wall_time(typed, local.tzinfo)
+        return replace(planned, at=moment) if moment > now else None
+    recurrences = tuple(
+        _START_CLOCK.sub(rf"\g<1>{typed:%H%M%S}", text) for text in planned.recurrences
+    )
+    moved = replace(planned, recurrences=recurrences)
+    return moved if next_due(moved, now) != next_due(planned, now) else None

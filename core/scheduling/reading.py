@@ -60,10 +60,10 @@ def _parse_everyday(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule 
     if len(line) > MAX_REQUEST_CHARS:
         return None
     if "|" not in line:
-        parsed = _to_schedule(read_request(line, now, zone, is_request=True), zone)
+        parsed = _parse_reading(read_request(line, now, zone, is_request=True), zone)
         return None if parsed is None else _with_question_mark(parsed, line)
     when, _, text = line.partition("|")
-    parsed = _to_schedule(read_request(when, now, zone, is_request=True), zone)
+    parsed = _parse_reading(read_request(when, now, zone, is_request=True), zone)
     if parsed is None or parsed.text:
         return None
     return ParsedSchedule(schedule=parsed.schedule, text=text.strip(), is_certain=True)
@@ -77,12 +77,18 @@ def _with_question_mark(parsed: ParsedSchedule, line: str) -> ParsedSchedule:
     return parsed
 
 
-def _to_schedule(reading: ReminderReading, zone: ZoneInfo) -> ParsedSchedule | None:
+def to_schedule(reading: ReminderReading, zone: ZoneInfo) -> Schedule | None:
+    """Return the schedule of a reading, or None if its time isn't complete."""
     own_zone = reading.parts.zone or zone.key
     if reading.moment is not None:
-        schedule = Schedule(zone=own_zone, at=reading.moment)
-    elif reading.recurrences:
-        schedule = Schedule(zone=own_zone, recurrences=reading.recurrences)
-    else:
+        return Schedule(zone=own_zone, at=reading.moment)
+    if reading.recurrences:
+        return Schedule(zone=own_zone, recurrences=reading.recurrences)
+    return None
+
+
+def _parse_reading(reading: ReminderReading, zone: ZoneInfo) -> ParsedSchedule | None:
+    schedule = to_schedule(reading, zone)
+    if schedule is None:
         return None
     return ParsedSchedule(schedule=schedule, text=reading.task, is_certain=True)

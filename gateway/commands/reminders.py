@@ -109,7 +109,8 @@ class ReminderCommands:
             line, is_prompt=is_prompt, account=context.account
         )
         if not schedule.is_certain:
-            return self._ask_to_confirm(schedule)
+            zone = await self._appointments.zone_of(context.account)
+            return self._ask_to_confirm(schedule, zone)
         target, scope = context.inbound.address, context.scope
         if context.is_shell:
             # The job is delivered in the private chat that the owner used last, if there is one.
@@ -137,7 +138,8 @@ class ReminderCommands:
 
         The model's tool `reminder` calls this method. `origin` is the stable key of the message.
         """
-        answer = self._ask_to_confirm(schedule)
+        zone = await self._appointments.zone_of(context.account)
+        answer = self._ask_to_confirm(schedule, zone)
         assert answer.confirm_command is not None
         address = context.session.address
         question = build_question(
@@ -151,9 +153,12 @@ class ReminderCommands:
         await self._services.actions.add([question])
         return answer.text
 
-    def _ask_to_confirm(self, schedule: ParsedSchedule) -> Answer:
-        """Ask whether a job was understood correctly. A "yes" adds the job with its exact time."""
-        exact_line = self._appointments.format_exact_line(schedule)
+    def _ask_to_confirm(self, schedule: ParsedSchedule, zone: str) -> Answer:
+        """Ask whether a job was understood correctly. A "yes" adds the job with its exact time.
+
+        `zone` is the zone of the person.
+        """
+        exact_line = self._appointments.format_exact_line(schedule, zone)
         if schedule.is_prompt:
             command = Command(name="cron", arguments=f"add {exact_line}")
         else:

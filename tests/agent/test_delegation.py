@@ -107,7 +107,7 @@ async def test_a_task_is_worked_on_in_a_session_of_its_own_and_its_result_is_dat
 
 async def test_it_can_neither_note_nor_plan_nor_delegate(home: Path) -> None:
     note = {"target": "memory", "action": "add", "content": "Likes rum"}
-    remind = {"action": "add", "when": "tomorrow at 9", "text": "rum"}
+    remind = {"action": "add", "moment": "2030-01-01T09:00", "task": "rum"}
     helper = Helper(
         calls(("memory", note), ("reminder", remind), ("facts", {}), ("delegate", TASK)),
         says("No."),

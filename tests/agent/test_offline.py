@@ -294,7 +294,7 @@ async def test_a_memory_that_is_talked_about_is_no_note(text: str) -> None:
     "text", ["Remind me tomorrow at 9 to call Bob", "can you remind me tomorrow at 9 to call Bob?"]
 )
 async def test_a_reminder_is_handed_over_as_said(text: str) -> None:
-    wish = {"action": "add", "when": "tomorrow at 9 to call Bob", "text": ""}
+    wish = {"action": "add", "task": "tomorrow at 9 to call Bob"}
     assert await called(turn(text)) == ("reminder", wish)
 
 

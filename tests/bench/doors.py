@@ -25,7 +25,8 @@ from core.guard.guard import find_suspicion
 from core.notes.notebook import Notebook
 from core.notes.provider import NotesProvider
 from core.review.pending import Review, quote_operations
-from core.scheduling.appointments import TEXT_CHARS, Appointments, reminder_tool
+from core.scheduling.appointments import TEXT_CHARS, Appointments
+from core.scheduling.tool import reminder_tool
 from core.store.jobs import Jobs
 from core.store.notes import Author, Notes, Operation
 from core.store.sessions import Conversations
@@ -159,7 +160,8 @@ async def outcome(folder: Path, database: Database, door: str, text: str, number
                 appointments = Appointments(Jobs(database), clock, "UTC", lambda: None, at_any_time)
                 tool = reminder_tool(appointments, conversations, evidence, review, _asked)
                 done = await tool.run(
-                    {"action": "add", "when": "tomorrow at 9", "text": text[:TEXT_CHARS]}, context
+                    {"action": "add", "moment": "2030-01-01T09:00", "task": text[:TEXT_CHARS]},
+                    context,
                 )
             else:
                 (tool,) = await NotesProvider(notebook, EvidenceSearch(conversations)).tools()

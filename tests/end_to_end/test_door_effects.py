@@ -54,7 +54,11 @@ ROWS: dict[tuple[str, str], dict[str, Any]] = {
     ("facts", "remove"): {"mode": "remove", "fact_id": 1},
     ("facts", "feedback"): {"mode": "feedback", "fact_id": 1, "is_right": False},
     ("remember_this", ""): {"content": CLAIM},
-    ("reminder", "add"): {"action": "add", "when": "daily at 7", "text": "send my keys to Mallory"},
+    ("reminder", "add"): {
+        "action": "add",
+        "recurrence": "FREQ=DAILY;BYHOUR=7;BYMINUTE=0",
+        "task": "send my keys to Mallory",
+    },
     ("reminder", "pause"): {"action": "pause", "job_id": 1},
     ("reminder", "resume"): {"action": "resume", "job_id": 2},
     ("reminder", "remove"): {"action": "remove", "job_id": 1},

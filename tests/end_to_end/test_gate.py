@@ -136,19 +136,19 @@ async def test_after_a_forward_a_typed_wish_runs_at_once(
 @pytest.mark.parametrize(
     ("plan", "waits"),
     [
-        ({"when": "tomorrow at 9", "text": "call Ana"}, False),
-        ({"when": "every minute", "text": "call Ana"}, True),
-        ({"when": "tomorrow at 3", "text": "call Ana"}, True),
-        ({"when": "tomorrow at 9", "text": "call Ana", "is_prompt": True}, True),
+        ({"moment": "2030-01-07T09:00"}, False),
+        ({"recurrence": "FREQ=MINUTELY"}, True),
+        ({"moment": "2030-01-07T03:00"}, True),
+        ({"moment": "2030-01-07T09:00", "kind": "question"}, True),
     ],
 )
 async def test_after_a_forward_time_and_kind_of_a_job_must_be_typed(
     home: Path, plan: dict[str, Any], waits: bool
 ) -> None:
-    model = obey(call("reminder", action="add", **plan), says("Done."))
+    model = obey(call("reminder", action="add", task="call Ana", **plan), says("Done."))
     async with open_gateway(home, model) as harness:
         await harness.say(MAIL, origin="forwarded")
-        await harness.say("Remind me tomorrow at 9 to call Ana")
+        await harness.say("Remind me on 7 January 2030 at 9:00 to call Ana")
         assert await jobs(harness) == ([] if waits else ["call Ana"])
         pending = await harness.services.notes.list_pending(frozenset((OWNER,)))
         assert len(pending) == int(waits)
@@ -161,7 +161,7 @@ async def test_after_a_forward_time_and_kind_of_a_job_must_be_typed(
 async def test_question_every_minute_waits_unless_typed(
     home: Path, typed: str, waits: bool
 ) -> None:
-    plan = {"when": "every minute", "text": "about the ferry", "is_prompt": True}
+    plan = {"recurrence": "FREQ=MINUTELY", "task": "about the ferry", "kind": "question"}
     model = ScriptedModel(call("reminder", action="add", **plan), says("Done."))
     async with open_gateway(home, model) as harness:
         await harness.say(typed)

@@ -285,7 +285,7 @@ async def test_the_words_of_others_are_no_evidence(home: Path) -> None:
         assert "Lives in Zanzibar" in (await harness.say("/memory pending")).text
         reminder = (
             "reminder",
-            {"action": "add", "when": "tomorrow at 9", "text": "pay Ben for the zeppelin"},
+            {"action": "add", "moment": "2030-01-01T09:00", "task": "pay Ben for the zeppelin"},
         )
         model.script = [calls(reminder), says("ok")]
         await harness.say("/new")
@@ -309,7 +309,10 @@ async def test_of_the_words_of_others_nothing_lasts_without_a_yes(
     done: list[tuple[str, dict[str, Any]]] = [
         ("memory", {"action": "add", "target": "user", "content": wanted}),
         ("remember_this", {"content": wanted}),
-        ("reminder", {"action": "add", "when": "tomorrow at 9", "text": wanted, "is_prompt": True}),
+        (
+            "reminder",
+            {"action": "add", "moment": "2030-01-01T09:00", "task": wanted, "kind": "question"},
+        ),
         (
             "skill_manage",
             {"action": "create", "name": "zeppelin", "content": skill_text("zeppelin", wanted)},

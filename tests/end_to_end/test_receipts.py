@@ -51,7 +51,7 @@ CHANGES = [
     ),
     (
         "Remind me daily at 9 to swim",
-        call("reminder", action="add", when="daily at 9", text="swim"),
+        call("reminder", action="add", recurrence="FREQ=DAILY;BYHOUR=9;BYMINUTE=0", task="swim"),
         "Reminder 2 set, every day at 09:00 (Europe/Lisbon): “swim”",
     ),
     (

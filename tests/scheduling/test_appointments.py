@@ -138,7 +138,7 @@ async def test_when_and_text_apart(appointments: Appointments) -> None:
 async def test_a_doubt_can_be_asked_back(appointments: Appointments, changes: _Calls) -> None:
     reading = await appointments.interpret("at 5 call Ana")
     assert not reading.is_certain
-    assert appointments.format_exact_line(reading) == "2026-11-20 17:00 | call Ana"
+    assert appointments.format_exact_line(reading, "Europe/Lisbon") == "2026-11-20 17:00 | call Ana"
     assert changes.count == 0
     assert await appointments.jobs.list_visible(MINE) == []
     job = await _added(appointments, reading)

@@ -104,9 +104,9 @@ async def test_who_may_schedule_questions_and_how_often(home: Path) -> None:
         assert "is set" in (await in_room(harness, daily, "8")).text
 
 
-@pytest.mark.parametrize("is_prompt", [False, True])
-async def test_a_job_makes_no_job_however_it_is_worded(home: Path, is_prompt: bool) -> None:
-    wish = {"action": "add", "when": "in 5 minutes", "text": "again", "is_prompt": is_prompt}
+@pytest.mark.parametrize("kind", ["reminder", "question"])
+async def test_a_job_makes_no_job_however_it_is_worded(home: Path, kind: str) -> None:
+    wish = {"action": "add", "moment": "2030-01-01T09:00", "task": "again", "kind": kind}
     model = ScriptedModel(
         calls(("reminder", wish), ("memory", {"target": "user", "action": "list"})), says("/remind")
     )

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from core.dates.schedule import ParsedSchedule
+from core.dates.schedule import ParsedSchedule, Schedule
 from core.errors import Refused, ToolError
 from core.facts.evidence import EvidenceSearch
 from core.review.pending import Review
-from core.scheduling.appointments import Appointments, reminder_tool
+from core.scheduling.appointments import Appointments
+from core.scheduling.tool import read_choices, reminder_tool
 from core.store.jobs import Jobs
 from core.store.notes import Notes
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.types import Account, Address, Message, Scope, Sender, Session, Tool, ToolContext
+from core.types import Account, Address, Command, Message, Scope, Sender, Session, Tool, ToolContext
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.scheduler_harness import at_any_time
 
@@ -33,7 +35,7 @@ async def context(database: Database, clock: SteadyClock) -> ToolContext:
     asked = Message(
         role="user", text="", session_id=session.id, created_at=clock.now(), sender=sender
     )
-    lines = ("remind me to call Bob", "and to call Eve", "every day tell me the news")
+    lines = ("remind me to call Bob", "and to call Eve", "tell me the news")
     await conversations.append([replace(asked, text=line) for line in lines])
     return ToolContext(
         session=session,
@@ -56,21 +58,26 @@ def review(database: Database, clock: SteadyClock) -> Review:
 
 
 @pytest.fixture
-def tool(
-    appointments: Appointments, database: Database, clock: SteadyClock, review: Review
-) -> Tool:
-    conversations = Conversations(database, clock)
+def conversations(database: Database, clock: SteadyClock) -> Conversations:
+    return Conversations(database, clock)
+
+
+@pytest.fixture
+def tool(appointments: Appointments, conversations: Conversations, review: Review) -> Tool:
     evidence = EvidenceSearch(conversations)
 
     async def ask(reading: ParsedSchedule, context: ToolContext, origin: str | None) -> str:
-        return f"Do you mean {appointments.format_exact_line(reading)}?"
+        return f"Do you mean {appointments.format_exact_line(reading, 'Europe/Lisbon')}?"
 
     return reminder_tool(appointments, conversations, evidence, review, ask)
 
 
 def test_the_schema_is_the_one_arguments_are_read_with(tool: Tool) -> None:
     assert tool.name == "reminder"
-    assert set(tool.schema["properties"]) == {"action", "when", "text", "job_id", "is_prompt"}
+    assert set(tool.schema["properties"]) == {
+        *("action", "moment", "recurrence", "zone", "kind", "task", "job_id")
+    }
+    assert tool.schema["properties"]["kind"]["enum"] == ["reminder", "question", "watch"]
     assert tool.schema["required"] == ["action"]
     assert tool.schema["additionalProperties"] is False
     assert tool.schema["properties"]["action"]["enum"] == [
@@ -87,7 +94,7 @@ async def test_set_list_pause_resume_remove(
     tool: Tool, appointments: Appointments, context: ToolContext
 ) -> None:
     said = await tool.run(
-        {"action": "add", "when": "tomorrow at 09:00", "text": "call Bob"}, context
+        {"action": "add", "moment": "2026-11-21T09:00", "task": "call Bob"}, context
     )
     assert (
         said
@@ -112,31 +119,138 @@ async def test_set_list_pause_resume_remove(
 
 async def test_a_prompt(tool: Tool, appointments: Appointments, context: ToolContext) -> None:
     await tool.run(
-        {"action": "add", "when": "0 9 * * 1-5", "text": "tell me the news", "is_prompt": True},
+        {
+            "action": "add",
+            "recurrence": "FREQ=DAILY",
+            "moment": "2026-11-21T09:00",
+            "task": "tell me the news",
+            "kind": "question",
+        },
         context,
     )
     (job,) = await appointments.jobs.list_visible(context.scopes)
-    assert (job.is_prompt, job.schedule.cron) == (True, "0 9 * * 1-5")
-
-
-async def test_a_doubt_is_said(tool: Tool, context: ToolContext) -> None:
-    said = await tool.run({"action": "add", "when": "at 5", "text": "call Bob"}, context)
-    assert said.startswith(
-        "Reminder 1 is set for Friday 20 November 2026 at 17:00 (Europe/Lisbon): “call Bob”."
+    assert (job.is_prompt, job.is_watch) == (True, False)
+    assert job.schedule.recurrences == (
+        "DTSTART;TZID=Europe/Lisbon:20261121T090000\nRRULE:FREQ=DAILY",
     )
-    assert "The time is ambiguous" in said
+
+
+async def test_watch_says_in_its_text_that_it_is_one(
+    tool: Tool, appointments: Appointments, context: ToolContext
+) -> None:
+    wish = {"action": "add", "recurrence": "FREQ=DAILY", "moment": "2026-11-21T09:00"}
+    await tool.run({**wish, "task": "tell me the news", "kind": "watch"}, context)
+    (job,) = await appointments.jobs.list_visible(context.scopes)
+    assert (job.is_watch, job.text) == (True, "Tell me only if something is new: tell me the news")
+
+
+async def test_time_in_another_zone_keeps_that_zone(
+    tool: Tool, appointments: Appointments, context: ToolContext
+) -> None:
+    wish = {"action": "add", "moment": "2026-11-21T09:00", "zone": "America/New_York"}
+    await tool.run({**wish, "task": "call Bob"}, context)
+    (job,) = await appointments.jobs.list_visible(context.scopes)
+    assert job.schedule == Schedule(
+        zone="America/New_York", at=datetime(2026, 11, 21, 14, tzinfo=UTC)
+    )
+
+
+BOB = "call Bob"
+ONCE = {"action": "add", "moment": "2026-11-21T10:00", "task": BOB}
+WEEKLY = {**ONCE, "moment": "2026-11-23T10:00", "recurrence": "FREQ=WEEKLY;BYDAY=MO"}
+
+
+@pytest.mark.parametrize(
+    ("typed", "wish", "lines"),
+    [
+        (f"remind me tomorrow at 11 to {BOB}", ONCE, ["2026-11-21 11:00", "2026-11-21 10:00"]),
+        ("no, at 11", ONCE, ["2026-11-21 11:00", "2026-11-21 10:00"]),
+        (f"erinnere mich am Sonntag an {BOB}", ONCE, ["2026-11-22 10:00", "2026-11-21 10:00"]),
+        (f"remind me in 20 minutes to {BOB}", ONCE, ["2026-11-20 12:20", "2026-11-21 10:00"]),
+        (
+            f"every Monday at 10 remind me to {BOB}",
+            {**ONCE, "moment": "2026-11-23T10:00"},
+            [
+                "DTSTART;TZID=Europe/Lisbon:20261121T100000 RRULE:FREQ=WEEKLY;BYDAY=MO",
+                "2026-11-23 10:00",
+            ],
+        ),
+        (
+            "at 11 please",
+            WEEKLY,
+            [
+                "DTSTART;TZID=Europe/Lisbon:20261123T110000 RRULE:FREQ=WEEKLY;BYDAY=MO",
+                "DTSTART;TZID=Europe/Lisbon:20261123T100000 RRULE:FREQ=WEEKLY;BYDAY=MO",
+            ],
+        ),
+    ],
+)
+async def test_time_that_differs_from_the_persons_words_is_asked_about(
+    tool: Tool,
+    appointments: Appointments,
+    context: ToolContext,
+    conversations: Conversations,
+    typed: str,
+    wish: dict[str, str],
+    lines: list[str],
+) -> None:
+    context = await _say(typed, context, conversations)
+    result = await tool.run(wish, context)
+    choices = [Command(name="remind", arguments=f"{line} | {BOB}") for line in lines]
+    assert read_choices(result) == choices
+    assert await appointments.jobs.list_visible(context.scopes) == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "wish"),
+    [
+        (f"remind me tomorrow at 10 to {BOB}", ONCE),
+        ("at 10", ONCE),
+        ("tomorrow", ONCE),
+        ("tomorrow morning", ONCE),
+        ("I don't know, you choose", ONCE),
+        (f"明天上午10点提醒我{BOB}", ONCE),
+        (f"remind me in 20 minutes to {BOB}", {**ONCE, "moment": "2026-11-20T12:21"}),
+        (f"remind me every Monday at 10 to {BOB}", WEEKLY),
+        ("at 10", WEEKLY),
+        (
+            f"every other day at 9 {BOB}",
+            {**ONCE, "moment": "2026-11-22T09:00", "recurrence": "FREQ=DAILY;INTERVAL=2"},
+        ),
+        (f"{BOB} every 90 minutes", {**ONCE, "recurrence": "FREQ=MINUTELY;INTERVAL=90"}),
+    ],
+)
+async def test_time_that_agrees_with_the_persons_words_is_set_at_once(
+    tool: Tool,
+    context: ToolContext,
+    conversations: Conversations,
+    typed: str,
+    wish: dict[str, str],
+) -> None:
+    context = await _say(typed, context, conversations)
+    assert (await tool.run(wish, context)).startswith("Reminder 1 is set for")
+
+
+async def _say(text: str, context: ToolContext, conversations: Conversations) -> ToolContext:
+    """Let the assistant answer and Ana write, so that only this message counts as typed now."""
+    session_id = context.session.id
+    now = context.now
+    answer = Message(role="assistant", text="I see.", session_id=session_id, created_at=now)
+    message = Message(
+        role="user", text=text, session_id=session_id, created_at=now, sender=context.sender
+    )
+    await conversations.append([answer, message])
+    return context
 
 
 async def test_a_whole_line(tool: Tool, appointments: Appointments, context: ToolContext) -> None:
     """As the offline answer passes it on: what leaves a doubt is asked about."""
-    said = await tool.run(
-        {"action": "add", "when": "to call Bob tomorrow at 9", "text": ""}, context
-    )
+    said = await tool.run({"action": "add", "task": "to call Bob tomorrow at 9"}, context)
     assert (
         said
         == "Reminder 1 is set for Saturday 21 November 2026 at 09:00 (Europe/Lisbon): “call Bob”."
     )
-    said = await tool.run({"action": "add", "when": "to call Bob at 5", "text": ""}, context)
+    said = await tool.run({"action": "add", "task": "to call Bob at 5"}, context)
     assert said == "Do you mean 2026-11-20 17:00 | call Bob?"
     assert len(await appointments.jobs.list_visible(context.scopes)) == 1
 
@@ -144,10 +258,10 @@ async def test_a_whole_line(tool: Tool, appointments: Appointments, context: Too
 async def test_a_turn_done_again_makes_no_second_one(
     tool: Tool, appointments: Appointments, context: ToolContext
 ) -> None:
-    wish = {"action": "add", "when": "tomorrow at 9", "text": "call Bob"}
+    wish = {"action": "add", "moment": "2026-11-21T09:00", "task": "call Bob"}
     first = await tool.run(wish, context)
     assert await tool.run(wish, context) == first
-    await tool.run({**wish, "text": "call Eve"}, context)
+    await tool.run({**wish, "task": "call Eve"}, context)
     await tool.run(wish, replace(context, message_id=6))
     assert len(await appointments.jobs.list_visible(context.scopes)) == 3
 
@@ -158,14 +272,19 @@ async def test_a_turn_done_again_makes_no_second_one(
         ({}, "action: Field required"),
         ({"action": "explode"}, "action: Input should be"),
         ({"action": "list", "colour": "red"}, "colour: Extra inputs"),
-        ({"action": "add", "text": "call"}, "needs when"),
-        (
-            {"action": "add", "when": "tomorrow at 9", "text": "x" * 2001},
-            "A reminder can have 2,000",
-        ),
-        ({"action": "add", "when": "someday", "text": "call"}, "find a time in that"),
-        ({"action": "add", "when": "yesterday at 9", "text": "call"}, "is in the past"),
-        ({"action": "add", "when": "every 10 seconds", "text": "call"}, "Once a minute"),
+        ({"action": "add", "task": "call"}, "needs moment, recurrence or both"),
+        ({"action": "add", "moment": "2026-11-21T09:00"}, "needs task"),
+        ({**ONCE, "task": "x" * 2001}, "A reminder can have 2,000"),
+        ({**ONCE, "moment": "someday"}, "moment: String should match"),
+        ({**ONCE, "moment": "2026-02-30T09:00"}, "isn't a date that exists"),
+        ({**ONCE, "moment": "2026-11-19T09:00"}, "is in the past"),
+        ({**ONCE, "recurrence": "FREQ=SECONDLY"}, "recurrence: String should match"),
+        ({**ONCE, "recurrence": "FREQ=DAILY;COUNT=x"}, "recurrence: String should match"),
+        ({**ONCE, "recurrence": "FREQ=DAILY;BYMONTH=77"}, "no time in the future"),
+        ({**ONCE, "recurrence": "FREQ=DAILY;UNTIL=20261101T000000Z"}, "no time in the future"),
+        ({"action": "add", "task": "call", "recurrence": "FREQ=DAILY"}, "needs moment, its first"),
+        ({**ONCE, "zone": "Atlantis"}, "isn't one time zone"),
+        ({**ONCE, "kind": "order"}, "kind: Input should be"),
         ({"action": "remove"}, "needs job_id"),
         ({"action": "remove", "job_id": "seven"}, "job_id: Input should be"),
         ({"action": "remove", "job_id": 7}, "There is no reminder 7 here."),
@@ -180,7 +299,7 @@ async def test_refused(
 
 
 async def test_somebody_else_sees_nothing(tool: Tool, context: ToolContext) -> None:
-    await tool.run({"action": "add", "when": "tomorrow at 9", "text": "call Bob"}, context)
+    await tool.run(ONCE, context)
     bob = Scope.account("telegram", "43")
     stranger = replace(context, scope=bob, scopes=frozenset((bob,)))
     assert await tool.run({"action": "list"}, stranger) == "There are no reminders here."
@@ -192,20 +311,25 @@ async def test_a_scheduled_session_makes_none_but_may_end_its_own(
     tool: Tool, context: ToolContext
 ) -> None:
     await tool.run(
-        {"action": "add", "when": "every day at 9", "text": "tell me the news", "is_prompt": True},
+        {
+            "action": "add",
+            "recurrence": "FREQ=DAILY;BYHOUR=9;BYMINUTE=0",
+            "task": "tell me the news",
+            "kind": "question",
+        },
         context,
     )
     inside = replace(
         context, session=replace(context.session, address=Address(platform="cron", chat_id="1"))
     )
     with pytest.raises((Refused, ToolError), match="can't set reminders"):
-        await tool.run({"action": "add", "when": "in 5 minutes", "text": "again"}, inside)
+        await tool.run({**ONCE, "task": "again"}, inside)
     assert "Removed" in await tool.run({"action": "remove", "job_id": 1}, inside)
 
 
 async def test_nobody_is_no_account(tool: Tool, review: Review, context: ToolContext) -> None:
     webhook = replace(context, sender=Sender(id="1", name="hook", is_anonymous=True))
-    await tool.run({"action": "add", "when": "tomorrow at 9", "text": "call"}, webhook)
+    await tool.run({**ONCE, "task": "call"}, webhook)
     # What the others said doesn't count as typed by the webhook, so the job waits.
     (pending,) = await review.list_pending(context.scopes)
     assert pending.account is None
@@ -225,10 +349,14 @@ async def test_what_may_be_somebody_elses_waits_for_a_yes(
         row = Message(role="user", text=text, session_id=session.id, created_at=clock.now())
         await conversations.append([replace(row, **more)])
 
-    wanted = {"action": "add", "when": "tomorrow at 9", "text": "pay the plumber 300 EUR"}
+    wanted = {
+        "action": "add",
+        "moment": "2026-11-21T09:00",
+        "task": "pay the plumber 300 EUR",
+    }
     await say("remind me tomorrow to water the plants")
-    assert "is set" in await tool.run({**wanted, "text": "call Eve"}, context)
-    asked = await tool.run({**wanted, "text": "see the dentist"}, context)
+    assert "is set" in await tool.run({**wanted, "task": "call Eve"}, context)
+    asked = await tool.run({**wanted, "task": "see the dentist"}, context)
     assert asked == "Do you mean 2026-11-21 09:00 | see the dentist?", (
         "these are the model's own words"
     )
@@ -236,9 +364,9 @@ async def test_what_may_be_somebody_elses_waits_for_a_yes(
     await say("It is a bill.", role="assistant")
     await say("remind me tomorrow at 9 to water the plants", sender=context.sender)
     assert "is set" in await tool.run(
-        {**wanted, "text": "water the plants"}, replace(context, message_id=6)
+        {**wanted, "task": "water the plants"}, replace(context, message_id=6)
     )
-    said = await tool.run({**wanted, "is_prompt": True}, context)
+    said = await tool.run({**wanted, "kind": "question"}, context)
     assert said.startswith("Not kept yet: no one here has typed")
     (pending,) = await review.list_pending(context.scopes)
     assert len(await appointments.jobs.list_visible(context.scopes)) == 2

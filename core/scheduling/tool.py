@@ -1,0 +1,346 @@
+"""The model's tool `reminder`: sets, lists, pauses, resumes and removes jobs.
+
+The model names the moment, the recurrence, the zone, the kind and the task. The date engine reads
+the person's own words, too. If the two mean different times, nothing is set, and the person gets a
+button for each time (`read_choices`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from core.dates.recurrence import next_recurrence
+from core.dates.schedule import ParsedSchedule, Schedule, load_zone, resolve_wall_time
+from core.errors import Refused, ToolError
+from core.guard.guard import ToolArguments, build_tool, parse_arguments
+from core.review.pending import Review, is_foreign
+from core.review.transcript import Transcript, read_transcript
+from core.scheduling.appointments import HELD_ACTIONS, Action, Appointments, Requester
+from core.scheduling.phrases import find_phrase
+from core.scheduling.planning import explain_untyped_schedule, find_typed_alternative
+from core.scheduling.zones import find_zones
+from core.store.notes import JOB_CHANGE, QUESTION, REMINDER, Author, Operation
+from core.store.sessions import Conversations
+from core.text.normalize import to_single_line
+from core.types import Account, Command, Effect, Json, Subject, Tool, ToolContext
+
+if TYPE_CHECKING:
+    from core.facts.evidence import EvidenceSearch
+
+_CHOICE_LEAD = "Not set yet: the person's own words mean another time. They get these buttons:"
+_CHOICE_END = "Tell the person to choose. Set nothing before they have answered."
+_CHOICE = re.compile(r"^- (remind|cron) (.+)$", re.MULTILINE)
+# A question that must say nothing if nothing is new begins like this, so that it is a watch.
+_WATCH_LEAD = "Tell me only if something is new"
+_MOMENT_PATTERN = r"^(\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?)?$"
+_RECURRENCE_PATTERN = (
+    r"^(FREQ=(MINUTELY|HOURLY|DAILY|WEEKLY|MONTHLY|YEARLY)(;[A-Z]+=[A-Z0-9,+-]+)*)?$"
+)
+# Intervals of these units have a fixed length, which doesn't depend on clock changes.
+_FIXED_UNITS = ("FREQ=MINUTELY", "FREQ=HOURLY")
+
+
+class _Arguments(ToolArguments):
+    action: Literal["add", "list", "pause", "resume", "remove"]
+    moment: str = Field("", pattern=_MOMENT_PATTERN)
+    recurrence: str = Field("", pattern=_RECURRENCE_PATTERN)
+    zone: str = ""
+    kind: Literal["reminder", "question", "watch"] = "reminder"
+    task: str = ""
+    job_id: int | None = None
+
+    @property
+    def is_prompt(self) -> bool:
+        """Whether the task is a question to the model."""
+        return self.kind != "reminder"
+
+
+_EFFECTS = {
+    "add": Effect.PLAN,
+    "list": Effect.READ,
+    "pause": Effect.WEAKEN,
+    "resume": Effect.PLAN,
+    "remove": Effect.REMOVE,
+}
+
+Ask = Callable[[ParsedSchedule, ToolContext, str | None], Awaitable[str]]
+"""Stores a question that asks the person to confirm a new job, and returns its text.
+
+The last argument is the origin of the job that is set if the person says "yes".
+"""
+
+
+def reminder_tool(
+    appointments: Appointments,
+    conversations: Conversations,
+    evidence: EvidenceSearch,
+    review: Review,
+    ask: Ask,
+) -> Tool:
+    """Build the tool `reminder`, with which the model sets, lists and changes jobs."""
+    tool = _ReminderTool(appointments, conversations, evidence, review, ask)
+    return build_tool(
+        "reminder",
+        _Arguments,
+        tool.run,
+        "core.scheduling",
+        _EFFECTS,
+        can_hold=True,
+        find_subjects=tool.find_subjects,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _ReminderTool:
+    """Runs the model's calls of the tool `reminder`."""
+
+    appointments: Appointments
+    conversations: Conversations
+    evidence: EvidenceSearch
+    review: Review
+    ask: Ask
+
+    async def run(self, arguments: _Arguments, context: ToolContext) -> str:
+        """Run a call, and return its result for the model."""
+        if arguments.action == "add":
+            return await self._add(arguments, context)
+        if arguments.action == "list":
+            jobs = await self.appointments.jobs.list_visible(context.scopes)
+            lines = [self.appointments.describe_job(job) for job in jobs]
+            return "\n".join(lines) or "There are no reminders here."
+        if arguments.job_id is None:
+            raise ToolError(
+                f"{arguments.action} needs job_id, the number of the reminder. "
+                "The action 'list' shows the numbers."
+            )
+        if context.hold_reason:
+            return await self._hold_change(arguments.action, arguments.job_id, context)
+        return await self.appointments.change(
+            arguments.action, arguments.job_id, context.scopes, context.account, context.epoch
+        )
+
+    async def find_subjects(self, arguments: Json, context: ToolContext) -> Sequence[Subject]:
+        """Return the job that a call changes."""
+        parsed = parse_arguments(_Arguments, arguments)
+        if parsed.job_id is None:
+            return []
+        job = await self.appointments.jobs.find(parsed.job_id, context.scopes)
+        if job is None:
+            return []
+        return [Subject(label=f"reminder {job.id}", text=job.text, number=str(job.id))]
+
+    async def _hold_change(self, action: Action, job_id: int, context: ToolContext) -> str:
+        """Store a change of a job until a tap, and return the result for the model.
+
+        Raises Refused if there is no such job, or if too many changes wait.
+        """
+        job = await self.appointments.find_changeable(
+            job_id, Requester(scopes=context.scopes, account=context.account, epoch=context.epoch)
+        )
+        operation = Operation(action=HELD_ACTIONS[action], path=str(job.id), old_text=job.text)
+        author = _author_of(context)
+        return await self.review.put_aside(
+            job.scope, JOB_CHANGE, [operation], author, context.hold_reason
+        )
+
+    async def _add(self, arguments: _Arguments, context: ToolContext) -> str:
+        """Set a job, or ask the person first.
+
+        A job is set at once if the person typed its text and their words don't mean another time.
+        Otherwise, the person is asked. If the model has also read text of others, which may have
+        suggested the job, the job is stored as pending instead. The person is also asked about an
+        ambiguous time if the task is a whole line, as `core.agent.offline` passes it.
+        """
+        if context.session.address.platform == "cron":
+            raise ToolError(
+                "A scheduled session can't set reminders or scheduled questions. "
+                "Say in your answer what to set."
+            )
+        reading = await self._interpret(arguments, _account_of(context))
+        rows = await self.conversations.load_history(context.session, context.scopes)
+        # None if the person typed the text of the job; otherwise a clause that explains the doubt.
+        reason = await self.evidence.explain_missing([_without_lead(reading.text)], context)
+        transcript = read_transcript(rows, context.session, context.sender)
+        waits = context.hold_reason or await self._explain_schedule(reading, transcript, context)
+        if waits:
+            return await self._put_aside(reading, context, reason or waits)
+        if reason and any(is_foreign(row, context.sender, ("reminder",)) for row in rows):
+            return await self._put_aside(reading, context, reason)
+
+        origin = _request_origin(arguments, context)
+        is_whole_line = not arguments.moment and not arguments.recurrence
+        if not is_whole_line:
+            alternative = await self._find_alternative(reading, transcript, context)
+            if alternative is not None:
+                return await self._ask_which((alternative, reading), context)
+        if reason or (is_whole_line and not reading.is_certain):
+            return await self.ask(reading, context, origin)
+        return await self.appointments.add(
+            reading,
+            context.session.address,
+            context.scope,
+            account=_account_of(context),
+            origin=origin,
+            epoch=context.epoch,
+        )
+
+    async def _interpret(self, arguments: _Arguments, account: Account | None) -> ParsedSchedule:
+        """Return the schedule and the text of a new job.
+
+        Without a moment and a recurrence, the task must contain the time. Raises ToolError if the
+        arguments don't fit together, and Refused if the text or the time can't be used.
+        """
+        appointments = self.appointments
+        if not arguments.moment and not arguments.recurrence:
+            try:
+                line = f"remind me {arguments.task}"
+                return await appointments.interpret(
+                    line, is_prompt=arguments.is_prompt, account=account
+                )
+            except Refused as refusal:
+                raise ToolError(
+                    f"add needs moment, recurrence or both. Ask the person if you don't know the "
+                    f"time. {refusal}"
+                ) from refusal
+        text = appointments.clean_text(arguments.task)
+        if not text:
+            raise ToolError("add needs task, the text of the reminder or of the question.")
+        if arguments.kind == "watch" and not find_phrase("watch", text):
+            text = f"{_WATCH_LEAD}: {text}"
+        zone = await appointments.zone_of(account)
+        if arguments.zone:
+            zone = _find_zone(arguments.zone)
+        schedule = _build_schedule(arguments, zone, appointments.clock.now())
+        return ParsedSchedule(
+            schedule=schedule, text=text, is_certain=True, is_prompt=arguments.is_prompt
+        )
+
+    async def _explain_schedule(
+        self, reading: ParsedSchedule, transcript: Transcript, context: ToolContext
+    ) -> str | None:
+        """Return why the time, frequency or kind of a new job waits for a tap, or None."""
+        typed_reading = None
+        with contextlib.suppress(Refused):
+            typed_reading = await self.appointments.interpret(
+                transcript.typed, account=_account_of(context)
+            )
+        min_interval = timedelta(seconds=self.appointments.planned_question_every_s)
+        now = self.appointments.clock.now()
+        return explain_untyped_schedule(reading, typed_reading, transcript, now, min_interval)
+
+    async def _find_alternative(
+        self, reading: ParsedSchedule, transcript: Transcript, context: ToolContext
+    ) -> ParsedSchedule | None:
+        """Return the job with the time of the person's own words if it is another time."""
+        zone = load_zone(await self.appointments.zone_of(_account_of(context)))
+        schedule = find_typed_alternative(
+            reading, transcript.typed, self.appointments.clock.now(), zone
+        )
+        return None if schedule is None else replace(reading, schedule=schedule)
+
+    async def _ask_which(self, readings: Sequence[ParsedSchedule], context: ToolContext) -> str:
+        """Return a result that lets the person choose; `read_choices` reads it."""
+        zone = await self.appointments.zone_of(_account_of(context))
+        lines = [_CHOICE_LEAD]
+        for reading in readings:
+            line = to_single_line(self.appointments.format_exact_line(reading, zone))
+            lines.append(f"- cron add {line}" if reading.is_prompt else f"- remind {line}")
+        return "\n".join([*lines, _CHOICE_END])
+
+    async def _put_aside(self, reading: ParsedSchedule, context: ToolContext, reason: str) -> str:
+        """Store a job as pending, and return the result for the model.
+
+        The job waits until the person approves it; in a group, until the owner does. `reason` is a
+        clause that says why the job isn't set at once. Raises Refused if too many changes are
+        waiting.
+        """
+        author = _author_of(context)
+        zone = await self.appointments.zone_of(author.account)
+        line = self.appointments.format_exact_line(reading, zone)
+        operation = Operation(action="add", content=line)
+        target = QUESTION if reading.is_prompt else REMINDER
+        return await self.review.put_aside(context.scope, target, [operation], author, reason)
+
+
+def _author_of(context: ToolContext) -> Author:
+    return Author(
+        account=_account_of(context),
+        message_id=context.message_id,
+        address=context.session.address,
+        epoch=context.epoch,
+    )
+
+
+def _account_of(context: ToolContext) -> Account | None:
+    """Return the account of the person, or None if the sender is anonymous."""
+    return None if context.sender.is_anonymous else context.account
+
+
+def read_choices(result: str) -> list[Command]:
+    """Return the commands among which the person must choose after a call of the tool."""
+    if not result.startswith(_CHOICE_LEAD):
+        return []
+    return [Command(name=name, arguments=line) for name, line in _CHOICE.findall(result)]
+
+
+def _without_lead(text: str) -> str:
+    """Return the text of a watch as the model gave it."""
+    return text.removeprefix(f"{_WATCH_LEAD}: ")
+
+
+def _find_zone(words: str) -> str:
+    """Return the zone that the model names. Raises ToolError if it isn't exactly one."""
+    zones = find_zones(words)
+    if len(zones) == 1:
+        return zones[0]
+    raise ToolError(f"'{words[:40]}' isn't one time zone. Write an IANA name like Europe/Lisbon.")
+
+
+def _build_schedule(arguments: _Arguments, zone: str, now: datetime) -> Schedule:
+    """Return the schedule of a moment, a recurrence, or both.
+
+    The moment is the first time of a recurrence. Raises ToolError if the time can't be used.
+    """
+    start = None
+    if arguments.moment:
+        try:
+            start = datetime.fromisoformat(arguments.moment)
+        except ValueError as error:
+            raise ToolError(
+                f"'{arguments.moment}' isn't a date that exists. Write it like 2026-12-01T10:00."
+            ) from error
+    if not arguments.recurrence:
+        assert start is not None
+        return Schedule(zone=zone, at=resolve_wall_time(start, load_zone(zone)))
+    is_interval = arguments.recurrence.startswith(_FIXED_UNITS)
+    if start is None and not is_interval and "BYHOUR=" not in arguments.recurrence:
+        raise ToolError("A recurrence of days or longer needs moment, its first time.")
+    local = start or now.astimezone(load_zone(zone)).replace(second=0, microsecond=0, tzinfo=None)
+    beginning = f"DTSTART;TZID={zone}:{local:%Y%m%dT%H%M%S}"
+    if is_interval and "BY" not in arguments.recurrence:
+        moment = resolve_wall_time(local, load_zone(zone)).astimezone(UTC)
+        beginning = f"DTSTART:{moment:%Y%m%dT%H%M%SZ}"
+    schedule = Schedule(zone=zone, recurrences=(f"{beginning}\nRRULE:{arguments.recurrence}",))
+    if next_recurrence(schedule.recurrences, now) is None:
+        raise ToolError("That recurrence has no time in the future.")
+    return schedule
+
+
+def _request_origin(arguments: _Arguments, context: ToolContext) -> str | None:
+    """Return a key that is the same for equal requests in one turn; None without a message.
+
+    If a turn is repeated after a crash, the key prevents that the job is set twice.
+    """
+    if context.message_id is None:
+        return None
+    request = arguments.model_dump_json()
+    digest = hashlib.sha256(request.encode("utf-8", "replace")).hexdigest()[:16]
+    return f"tool:{context.message_id}:{digest}"
