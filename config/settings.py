@@ -120,6 +120,8 @@ class ModelOptions(_Section):
     window_tokens: Annotated[int, Field(ge=8000, le=10**8)]
     windows: Mapping[str, Annotated[int, Field(ge=8000, le=10**8)]]
     max_rounds: Annotated[int, Field(gt=0, le=1000)]
+    max_helper_calls: Annotated[int, Field(ge=0, le=10_000)]
+    max_helper_tokens: Annotated[int, Field(ge=0, le=10**9)]
     cache: CacheLife
     tool_timeout_s: Seconds
     tries: Annotated[int, Field(gt=0, le=100)]

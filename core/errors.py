@@ -125,3 +125,17 @@ class Refused(MnemeError):
 
 class LimitReached(ModelError, Refused):
     """A person or group has reached a daily limit. The caller continues without a model."""
+
+
+TURN_BUDGET_SPENT = "The helpers of this turn have used up its budget"
+"""The beginning of the message of `TurnBudgetSpent`."""
+
+
+class TurnBudgetSpent(ModelError, Refused):
+    """The tools of a turn have used up its budget of model calls or tokens."""
+
+    def __init__(self, calls: int, tokens: int) -> None:
+        super().__init__(
+            f"{TURN_BUDGET_SPENT} ({calls:,} calls, {tokens:,} tokens). Call no helper again. "
+            "Answer with what you have, and say what is missing."
+        )

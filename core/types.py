@@ -1,4 +1,4 @@
-"""The immutable data classes that all layers share.
+"""The data classes that all layers share. All except `TurnBudget` are immutable.
 
 Times are aware UTC datetimes. Ids of rows in state.db are integers; ids of a platform are strings.
 This module depends on no platform, model or database.
@@ -500,6 +500,8 @@ class ToolContext:
     # Why the call has to wait for a tap, as a clause, or empty if it may run at once. Set by the
     # gate (`core/review/gate.py`).
     hold_reason: str = ""
+    # What the tools of this turn may still spend. None if the call belongs to no turn of a model.
+    budget: TurnBudget | None = None
 
     @property
     def account(self) -> Account:
@@ -563,9 +565,29 @@ class Tool:
     timeout_s: float = 0.0
     # Returns the stored things that a call changes. None if the tool can't tell.
     find_subjects: Callable[[Json, ToolContext], Awaitable[Sequence[Subject]]] | None = None
+    # The tool counts the model calls that it makes against the budget of the turn. Each call of
+    # another tool with the effect `SPEND` counts as one model call.
+    counts_own_calls: bool = False
     # The tool itself asks the person if `ToolContext.hold_reason` is set. The gate stores the calls
     # of other tools, and runs them after a tap.
     can_hold: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class TurnBudget:
+    """What the tools of one turn may spend on helpers, all tools and tasks of the turn together.
+
+    Counts model calls that a tool makes, however deeply nested, and calls of tools that cost money.
+    """
+
+    max_calls: int
+    max_tokens: int
+    calls: int = 0
+    tokens: int = 0
+
+    def has_calls_left(self, calls: int = 1) -> bool:
+        """Return whether this many calls may still be made."""
+        return self.calls + calls <= self.max_calls and self.tokens < self.max_tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -578,6 +600,8 @@ class BillingScope:
     session_id: int | None = None
     scope: Scope | None = None
     user_id: str = ""
+    # The budget of the turn whose tool makes the call.
+    budget: TurnBudget | None = field(default=None, compare=False)
 
 
 UNBILLED = BillingScope()

@@ -7,11 +7,14 @@ is derived from the stored rows of the turn, so a crash loses no receipt.
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from core.agent.sessions import Turn
+from core.errors import TURN_BUDGET_SPENT
 from core.markup.markdown import escape
 from core.scheduling.tool import read_choices
 from core.store.actions import ButtonAction
@@ -73,6 +76,8 @@ class ReceiptWriter:
             lines.append(_render_pending(note))
             if not note.scope.is_group or turn.is_owner:
                 buttons += make_decision_buttons(note)
+        if any(_is_over_budget(row) for row in rows):
+            lines.append(texts.TURN_BUDGET_SPENT)
         if not lines:
             return answer, ()
         assigned = assign_button_ids(buttons[:MAX_BUTTONS])
@@ -203,6 +208,21 @@ def _is_set_by(job: Job, message_ids: set[int]) -> bool:
 def _find_start(rows: Sequence[Message]) -> datetime | None:
     """Return when the model first called tools in a turn, or None if it called none."""
     return next((row.created_at for row in rows if row.role == "assistant"), None)
+
+
+def _is_over_budget(row: Message) -> bool:
+    """Return True if a tool's result says that the budget of the turn is spent.
+
+    A refused call says it at the beginning, a search or a task in its note.
+    """
+    if row.role != "tool" or TURN_BUDGET_SPENT not in row.text:
+        return False
+    if row.text.startswith(TURN_BUDGET_SPENT):
+        return bool((row.blocks or ({},))[0].get("is_error"))
+    with contextlib.suppress(ValueError):
+        result = json.loads(row.text)
+        return isinstance(result, dict) and TURN_BUDGET_SPENT in str(result.get("note", ""))
+    return False
 
 
 def _list_job_changes(rows: Sequence[Message]) -> list[tuple[str, int]]:

@@ -17,10 +17,11 @@ from config.settings import DelegationOptions, ModelOptions
 from core.agent.prompt import PromptWriter, build_request, is_tool_available
 from core.agent.tool_runner import ToolRunner
 from core.agent.turn import build_assistant_row, build_last_row, extract_tool_calls
-from core.errors import LimitReached, ModelError, StoreError, ToolError
+from core.errors import LimitReached, ModelError, StoreError, ToolError, TurnBudgetSpent
 from core.guard.guard import ToolArguments, build_tool
 from core.guard.origin_and_fence import neutralise
 from core.memory.manager import MemoryManager
+from core.models.wrappers import take_call
 from core.ports import Clock, Model
 from core.store.sessions import Conversations
 from core.text.normalize import language_data, shorten
@@ -36,6 +37,7 @@ from core.types import (
     SessionPrompt,
     Tool,
     ToolContext,
+    TurnBudget,
 )
 
 TOOL_NAME = "delegate"
@@ -50,6 +52,28 @@ class _Arguments(ToolArguments):
     task: str
     context: str = ""
     tools: list[str] | None = None
+
+
+@dataclass
+class _LastCall:
+    """The model call that a task reserves, so that it can answer after the budget is spent."""
+
+    budget: TurnBudget | None
+    is_used: bool = False
+
+    def release(self) -> None:
+        """Give the call back unless the task has made it."""
+        if self.budget is not None and not self.is_used:
+            self.budget.calls -= 1
+
+
+def _reserve_last_call(budget: TurnBudget | None) -> _LastCall:
+    """Reserve a call. Raises TurnBudgetSpent if the turn can't pay for that call and another."""
+    if budget is not None:
+        if not budget.has_calls_left(2):
+            raise TurnBudgetSpent(budget.calls, budget.tokens)
+        take_call(budget)
+    return _LastCall(budget)
 
 
 @dataclass
@@ -88,6 +112,7 @@ class Delegator:
             Effect.SPEND,
             is_quote=True,
             timeout_s=self.budget.patience_s,
+            counts_own_calls=True,
         )
         names = ", ".join(tool.name for tool in self._tools)
         tool.schema["properties"]["tools"]["description"] += f": {names}."
@@ -97,7 +122,8 @@ class Delegator:
         """Run a task, and return the id of its session and its result as JSON.
 
         Raises ToolError if the arguments are invalid, too many tasks are running, or the task
-        fails. Raises LimitReached if the person has used up a daily limit.
+        fails. Raises LimitReached if the person has used up a daily limit, and TurnBudgetSpent if
+        the tools of the turn have used up its budget.
         """
         session_id = context.session.id
         if context.epoch is not None:
@@ -111,16 +137,20 @@ class Delegator:
                 f"{MAX_CONCURRENT_TASKS} tasks are already running. "
                 "Call this again when one of them is done."
             )
+        last_call = _reserve_last_call(context.budget)
         self._running_tasks[session_id] += 1
         try:
-            session, text = await self._run_task(arguments, tools, context)
-        except LimitReached:
+            session, text = await self._run_task(arguments, tools, context, last_call)
+        except (LimitReached, TurnBudgetSpent):
             raise
         except (ModelError, StoreError) as error:
             raise ToolError(f"The task wasn't finished: {error}") from error
         finally:
             self._running_tasks[session_id] -= 1
-        result = {"session_id": session.id, "result": neutralise(text)}
+            last_call.release()
+        result: dict[str, object] = {"session_id": session.id, "result": neutralise(text)}
+        if last_call.is_used and context.budget is not None:
+            result["note"] = str(TurnBudgetSpent(context.budget.calls, context.budget.tokens))
         return json.dumps(result, ensure_ascii=False)
 
     def _select_tools(self, names: Sequence[str] | None, session: Session) -> list[Tool]:
@@ -137,13 +167,17 @@ class Delegator:
         return [tools[name] for name in dict.fromkeys(names)]
 
     async def _run_task(
-        self, arguments: _Arguments, tools: Sequence[Tool], context: ToolContext
+        self,
+        arguments: _Arguments,
+        tools: Sequence[Tool],
+        context: ToolContext,
+        last_call: _LastCall,
     ) -> tuple[Session, str]:
         """Run a task, and return its session and the text of its answer.
 
-        The model is asked until it answers without calling a tool. When the budget is used up, a
-        last request tells the model to answer now. Raises ModelError if the model doesn't answer,
-        and StoreError if the store fails.
+        The model is asked until it answers without calling a tool. When the budget of the task or
+        of the turn is used up, a last request tells the model to answer now. Raises ModelError if
+        the model doesn't answer, and StoreError if the store fails.
         """
         session = await self._open_session(arguments.task, context)
         task_context = replace(context, session=session, window=(), message_id=None)
@@ -154,10 +188,13 @@ class Delegator:
             is_last = (
                 round_number == self.budget.max_rounds or tokens_used >= self.budget.max_tokens
             )
-            messages = list(rows)
-            if is_last:
-                messages.append(self._user_row(task_context, _prompt_texts()["budget"]))
-            completion = await self._ask(messages, tools, task_context)
+            try:
+                completion = await self._ask(rows, tools, task_context, is_last=is_last)
+            except TurnBudgetSpent:
+                if round_number == 0:
+                    raise
+                is_last = last_call.is_used = True
+                completion = await self._ask_for_last_answer(rows, tools, task_context)
             tokens_used += completion.usage.total_input + completion.usage.output
             row = build_assistant_row(completion, session, runner, self.clock.now())
             calls: list[Json] = []
@@ -209,13 +246,35 @@ class Delegator:
         )
 
     async def _ask(
-        self, rows: Sequence[Message], tools: Sequence[Tool], context: ToolContext
+        self,
+        rows: Sequence[Message],
+        tools: Sequence[Tool],
+        context: ToolContext,
+        *,
+        is_last: bool,
     ) -> Completion:
-        """Ask the model once. The cost is charged to the session that delegated the task."""
+        """Ask the model once. The cost is charged to the session that delegated the task.
+
+        Raises TurnBudgetSpent if the budget of the turn has no call left.
+        """
+        if is_last:
+            rows = [*rows, self._user_row(context, _prompt_texts()["budget"])]
         billing = BillingScope(
-            session_id=context.session.parent_id, scope=context.scope, user_id=context.sender.id
+            session_id=context.session.parent_id,
+            scope=context.scope,
+            user_id=context.sender.id,
+            budget=context.budget,
         )
         request = build_request(
             context.session, rows, tools, self.options, billing, kind="delegation"
         )
         return await self.model.complete(request, lambda _: None, lambda _: None)
+
+    async def _ask_for_last_answer(
+        self, rows: Sequence[Message], tools: Sequence[Tool], context: ToolContext
+    ) -> Completion:
+        """Ask for the results so far with the call that the task has reserved."""
+        completion = await self._ask(rows, tools, replace(context, budget=None), is_last=True)
+        if context.budget is not None:
+            context.budget.tokens += completion.usage.total_input + completion.usage.output
+        return completion

@@ -16,8 +16,18 @@ import structlog
 
 from core.agent.prompt import is_tool_available
 from core.errors import Refused, ToolError
-from core.review.effects import find_effect_fault
-from core.types import Json, Message, Session, Tool, ToolCallKey, ToolContext
+from core.models.wrappers import take_call
+from core.review.effects import find_effect_fault, list_effects
+from core.types import (
+    Effect,
+    Json,
+    Message,
+    Session,
+    Tool,
+    ToolCallKey,
+    ToolContext,
+    TurnBudget,
+)
 
 if TYPE_CHECKING:
     from core.review.gate import Gate
@@ -194,6 +204,8 @@ class ToolRunner:
             )
         arguments = call.get("input") or {}
         context = _mark_writes(context, call)
+        if context.budget is not None and not tool.counts_own_calls:
+            _charge_call(tool, arguments, context.budget)
         if self._gate is not None and not tool.is_read_only:
             context = await self._gate.check(tool, arguments, context)
             if context.hold_reason and not tool.can_hold:
@@ -220,6 +232,13 @@ class ToolRunner:
             raise ToolError(
                 f"{tool.name} took longer than {timeout_s:g} s and was stopped."
             ) from error
+
+
+def _charge_call(tool: Tool, arguments: Json, budget: TurnBudget) -> None:
+    """Count a call of a tool that costs money. Raises TurnBudgetSpent if the turn has none left."""
+    is_spending = Effect.SPEND in tool.effects.values()
+    if is_spending and Effect.SPEND in list_effects(tool, arguments):
+        take_call(budget)
 
 
 def _mark_writes(context: ToolContext, call: Json) -> ToolContext:

@@ -42,6 +42,7 @@ from core.types import (
     Quote,
     Session,
     ToolContext,
+    TurnBudget,
     Usage,
 )
 
@@ -87,6 +88,8 @@ class RunningTurn:
     is_call_open: bool = False
     # Model calls that aren't in the usage log yet.
     unlogged_calls: list[ModelCall] = field(default_factory=list)
+    # What the tools of the turn may spend. None until a tool is called.
+    budget: TurnBudget | None = None
     # The raw text of the present call, as the model client last reported it.
     _received_text: str = field(default="", init=False)
     _scrubber: Scrubber = field(default_factory=Scrubber, init=False)
@@ -351,6 +354,9 @@ class Agent:
             running.finished_texts = [*running.finished_texts, row.text]
         running.current_text = ""
         context = running.turn.build_tool_context(running.session, self.clock.now(), running.rows)
+        if running.budget is None:
+            running.budget = await self._open_budget(running)
+        context = replace(context, budget=running.budget)
         if self.tool_runner.is_read_only(calls):
             await self._store(running, [row, *await self.tool_runner.run(calls, context)])
             return
@@ -363,6 +369,13 @@ class Agent:
             # so that the repeated turn doesn't run the tools again.
             await self.conversations.append(self.tool_runner.strip_results(results))
             raise
+
+    async def _open_budget(self, running: RunningTurn) -> TurnBudget:
+        """Return what the tools of a turn may spend, less what they spent before a restart."""
+        turn_rows = (split_turns(running.rows) or ((),))[-1]
+        earlier_calls = [row.created_at for row in turn_rows if row.role == "assistant"]
+        since = earlier_calls[0] if earlier_calls else None
+        return await self.model.open_turn_budget(self.options, running.session, since)
 
     async def _settle_interrupted_calls(self, running: RunningTurn) -> None:
         """Store a result for each tool call that a restart interrupted.

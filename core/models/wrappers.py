@@ -9,19 +9,22 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import random
 from typing import Protocol
 
 import structlog
 
-from config.settings import CacheLife
-from core.errors import ModelError, StoreError
+from config.settings import CacheLife, ModelOptions
+from core.errors import ModelError, StoreError, TurnBudgetSpent
 from core.models.failures import ModelFailure
 from core.ports import Clock, Model, TextCallback
 from core.store.usage_and_limits import ModelCall, UsageLog
 from core.text.normalize import make_json_safe
-from core.types import BillingScope, CallKind, Completion, Request
+from core.types import BillingScope, CallKind, Completion, Request, Session, TurnBudget
+
+# The kinds of model calls that tools make.
+_TOOL_KINDS: frozenset[CallKind] = frozenset({"delegation", "expansion", "rerank", "summary"})
 
 # The longest pause between two attempts, unless the server asks for a longer one.
 MAX_PAUSE_S = 30.0
@@ -170,6 +173,13 @@ class GrowingText:
             self._on_text(str(make_json_safe(text)))
 
 
+def take_call(budget: TurnBudget) -> None:
+    """Count a call before it's made. Raises TurnBudgetSpent if the turn has no call left."""
+    if not budget.has_calls_left():
+        raise TurnBudgetSpent(budget.calls, budget.tokens)
+    budget.calls += 1
+
+
 class MeteredModel:
     """A `Model` that checks daily limits and logs the usage of each call.
 
@@ -195,13 +205,41 @@ class MeteredModel:
     ) -> Completion:
         """Check the limits, ask the model and log the call.
 
-        Raises LimitReached if a daily limit is used up, and ModelError if the model doesn't answer.
+        Raises LimitReached if a daily limit is used up, TurnBudgetSpent if the budget of the turn
+        is, and ModelError if the model doesn't answer.
         """
         await self.check_limits(request.billing)
+        budget = request.billing.budget
+        if budget is not None:
+            take_call(budget)
         completion, call = await self.complete_unlogged(request, on_text, on_wait)
+        if budget is not None:
+            budget.tokens += completion.usage.total_input + completion.usage.output
         if call is not None:
             await self.log_call(call)
         return completion
+
+    async def open_turn_budget(
+        self, options: ModelOptions, session: Session, since: datetime | None
+    ) -> TurnBudget:
+        """Return the budget for the helpers of a turn.
+
+        `since` is when the turn first called tools, if an earlier process began it. What the turn
+        has spent since then is counted.
+        """
+        budget = TurnBudget(
+            max_calls=options.max_helper_calls, max_tokens=options.max_helper_tokens
+        )
+        if since is None or session.is_incognito:
+            return budget
+        spending = await self._usage_log.load_spending(
+            frozenset((session.scope,)), since=since, session_id=session.id
+        )
+        for kind, part in spending.by_kind:
+            if kind in _TOOL_KINDS:
+                budget.calls += part.calls
+                budget.tokens += part.usage.total_input + part.usage.output
+        return budget
 
     async def complete_unlogged(
         self, request: Request, on_text: TextCallback, on_wait: TextCallback

@@ -116,7 +116,10 @@ def _build_query(arguments: _Arguments, context: ToolContext, zone: ZoneInfo) ->
             is_reranked=arguments.rerank,
             is_summarized=arguments.summarize,
             billing=BillingScope(
-                session_id=context.session.id, scope=context.scope, user_id=context.sender.id
+                session_id=context.session.id,
+                scope=context.scope,
+                user_id=context.sender.id,
+                budget=context.budget,
             ),
         ),
         around=arguments.around_message_id,

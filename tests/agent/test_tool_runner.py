@@ -14,7 +14,18 @@ from core.agent.tool_runner import (
     UNKNOWN_OUTCOME,
     ToolRunner,
 )
-from core.types import Address, Effect, Json, Scope, Sender, Session, Tool, ToolContext
+from core.errors import TURN_BUDGET_SPENT
+from core.types import (
+    Address,
+    Effect,
+    Json,
+    Scope,
+    Sender,
+    Session,
+    Tool,
+    ToolContext,
+    TurnBudget,
+)
 from tests.fixtures.clock import SteadyClock
 
 ANA = Scope.account("telegram", "1")
@@ -89,3 +100,25 @@ def test_interrupted_calls_get_results_that_say_what_is_known() -> None:
     assert [row.text for row in rows] == [ALREADY_DONE, NOT_DONE, UNKNOWN_OUTCOME]
     errors = [block.get("is_error", False) for row in rows for block in row.blocks or ()]
     assert errors == [False, True, True]
+
+
+async def test_paid_tool_runs_only_within_the_budget_of_the_turn() -> None:
+    async def run(arguments: Json, context: ToolContext) -> str:
+        return "paid"
+
+    paid = Tool(
+        name="slow",
+        description="",
+        schema={"type": "object"},
+        effects={"": Effect.SPEND},
+        run=run,
+    )
+    free = replace(paid, name="free", effects=ADDS)
+    budget = TurnBudget(max_calls=2, max_tokens=100)
+    context = replace(_context(), budget=budget)
+    free_call = {**CALL, "name": "free"}
+    rows = await ToolRunner([paid, free], 30.0).run([CALL, CALL, CALL, free_call], context)
+    assert [row.text for row in rows[:2]] == ["paid", "paid"]
+    assert rows[2].text.startswith(TURN_BUDGET_SPENT)
+    assert rows[3].text == "paid"
+    assert budget.calls == 2
