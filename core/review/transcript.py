@@ -233,14 +233,21 @@ def _typed_by(row: Message, asker: Sender) -> str:
 
 
 def _list_current(rows: Sequence[Message]) -> list[Message]:
-    """Return the messages that are being answered: the last messages of people."""
+    """Return the messages that are being answered: the last messages of people.
+
+    Calls of tools may stand between them, after a restart or if a message arrives meanwhile.
+    """
     current: list[Message] = []
     for row in reversed(rows):
         if row.role == "user" and row.kind == "chat":
             current.append(row)
-        elif current:
+        elif current and row.role != "tool" and not _calls_tools(row):
             break
     return current
+
+
+def _calls_tools(row: Message) -> bool:
+    return any(block.get("type") == "tool_use" for block in row.blocks or ())
 
 
 def _list_foreign(row: Message, session: Session, asker: Sender) -> list[ForeignText]:

@@ -83,6 +83,27 @@ def test_yes_to_a_question_of_another_member_adopts_nothing() -> None:
     assert "insulin" in read_transcript(rows[1:], session, ANA).typed
 
 
+def test_wish_counts_as_typed_until_it_is_answered() -> None:
+    call = {"type": "tool_use", "id": "1", "name": "reminder", "input": {}}
+    result = Message(role="tool", text="Not done.", session_id=1, created_at=AT)
+    rows = [
+        person("Remind me of the milk"),
+        assistant("It's on the list."),
+        person("Remind me of the boat"),
+        replace(assistant(""), blocks=(call,)),
+        replace(result, tool_name="reminder"),
+        person("And buy tea"),
+    ]
+    session = Session(
+        id=1,
+        address=Address(platform="telegram", chat_id="42"),
+        scope=Scope.account("telegram", "42"),
+        started_at=AT,
+    )
+    typed = read_transcript(rows, session, ANA).typed.split("\n")
+    assert sorted(typed) == ["And buy tea", "Remind me of the boat"]
+
+
 @pytest.mark.parametrize(
     "text", ["Yes", "yes, please", "Ja, bitte!", "好的", "네", "Sim, obrigado"]
 )
