@@ -16,7 +16,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
     "adapters": ("data/hints.toml", "data/refusals.toml"),
     "config": ("default.toml", "problems.toml", "soul.md"),
     "core/agent": ("data/compression.toml", "data/prompts.toml", "guidance.md", "offline.toml"),
-    "core/dates": ("data/mentions.toml", "data/words.toml"),
+    "core/dates": ("data/feasts.toml", "data/mentions.toml", "data/words.toml"),
     "core/dates/requests": tuple(
         f"data/{language}.toml"
         for language in ("de", "en", "es", "fr", "ja", "ko", "pt", "ru", "tr", "zh")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from zoneinfo import ZoneInfo
@@ -54,6 +54,19 @@ def next_recurrence(texts: Sequence[str], after: datetime) -> datetime | None:
     """Return the first moment (UTC) later than `after` of all recurrences, or None."""
     moments = next_recurrences(texts, after, 1)
     return moments[0] if moments else None
+
+
+def easter_sunday(year: int, *, is_orthodox: bool = False) -> date:
+    """Return Easter Sunday of the Western churches, or of the Orthodox ones."""
+    from dateutil.easter import (  # type: ignore[import-untyped]
+        EASTER_ORTHODOX,
+        EASTER_WESTERN,
+        easter,
+    )
+
+    method = EASTER_ORTHODOX if is_orthodox else EASTER_WESTERN
+    sunday: date = easter(year, method)
+    return sunday
 
 
 class _Recurrence(NamedTuple):

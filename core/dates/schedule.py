@@ -97,6 +97,15 @@ def add_months(day: date, months: int) -> date:
     return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
 
 
+def nth_weekday(first: date, nth: int, weekday: int) -> date | None:
+    """Return the `nth` (-1 for the last) weekday of the month that begins on `first`."""
+    if nth < 0:
+        last = add_months(first, 1) - timedelta(days=1)
+        return last - timedelta(days=(last.weekday() - weekday) % 7)
+    day = first + timedelta(days=(weekday - first.weekday()) % 7 + 7 * (nth - 1))
+    return day if day.month == first.month else None
+
+
 def date_if_valid(year: int, month: int, day: int) -> date | None:
     """Return the date, or None if the calendar has no such day."""
     try:

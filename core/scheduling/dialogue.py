@@ -15,8 +15,9 @@ from datetime import datetime
 from enum import Enum
 from zoneinfo import ZoneInfo
 
+from core.dates.requests.intents import Intent
 from core.dates.requests.parts import ClockTime, Missing, Problem, TimeParts
-from core.dates.requests.reader import Intent, ReminderReading, read_request, revise_reading
+from core.dates.requests.reader import ReminderReading, read_request, revise_reading
 from core.scheduling.phrases import (
     find_phrase,
     is_answer,

@@ -42,6 +42,9 @@ def describe_recurrences(texts: Sequence[str], zone: str) -> str:
     """
     first = _Recurrence(texts[0], zone)
     others = [_Recurrence(text, zone) for text in texts[1:]]
+    if all(one.is_single_day for one in (first, *others)):
+        times = sorted({time for one in (first, *others) for time in one.clock_times()})
+        return f"{first.describe_date()} at {_join(times)}"
     words = first.describe_days()
     if first.has_clock:
         times = sorted({time for one in (first, *others) for time in one.clock_times()})
@@ -74,6 +77,15 @@ class _Recurrence:
     def has_clock(self) -> bool:
         """Whether the rule is due at certain clock times, and not after some minutes or hours."""
         return self._parts["FREQ"] not in ("MINUTELY", "HOURLY")
+
+    @property
+    def is_single_day(self) -> bool:
+        """Whether the rule is due on a single day."""
+        return self._parts["FREQ"] == "DAILY" and self._parts.get("COUNT") == "1"
+
+    def describe_date(self) -> str:
+        """Describe the day of DTSTART: ``Saturday 21 November 2026``."""
+        return f"{self._start:%A} {self._start.day} {self._start:%B %Y}"
 
     def clock_times(self) -> list[str]:
         hours = _numbers(self._parts.get("BYHOUR")) or [self._start.hour]

@@ -52,6 +52,7 @@ _ASSUMPTION_TEXTS = {
     Assumption.WEEKDAY: texts.ASSUMED_WEEKDAY,
     Assumption.SHORT_MONTHS: texts.ASSUMED_SHORT_MONTHS,
     Assumption.HALF_OF_DAY: texts.ASSUMED_HALF_OF_DAY,
+    Assumption.MORNING: texts.ASSUMED_MORNING,
     Assumption.MINUTES: texts.ASSUMED_MINUTES,
     Assumption.RHYTHM: texts.ASSUMED_RHYTHM,
 }

@@ -19,7 +19,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from core.dates.recurrence import next_recurrences
-from core.dates.requests.reader import Intent, ReminderReading, read_request
+from core.dates.requests.intents import Intent
+from core.dates.requests.reader import ReminderReading, read_request
 
 LISBON = ZoneInfo("Europe/Lisbon")
 NOW = datetime(2026, 11, 20, 10, tzinfo=LISBON)

@@ -8,8 +8,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.dates.recurrence import next_recurrences
+from core.dates.requests.intents import Intent
 from core.dates.requests.parts import Assumption, Missing, Problem
-from core.dates.requests.reader import Intent, ReminderReading, read_request, revise_reading
+from core.dates.requests.reader import ReminderReading, read_request, revise_reading
 
 MADRID = ZoneInfo("Europe/Madrid")
 NOW = datetime(2026, 3, 4, 11, 30, tzinfo=MADRID)
@@ -38,6 +39,10 @@ def moments_of(reading: ReminderReading, count: int = 3) -> list[str]:
         ("flight at 18:00 on Sunday, remind me 3 hours before", "2026-03-08 15:00", "flight"),
         ("remind me on Halloween at 7pm to buy sweets", "2026-10-31 19:00", "buy sweets"),
         ("remind me at 8, no, 9pm to stretch", "2026-03-04 21:00", "stretch"),
+        ("need a nudge at 4 to send the form", "2026-03-04 16:00", "send the form"),
+        ("set an alarm for 6:45 tomorrow morning", "2026-03-05 06:45", "alarm"),
+        ("3 weeks from monday at noon remind me to pay", "2026-03-30 12:00", "pay"),
+        ("remind me on the last day of May at 9 to pay", "2026-05-31 09:00", "pay"),
         ("remind me friday 9am Tokyo time to call Ken", "2026-03-06 01:00", "call Ken"),
         ("remind me at 4pm about the 6pm dinner", "2026-03-04 16:00", "the 6pm dinner"),
     ],
@@ -99,6 +104,8 @@ def test_recurring_request_is_read_as_rules(text: str, moments: list[str], task:
     [
         ("remind me every day at 9pm for the next 4 days to read", "2026-03-07 21:00"),
         ("remind me every friday at 9pm until 30 March to read", "2026-03-27 21:00"),
+        ("remind me every friday at 9pm to read until the end of April", "2026-04-24 21:00"),
+        ("remind me tomorrow at 9am and 5pm to read", "2026-03-05 17:00"),
         ("remind me 3 times every 20 minutes to read", "2026-03-04 12:30"),
     ],
 )
@@ -114,6 +121,7 @@ def test_recurrence_with_an_end_stops_there(text: str, last: str) -> None:
         ("remind me tomorrow to call Olga", Missing.TIME, None),
         ("remind me at 3 or 4 to call Olga", Missing.TIME, Problem.SEVERAL_TIMES),
         ("remind me today at 8am to call Olga", Missing.TIME, Problem.PAST),
+        ("remind me someday at 8am to call Olga", Missing.TIME, Problem.VAGUE),
         ("remind me on 31 April at 8am to call Olga", Missing.DATE, Problem.NO_SUCH_DATE),
         ("remind me on Monday the 10th at 8am to call Olga", Missing.DATE, Problem.WRONG_WEEKDAY),
     ],
@@ -132,11 +140,29 @@ def test_unclear_time_is_missing_and_not_guessed(
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "remind me on our moving day at 8am to call Olga",
+        "remind me every day at 8am to read until the end of the week",
+    ],
+)
+def test_unknown_words_for_a_day_are_asked_about(text: str) -> None:
+    reading = read(text)
+
+    assert reading.intent is Intent.SET
+    assert reading.problem is Problem.VAGUE
+
+
+@pytest.mark.parametrize(
     ("text", "intent"),
     [
         ("she reminds me of my teacher", Intent.NONE),
         ("don't remind me about Monday at 9", Intent.STORY),
         ('he wrote "remind me at 9 to call" and left', Intent.STORY),
+        ('"remind me at 9 to call" is all he wrote', Intent.STORY),
+        ("I set an alarm for 7 on my phone", Intent.STORY),
+        ("she always wakes me at 7", Intent.STORY),
+        ("how does one set a reminder for 9?", Intent.QUESTION_ABOUT_REMINDERS),
         ("what reminders do I have tomorrow?", Intent.QUESTION_ABOUT_REMINDERS),
         ("remind me, who painted Guernica?", Intent.NONE),
         ("the bank sent me a reminder for Friday 9am", Intent.STORY),

@@ -11,7 +11,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.dates.recurrence import next_recurrences
-from core.dates.requests.reader import Intent, read_request
+from core.dates.requests.intents import Intent
+from core.dates.requests.reader import read_request
 
 MADRID = ZoneInfo("Europe/Madrid")
 NOW = datetime(2026, 3, 4, 11, 30, tzinfo=MADRID)
@@ -30,6 +31,15 @@ REQUESTS = [
     ("de", "erinner mich 10 Minuten vor 18 Uhr an den Anruf", "03-04 17:50", "den Anruf"),
     ("de", "erinner mich an Silvester um 23 Uhr an die Raketen", "12-31 23:00", "die Raketen"),
     ("de", "viertel vor neun heute Abend: Tee kochen, erinner mich", "03-04 20:45", "Tee kochen"),
+    ("de", "stell mir nen Wecker auf 6:45", "03-05 06:45", "Wecker"),
+    ("es", "ponme una alarma para las 7 y media de la tarde", "03-04 19:30", "alarma"),
+    ("pt", "toda segunda quinta do mês às 19h ensaio, me lembra", "03-12 19:00 04-09 19:00", "ensaio"),
+    ("zh", "每天早上8点和晚上9点提醒我吃药", "03-04 21:00 03-05 08:00", "吃药"),
+    ("zh", "劳动节之前每周日下午5点提醒我浇水", "03-08 17:00 03-15 17:00", "浇水"),
+    ("ja", "今日から3日間、毎晩21時に目薬をリマインドして", "03-04 21:00 03-05 21:00", "目薬"),
+    ("ko", "월요일이랑 목요일 18시 30분마다 수영 알림 설정해줘", "03-05 18:30 03-09 18:30", "수영"),
+    ("tr", "günde iki kez 8 ve 20'de damlayı hatırlat", "03-04 20:00 03-05 08:00", "damlayı"),
+    ("tr", "yılbaşına kadar her pazar saat 17'de annemi aramayı hatırlat", "03-08 17:00 03-15 17:00", "annemi aramayı"),
     ("fr", "rappelle-moi dans 20 minutes d'éteindre le four", "03-04 11:50", "éteindre le four"),
     ("fr", "rappelle-moi demain à neuf heures et demie d'appeler Zoé", "03-05 09:30", "appeler Zoé"),
     ("fr", "rappelle-moi le 14 juillet à midi d'acheter du pain", "07-14 12:00", "acheter du pain"),
@@ -124,6 +134,10 @@ def test_request_is_read_in_each_language(
         ("erinner mich nicht an morgen", Intent.STORY),
         ("welche Erinnerungen habe ich?", Intent.QUESTION_ABOUT_REMINDERS),
         ("wie stelle ich eine Erinnerung für 8 Uhr?", Intent.QUESTION_ABOUT_REMINDERS),
+        ("du musst mich heute um 17 Uhr nicht mehr erinnern", Intent.STORY),
+        ("não precisa mais me lembrar hoje às 17h", Intent.STORY),
+        ("comment mettre un rappel pour 8h ?", Intent.QUESTION_ABOUT_REMINDERS),
+        ("先生が「3時にリマインドして」と言って帰った", Intent.STORY),
         ("ça me rappelle mon enfance", Intent.STORY),
         ("quels rappels ai-je demain ?", Intent.QUESTION_ABOUT_REMINDERS),
         ("esta canción me recuerda a mi abuela", Intent.STORY),

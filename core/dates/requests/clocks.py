@@ -71,6 +71,7 @@ def _named_clock_and_half(match: Match, context: Context) -> TimeParts | None:
     "(?<= [request mention] ) for (?P<hour> number ) (?P<sign> oclock )? (?P<ampm> ampm )?",
     f"{_AT} (?P<hour> {_HOUR_} ) (?P<sign> oclock | hour_sign )? (?P<ampm> ampm )",
     f"{_AT} (?P<hour> {_HOUR_} ) (?P<sign> oclock | hour_sign )",
+    "(?P<hour> number ) (?= and number oclock )",
     f"(?<= {_DAY_TOKEN} ) for (?P<hour> number ) (?= comma | colon | request | mention | $ )",
     f"(?<= {_DAY_TOKEN} ) (?P<hour> number ) (?= comma | colon | request | mention | polite | $ )",
 )
@@ -119,7 +120,8 @@ def _minutes_before_hour(match: Match, context: Context) -> TimeParts | None:
 )
 def _hour_and_half(match: Match, context: Context) -> TimeParts | None:
     """Read Spanish "las ocho y media" and Chinese 三点半."""
-    if not match.get("sign") and not (match.kinds(Kind.AT) or match.kinds(Kind.HOUR_OR_AT)):
+    is_marked = any(match.kinds(kind) for kind in (Kind.AT, Kind.AT_OR_TO, Kind.HOUR_OR_AT))
+    if not match.get("sign") and not is_marked:
         return None
     return clock_parts(match.number("hour"), 30, is_bare=True)
 
@@ -188,6 +190,32 @@ def _hour_of_part(match: Match, context: Context) -> TimeParts | None:
     if part.unit is not None and not (match.kinds(Kind.AT) or match.get("sign")):
         return None  # Russian "2 дня" is also "two days".
     return replace(clock, part=int(part.number))
+
+
+@RULES.add(
+    "(?P<part> part ) (?P<hour> number ) oclock"
+    "(?: (?P<half> and_half ) | (?P<quarter> quarter )"
+    " | (?P<minute> number ) (?! minute? before ) minute? )?",
+    "(?P<part> part ) (?P<clock> clock )",
+)
+def _part_and_hour(match: Match, context: Context) -> TimeParts | None:
+    """Read Chinese 早上8点, in which the part of the day comes first."""
+    part, clock = match.get("part"), match.get("clock")
+    if part is None or part.unit is not None or (clock is not None and not clock.is_digits):
+        return None
+    if clock is not None:
+        hour, minute = divmod(int(clock.number), 60)
+    else:
+        hour = match.number("hour")
+        minute = 30 if match.get("half") else match.number("quarter") or match.number("minute")
+    parts = clock_parts(hour, minute, is_bare=True)
+    return replace(parts, part=int(part.number)) if parts else None
+
+
+@RULES.add("(?P<quarter> quarter ) (?: before | to_after ) (?= request | mention | comma | $ )")
+def _quarter_before(match: Match, context: Context) -> TimeParts | None:
+    """Read Turkish "çeyrek kala": a quarter of an hour before."""
+    return TimeParts(lead=Span(seconds=60 * match.number("quarter")))
 
 
 @RULES.add("this? (?P<part> part | past_or_part )", "(?P<part> part_of_relative )")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from core.dates.requests.lexicon import Kind, Token, Unit
-from core.dates.requests.parts import Problem, Repeat, TimeParts
+from core.dates.requests.parts import Problem, Repeat, TimeParts, clock_in_part
 
 MARKERS = {Kind.UNTIL, Kind.START, Kind.EXCEPT, Kind.NO, Kind.OR, Kind.BEFORE}
 """Tokens that give the next part of a time another role."""
@@ -42,15 +42,38 @@ def combine(parts: TimeParts, item: TimeParts, marker: Kind | None) -> TimeParts
     if parts.problem is Problem.VAGUE and item.is_time:
         parts = replace(parts, problem=None)
     parts, item = _join_rhythms(parts, item)
-    is_listed = marker is Kind.AND and item.names() <= {"clocks", "part"}
+    parts, item = _join_dates(parts, item)
+    is_listed = marker is Kind.AND and item.names() <= {"clocks", "part", "times"}
     if parts.clocks and item.clocks and is_listed:
-        return replace(parts, clocks=(*parts.clocks, *item.clocks))
+        return _join_clocks(parts, item)
     return None if conflicts(parts, item) else parts.merge(item)
+
+
+def _join_clocks(parts: TimeParts, item: TimeParts) -> TimeParts:
+    """Return parts with further clock times: "8 in the morning and 8 in the evening"."""
+    if item.part is None:
+        return replace(parts, clocks=(*parts.clocks, *item.clocks))
+    both = [(clock, parts.part) for clock in parts.clocks]
+    both += [(clock, item.part) for clock in item.clocks]
+    clocks = tuple(clock_in_part(clock, part) for clock, part in both)
+    return replace(parts, clocks=clocks, part=None)
+
+
+def _join_dates(parts: TimeParts, item: TimeParts) -> tuple[TimeParts, TimeParts]:
+    """Keep the date that both name: "on Christmas, 25 December"."""
+    common = tuple(day for day in parts.days if day in item.days)
+    if not common:
+        return parts, item
+    return replace(parts, days=common), replace(item, days=())
 
 
 def _join_rhythms(parts: TimeParts, item: TimeParts) -> tuple[TimeParts, TimeParts]:
     """Keep the days of "weekdays, every morning": "every morning" then only names an hour."""
     daily = Repeat(Unit.DAY)
+    if _is_weekday_list(parts) and item.repeat == daily:
+        # "Mondays and Thursdays": Korean has the "every" behind the clock time.
+        weekly = replace(parts, problem=None, repeat=Repeat(Unit.WEEK))
+        return weekly, replace(item, repeat=None)
     if parts.repeat is None or item.repeat is None:
         return parts, item
     if item.repeat == daily or (_is_short(parts) and item.repeat.unit is Unit.WEEK):
@@ -58,6 +81,10 @@ def _join_rhythms(parts: TimeParts, item: TimeParts) -> tuple[TimeParts, TimePar
     if parts.repeat == daily or (_is_short(item) and parts.repeat.unit is Unit.WEEK):
         return replace(parts, repeat=None), item
     return parts, item
+
+
+def _is_weekday_list(parts: TimeParts) -> bool:
+    return parts.problem is Problem.SEVERAL_TIMES and len(parts.weekdays) > 1
 
 
 def _is_short(parts: TimeParts) -> bool:
@@ -77,11 +104,19 @@ def _combine_marked(parts: TimeParts, item: TimeParts, marker: Kind | None) -> T
     if marker is Kind.NO:
         return parts.revise(item)
     if marker is Kind.BEFORE:
-        # "Before 5" names no moment, but "2 hours before 5" does.
-        vague = replace(item, problem=Problem.VAGUE) if item.clocks and not parts.lead else item
-        return parts.merge(vague)
+        return _combine_before(parts, item)
     if parts.is_time:
         return replace(parts, problem=Problem.SEVERAL_TIMES)
+    return parts.merge(item)
+
+
+def _combine_before(parts: TimeParts, item: TimeParts) -> TimeParts:
+    """Return parts with an item after "before": an end, or the moment that a lead refers to."""
+    if parts.repeat and item.days and not item.clocks:
+        return replace(parts, until=item)
+    if item.clocks and not parts.lead:
+        # "Before 5" names no moment, but "2 hours before 5" does.
+        item = replace(item, problem=Problem.VAGUE)
     return parts.merge(item)
 
 

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
 
-from core.dates.requests.grammar import SPAN, WHEN, Context, Match, Rules, read_span
-from core.dates.requests.lexicon import Kind, Unit
+from core.dates.requests.feasts import next_feast_dates, next_fixed_dates
+from core.dates.requests.grammar import (
+    SPAN,
+    VAGUE_DAY,
+    WHEN,
+    Context,
+    Match,
+    Rules,
+    read_span,
+)
+from core.dates.requests.lexicon import Kind, Token, Unit
 from core.dates.requests.parts import Assumption, Problem, Span, TimeParts
-from core.dates.schedule import date_if_valid
+from core.dates.schedule import add_months, date_if_valid
 
-MAX_YEARS_SEARCHED = 8
-"""29 February comes at least once in so many years."""
 WEEKEND = 8
 """The number of a DAY_GROUP token that means Saturday and Sunday."""
 
@@ -56,17 +63,22 @@ def _next_weekday(match: Match, context: Context) -> TimeParts | None:
 
 @RULES.add(
     f"{WHEN} (?P<weekday> weekday ) in+ (?P<span> {SPAN} )",
-    f"(?P<span> {SPAN} ) on+ (?P<weekday> weekday )",
+    f"(?P<span> {SPAN} ) (?: on | from | start | later )"
+    "(?: on | the | this | next )*"
+    "(?P<weekday> weekday )",
     f"{WHEN} (?P<weekday> weekday ) (?P<span> unit ) (?= at | comma | clock | $ )",
     f"{WHEN} (?P<weekday> weekday ) past (?P<next> next )",
 )
 def _weekday_in_weeks(match: Match, context: Context) -> TimeParts | None:
     """Read French "mardi en huit": the Tuesday after the next Tuesday."""
     span = Span(days=7) if match.get("next") else read_span(match.all("span"))
-    if not span.days or span.days % 7 or span.months or span.seconds:
+    is_from = any(match.kinds(kind) for kind in (Kind.FROM, Kind.START, Kind.LATER))
+    is_weeks = span.days > 0 and span.days % 7 == 0 and not span.months
+    if span.seconds or not (is_weeks or is_from):
         return None
-    days = (match.number("weekday") - context.today.weekday()) % 7 + span.days
-    return TimeParts(days=(context.today + timedelta(days=days),))
+    days = (match.number("weekday") - context.today.weekday()) % 7
+    weekday = context.today + timedelta(days=days)
+    return TimeParts(days=(add_months(weekday, span.months) + timedelta(days=span.days),))
 
 
 MONTH_DAY = "(?: number | month_day | ordinal | one )"
@@ -96,12 +108,8 @@ def date_parts(year: int, month: int, day: int, context: Context) -> TimeParts |
         year += 2000 if year < 100 else 0
         exact = date_if_valid(year, month, day)
         return TimeParts(days=(exact,)) if exact else TimeParts(problem=Problem.NO_SUCH_DATE)
-    years = range(context.today.year, context.today.year + MAX_YEARS_SEARCHED)
-    dates = (date_if_valid(candidate, month, day) for candidate in years)
-    days = tuple(candidate for candidate in dates if candidate and candidate >= context.today)
-    if not days:
-        return TimeParts(problem=Problem.NO_SUCH_DATE)
-    return TimeParts(days=days[:2])
+    days = next_fixed_dates(month, day, context.today)
+    return TimeParts(days=days) if days else TimeParts(problem=Problem.NO_SUCH_DATE)
 
 
 @RULES.add("(?: on | the | at | day_prefix | filler )* (?P<date> date )")
@@ -147,13 +155,54 @@ def _month_edge(match: Match, context: Context) -> TimeParts | None:
 
 @RULES.add("(?: on | the | at | in | for | filler | day_prefix )* (?P<feast> feast )")
 def _feast(match: Match, context: Context) -> TimeParts | None:
-    month, day = divmod(match.number("feast"), 100)
-    return date_parts(0, month, day, context)
+    token = match.get("feast")
+    return feast_parts(token, context) if token else None
 
 
-@RULES.add("vague")
+def feast_parts(feast: Token, context: Context) -> TimeParts | None:
+    """Return the next two dates of a FEAST token."""
+    if not feast.feast:
+        month, day = divmod(int(feast.number), 100)
+        return date_parts(0, month, day, context)
+    days = next_feast_dates(feast.feast, int(feast.number), context.today)
+    return TimeParts(days=days) if days else TimeParts(problem=Problem.NO_SUCH_DATE)
+
+
+@RULES.add(
+    "(?: on | the | at )* (?P<edge> edge_of ) (?: of | the )* (?P<month> month )"
+    " (?: (?: of | from )? (?P<year> year ) )?",
+    "(?: on | the | at )* (?P<month> month ) (?: of | the )* (?P<edge> edge_after | edge_of )",
+    "(?: on | the | at )* (?P<edge> ordinal ) (?P<unit> unit ) (?: of | the | in )*"
+    "(?P<month> month ) (?: (?: of | from )? (?P<year> year ) )?",
+    "(?: on | the | at )* (?P<edge> edge_of ) (?: of | the )* (?P<relative> relative )",
+    "(?: on | the | at )* (?P<relative> relative ) (?: of | the )* (?P<edge> edge_after )",
+)
+def _edge(match: Match, context: Context) -> TimeParts | None:
+    """Read "the end of November" and "the beginning of next month"."""
+    edge = match.number("edge")
+    unit = match.get("unit")
+    if edge not in (1, -1) or (unit is not None and unit.unit is not Unit.DAY):
+        return None
+    relative = match.get("relative")
+    if relative is not None:
+        is_month = relative.unit is Unit.MONTH and relative.number >= 0
+        if not is_month:
+            return None
+        return TimeParts(month_days=(edge,), month_offset=int(relative.number))
+    month = match.number("month")
+    if edge > 0:
+        return date_parts(match.number("year"), month, 1, context)
+    year = match.number("year") or context.today.year
+    if not match.get("year") and month < context.today.month:
+        year += 1
+    return TimeParts(days=(add_months(date(year, month, 1), 1) - timedelta(days=1),))
+
+
+@RULES.add("(?P<word> vague )")
 def _vague(match: Match, context: Context) -> TimeParts | None:
-    return TimeParts(problem=Problem.VAGUE)
+    """Read "soon", and "some day", which is vague only without a day."""
+    is_day = match.number("word") == VAGUE_DAY
+    return TimeParts(problem=Problem.VAGUE_DAY if is_day else Problem.VAGUE)
 
 
 @RULES.add(

@@ -23,6 +23,9 @@ from core.dates.requests.parts import (
 from core.dates.schedule import add_months
 
 QUARTER_MONTHS = 3
+VAGUE_DAY = 1
+VAGUE_LATER = 2
+"""The numbers of VAGUE tokens that mean some day, or that are vague only without a length."""
 
 
 class Item(NamedTuple):
@@ -191,10 +194,12 @@ def read_span(tokens: Sequence[Token]) -> Span:
 
 @RULES.add(
     f"in+ the? next? (?P<span> {SPAN} ) (?: later )?",
-    f"the? (?P<span> {SPAN} ) (?: later | vague )",
+    f"the? (?P<span> {SPAN} ) (?: later | (?P<vague> vague ) )",
 )
 def _offset(match: Match, context: Context) -> TimeParts | None:
     """Read "in 20 minutes". Words such as "later" are vague only without a length."""
+    if match.get("vague") and match.number("vague") != VAGUE_LATER:
+        return None
     span = read_span(match.all("span"))
     return TimeParts(offset=span) if any(span) else None
 
@@ -291,7 +296,7 @@ def _offset_from_day(match: Match, context: Context) -> TimeParts | None:
     f"(?: for | on )? the? next (?P<span> {SPAN} )",
     f"for the? next? (?P<span> {SPAN} ) during_after?",
     f"the? next? (?P<span> {SPAN} ) during_after",
-    f"(?P<span> {SPAN} ) (?= repeat | every )",
+    f"(?P<span> {SPAN} ) (?= comma? (?: repeat | every ) )",
 )
 def _duration(match: Match, context: Context) -> TimeParts | None:
     span = match.all("span")

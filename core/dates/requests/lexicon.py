@@ -60,7 +60,7 @@ class Kind(Enum):
     AT = auto()
     AT_OR_TO = auto()  # Spanish "para las": "para las 8", "diez para las 8"
     IN = auto()
-    ON = auto()
+    ON = auto()  # 1: always begins a time after a request
     THE = auto()
     OF = auto()
     AND = auto()
@@ -95,9 +95,11 @@ class Kind(Enum):
     DAY_PREFIX = auto()  # precedes the number of a day: Portuguese "dia"
     RELATIVE = auto()  # tomorrow, next week: a number of units from today
     PART_OF_RELATIVE = auto()  # "tonight": today, and the hour
-    FEAST = auto()  # month * 100 + day
+    FEAST = auto()  # month * 100 + day, or with `Token.feast` the days after a movable feast
     MONTH_EDGE = auto()  # "end of the month": the day
-    VAGUE = auto()  # "soon", "when I get home"
+    EDGE_OF = auto()  # "the end of" before a month: 1 or -1
+    EDGE_AFTER = auto()  # follows a month: Japanese "末"
+    VAGUE = auto()  # "soon", "when I get home"; 1: "some day", which is vague without a day
     UNTIL = auto()
     UNTIL_AFTER = auto()
     START = auto()
@@ -111,12 +113,12 @@ class Kind(Enum):
     ZONE = auto()  # "UTC", "Moscow time"
     ZONE_WORD = auto()
     NO = auto()  # begins a correction
-    REQUEST = auto()
+    REQUEST = auto()  # 1: asks to wake the person, 2: asks for an alarm
     MENTION = auto()  # requests only at the beginning or the end of a sentence: "reminder"
     BLOCK = auto()  # "don't remind me"; 1: only before a request, such as "translate"
-    PERSON = auto()  # somebody who reminds, if the word begins a sentence
+    PERSON = auto()  # somebody who reminds, if the word begins a sentence; 1: precedes the verb
     LIST = auto()  # asks for the reminders
-    HOW = auto()
+    HOW = auto()  # asks how to set a reminder; 1: only at the beginning
     TOLD = auto()  # tells about a reminder: "sent", "forgot"
     QUESTION = auto()  # who, what: asks for knowledge after a request
     POLITE = auto()
@@ -147,6 +149,8 @@ class Token(NamedTuple):
     date: tuple[int, ...] = ()
     # An IANA name; set for CITY and ZONE.
     zone: str = ""
+    # The name of a feast in `feasts.toml`.
+    feast: str = ""
     # Whether the token is written in digits.
     is_digits: bool = False
     start: int = 0
@@ -208,6 +212,8 @@ class Lexicon:
     task_starts: tuple[str, ...] = ()
     task_ends: tuple[str, ...] = ()
     task_endings: tuple[tuple[str, str], ...] = ()
+    # The task of a request for an alarm that names none.
+    alarm: str = ""
 
 
 @cache
@@ -242,6 +248,7 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
         task_starts=tuple(map(_fold, task.get("starts", ()))),
         task_ends=tuple(map(_fold, task.get("ends", ()))),
         task_endings=tuple(task.get("endings", {}).items()),
+        alarm=task.get("alarm", ""),
     )
     for name, phrases in data["tokens"].items():
         tokens = _parse_token_name(name)
@@ -289,7 +296,7 @@ def _parse_token_name(name: str) -> tuple[Token, ...]:
     """Return the tokens that a key of the table `tokens` stands for.
 
     ``month 5`` is a token with a number, ``relative 1 day`` is a token with a number and a unit,
-    and ``half_to number 8`` is two tokens.
+    ``feast easter 1`` is the day after Easter, and ``half_to number 8`` is two tokens.
     """
     tokens: list[Token] = []
     for part in name.split():
@@ -297,6 +304,8 @@ def _parse_token_name(name: str) -> tuple[Token, ...]:
             tokens[-1] = tokens[-1]._replace(number=float(part))
         elif part in _UNIT_NAMES and tokens and tokens[-1].kind in _KINDS_WITH_UNIT:
             tokens[-1] = tokens[-1]._replace(unit=Unit(part))
+        elif tokens and tokens[-1].kind is Kind.FEAST and part.upper() not in Kind.__members__:
+            tokens[-1] = tokens[-1]._replace(feast=part)
         else:
             tokens.append(Token(Kind[part.upper()]))
     return tuple(map(_with_unit, tokens))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from core.dates.requests.lexicon import Unit
-from core.dates.schedule import add_months, date_if_valid, resolve_wall_time
+from core.dates.schedule import add_months, date_if_valid, nth_weekday, resolve_wall_time
 
 FIRST_LIKELY_HOUR = 6
 """A bare hour before 6 probably means the afternoon: "at 5" is 17:00."""
@@ -41,6 +41,8 @@ class Problem(Enum):
     WRONG_WEEKDAY = "wrong weekday"
     SEVERAL_TIMES = "several times"
     VAGUE = "vague"
+    # "Some day": vague unless a day is named.
+    VAGUE_DAY = "vague day"
     TOO_FAR = "too far"
 
 
@@ -48,7 +50,8 @@ class Assumption(Enum):
     """A choice among several meanings, which the person must be told."""
 
     HOUR = "the hour of a part of the day, or the present hour"
-    HALF_OF_DAY = "morning or afternoon"
+    HALF_OF_DAY = "the afternoon, not the morning"
+    MORNING = "the morning, not the evening"
     DAY_ORDER = "the order of day and month"
     MINUTES = "minutes as the unit"
     FIRST_DAY = "the first day of a recurrence"
@@ -213,6 +216,8 @@ class _Unclear(Exception):
 
 def resolve_parts(parts: TimeParts, now: datetime, zone: ZoneInfo) -> Resolution:
     """Return the moment or the recurrences that the parts mean at `now` (aware) in `zone`."""
+    if parts.problem is Problem.VAGUE_DAY:
+        parts = replace(parts, problem=None if parts.has_day else Problem.VAGUE)
     if parts.problem is not None:
         missing = Missing.DATE if parts.problem in _DATE_PROBLEMS else Missing.TIME
         return Resolution(missing=frozenset({missing}), problem=parts.problem)
@@ -221,8 +226,8 @@ def resolve_parts(parts: TimeParts, now: datetime, zone: ZoneInfo) -> Resolution
         parts = replace(parts, repeat=Repeat(Unit.DAY))
     resolver = _Resolver(parts, now.astimezone(ZoneInfo(parts.zone) if parts.zone else zone))
     try:
-        if parts.repeat is not None:
-            recurrences = resolver.recurrences()
+        if parts.repeat is not None or len(parts.clocks) > 1:
+            recurrences = resolver.recurrences() if parts.repeat else resolver.moments_of_day()
             return Resolution(recurrences=recurrences, assumed=frozenset(resolver.assumed))
         moment = resolver.moment()
         return Resolution(moment=moment, assumed=frozenset(resolver.assumed))
@@ -230,6 +235,20 @@ def resolve_parts(parts: TimeParts, now: datetime, zone: ZoneInfo) -> Resolution
         return Resolution(missing=frozenset({error.missing}), problem=error.problem)
     except (OverflowError, ValueError):
         return Resolution(missing=frozenset({Missing.DATE}), problem=Problem.TOO_FAR)
+
+
+def clock_in_part(clock: ClockTime, part: int | None) -> ClockTime:
+    """Return a clock time, in the half of the day that the part of the day means."""
+    if part is None or not clock.is_bare:
+        return clock
+    if part < 12:
+        return ClockTime(clock.minute % 720)
+    is_night = part >= 20 and (clock.minute < 5 * 60 or clock.minute >= 720)
+    if is_night:
+        return ClockTime(clock.minute % 720)
+    if part == 12 and 10 * 60 <= clock.minute < 12 * 60:
+        return ClockTime(clock.minute)
+    return ClockTime(clock.minute % 720 + 720)
 
 
 _DATE_PROBLEMS = (Problem.NO_SUCH_DATE, Problem.WRONG_WEEKDAY)
@@ -257,8 +276,6 @@ class _Resolver:
     def moment(self) -> datetime:
         """Return the moment (UTC) of a request without a recurrence."""
         parts = self.parts
-        if len(parts.clocks) > 1:
-            raise _Unclear(Missing.TIME, Problem.SEVERAL_TIMES)
         if parts.offset is not None and not parts.days and not parts.weekdays:
             moment = self._moment_after(parts.offset)
         else:
@@ -271,6 +288,26 @@ class _Resolver:
         if moment.year - now.year > MAX_YEARS_AHEAD:
             raise _Unclear(Missing.DATE, Problem.TOO_FAR)
         return moment
+
+    def moments_of_day(self) -> tuple[str, ...]:
+        """Return one recurrence for each clock time of a single day: "tomorrow at 9 and 17".
+
+        Each of them is due once.
+        """
+        parts = self.parts
+        is_certain = parts.has_day or not any(clock.is_bare for clock in parts.clocks)
+        if parts.offset is not None or parts.lead is not None or not is_certain:
+            raise _Unclear(Missing.TIME, Problem.SEVERAL_TIMES)
+        day = self._candidate_days()[0]
+        minutes = sorted({self._likely_minute(clock, day != self.today) for clock in parts.clocks})
+        if self._at(day, minutes[0]) <= self.here:
+            raise _Unclear(Missing.TIME, Problem.PAST if parts.has_day else Problem.SEVERAL_TIMES)
+        zone = str(self.here.tzinfo)
+        return tuple(
+            f"DTSTART;TZID={zone}:{day:%Y%m%d}T{minute // 60:02d}{minute % 60:02d}00\n"
+            "RRULE:FREQ=DAILY;COUNT=1"
+            for minute in minutes
+        )
 
     def _shift(self, moment: datetime, span: Span, sign: int) -> datetime:
         """Add a span to a moment. Days and months are added to the wall time."""
@@ -314,7 +351,7 @@ class _Resolver:
         if not self.parts.clocks:
             self.assumed.add(Assumption.HOUR)
             return [self._at(day, (self.parts.part or 0) * 60)]
-        clock = self._adjusted_clock(self.parts.clocks[0])
+        clock = clock_in_part(self.parts.clocks[0], self.parts.part)
         if self._is_after_midnight(clock):
             day += _DAY  # "Friday night at 2" is on Saturday.
         if not clock.is_bare:
@@ -392,7 +429,7 @@ class _Resolver:
         months = range(3) if self.parts.month_offset is None else (self.parts.month_offset,)
         days = []
         for offset in months:
-            day = _nth_weekday(
+            day = nth_weekday(
                 add_months(first, offset), self.parts.nth or 1, self.parts.weekdays[0]
             )
             if day is not None and day >= self.today:
@@ -403,20 +440,6 @@ class _Resolver:
 
     # --- Clock times ---
 
-    def _adjusted_clock(self, clock: ClockTime) -> ClockTime:
-        """Return a clock time, in the half of the day that the part of the day means."""
-        part = self.parts.part
-        if part is None or not clock.is_bare:
-            return clock
-        if part < 12:
-            return ClockTime(clock.minute % 720)
-        is_night = part >= 20 and (clock.minute < 5 * 60 or clock.minute >= 720)
-        if is_night:
-            return ClockTime(clock.minute % 720)
-        if part == 12 and 10 * 60 <= clock.minute < 12 * 60:
-            return ClockTime(clock.minute)
-        return ClockTime(clock.minute % 720 + 720)
-
     def _likely_clock(self, is_other_day: bool) -> int:
         """Return the minute of the day of the first clock time, or of the part of the day."""
         if not self.parts.clocks:
@@ -425,7 +448,7 @@ class _Resolver:
         return self._likely_minute(self.parts.clocks[0], is_other_day)
 
     def _likely_minute(self, clock: ClockTime, is_other_day: bool = True) -> int:
-        adjusted = self._adjusted_clock(clock)
+        adjusted = clock_in_part(clock, self.parts.part)
         if not adjusted.is_bare:
             return adjusted.minute
         if not self._is_later(adjusted) or not is_other_day:
@@ -632,13 +655,4 @@ class _Resolver:
         return self._rules_at(minutes, self._date_rule(repeat))
 
     def _window_minute(self, clock: ClockTime) -> int:
-        return self._adjusted_clock(clock).minute
-
-
-def _nth_weekday(first: date, nth: int, weekday: int) -> date | None:
-    """Return the `nth` (-1 for the last) weekday of the month that begins on `first`."""
-    if nth < 0:
-        last = add_months(first, 1) - _DAY
-        return last - (last.weekday() - weekday) % 7 * _DAY
-    day = first + ((weekday - first.weekday()) % 7 + 7 * (nth - 1)) * _DAY
-    return day if day.month == first.month else None
+        return clock_in_part(clock, self.parts.part).minute

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.dates.requests.clocks import clock_parts
-from core.dates.requests.days import MONTH_DAY, date_parts
+from core.dates.requests.days import MONTH_DAY, date_parts, feast_parts
 from core.dates.requests.grammar import (
     ON,
     QUARTER_MONTHS,
@@ -51,7 +51,7 @@ def _list_weekdays(tokens: Sequence[Token]) -> tuple[int, ...]:
     f"(?P<days> {_WEEKDAY_LIST} ) (?: every_after | always )",
     f"{WHEN} (?P<days> weekdays (?: {_SEPARATOR} (?: weekdays | weekday ) )* )"
     "(?: every_after | always )?",
-    f"{ON} every {ON} (?P<days> weekdays (?: {_SEPARATOR} weekdays )* )",
+    f"{ON} every {ON} (?P<days> weekdays (?: {_SEPARATOR} (?: weekdays | weekday ) )* )",
     f"{WHEN} (?P<days> weekday (?: {_SEPARATOR} weekday )* (?: and | comma ) weekdays )",
     f"{WHEN} every? (?: from | start )? (?: the | on )*"
     "(?P<days> weekday (?: to | until | at ) (?: the | on )* weekday )"
@@ -138,14 +138,23 @@ def _every_part(match: Match, context: Context) -> TimeParts | None:
     return TimeParts(repeat=Repeat(Unit.DAY), part=match.number("part"))
 
 
+@RULES.add("this? part (?: and | comma ) (?: every | the | on )* part (?! part )")
+def _parts_of_each_day(match: Match, context: Context) -> TimeParts | None:
+    """Read "morning and evening", which is every day if the clock times are named."""
+    if match.kinds(Kind.THIS) or any(part.unit for part in match.kinds(Kind.PART)):
+        return None
+    return TimeParts(repeat=Repeat(Unit.DAY), times=2)
+
+
 @RULES.add(
     f"every {ON} (?P<clock> (?: number oclock | clock ) ) (?= . | $ )",
     "(?P<clock> (?: number oclock minute? | clock ) ) every_after",
+    "(?P<clock> number ) oclock (?P<minutes> number ) minute every_after",
 )
 def _every_clock(match: Match, context: Context) -> TimeParts | None:
     """Read Korean "7시마다": every day at 7."""
     token = match.all("clock")[0]
-    minute = int(token.number) * (1 if token.kind is Kind.CLOCK else 60)
+    minute = int(token.number) * (1 if token.kind is Kind.CLOCK else 60) + match.number("minutes")
     parts = clock_parts(minute // 60, minute % 60, is_bare=token.kind is not Kind.CLOCK)
     return replace(parts, repeat=Repeat(Unit.DAY)) if parts else None
 
@@ -156,6 +165,7 @@ def _every_clock(match: Match, context: Context) -> TimeParts | None:
     "(?: (?P<count> number ) times | (?P<named> times_count ) ) (?P<repeat> repeat )",
     "(?P<repeat> repeat ) (?: (?P<count> number ) times | (?P<named> times_count ) )",
     "(?P<first> one | number ) (?P<unit> unit | day_sign ) (?P<count> number ) times",
+    "(?P<unit> span ) (?P<count> number ) times",
     "(?: every | per )? (?P<unit> unit )(?: (?P<count> number ) times | (?P<named> times_count ) )",
 )
 def _times_per(match: Match, context: Context) -> TimeParts | None:
@@ -267,8 +277,12 @@ def _nth_weekday_of_next_month(match: Match, context: Context) -> TimeParts | No
 )
 def _every_date(match: Match, context: Context) -> TimeParts | None:
     """Read "every 3 May"."""
-    month, day = match.number("month"), match.number("day")
-    if match.get("feast"):
-        month, day = divmod(match.number("feast"), 100)
-    parts = date_parts(0, month, day, context)
+    feast = match.get("feast")
+    if feast is not None and feast.feast:
+        # A movable feast has no rhythm of days or months.
+        return TimeParts(problem=Problem.NO_SUCH_DATE)
+    if feast is not None:
+        parts = feast_parts(feast, context)
+    else:
+        parts = date_parts(0, match.number("month"), match.number("day"), context)
     return replace(parts, repeat=Repeat(Unit.YEAR)) if parts else None

@@ -1,0 +1,275 @@
+"""Finds the times in a message, and chooses those that belong to a request.
+
+A cluster is a sequence of adjacent parts of a time, such as "tomorrow" and "at 9". In "remind me
+at 3pm about the 4pm meeting", the second cluster belongs to the task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from core.dates.requests import clocks, days, grammar, rhythms
+from core.dates.requests.combining import AFTER_MARKERS, MARKERS, combine, conflicts
+from core.dates.requests.grammar import Context, Item, read_items
+from core.dates.requests.lexicon import Kind, compile_grammar, kinds_of
+from core.dates.requests.parts import ClockTime, Problem, TimeParts
+from core.dates.requests.sentence import ASKING, GLUE, Cluster, Sentence
+
+_RULES = (grammar.RULES, clocks.RULES, days.RULES, rhythms.RULES)
+_CONTINUATION = compile_grammar(
+    "(?P<mark> (?: comma | and | or | no | at | filler )* (?: comma | and | or | no ) (?: comma |"
+    " at | no | filler | on )* ) (?P<hour> number | clock ) (?P<sign> oclock | hour_sign | hour )?"
+    "(?P<ampm> ampm )?"
+)
+"""Another clock time after one: "at 8 and 20", "at 5 or 6", "at 9, no, 10"."""
+_UNREAD_WORDS = {Kind.OTHER, Kind.OF, Kind.THE, Kind.UNIT, Kind.ONE, Kind.PER, Kind.FILLER}
+MAX_UNREAD_WORDS = 6
+"""So many words after "on" may be a day that isn't in the lexicon."""
+_GLUE_WORDS = {Kind.AT, Kind.AT_OR_TO, Kind.ON, Kind.THE, Kind.OF, Kind.FROM, Kind.FILLER}
+_LENGTHS = [
+    [count, unit]
+    for count in (Kind.NUMBER, Kind.ONE)
+    for unit in (Kind.UNIT, Kind.HOUR, Kind.MINUTE)
+]
+_TIME_WORDS = {
+    *(Kind.UNIT, Kind.MONTH, Kind.RELATIVE, Kind.FEAST, Kind.WEEKDAY, Kind.NUMBER, Kind.PART),
+    *(Kind.MONTH_EDGE, Kind.EDGE_OF, Kind.CLOCK, Kind.DATE, Kind.YEAR, Kind.VAGUE, Kind.MONTH_DAY),
+}
+"""Tokens that mean a time after "until"."""
+
+
+class _MarkedItem(NamedTuple):
+    """An item, and the marker that gives it another role, such as UNTIL."""
+
+    start: int
+    end: int
+    parts: TimeParts
+    marker: Kind | None
+
+
+class ClusterReader:
+    """Finds the times in a message."""
+
+    def __init__(self, sentence: Sentence, context: Context) -> None:
+        self._sentence = sentence
+        self._tokens = sentence.tokens
+        self._lexicon = sentence.lexicon
+        self._context = context
+
+    def find_clusters(self) -> list[Cluster]:
+        """Return the times in the message. Adjacent parts are combined."""
+        items = read_items(self._tokens, self._context, _RULES)
+        items = self._add_continuations(items)
+        has_rhythm = any(item.parts.repeat for item in items)
+        clusters: list[Cluster] = []
+        floor = 0
+        for item in items:
+            marked = self._mark_item(item, floor, has_rhythm=has_rhythm)
+            floor = item.end
+            joined = self._join(clusters[-1], marked) if clusters else None
+            if joined is not None:
+                clusters[-1] = joined
+                continue
+            parts = combine(TimeParts(), item.parts, marked.marker)
+            if parts is not None:
+                clusters.append(Cluster(marked.start, marked.end, parts))
+        return clusters
+
+    def _mark_item(self, item: Item, floor: int, *, has_rhythm: bool) -> _MarkedItem:
+        """Return an item with the marker before or behind it, such as "until"."""
+        marker, start = self._marker_before(item, floor)
+        after = self._marker_after(item, has_rhythm=has_rhythm)
+        if after is None:
+            return _MarkedItem(start, item.end, item.parts, marker)
+        if after is Kind.UNTIL or not item.parts.clocks:
+            marker = after
+        return _MarkedItem(start, item.end + 1, item.parts, marker)
+
+    def _join(self, last: Cluster, item: _MarkedItem) -> Cluster | None:
+        """Return a cluster with a further item, or None if the item begins another cluster."""
+        if not self._are_adjacent(last.end, item.start):
+            return None
+        parts = combine(last.parts, item.parts, item.marker)
+        if parts is None and self._are_joined(last.end, item.start, last.parts, item.parts):
+            # "Tomorrow at 9 then daily": two times without a word between them.
+            parts = replace(last.parts, problem=Problem.SEVERAL_TIMES)
+        return Cluster(last.start, item.end, parts) if parts is not None else None
+
+    def _add_continuations(self, items: Sequence[Item]) -> list[Item]:
+        """Add further clock times that are bare numbers, such as the 20 of "at 8 and 20"."""
+        kinds = kinds_of(self._tokens)
+        has_several = any((item.parts.times or 0) > 1 for item in items)
+        result: list[Item] = []
+        for item in items:
+            if result and item.start < result[-1].end:
+                continue
+            result.append(item)
+            while result[-1].parts.clocks:
+                further = self._continuation(kinds, result[-1], has_several=has_several)
+                if further is None or _overlaps(further, items):
+                    break
+                result.append(further)
+        return result
+
+    def _continuation(self, kinds: str, item: Item, *, has_several: bool) -> Item | None:
+        """Return the clock time that continues a list. "Twice a day" announces one."""
+        match = _CONTINUATION.match(kinds, item.end)
+        if match is None:
+            return None
+        hour = self._tokens[match.start("hour")]
+        minute = hour.number if hour.kind is Kind.CLOCK else hour.number * 60
+        following = self._tokens[match.end()].kind if match.end() < len(kinds) else None
+        marks = {token.kind for token in self._tokens[item.end : match.start("hour")]}
+        is_marked = has_several or marks & {Kind.NO, Kind.OR, Kind.AT}
+        may_be_quantity = following is Kind.OTHER and not is_marked
+        is_unit = following in (Kind.MINUTE, Kind.UNIT, Kind.HOUR, Kind.MONTH, Kind.TIMES)
+        if not 0 <= minute <= 1440 or minute % 1 or is_unit or may_be_quantity:
+            return None
+        is_bare = hour.kind is Kind.NUMBER and 1 <= hour.number <= 12
+        if match.group("ampm"):
+            minute = minute % 720 + self._tokens[match.start("ampm")].number * 60
+            is_bare = False
+        clock = ClockTime(int(minute), is_bare)
+        return Item(match.start("hour"), match.end(), TimeParts(clocks=(clock,)))
+
+    def _marker_before(self, item: Item, floor: int) -> tuple[Kind | None, int]:
+        """Return the marker before an item, and where the item with its marker begins.
+
+        `floor` is the end of the item before it.
+        """
+        start = item.start
+        while start > floor and self._tokens[start - 1].kind in GLUE | MARKERS:
+            start -= 1
+        kinds = [token.kind for token in self._tokens[start : item.start]]
+        markers = [kind for kind in kinds if kind in MARKERS]
+        if not markers:
+            is_list = Kind.AND in kinds or Kind.COMMA in kinds
+            return Kind.AND if is_list else None, item.start
+        while self._tokens[start].kind not in MARKERS:
+            start += 1
+        return markers[-1], start
+
+    def _marker_after(self, item: Item, *, has_rhythm: bool) -> Kind | None:
+        """Return the role that the token behind an item gives it."""
+        following = [token.kind for token in self._tokens[item.end : item.end + 2]]
+        if not following:
+            return None
+        is_end = has_rhythm and item.parts.days and following[0] is Kind.BEFORE
+        if is_end and Kind.NUMBER not in following:
+            return Kind.UNTIL  # Chinese "圣诞节之前每周日": every Sunday before Christmas
+        return AFTER_MARKERS.get(following[0])
+
+    def _are_adjacent(self, end: int, start: int) -> bool:
+        return all(token.kind in GLUE for token in self._tokens[end:start])
+
+    def _are_joined(self, end: int, start: int, parts: TimeParts, other: TimeParts) -> bool:
+        """Whether two times follow each other without a word that begins the task."""
+        is_time = parts.is_time and other.is_time and other.problem is not Problem.VAGUE
+        gap = {token.kind for token in self._tokens[end:start]}
+        return is_time and gap <= {Kind.COMMA, Kind.AND, Kind.FILLER}
+
+    def select_clusters(self, clusters: Sequence[Cluster]) -> list[Cluster]:
+        """Return the clusters that belong to the request, and not to its task."""
+        ranked = sorted(clusters, key=lambda cluster: (self._rank(cluster), cluster.start))
+        accepted: list[Cluster] = []
+        parts = TimeParts()
+        for cluster in ranked:
+            if accepted and not self._completes(parts, cluster):
+                continue
+            accepted.append(cluster)
+            parts = parts.merge(cluster.parts)
+        return sorted(accepted)
+
+    def _rank(self, cluster: Cluster) -> int:
+        """Return how likely a time belongs to the request; less is likelier."""
+        if not cluster.parts.is_time and cluster.parts.lead is None:
+            return 5
+        if self._is_attribute(cluster):
+            return 4
+        if cluster.parts.problem is Problem.VAGUE:
+            return 4
+        before, after = (
+            self._sentence.neighbour(cluster.start, -1),
+            self._sentence.neighbour(cluster.end, 1),
+        )
+        if before in ASKING or after in ASKING:
+            return 0
+        if before is None:
+            return 1
+        return 2 if after is None else 3
+
+    def _is_attribute(self, cluster: Cluster) -> bool:
+        """Whether a feast describes the next word, as in "Thanksgiving turkey"."""
+        kinds = {token.kind for token in self._tokens[cluster.start : cluster.end]}
+        following = self._tokens[cluster.end : cluster.end + 1]
+        is_alone = Kind.FEAST in kinds and kinds <= {Kind.FEAST, Kind.THE, Kind.AT}
+        if not is_alone or not following or self._lexicon.is_unspaced:
+            return False
+        return following[0].kind is Kind.OTHER and not self._sentence.is_punctuation(following[0])
+
+    def _completes(self, parts: TimeParts, cluster: Cluster) -> bool:
+        """Whether a further time adds to the accepted ones, and doesn't belong to the task."""
+        new = cluster.parts
+        if new.problem is Problem.VAGUE_DAY:
+            return not parts.has_day
+        if new.problem is Problem.VAGUE or conflicts(parts, new):
+            return False
+        if not new.is_time:
+            return True
+        if self._is_attribute(cluster) and parts.has_day:
+            return False
+        before = self._tokens[cluster.start - 1].kind if cluster.start else None
+        is_joined = before in (Kind.FOR, Kind.OF, Kind.FROM, Kind.BEFORE)
+        if is_joined and (parts.has_clock or parts.offset):
+            return False
+        if parts.has_clock and parts.has_day:
+            return False
+        return not parts.offset or not parts.offset.seconds
+
+    def has_unread_time(self, accepted: Sequence[Cluster], parts: TimeParts) -> bool:
+        """Whether words that belong to the time weren't understood.
+
+        Examples are the end of "every day until the children are back", the feast of "on
+        midsummer at 9" and the days of "on my day off at 9".
+        """
+        taken = {index for cluster in accepted for index in range(cluster.start, cluster.end)}
+        if parts.repeat is not None and self._has_unread_end(taken):
+            return True
+        return any(self._follows_unread_words(cluster, taken) for cluster in accepted)
+
+    def _has_unread_end(self, taken: set[int]) -> bool:
+        """Whether "until" isn't part of the time, but words for a time follow it."""
+        for index, token in enumerate(self._tokens):
+            if token.kind is Kind.UNTIL and index not in taken:
+                following = self._tokens[index + 1 : index + 5]
+                return any(other.kind in _TIME_WORDS for other in following)
+        return False
+
+    def _follows_unread_words(self, cluster: Cluster, taken: set[int]) -> bool:
+        """Whether a length, or "on" and other words, precede a time without a break."""
+        start = cluster.start
+        while start and start - 1 not in taken and self._tokens[start - 1].kind in _GLUE_WORDS:
+            start -= 1
+        before = [token.kind for token in self._tokens[max(start - 2, 0) : start]]
+        if before in _LENGTHS and start - 1 not in taken:
+            return True
+        is_clock_alone = bool(cluster.parts.clocks) and not cluster.parts.has_day
+        return is_clock_alone and self._follows_unread_day(start, taken)
+
+    def _follows_unread_day(self, start: int, taken: set[int]) -> bool:
+        """Whether "on" after the request, and words that aren't in the lexicon, precede a token."""
+        for index in range(start - 1, max(start - MAX_UNREAD_WORDS, 0), -1):
+            token = self._tokens[index]
+            if index in taken:
+                return False
+            if token.kind is Kind.ON and token.number == 1:
+                return self._sentence.neighbour(index, -1) in ASKING and index < start - 1
+            if token.kind not in _UNREAD_WORDS:
+                return False
+        return False
+
+
+def _overlaps(item: Item, others: Sequence[Item]) -> bool:
+    return any(other.start < item.end and other.end > item.start for other in others)

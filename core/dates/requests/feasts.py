@@ -1,0 +1,53 @@
+"""Computes the dates of feasts that move from year to year: Easter, Thanksgiving, Chinese New Year.
+
+`core/dates/data/feasts.toml` has a rule for each of them, and explains the rules. A lexicon names
+a feast by the name of its rule: ``"feast easter 1" = "easter monday"`` is the day after Easter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, timedelta
+from typing import Any
+
+from core.dates.recurrence import easter_sunday
+from core.dates.schedule import date_if_valid, nth_weekday
+from core.text.normalize import language_data
+
+MAX_YEARS_SEARCHED = 8
+"""29 February comes at least once in so many years."""
+
+
+def next_fixed_dates(month: int, day: int, today: date) -> tuple[date, ...]:
+    """Return the next two dates with a day and month. 31 November has none."""
+    years = range(today.year, today.year + MAX_YEARS_SEARCHED)
+    dates = [date_if_valid(year, month, day) for year in years]
+    return tuple(candidate for candidate in dates if candidate and candidate >= today)[:2]
+
+
+def next_feast_dates(name: str, days_after: int, today: date) -> tuple[date, ...]:
+    """Return the next two dates that are `days_after` days after a movable feast."""
+    rule = language_data("feasts", "core.dates")[name]
+    distance = timedelta(days=days_after)
+    years = range(today.year - 1, today.year + MAX_YEARS_SEARCHED)
+    dates = [day + distance for year in years for day in _dates_in_year(rule, year)]
+    return tuple(day for day in dates if day >= today)[:2]
+
+
+def _dates_in_year(rule: Mapping[str, Any], year: int) -> list[date]:
+    """Return the dates of a feast in a year. A feast of the lunar year may come twice."""
+    if "dates" in rule:
+        return [day for day in rule["dates"] if day.year == year]
+    if "easter" in rule:
+        return [easter_sunday(year) + timedelta(days=rule["easter"])]
+    if "orthodox_easter" in rule:
+        sunday = easter_sunday(year, is_orthodox=True)
+        return [sunday + timedelta(days=rule["orthodox_easter"])]
+    if "before" in rule:
+        month, day = divmod(rule["before"], 100)
+        eve = date(year, month, day) - timedelta(days=1)
+        last = eve - timedelta(days=(eve.weekday() - rule["weekday"]) % 7)
+        return [last - timedelta(weeks=rule["nth"] - 1)]
+    first = date(year, rule["month"], 1)
+    day_of_month = nth_weekday(first, rule["nth"], rule["weekday"])
+    return [day_of_month] if day_of_month else []

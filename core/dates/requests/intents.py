@@ -1,0 +1,153 @@
+"""Decides what a message about reminders wants: to set one, to ask, or to tell a story."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from enum import Enum
+from itertools import pairwise
+
+from core.dates.requests.lexicon import Kind
+from core.dates.requests.sentence import ASKING, GLUE, Cluster, Sentence
+
+_QUOTE = re.compile(r'"[^"]*"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|『[^』]*』')
+
+
+class Intent(Enum):
+    """What a message wants."""
+
+    SET = "set"
+    QUESTION_ABOUT_REMINDERS = "question about reminders"
+    # Tells about a reminder, refuses one, or quotes one.
+    STORY = "story"
+    NONE = "none"
+
+
+class IntentReader:
+    """Decides what a message wants."""
+
+    def __init__(self, sentence: Sentence, clusters: Sequence[Cluster]) -> None:
+        self._sentence = sentence
+        self._tokens = sentence.tokens
+        self._lexicon = sentence.lexicon
+        self._clusters = clusters
+
+    def decide(self) -> Intent:
+        """Return what the message wants."""
+        kinds = {token.kind for token in self._tokens}
+        if self._is_blocked() or self._is_about_person():
+            return Intent.STORY
+        if Kind.LIST in kinds or self._asks_how():
+            return Intent.QUESTION_ABOUT_REMINDERS
+        return self._decide_request()
+
+    def _is_blocked(self) -> bool:
+        """Whether words such as "don't remind me", or "translate" before a request, exclude one."""
+        for token in self._tokens:
+            if token.kind is Kind.BLOCK:
+                return True
+            if token.kind in ASKING:
+                break
+        return any(token.kind is Kind.BLOCK and not token.number for token in self._tokens)
+
+    def _is_about_person(self) -> bool:
+        """Whether the message tells of somebody who reminds: "I set an alarm".
+
+        A person at the beginning may be separated from the verb by a time.
+        """
+        for subject, verb in pairwise(self._tokens):
+            if subject.kind is Kind.PERSON and subject.number == 1 and verb.kind is Kind.REQUEST:
+                return True
+        if not self._tokens or self._tokens[0].kind is not Kind.PERSON or self._tokens[0].number:
+            return False
+        index = 1
+        ends = {cluster.start: cluster.end for cluster in self._clusters}
+        while index < len(self._tokens) and (
+            index in ends or self._tokens[index].kind in GLUE - {Kind.COMMA}
+        ):
+            index = ends.get(index, index + 1)
+        return index < len(self._tokens) and self._tokens[index].kind in ASKING
+
+    def _asks_how(self) -> bool:
+        """Whether the message asks about reminders: "how do I set one", "why do you remind me"."""
+        for index, token in enumerate(self._tokens):
+            is_first = self._sentence.neighbour(index, -1) is None
+            if token.kind is Kind.HOW and (is_first or not token.number):
+                return True
+            if token.kind is Kind.QUESTION and is_first:
+                return not self._has_break(index)
+        return False
+
+    def _has_break(self, start: int) -> bool:
+        """Whether a comma or another mark is between a token and the first request after it."""
+        for token in self._tokens[start:]:
+            if token.kind in ASKING:
+                return False
+            if token.kind in (Kind.COMMA, Kind.COLON) or self._sentence.is_punctuation(token):
+                return True
+        return True
+
+    def _decide_request(self) -> Intent:
+        """Return the intent of a message without words that exclude a request."""
+        asking = [index for index, token in enumerate(self._tokens) if token.kind in ASKING]
+        requests = [index for index in asking if self._is_asking(index)]
+        if not requests:
+            return Intent.STORY if asking else Intent.NONE
+        if self._are_quoted(requests):
+            return Intent.STORY
+        has_time = any(cluster.parts.is_time for cluster in self._clusters)
+        if not has_time and any(self._asks_for_knowledge(index) for index in requests):
+            return Intent.NONE
+        return Intent.SET
+
+    def _is_asking(self, index: int) -> bool:
+        """Whether a token asks for a reminder. A MENTION does so only in some places."""
+        if self._tokens[index].kind is Kind.REQUEST:
+            return True
+        if any(token.kind is Kind.TOLD for token in self._tokens):
+            return False
+        before, after = self._sentence.neighbour(index, -1), self._sentence.neighbour(index + 1, 1)
+        follows_time = any(
+            self._sentence.neighbour(cluster.end, 1) is Kind.MENTION for cluster in self._clusters
+        )
+        is_begin = before is None or before in ASKING or self._follows_break(index)
+        has_time = any(cluster.parts.is_time for cluster in self._clusters)
+        return is_begin or follows_time or (after is None and has_time)
+
+    def _follows_break(self, index: int) -> bool:
+        """Whether a comma, a colon or another punctuation mark precedes the token."""
+        while index > 0 and self._tokens[index - 1].kind is Kind.POLITE:
+            index -= 1
+        if index == 0:
+            return True
+        token = self._tokens[index - 1]
+        return token.kind in (Kind.COMMA, Kind.COLON) or self._sentence.is_punctuation(token)
+
+    def _asks_for_knowledge(self, index: int) -> bool:
+        """Whether a question follows the request: "remind me, who wrote Dune?"."""
+        if self._lexicon.has_free_questions:
+            return any(token.kind is Kind.QUESTION for token in self._tokens)
+        return self._sentence.neighbour(index + 1, 1) is Kind.QUESTION
+
+    def _are_quoted(self, requests: Sequence[int]) -> bool:
+        """Whether the message quotes a request, and nothing outside of the quote names a time."""
+        quotes = self._quotes()
+        quoted = [index for index in requests if self._is_within(quotes, index)]
+        if not quoted:
+            return False
+        has_own_time = any(
+            cluster.parts.is_time and not self._is_within(quotes, cluster.start)
+            for cluster in self._clusters
+        )
+        return len(quoted) == len(requests) or not has_own_time
+
+    def _quotes(self) -> list[tuple[int, int]]:
+        """Return where the plain text has quotes, unless the whole text is one."""
+        plain = self._sentence.text.plain
+        spans = [match.span() for match in _QUOTE.finditer(plain)]
+        outside = _QUOTE.sub("", plain)
+        return spans if any(map(str.isalnum, outside)) else []
+
+    def _is_within(self, spans: Sequence[tuple[int, int]], index: int) -> bool:
+        start = self._tokens[index].start
+        return any(begin <= start < end for begin, end in spans)

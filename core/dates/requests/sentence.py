@@ -1,0 +1,63 @@
+"""The tokens of a message that may be a request, and what surrounds a token."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from core.dates.requests.lexicon import Kind, Lexicon, Text, Token
+from core.dates.requests.parts import TimeParts
+
+GLUE = {
+    Kind.COMMA,
+    Kind.COLON,
+    Kind.AT,
+    Kind.AT_OR_TO,
+    Kind.ON,
+    Kind.THE,
+    Kind.AND,
+    Kind.OF,
+    Kind.FILLER,
+    Kind.START_AFTER,
+    Kind.IN,
+    Kind.OCLOCK,
+    Kind.DAY_PREFIX,
+}
+"""Tokens that may stand between two parts of a time."""
+ASKING = {Kind.REQUEST, Kind.MENTION}
+"""Tokens that ask for a reminder."""
+WAKE_UP = 1
+"""The number of a REQUEST that asks to wake the person."""
+ALARM = 2
+"""The number of a REQUEST or MENTION that asks for an alarm or a timer."""
+
+
+class Cluster(NamedTuple):
+    """Adjacent parts of a time, and what they mean together."""
+
+    start: int
+    end: int
+    parts: TimeParts
+
+
+class Sentence:
+    """A message with its tokens in one language."""
+
+    def __init__(self, text: Text, lexicon: Lexicon, tokens: list[Token]) -> None:
+        self.text = text
+        self.lexicon = lexicon
+        self.tokens = tokens
+
+    def neighbour(self, index: int, step: int) -> Kind | None:
+        """Return the kind of the next token outside of a cluster, or None at the end."""
+        skipped = GLUE | {Kind.POLITE}
+        index = index - 1 if step < 0 else index
+        while 0 <= index < len(self.tokens):
+            token = self.tokens[index]
+            if token.kind not in skipped and not self.is_punctuation(token):
+                return token.kind
+            index += step
+        return None
+
+    def is_punctuation(self, token: Token) -> bool:
+        piece = self.text.plain[token.start : token.end]
+        return token.kind in (Kind.OTHER, Kind.POINT) and not any(map(str.isalnum, piece))

@@ -1,0 +1,142 @@
+"""Returns the task of a request: what is left without the words of the request and of the time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.dates.requests.lexicon import Kind, Lexicon, Token, plain_text
+from core.dates.requests.sentence import ALARM, ASKING, WAKE_UP, Cluster, Sentence
+
+_REMOVABLE = {Kind.COMMA, Kind.COLON, Kind.POLITE, Kind.AND, Kind.TO, Kind.NO, Kind.FILLER}
+"""Tokens that don't belong to a task at its ends."""
+_ENDS = {Kind.AT, Kind.AT_OR_TO, Kind.ON, Kind.THE, Kind.OF, Kind.IN}
+"""Further tokens that don't belong to a task at its end."""
+MAX_TRIMMED_WORDS = 3
+"""So many words are removed at each end of a task."""
+_END_MARKS = frozenset(".,;:!?¿¡-–—…。！？；\n\"'“”()")
+
+
+class TaskReader:
+    """Reads the task of a request whose times are known."""
+
+    def __init__(self, sentence: Sentence, accepted: Sequence[Cluster]) -> None:
+        self._sentence = sentence
+        self._tokens = sentence.tokens
+        self._lexicon = sentence.lexicon
+        self._accepted = accepted
+
+    def read(self) -> str:
+        """Return the message without the words of the request and the accepted times."""
+        texts: list[str] = []
+        for piece in self._pieces():
+            text = self._piece_text(piece)
+            if text and not texts:
+                # "about" belongs to the task in "call Ana tomorrow about the flat".
+                text = _trim_task(text, self._lexicon)
+            if text:
+                texts.append(text)
+        separator = "" if self._lexicon.is_unspaced else " "
+        task = _trim_task(separator.join(texts), self._lexicon)
+        return task or self._alarm_task()
+
+    def _pieces(self) -> list[list[Token]]:
+        """Return the adjacent tokens that are neither the request nor an accepted time."""
+        has_request = any(token.kind is Kind.REQUEST for token in self._tokens)
+        # With a request, a word such as "reminder" belongs to the task.
+        asking = {Kind.REQUEST} if has_request else ASKING
+        pieces: list[list[Token]] = [[]]
+        for index, token in enumerate(self._tokens):
+            if token.kind in asking or self._is_in_time(index):
+                pieces.append([])
+            else:
+                pieces[-1].append(token)
+        return pieces
+
+    def _is_in_time(self, index: int) -> bool:
+        """Whether a token belongs to an accepted time, or is the "for" before it."""
+        token = self._tokens[index]
+        return any(
+            cluster.start <= index < cluster.end
+            or (index == cluster.start - 1 and token.kind is Kind.FOR)
+            for cluster in self._accepted
+        )
+
+    def _alarm_task(self) -> str:
+        """Return the words of a request to wake the person or to set an alarm.
+
+        Such a request needs no other task.
+        """
+        for token in self._tokens:
+            if token.kind not in ASKING or token.number not in (WAKE_UP, ALARM):
+                continue
+            if token.number == ALARM and self._lexicon.alarm:
+                return self._lexicon.alarm
+            return self._original(token.start, token.end)
+        return ""
+
+    def _piece_text(self, piece: list[Token]) -> str:
+        """Return the text of adjacent tokens, without politeness and punctuation at the ends."""
+        while piece and (self._is_removable(piece[0], _REMOVABLE) or self._is_mark(piece[0])):
+            piece = piece[1:]
+        ends = _REMOVABLE | _ENDS
+        while piece and (self._is_removable(piece[-1], ends) or self._is_mark(piece[-1])):
+            piece = piece[:-1]
+        if not piece:
+            return ""
+        return self._original(piece[0].start, piece[-1].end)
+
+    def _original(self, start: int, end: int) -> str:
+        """Return the original text between two places of the plain text."""
+        text = self._sentence.text
+        return text.original[text.locate(start) : text.locate(end - 1) + 1]
+
+    def _is_removable(self, token: Token, kinds: set[Kind]) -> bool:
+        """Whether a token of one of the kinds isn't only a part of a word."""
+        if token.kind not in kinds:
+            return False
+        plain = self._sentence.text.plain
+        joins_next = token.end < len(plain) and plain[token.end].isalnum()
+        is_part = joins_next and plain[token.end - 1].isalnum()
+        return self._lexicon.is_unspaced or not is_part
+
+    def _is_mark(self, token: Token) -> bool:
+        return self._sentence.text.plain[token.start : token.end] in _END_MARKS
+
+
+def _trim_task(text: str, lexicon: Lexicon) -> str:
+    """Return a task without words such as "to" and "about" at its ends."""
+    text = " ".join(text.split()).strip(" ,;:-–—")
+    for _ in range(MAX_TRIMMED_WORDS):
+        text = _trim_start(text, lexicon)
+    for _ in range(MAX_TRIMMED_WORDS):
+        text = _trim_end(text, lexicon)
+    for ending, replacement in lexicon.task_endings:
+        if text.endswith(ending):
+            return text.removesuffix(ending) + replacement
+    return text
+
+
+def _trim_start(text: str, lexicon: Lexicon) -> str:
+    """Return a task without one of the words that don't begin a task."""
+    plain = plain_text(text)
+    for word in lexicon.task_starts:
+        if plain.plain.startswith(word) and _is_word_end(plain.plain, len(word), lexicon):
+            return text[plain.locate(len(word)) :].lstrip(" ,:")
+    return text
+
+
+def _trim_end(text: str, lexicon: Lexicon) -> str:
+    """Return a task without one of the words that don't end a task."""
+    plain = plain_text(text)
+    for word in lexicon.task_ends:
+        begin = len(plain.plain) - len(word)
+        is_word = lexicon.is_unspaced or begin <= 0 or not plain.plain[begin - 1].isalnum()
+        if plain.plain.endswith(word) and is_word:
+            return text[: plain.locate(begin)].rstrip(" ,:")
+    return text
+
+
+def _is_word_end(plain: str, end: int, lexicon: Lexicon) -> bool:
+    if lexicon.is_unspaced or end >= len(plain) or not plain[end - 1].isalnum():
+        return True
+    return not plain[end].isalnum()
