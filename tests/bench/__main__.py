@@ -3,7 +3,7 @@ the same run.
 
 ``python -m tests.bench [--only NAME] [--sessions N] [--turns N] [--conversations N] [--peer
 PYTHON]``, NAME one of shape, cache, long, facts, guard, evidence, recall, hurry, owner, questions,
-reminders, speed, gateway; or services, which runs only when it is named: it takes minutes, needs the engines that
+changes, reminders, speed, gateway; or services, which runs only when it is named: it takes minutes, needs the engines that
 ``tests/services/setup.sh`` makes, and names those that are not there. Guard, evidence, recall, hurry,
 owner, questions, reminders and speed need the project's shared benchmark folder beside the checkout (or where
 MNEME_SHARED says); without it they are left out, visibly. The peer, hermes-agent 0.19.0, takes part
@@ -24,6 +24,7 @@ from pathlib import Path
 import structlog
 
 from tests.bench import (
+    changes,
     doors,
     evidence_table,
     gateway,
@@ -49,6 +50,7 @@ BENCHES = [
     "hurry",
     "owner",
     "questions",
+    "changes",
     "reminders",
     "speed",
     "gateway",
@@ -77,6 +79,15 @@ def main() -> int:
     )
     parser.add_argument(
         "--evidence", type=Path, metavar="FILE", help="of evidence: another file of such rows"
+    )
+    parser.add_argument(
+        "--changes", type=Path, metavar="FILE", help="of changes: another file of such rows"
+    )
+    parser.add_argument(
+        "--model",
+        nargs="?",
+        const="configured",
+        help="of changes: scripted lets a scripted helper model read the messages",
     )
     parser.add_argument(
         "--reminders", type=Path, metavar="FILE", help="of reminders: another file of such rows"
@@ -154,6 +165,14 @@ def main() -> int:
         speed = shared / "bench" / "speed"
         command = [str(HERE / "questions.py"), str(speed / "corpus.py"), str(speed / "stores.py")]
         failed |= _run("How long a question takes", [*command, str(asked.sessions or 10_000)])
+    if "changes" in which:
+        sys.stdout.write("## Changes in a life: does the answer begin with what holds now?\n\n")
+        rows = asked.changes or shared / "data" / "memory" / "changes-dev.jsonl"
+        if rows.exists():
+            sys.stdout.write(changes.report(rows, asked.model) + "\n\n")
+        else:
+            sys.stdout.write("left out: there is no shared/data/memory/changes-dev.jsonl\n\n")
+        sys.stdout.flush()
     if "reminders" in which:
         sys.stdout.write("## Reminders: requests in everyday words, without a model\n\n")
         rows = asked.reminders or shared / "data" / "reminders" / "reminders-dev.jsonl"
