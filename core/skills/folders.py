@@ -21,6 +21,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from config.files import find_leftovers, read_file, replace_file
 from core.errors import Refused
@@ -34,10 +35,10 @@ MAX_FOLDERS = 1_000
 FILE_BYTES = 200_000
 # The maximum number of files and bytes in one skill.
 MAX_FILES = 200
-MAX_SKILL_BYTES = 5_000_000
+MAX_SKILL_BYTES = 30_000_000
 # The maximum number of files and bytes in a folder or archive from which skills are added.
 MAX_SOURCE_FILES = 2_000
-MAX_SOURCE_BYTES = 20_000_000
+MAX_SOURCE_BYTES = 60_000_000
 # A folder that is being deleted is renamed so that its name ends with this.
 REMOVED = ".removed"
 
@@ -278,8 +279,15 @@ def remove_skill(root: Path, folder: Path) -> None:
         shutil.rmtree(trash_folder)
 
 
-def unpack_skills(source: Path) -> list[dict[str, bytes]]:
-    """Return a dictionary for each skill in a folder or zip archive: its files by path.
+class UnpackedSkill(NamedTuple):
+    """The files of a skill by path, and the name of its folder in the source."""
+
+    title: str
+    files: Mapping[str, bytes]
+
+
+def unpack_skills(source: Path) -> list[UnpackedSkill | Refused]:
+    """Return each skill in a folder or zip archive, or the problem if it can't be added.
 
     Links, hidden files and files outside of skills are left out. Raises Refused if the source can't
     be read, is too large or contains no skill.
@@ -303,12 +311,11 @@ def unpack_skills(source: Path) -> list[dict[str, bytes]]:
 
 def _unpack(
     title: str, sizes: Mapping[str, int], read: Callable[[str], bytes]
-) -> list[dict[str, bytes]]:
-    """Check the paths and sizes of all files of a source, and read the files of its skills.
+) -> list[UnpackedSkill | Refused]:
+    """Read the files of the skills of a source, each skill for itself.
 
     `sizes` contains the size of each file by its path, and `read` returns the content of a
-    file. Raises Refused if the source contains no skill, is too large, or has a path that isn't
-    allowed.
+    file. Raises Refused if the source contains no skill or is too large.
     """
     _check_limits(title, sizes.values(), MAX_SOURCE_FILES, MAX_SOURCE_BYTES)
     roots = {PurePosixPath(path).parent for path in sizes if PurePosixPath(path).name == SKILL_FILE}
@@ -320,16 +327,25 @@ def _unpack(
         root = _find_root(PurePosixPath(path), roots)
         if root is not None:
             skills[root][PurePosixPath(path).relative_to(root).as_posix()] = path
+    unpacked: list[UnpackedSkill | Refused] = []
     for root, paths in skills.items():
         name = root.name or title
-        _check_limits(name, [sizes[path] for path in paths.values()], MAX_FILES, MAX_SKILL_BYTES)
-        lowercase_paths = {check_path(path).casefold() for path in paths}
-        if len(lowercase_paths) < len(paths):
-            raise Refused(f"{name} has two files whose names differ in nothing but capitals.")
-    return [
-        {path: read(source_path) for path, source_path in paths.items()}
-        for paths in skills.values()
-    ]
+        try:
+            _check_files(name, paths, [sizes[path] for path in paths.values()])
+        except Refused as refusal:
+            unpacked.append(refusal)
+        else:
+            files = {path: read(source_path) for path, source_path in paths.items()}
+            unpacked.append(UnpackedSkill(name, files))
+    return unpacked
+
+
+def _check_files(title: str, paths: Collection[str], sizes: Collection[int]) -> None:
+    """Raise Refused if the files of a skill are too many or too large, or have a bad path."""
+    _check_limits(title, sizes, MAX_FILES, MAX_SKILL_BYTES)
+    lowercase_paths = {check_path(path).casefold() for path in paths}
+    if len(lowercase_paths) < len(paths):
+        raise Refused(f"{title} has two files whose names differ in nothing but capitals.")
 
 
 def _find_root(path: PurePosixPath, roots: Collection[PurePosixPath]) -> PurePosixPath | None:

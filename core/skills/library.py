@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from config.files import read_file
 from config.settings import SkillOptions
@@ -33,6 +34,8 @@ from core.types import LOCAL_SCOPE, ErasureEpoch, Scope
 
 # Larger files aren't searched for texts to erase.
 MAX_SEARCHED_BYTES = 5_000_000
+# What is suspicious is shorter than this, so it's found in one of two overlapping parts of a text.
+OVERLAP_CHARS = 2_000
 # To make the index for the prompt fit, descriptions are shortened to each of these lengths in turn.
 DESCRIPTION_LENGTHS = (1024, 300, 200, 120, 60, 0)
 LEFT_OUT = "\n({:,} more: skills_list)"
@@ -48,6 +51,13 @@ class FileChange:
 
     before: str | None
     after: str | None
+
+
+class AddedSkills(NamedTuple):
+    """The names of the skills that were added, and why others weren't, as sentences."""
+
+    names: Sequence[str]
+    problems: Sequence[str]
 
 
 # The changes of one skill, by the path of each file below the skill's folder.
@@ -284,30 +294,30 @@ class Skills:
 
     async def add(
         self, source: Path, scope: Scope, scopes: frozenset[Scope], author: Author
-    ) -> Sequence[str]:
-        """Add all skills of a folder or zip archive, and return their names.
+    ) -> AddedSkills:
+        """Add the skills of a folder or zip archive, each for itself.
 
-        Raises Refused, without adding any skill, if one of them is invalid or exists already. It
-        also does so if a skill contains suspicious text, unless `author.is_insisting`.
+        A skill isn't added if it's invalid or too large, exists already, or contains suspicious
+        text, unless `author.is_insisting`. Raises Refused if no skill is added.
         """
         home = LOCAL_SCOPE if LOCAL_SCOPE in scopes else scope
         root = self._root(home)
-        existing = await self._load(frozenset((home,)))
+        existing = set(await self._load(frozenset((home,))))
         names: list[str] = []
+        problems: list[str] = []
 
         def write_files() -> list[NoteChange]:
-            """Check all skills of the source, write their files, and return the changes to log."""
-            new_skills: dict[str, dict[str, bytes]] = {}
-            for files in folders.unpack_skills(source):
-                name = _read_name(files, source)
-                if name in new_skills or name in existing or (root / name).exists():
-                    raise Refused(f"There is a skill {name} already; remove it first.")
-                if not author.is_insisting and (reason := _find_suspicious_text(files)):
-                    raise Refused(ask_to_reword(reason))
-                new_skills[name] = files
+            """Write the files of all valid skills, and return the changes to log."""
             changes: list[NoteChange] = []
-            for name, files in new_skills.items():
-                folders.write_files(root, root / name, files)
+            for skill in folders.unpack_skills(source):
+                try:
+                    if isinstance(skill, Refused):
+                        raise skill
+                    name = _check_new_skill(skill, {*existing, *names}, root, author)
+                except Refused as refusal:
+                    problems.append(str(refusal))
+                    continue
+                folders.write_files(root, root / name, skill.files)
                 names.append(name)
                 texts = folders.read_texts(root / name)
                 new_files = {path: FileChange(None, text) for path, text in texts.items()}
@@ -318,10 +328,13 @@ class Skills:
             async with self._lock.hold():
                 await self.notes.check_epoch(author.epoch)
                 changes = await asyncio.to_thread(write_files)
-                await self.notes.log_changes(*changes)
+                if changes:
+                    await self.notes.log_changes(*changes)
 
         await run_to_completion(write())
-        return names
+        if not names:
+            raise Refused("\n".join(problems))
+        return AddedSkills(names, problems)
 
     async def erase(
         self,
@@ -483,24 +496,35 @@ def _format_index(skills: Sequence[Skill], description_chars: int) -> str:
     return "\n".join(lines)
 
 
-def _read_name(files: Mapping[str, bytes], source: Path) -> str:
-    """Return the name in a skill's SKILL.md. Raises Refused if SKILL.md is invalid."""
-    place = f"{SKILL_FILE} in {source.name}"
-    return parse_skill(folders.decode_text(files[SKILL_FILE], place), place).name
+def _check_new_skill(
+    skill: folders.UnpackedSkill, taken_names: Container[str], root: Path, author: Author
+) -> str:
+    """Return the name of a skill that can be added to `root`. Raises Refused if it can't be."""
+    place = f"{SKILL_FILE} in {skill.title}"
+    name = parse_skill(folders.decode_text(skill.files[SKILL_FILE], place), place).name
+    if name in taken_names or (root / name).exists():
+        raise Refused(f"There is a skill {name} already; remove it first.")
+    reason = None if author.is_insisting else _find_suspicious_text(skill.files)
+    if reason:
+        raise Refused(f"{name}: {ask_to_reword(reason)}")
+    return name
 
 
 def _find_suspicious_text(files: Mapping[str, bytes]) -> str | None:
     """Return what is suspicious about the names or the texts of files, as a phrase, or None.
 
-    Files that aren't text are skipped.
+    Files that aren't text are skipped. Long texts are checked in overlapping parts.
     """
     texts = ["\n".join(files)]
     for content in files.values():
         with suppress(UnicodeDecodeError):
             texts.append(content.decode("utf-8-sig"))
     for text in texts:
-        if "\0" not in text and (reason := find_suspicion(text)):
-            return reason
+        if "\0" in text:
+            continue
+        for start in range(0, max(1, len(text)), LIMIT_CHARS - OVERLAP_CHARS):
+            if reason := find_suspicion(text[start : start + LIMIT_CHARS]):
+                return reason
     return None
 
 

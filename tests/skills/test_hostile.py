@@ -187,7 +187,7 @@ async def test_a_file_of_100_mb_beside_it_is_not_read(
     assert [path for _, path, _ in await skills.read_all_texts(OWN)] == ["SKILL.md"]
     shutil.copytree(home / "skills" / "sort", tmp_path / "sort")
     with pytest.raises(
-        Refused, match="sort is too large: 2,000 files and 20,000,000 bytes are the most"
+        Refused, match="sort is too large: 2,000 files and 60,000,000 bytes are the most"
     ):
         await skills.add(tmp_path / "sort", LOCAL_SCOPE, OWN, TYPED)
 
@@ -223,7 +223,7 @@ def _of_one_name(path: Path) -> None:
 ARCHIVES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     "encrypted": (_encrypted, "cannot be read: .* is encrypted, password required"),
     "lying about its size": (_lying, "cannot be read: Bad CRC-32"),
-    "2,001 skills": (_of_many, "is too large: 2,000 files and 20,000,000 bytes are the most"),
+    "2,001 skills": (_of_many, "is too large: 2,000 files and 60,000,000 bytes are the most"),
     "two names but for capitals": (
         _of_one_name,
         "x has two files whose names differ in nothing but capitals",
@@ -233,7 +233,7 @@ ARCHIVES: Mapping[str, tuple[Callable[[Path], object], str]] = {
         "cannot be read: File is not a zip file",
     ),
     "over the limit": (
-        lambda path: os.truncate(packed(path, {"x": ""}), 30_000_000),
+        lambda path: os.truncate(packed(path, {"x": ""}), 70_000_000),
         "is too large",
     ),
 }
@@ -261,7 +261,10 @@ async def test_what_lies_beside_the_skills_of_an_archive_is_not_unpacked(
         "pack/x//references/a.md": "x",
         "pack/x/.git/config": "x",
     }
-    assert await skills.add(packed(tmp_path / "pack.zip", files), LOCAL_SCOPE, OWN, TYPED) == ["x"]
+    assert await skills.add(packed(tmp_path / "pack.zip", files), LOCAL_SCOPE, OWN, TYPED) == (
+        ["x"],
+        [],
+    )
     assert list((await skills.find("x", OWN)).files) == ["SKILL.md", "references/a.md"]
     assert not [name for _, _, files in os.walk(tmp_path) for name in files if "evil" in name]
 
@@ -274,7 +277,7 @@ async def test_a_checkout_with_many_hidden_files_is_taken(tmp_path: Path, skills
     (source / "CLAUDE.md").symlink_to("AGENTS.md")
     (source / "x").mkdir()
     (source / "x" / "SKILL.md").write_text(skill_text("x"))
-    assert await skills.add(source, LOCAL_SCOPE, OWN, TYPED) == ["x"]
+    assert await skills.add(source, LOCAL_SCOPE, OWN, TYPED) == (["x"], [])
 
 
 async def test_a_skill_that_is_removed_is_gone_also_where_the_process_is_killed(

@@ -328,7 +328,7 @@ def packed(path: Path, files: Mapping[str, str | bytes]) -> Path:
 
 async def test_a_folder_and_an_archive_are_taken_over(tmp_path: Path, skills: Skills) -> None:
     source = lay(tmp_path / "given", "sort", references__steps_md="1. Look.")
-    assert await skills.add(source, LOCAL_SCOPE, only(LOCAL_SCOPE), TYPED) == ["sort"]
+    assert await skills.add(source, LOCAL_SCOPE, only(LOCAL_SCOPE), TYPED) == (["sort"], [])
     assert (
         await skills.read_text(await skills.find("sort", only(LOCAL_SCOPE)), "references/steps_md")
         == "1. Look."
@@ -342,27 +342,25 @@ async def test_a_folder_and_an_archive_are_taken_over(tmp_path: Path, skills: Sk
         "pack-main/skills/send/SKILL.md": skill_text("send"),
         "__MACOSX/pack-main/._x": "x",
     }
-    assert await skills.add(packed(tmp_path / "pack.zip", files), ANA, only(ANA), TYPED) == [
-        "file",
-        "send",
-    ]
+    added = await skills.add(packed(tmp_path / "pack.zip", files), ANA, only(ANA), TYPED)
+    assert added == (["file", "send"], [])
     assert await names(skills, only(ANA)) == ["file", "send"]
 
 
 HOSTILE: Mapping[str, tuple[Mapping[str, str | bytes], str]] = {
     "a way out": ({"x/SKILL.md": skill_text("x"), "x/../../evil.md": "x"}, "is no path in a skill"),
     "a bomb": (
-        {"x/SKILL.md": skill_text("x"), "x/assets/a": b"\0" * 15_000_000},
-        "x is too large: 200 files and 5,000,",
+        {"x/SKILL.md": skill_text("x"), "x/assets/a": b"\0" * 31_000_000},
+        "x is too large: 200 files and 30,000,",
     ),
     "many": (
         {f"x/assets/{number}": "" for number in range(10_000)},
-        "given.zip is too large: 2,000 files and 20,",
+        "given.zip is too large: 2,000 files and 60,",
     ),
     "none": ({"README.md": "x"}, r"There is no SKILL\.md in given\.zip"),
     "broken": (
         {"x/SKILL.md": "x"},
-        r"SKILL\.md in given\.zip, line 1: of the two lines of three dashes around front matter the first is missing",
+        r"SKILL\.md in x, line 1: of the two lines of three dashes around front matter the first is missing",
     ),
     "a secret": (
         {"x/SKILL.md": skill_text("x", body="key sk-ant-api03-" + "Aa0" * 30)},
@@ -394,7 +392,10 @@ async def test_a_link_in_an_archive_is_left_there_and_one_cut_off_is_refused(
     with zipfile.ZipFile(tmp_path / "link.zip", "w") as archive:
         archive.writestr("x/SKILL.md", skill_text("x"))
         archive.writestr(link, "/etc/passwd")
-    assert await skills.add(tmp_path / "link.zip", LOCAL_SCOPE, only(LOCAL_SCOPE), TYPED) == ["x"]
+    assert await skills.add(tmp_path / "link.zip", LOCAL_SCOPE, only(LOCAL_SCOPE), TYPED) == (
+        ["x"],
+        [],
+    )
     assert list((await skills.find("x", only(LOCAL_SCOPE))).files) == ["SKILL.md"]
     whole = packed(
         tmp_path / "whole.zip", {"y/SKILL.md": skill_text("y"), "y/assets/a": "a" * 10_000}
@@ -422,3 +423,35 @@ async def test_what_is_meant_is_erased_and_the_rest_stands(home: Path, skills: S
     assert await skills.read_text(skill) == skill_text("sort")
     assert await skills.read_text(skill, "scripts/run.sh") == "one\nthree\n"
     assert await names(skills, only(ROOM)) == ["porto-room"]
+
+
+async def test_each_skill_of_a_folder_is_added_or_refused_for_itself(
+    tmp_path: Path, skills: Skills
+) -> None:
+    source = tmp_path / "given"
+    for number in range(16):
+        lay(source, f"skill-{number:02}")
+    long_text = "x" * 1_025
+    (source / "wordy").mkdir()
+    (source / "wordy" / "SKILL.md").write_text(
+        f"---\nname: wordy\ndescription: {long_text}\n---\nLook.\n"
+    )
+    added = await skills.add(source, LOCAL_SCOPE, only(LOCAL_SCOPE), TYPED)
+    assert added.names == [f"skill-{number:02}" for number in range(16)]
+    assert added.problems == [
+        "SKILL.md in wordy, line 3: its description has 1,025 characters, 1,024 are the most."
+    ]
+    assert await names(skills, only(LOCAL_SCOPE)) == added.names
+
+
+async def test_long_text_of_a_skill_is_checked_to_its_end(tmp_path: Path, skills: Skills) -> None:
+    secret = "sk-ant-api03-" + "Aa0" * 30
+    lay(tmp_path / "fine", "long", references__schema_xml="<element/>\n" * 10_000)
+    lay(
+        tmp_path / "bad",
+        "leaky",
+        references__a_xml="<e/>\n" * 9_999 + f"key {secret}\n" + "<e/>\n" * 9,
+    )
+    assert (await skills.add(tmp_path / "fine", LOCAL_SCOPE, only(LOCAL_SCOPE), TYPED)).names
+    with pytest.raises(Refused, match="leaky: Not kept yet: it contains"):
+        await skills.add(tmp_path / "bad", LOCAL_SCOPE, only(LOCAL_SCOPE), TYPED)
