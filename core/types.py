@@ -627,6 +627,8 @@ class Request:
     turn_key: str = ""
     # A failed call isn't retried.
     is_single_attempt: bool = False
+    # Whether another model may answer if this one fails.
+    has_fallback: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

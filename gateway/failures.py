@@ -24,6 +24,7 @@ from gateway import texts
 from gateway.commands.registry import CommandContext, CommandRegistry
 from gateway.delivery import Delivery
 from gateway.queues import Batch, ReplyState
+from gateway.scheduler import Scheduler
 from gateway.supervisor import contain_adapter_errors
 
 # A function that stores something for a turn and returns True.
@@ -65,17 +66,25 @@ class Failures:
         incident = secrets.token_hex(4)
         _log.error("a turn failed", incident=incident, address=address.key, exc_info=error)
         is_kept = not self._delivery.inbox.is_incognito(address)
-        text = texts.failure_notice(error, incident, is_kept=is_kept)
+        is_scheduled = isinstance(self._adapters.get(address.platform), Scheduler)
+        text = texts.failure_notice(error, incident, is_kept=is_kept, is_scheduled=is_scheduled)
         await self.answer_instead(batch, Answer(text=text))
 
     async def answer_instead(self, batch: Batch, answer: Answer) -> None:
         """Send `answer` without running a turn, and store it together with the messages.
 
-        Group talk that isn't addressed to Mneme is stored without the answer. If the store is
-        unavailable, the answer is sent without being stored.
+        Group talk that isn't addressed to Mneme is stored without the answer, and so is a scheduled
+        question whose failure was told before. If the store is unavailable, the answer is sent
+        without being stored.
         """
         event = batch.last
         inbound = event.inbound
+        is_told = event.is_addressed
+        scheduler = self._adapters.get(inbound.address.platform)
+        if isinstance(scheduler, Scheduler):
+            notice = await scheduler.record_failure(inbound.address, answer.text)
+            is_told = notice is not None
+            answer = replace(answer, text=notice or answer.text)
         if inbound.heading:
             answer = replace(answer, text=f"{inbound.heading}\n\n{answer.text}")
         if not await self._begin(batch):
@@ -83,27 +92,27 @@ class Failures:
         event.reply_state = ReplyState.ANSWERED
 
         async def store(turn: Turn) -> bool:
-            await self._store_instead(turn, inbound, answer, is_addressed=event.is_addressed)
+            await self._store_instead(turn, inbound, answer, is_told=is_told)
             return True
 
         try:
             is_stored = await self._retry_stale_reads(batch, store)
         except StoreError as error:
             _log.error("an answer cannot be stored", address=inbound.address.key, error=error)
-            if event.is_addressed:
+            if is_told:
                 await self._delivery.send_unstored(inbound, event.reply, answer, has_begun=True)
             return
-        if is_stored and event.is_addressed:
+        if is_stored and is_told:
             await self._delivery.deliver(batch.outbox_item, event.reply, answer)
         else:
             await event.reply.abandon()
 
     async def _store_instead(
-        self, turn: Turn, inbound: Inbound, answer: Answer, *, is_addressed: bool
+        self, turn: Turn, inbound: Inbound, answer: Answer, *, is_told: bool
     ) -> None:
         """Store the messages of a turn together with the answer that replaces the model's."""
         if inbound.command is None and inbound.kind != "action":
-            await self._agent.store_notice(turn, answer if is_addressed else None)
+            await self._agent.store_notice(turn, answer if is_told else None)
             return
         text = "[a button]"
         if inbound.command is not None:

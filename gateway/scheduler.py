@@ -42,6 +42,10 @@ CLOSE_TIMEOUT_S = 5.0
 RETRY_DELAY = timedelta(seconds=2)
 # The answer to a scheduled question quotes this much of the question.
 HEADING_CHARS = 80
+# Questions that are due at the same full hour start within this time.
+SPREAD = timedelta(minutes=2)
+# A scheduled question that has failed so often in a row is paused.
+MAX_FAILURES = 5
 
 
 @dataclass(eq=False, kw_only=True)
@@ -126,10 +130,16 @@ class Scheduler:
     ) -> list[datetime]:
         """Run jobs in order of their due times; return the times when they run next.
 
-        A run that fails is repeated after `RETRY_DELAY`, while the other jobs continue.
+        Questions that are due at the same full hour are spread (see `_spread_questions`). A run
+        that fails is repeated after `RETRY_DELAY`, while the other jobs continue.
         """
         next_times: list[datetime] = []
+        delays = _spread_questions(jobs, now)
         for job in sorted(jobs, key=lambda job: _latest_due(job, now)):
+            if job.id in delays:
+                await self.jobs.update(job.id, next_at=delays[job.id])
+                next_times.append(delays[job.id])
+                continue
             (result,) = await asyncio.gather(self._run(job, sink), return_exceptions=True)
             if isinstance(result, BaseException):
                 self._log.error("a run failed", job=job.id, error=str(result))
@@ -189,6 +199,23 @@ class Scheduler:
             await self.on_pause(job, reason)
         await self.jobs.update(job.id, paused_at=now, pause_reason=reason)
 
+    async def record_failure(self, address: Address, reason: str) -> str | None:
+        """Count a failed run of a scheduled question. Return what the person is told, or None.
+
+        `address` is the question's own address. The first failure in a row is told. After
+        `MAX_FAILURES` in a row, the job is paused, which its author is told in another message.
+        """
+        job = await self.jobs.get(_job_id_of(address))
+        if job is None:
+            return reason
+        failures = await self.jobs.count_failure(job.id)
+        if failures == 1:
+            return reason if job.ended_at else f"{reason} {texts.JOB_WILL_RETRY}"
+        if failures >= MAX_FAILURES and job.paused_at is None and job.ended_at is None:
+            pause_reason = texts.JOB_FAILED_OFTEN.format(count=failures, reason=reason)
+            await self._pause(job, pause_reason, self.clock.now())
+        return None
+
     async def _ask(
         self, job: Job, due_at: datetime, now: datetime, epoch: ErasureEpoch, sink: InboundSink
     ) -> None:
@@ -231,7 +258,7 @@ class Scheduler:
         `address.chat_id` is the number of the job. Sending raises DeliveryError if the job was
         removed, if its author has lost access, or if the platform isn't connected.
         """
-        job_id = int(address.chat_id) if address.chat_id.isdecimal() else 0
+        job_id = _job_id_of(address)
 
         async def send(record: DeliveryRecord, answer: Answer) -> None:
             job = await self.jobs.get(job_id)
@@ -256,6 +283,11 @@ class Scheduler:
         return QuietReply(send)
 
 
+def _job_id_of(address: Address) -> int:
+    """Return the number of the job whose scheduled question has this address, or 0."""
+    return int(address.chat_id) if address.chat_id.isdecimal() else 0
+
+
 def make_reminder_buttons(job: Job) -> tuple[Button, ...]:
     """Make the buttons below a reminder: done, remind me later, or edit."""
     return (
@@ -272,6 +304,30 @@ def _make_actions(item: OutboxItem, job: Job, now: datetime) -> Sequence[ButtonA
     assert item.answer is not None
     presser = None if job.scope.is_group else job.account
     return make_button_actions(item.answer.buttons, job.scope, presser, now)
+
+
+def _spread_questions(jobs: Sequence[Job], now: datetime) -> dict[int, datetime]:
+    """Return later times for recurring questions that are due at the same full hour.
+
+    They start at equal distances within `SPREAD`; the first one starts at once. Reminders never
+    wait, and neither do questions that are late already.
+    """
+    groups: dict[datetime, list[Job]] = {}
+    for job in jobs:
+        due_at = job.next_at
+        is_full_hour = due_at is not None and (due_at.minute, due_at.second) == (0, 0)
+        if not (job.is_prompt and job.schedule.at is None and is_full_hour):
+            continue
+        assert due_at is not None
+        if now - due_at < SPREAD:
+            groups.setdefault(due_at, []).append(job)
+    times: dict[int, datetime] = {}
+    for due_at, group in groups.items():
+        for index, job in enumerate(sorted(group, key=lambda job: job.id)):
+            start = due_at + SPREAD * index / len(group)
+            if start > now:
+                times[job.id] = start
+    return times
 
 
 def _latest_due(job: Job, now: datetime) -> datetime:

@@ -91,11 +91,18 @@ def away_notice(age: timedelta) -> str:
     )
 
 
-def failure_notice(error: Exception, incident: str, *, is_kept: bool = True) -> str:
-    """Return a notice that a turn failed. The log has the details under the id `incident`."""
+def failure_notice(
+    error: Exception, incident: str, *, is_kept: bool = True, is_scheduled: bool = False
+) -> str:
+    """Return a notice that a turn failed. The log has the details under the id `incident`.
+
+    If the turn answers a scheduled question (`is_scheduled`), there is no message to send again.
+    """
     reason = "Something went wrong on my side."
     if isinstance(error, MnemeError):
         reason = str(error)
+    if is_scheduled:
+        return f"{reason} The log has the details under {incident}."
     storage = "Your message is saved."
     if isinstance(error, StoreLostError):
         storage = "I can't tell whether your message is saved."

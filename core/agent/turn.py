@@ -510,6 +510,9 @@ class Agent:
             running.turn.billing_scope(running.session),
             turn_key=running.turn.outbox_item.key,
         )
+        # No one waits for a scheduled question. Rather than memories, its author gets the reason.
+        is_scheduled = running.session.address.platform == "cron"
+        request = replace(request, has_fallback=not is_scheduled)
         running.begin_call()
         completion, call = await self.model.complete_unlogged(
             request, running.on_text, running.on_wait

@@ -314,9 +314,12 @@ class FallbackModel:
         """Ask the first model, or the second model if the first model fails.
 
         An answer of the second model begins with a sentence about the failure of the first model.
-        Raises ModelError if the conversation is too long, or if the second model fails, too.
+        Raises ModelError if the conversation is too long, if the request has no fallback, or if
+        the second model fails, too.
         """
-        sentence = self._known_failure(request.turn_key)
+        sentence = None
+        if request.has_fallback:
+            sentence = self._known_failure(request.turn_key)
         if sentence is None:
             try:
                 return await self._ask_first(request, on_text, on_wait)
@@ -325,6 +328,8 @@ class FallbackModel:
                     raise
                 self._log.warning("the model is out of reach", error=error.log_message)
                 self._record_failure(request.turn_key, error)
+                if not request.has_fallback:
+                    raise
                 sentence = str(error)
         return await self._ask_second(request, sentence, on_text, on_wait)
 

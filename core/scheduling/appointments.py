@@ -311,7 +311,7 @@ class Appointments:
                     "Remove it and set a new one."
                 )
             await self.jobs.update(
-                job.id, epoch, paused_at=None, pause_reason=None, next_at=next_at
+                job.id, epoch, paused_at=None, pause_reason=None, failures=0, next_at=next_at
             )
         self.on_change()
         if action != "remove":

@@ -121,6 +121,8 @@ UPDATE jobs SET zone = :zone, recurrences = :recurrences, cron = :cron, every_s 
     start_at = :start_at, at = :at, next_at = :next_at, ended_at = NULL
 WHERE id = :id AND text <> ''
 """
+_COUNT_FAILURE = "UPDATE jobs SET failures = failures + 1 WHERE id = :id"
+_CLEAR_FAILURES = "UPDATE jobs SET failures = 0 WHERE id = :id AND failures > 0"
 _SELECT_SCOPE_OF_TARGET = """
 SELECT COALESCE(
     (
@@ -171,13 +173,14 @@ class JobMessages:
         """Store the text of a job's outbox item as a message, and link the item to the message.
 
         Does nothing if the conversation is incognito, if the item only explains why there is no
-        answer, or if a watch has nothing to tell.
+        answer, or if a watch has nothing to tell. An answer ends a row of failures of the job.
         """
         item = connection.execute(_SELECT_UNDELIVERED, {"key": key}).fetchone()
         key_match = _JOB_ITEM_KEY.fullmatch(key)
         if item is None or key_match is None or item["kind"] not in ("chat", "quote"):
             return
         job_id, due_at = key_match.groups()
+        connection.execute(_CLEAR_FAILURES, {"id": int(job_id)})
         job = connection.execute(_SELECT_JOB, {"id": int(job_id)}).fetchone()
         answer = rows.load_answer(item["payload"])
         if job is None or answer is None or (job["is_watch"] and is_nothing_new(answer.text)):
@@ -306,7 +309,7 @@ class Jobs:
         self,
         job_id: int,
         epoch: ErasureEpoch | None = None,
-        **changes: datetime | str | bool | None,
+        **changes: datetime | str | int | None,
     ) -> None:
         """Set some columns of a job, such as `next_at`. A job that has ended isn't changed."""
         assignments = ", ".join(f"{name} = :{name}" for name in changes)
@@ -335,6 +338,19 @@ class Jobs:
         """
         values = {"id": job.id, "due_at": job.next_at, "now": now, "next_at": next_at}
         await self._database.execute(_FINISH_RUN, values)
+
+    async def count_failure(self, job_id: int) -> int:
+        """Count a failed run, and return how many runs in a row have failed; 0 for no such job.
+
+        The next answer that is delivered sets the count back to 0.
+        """
+
+        def count(connection: Connection) -> int:
+            connection.execute(_COUNT_FAILURE, {"id": job_id})
+            row = connection.execute(_SELECT_JOB, {"id": job_id}).fetchone()
+            return 0 if row is None else int(row["failures"])
+
+        return await self._database.write(count)
 
     async def reopen(self, job_id: int, at: datetime, epoch: ErasureEpoch | None = None) -> None:
         """Make a job with a single time due at another time, also if it has ended or is paused.
