@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from core.dates.requests import clocks, days, grammar, rhythms
 from core.dates.requests.combining import AFTER_MARKERS, MARKERS, combine, conflicts
-from core.dates.requests.grammar import Context, Item, read_items
+from core.dates.requests.grammar import SPAN, Context, Item, read_items, read_span
 from core.dates.requests.lexicon import Kind, compile_grammar, kinds_of
 from core.dates.requests.parts import ClockTime, Problem, TimeParts
-from core.dates.requests.sentence import ASKING, GLUE, Cluster, Sentence
+from core.dates.requests.sentence import ALARM, ASKING, GLUE, Cluster, Sentence
 
 _RULES = (grammar.RULES, clocks.RULES, days.RULES, rhythms.RULES)
 _CONTINUATION = compile_grammar(
@@ -33,6 +34,8 @@ _LENGTHS = [
     for count in (Kind.NUMBER, Kind.ONE)
     for unit in (Kind.UNIT, Kind.HOUR, Kind.MINUTE)
 ]
+_LEAD_KINDS = {Kind.BEFORE, Kind.TO_HOUR}
+_TIMER_LENGTH = compile_grammar(SPAN)
 _TIME_WORDS = {
     *(Kind.UNIT, Kind.MONTH, Kind.RELATIVE, Kind.FEAST, Kind.WEEKDAY, Kind.NUMBER, Kind.PART),
     *(Kind.MONTH_EDGE, Kind.EDGE_OF, Kind.CLOCK, Kind.DATE, Kind.YEAR, Kind.VAGUE, Kind.MONTH_DAY),
@@ -176,14 +179,32 @@ class ClusterReader:
         accepted: list[Cluster] = []
         parts = TimeParts()
         for cluster in ranked:
+            if _is_day_of_lead(parts, cluster.parts):
+                # "Dentist on 3 May at 9, remind me the day before at 6": 9 isn't the hour.
+                cluster = cluster._replace(parts=replace(cluster.parts, clocks=(), part=None))
             if accepted and not self._completes(parts, cluster):
                 continue
             accepted.append(cluster)
             parts = parts.merge(cluster.parts)
+        if not parts.is_time:
+            accepted += self._read_timer(accepted)
         return sorted(accepted)
+
+    def _read_timer(self, accepted: Sequence[Cluster]) -> list[Cluster]:
+        """Return the length in "a timer of 10 minutes" as a time from now."""
+        if not any(token.kind in ASKING and token.number == ALARM for token in self._tokens):
+            return []
+        match = _TIMER_LENGTH.search(kinds_of(self._tokens))
+        if match is None or any(cluster.parts.lead for cluster in accepted):
+            return []
+        start, end = match.span()
+        span = read_span(self._tokens[start:end])
+        return [Cluster(start, end, TimeParts(offset=span))] if span.seconds else []
 
     def _rank(self, cluster: Cluster) -> int:
         """Return how likely a time belongs to the request; less is likelier."""
+        if _has_day_lead(cluster.parts) and cluster.parts.clocks:
+            return -1
         if not cluster.parts.is_time and cluster.parts.lead is None:
             return 5
         if self._is_attribute(cluster):
@@ -237,6 +258,10 @@ class ClusterReader:
         taken = {index for cluster in accepted for index in range(cluster.start, cluster.end)}
         if parts.repeat is not None and self._has_unread_end(taken):
             return True
+        if parts.is_time and (self._has_unread_rhythm(taken) or self._has_unread_lead(taken)):
+            return True
+        if self._has_unread_words_before_task(accepted):
+            return True
         return any(self._follows_unread_words(cluster, taken) for cluster in accepted)
 
     def _has_unread_end(self, taken: set[int]) -> bool:
@@ -246,6 +271,46 @@ class ClusterReader:
                 following = self._tokens[index + 1 : index + 5]
                 return any(other.kind in _TIME_WORDS for other in following)
         return False
+
+    def _has_unread_rhythm(self, taken: set[int]) -> bool:
+        """Whether "every" isn't part of the time, but a word for a time follows it."""
+        for index, token in enumerate(self._tokens):
+            if token.kind is Kind.EVERY and index not in taken:
+                following = self._tokens[index + 1 : index + 3]
+                if any(other.kind in _TIME_WORDS for other in following):
+                    return True
+        return False
+
+    def _has_unread_lead(self, taken: set[int]) -> bool:
+        """Whether "the day before" isn't part of the time: "the day before my exam at 9"."""
+        for index, (left, right) in enumerate(pairwise(self._tokens)):
+            kinds = {left.kind, right.kind}
+            if index not in taken and kinds & _LEAD_KINDS and kinds & {Kind.UNIT, Kind.SPAN}:
+                return True
+        return False
+
+    def _has_unread_words_before_task(self, accepted: Sequence[Cluster]) -> bool:
+        """Whether words stand between the request and the time, and the task follows the time.
+
+        In "remind me the next full moon at 9 to go out", the words belong to the time.
+        """
+        for cluster in accepted:
+            start = cluster.start
+            while start and self._tokens[start - 1].kind in _UNREAD_WORDS | {Kind.NEXT, Kind.LAST}:
+                start -= 1
+            is_after_request = start > 0 and self._tokens[start - 1].kind is Kind.REQUEST
+            words = self._tokens[start : cluster.start]
+            is_long = any(token.kind is Kind.OTHER for token in words)
+            if is_after_request and is_long and self._begins_task(cluster.end):
+                return not self._begins_task(start)
+        return False
+
+    def _begins_task(self, index: int) -> bool:
+        """Whether a word such as "to" or "about" is at a token."""
+        if index >= len(self._tokens) or self._lexicon.is_unspaced:
+            return False
+        rest = self._sentence.text.plain[self._tokens[index].start :]
+        return any(rest.startswith(f"{word} ") for word in self._lexicon.task_starts)
 
     def _follows_unread_words(self, cluster: Cluster, taken: set[int]) -> bool:
         """Whether a length, or "on" and other words, precede a time without a break."""
@@ -269,6 +334,17 @@ class ClusterReader:
             if token.kind not in _UNREAD_WORDS:
                 return False
         return False
+
+
+def _is_day_of_lead(parts: TimeParts, other: TimeParts) -> bool:
+    """Whether `other` names the day of "the day before at 6pm"."""
+    is_incomplete = bool(parts.clocks) and not parts.has_day
+    return _has_day_lead(parts) and is_incomplete and other.has_day
+
+
+def _has_day_lead(parts: TimeParts) -> bool:
+    """Whether parts are at least a day before another moment."""
+    return parts.lead is not None and bool(parts.lead.days or parts.lead.months)
 
 
 def _overlaps(item: Item, others: Sequence[Item]) -> bool:

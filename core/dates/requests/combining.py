@@ -21,8 +21,8 @@ _SLOTS = ("days", "weekdays", "month_days", "clocks", "offset", "repeat", "windo
 
 def conflicts(parts: TimeParts, other: TimeParts) -> bool:
     """Whether both name the same part, or days in two ways that exclude each other."""
-    both = parts.names() & other.names()
-    if both & set(_SLOTS):
+    both = parts.names() & other.names() & set(_SLOTS)
+    if any(getattr(parts, name) != getattr(other, name) for name in both):
         return True
     is_day, other_is_day = (
         bool(parts.days or parts.month_days),
@@ -76,6 +76,10 @@ def _join_rhythms(parts: TimeParts, item: TimeParts) -> tuple[TimeParts, TimePar
         return weekly, replace(item, repeat=None)
     if parts.repeat is None or item.repeat is None:
         return parts, item
+    if parts.repeat.unit is item.repeat.unit is Unit.WEEK:
+        # "Every two weeks, on Thursdays": the longer interval counts.
+        longer = max(parts.repeat, item.repeat, key=lambda repeat: repeat.interval)
+        return replace(parts, repeat=longer), replace(item, repeat=None)
     if item.repeat == daily or (_is_short(parts) and item.repeat.unit is Unit.WEEK):
         return parts, replace(item, repeat=None)
     if parts.repeat == daily or (_is_short(item) and parts.repeat.unit is Unit.WEEK):

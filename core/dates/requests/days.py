@@ -143,7 +143,14 @@ def _numeric_date(match: Match, context: Context) -> TimeParts | None:
 def _month_day(match: Match, context: Context) -> TimeParts | None:
     """Read "on the 30th"."""
     day = match.number("day")
-    return TimeParts(month_days=(day,)) if 1 <= day <= 31 else None
+    return TimeParts(month_days=(day,)) if 1 <= day <= 31 else _no_such_day(match)
+
+
+def _no_such_day(match: Match) -> TimeParts | None:
+    """Return the problem of "the 32nd". Other numbers may belong to the task."""
+    token = match.get("day")
+    is_ordinal = token is not None and token.kind is Kind.MONTH_DAY
+    return TimeParts(problem=Problem.NO_SUCH_DATE) if is_ordinal else None
 
 
 @RULES.add(

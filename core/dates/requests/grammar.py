@@ -253,6 +253,7 @@ def _past(match: Match, context: Context) -> TimeParts | None:
 @RULES.add(
     f"(?P<span> {SPAN} ) (?: before | to_after )",
     f"before (?P<span> {SPAN} ) (?: until | before )?",
+    "the (?P<span> unit ) before (?! of | the | number | one )",
 )
 def _lead(match: Match, context: Context) -> TimeParts | None:
     span = read_span(match.all("span"))
@@ -260,7 +261,7 @@ def _lead(match: Match, context: Context) -> TimeParts | None:
 
 
 @RULES.add(
-    f"(?P<span> the? {SPAN} | the {UNIT} ) (?P<after> past | later | before | to_hour )"
+    f"(?P<span> the? {SPAN} | the? {UNIT} ) (?P<after> past | later | before | to_hour )"
     "(?: of | the | from | at | on )* (?= feast | date | clock )"
 )
 def _distance(match: Match, context: Context) -> TimeParts | None:

@@ -8,7 +8,7 @@ from enum import Enum
 from itertools import pairwise
 
 from core.dates.requests.lexicon import Kind
-from core.dates.requests.sentence import ASKING, GLUE, Cluster, Sentence
+from core.dates.requests.sentence import ALARM, ASKING, GLUE, Cluster, Sentence
 
 _QUOTE = re.compile(r'"[^"]*"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|『[^』]*』')
 
@@ -106,6 +106,8 @@ class IntentReader:
             return True
         if any(token.kind is Kind.TOLD for token in self._tokens):
             return False
+        if self._tokens[index].number == ALARM and self._has_other_words():
+            return False
         before, after = self._sentence.neighbour(index, -1), self._sentence.neighbour(index + 1, 1)
         follows_time = any(
             self._sentence.neighbour(cluster.end, 1) is Kind.MENTION for cluster in self._clusters
@@ -113,6 +115,18 @@ class IntentReader:
         is_begin = before is None or before in ASKING or self._follows_break(index)
         has_time = any(cluster.parts.is_time for cluster in self._clusters)
         return is_begin or follows_time or (after is None and has_time)
+
+    def _has_other_words(self) -> bool:
+        """Whether a message says more than a time: "the alarm at 6 broke"."""
+        in_times = {
+            index for cluster in self._clusters for index in range(cluster.start, cluster.end)
+        }
+        for index, token in enumerate(self._tokens):
+            is_word = token.kind is Kind.OTHER and not self._sentence.is_punctuation(token)
+            if is_word and index not in in_times:
+                before = self._tokens[index - 1].kind if index else None
+                return before not in (Kind.FOR, Kind.TO, Kind.COMMA, Kind.COLON, Kind.AT_OR_TO)
+        return False
 
     def _follows_break(self, index: int) -> bool:
         """Whether a comma, a colon or another punctuation mark precedes the token."""

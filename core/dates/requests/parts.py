@@ -276,6 +276,10 @@ class _Resolver:
     def moment(self) -> datetime:
         """Return the moment (UTC) of a request without a recurrence."""
         parts = self.parts
+        if parts.until is not None or parts.start is not None or parts.except_weekdays:
+            raise _Unclear(Missing.TIME, Problem.VAGUE)  # Only a recurrence has an end.
+        if parts.lead is not None and (parts.lead.days or parts.lead.months) and not parts.has_day:
+            raise _Unclear(Missing.DATE)
         if parts.offset is not None and not parts.days and not parts.weekdays:
             moment = self._moment_after(parts.offset)
         else:

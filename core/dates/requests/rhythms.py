@@ -31,11 +31,14 @@ _SEPARATOR = "(?: comma | and | every | on | the | at | day_prefix | filler )*"
 _WEEKDAY_LIST = f"weekday (?: {_SEPARATOR} {ON} weekday )*"
 
 
+_RANGE_KINDS = (Kind.TO, Kind.UNTIL, Kind.AT, Kind.START_AFTER)
+
+
 def _list_weekdays(tokens: Sequence[Token]) -> tuple[int, ...]:
     """Return the weekdays of a list or of a range: "mondays and thursdays", "mon-fri"."""
     kinds = (Kind.WEEKDAY, Kind.WEEKDAYS, Kind.DAY_GROUP)
     named = [token for token in tokens if token.kind in kinds]
-    is_range = any(token.kind in (Kind.TO, Kind.UNTIL, Kind.AT) for token in tokens[1:-1])
+    is_range = any(token.kind in _RANGE_KINDS for token in tokens[1:-1])
     if is_range and len(named) == 2:
         first, last = int(named[0].number), int(named[1].number)
         return tuple(sorted((first + step) % 7 for step in range((last - first) % 7 + 1)))
@@ -54,7 +57,7 @@ def _list_weekdays(tokens: Sequence[Token]) -> tuple[int, ...]:
     f"{ON} every {ON} (?P<days> weekdays (?: {_SEPARATOR} (?: weekdays | weekday ) )* )",
     f"{WHEN} (?P<days> weekday (?: {_SEPARATOR} weekday )* (?: and | comma ) weekdays )",
     f"{WHEN} every? (?: from | start )? (?: the | on )*"
-    "(?P<days> weekday (?: to | until | at ) (?: the | on )* weekday )"
+    "(?P<days> weekday (?: to | until | at | start_after ) (?: the | on )* weekday )"
     "(?: every_after | until_after | filler | always )*",
     f"{ON} every {ON} (?P<days> day_group )",
     f"(?P<repeat> repeat ) {WHEN} (?: of | from )? (?P<days> {_WEEKDAY_LIST} )",
@@ -217,7 +220,7 @@ _DAY_LIST = (
     "every (?P<prefix> day_prefix ) (?P<days> number )"
     "(?= at | comma | clock | request | mention | $ )",
     f"{WHEN} (?P<days> month_edge ) {_OF_EVERY}",
-    f"{ON} every {ON} (?P<days> number ) point? (?: of | from | the )+ (?P<unit> unit )",
+    f"{ON} every {ON} (?P<days> number ) point? (?: of | from | the | on | in )+ (?P<unit> unit )",
     f"{ON} every {ON} (?P<days> month_edge )",
     f"{ON} every (?P<unit> unit ) (?: on | the | at | of | comma )*(?P<days> month_edge )",
     f"{_OF_EVERY} (?: on | the | of )* (?P<days> {_DAY_LIST} ) (?P<day> unit )?",
