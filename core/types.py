@@ -537,6 +537,10 @@ class Subject:
     # The number by which a person may name the thing, as digits; empty if it has none.
     number: str = ""
     is_pinned: bool = False
+    # What kind of thing it is: "reminder", "memory" (a note or a fact) or "skill".
+    kind: str = ""
+    # The texts of the other things of its kind that the person can see.
+    others: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

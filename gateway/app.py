@@ -37,10 +37,12 @@ from core.notes.provider import NotesProvider
 from core.notes.verdicts import Verifier
 from core.ports import Adapter, Model
 from core.review.gate import Gate
+from core.review.transcript import TranscriptReader
 from core.scheduling.tool import reminder_tool
 from core.search.expansion import ExpandedRecall
 from core.search.recall import HistoryProvider, load_word_lists
 from core.search.tool import session_search
+from core.skills.tools import HEADING as SKILLS_HEADING
 from core.store.facts.rows import FactKind
 from core.store.ownership.people import EpochGuard
 from core.store.sqlite.opening import wait_until_unlocked
@@ -182,12 +184,13 @@ async def build_message_path(
         services.owner_notices.warn_about_file,
     )
     skills = SkillCommands(services, context_files.read_rule)
+    transcripts = TranscriptReader(services.conversations, _list_foreign_headings(memory))
     reminders = ReminderCommands(services)
     core_tools = [
         session_search(recall, settings.general.zone),
         reminder_tool(
             services.appointments,
-            services.conversations,
+            transcripts,
             evidence,
             services.notebook.review,
             reminders.ask,
@@ -196,12 +199,7 @@ async def build_message_path(
     ]
     reserved_names = [DELEGATE, *(tool.name for tool in core_tools)]
     tools = [*await memory.tools(reserved_names), *core_tools]
-    gate = Gate(
-        services.conversations,
-        services.notebook.review,
-        evidence.explain_missing,
-        prompt_marks=_list_foreign_headings(memory),
-    )
+    gate = Gate(transcripts, services.notebook.review, evidence.explain_missing)
     if helper_model is not None and settings.delegation.max_rounds:
         task_prompt = _build_prompt(services, memory, tools, windows, context_files, skills)
         tools.append(_build_delegation_tool(services, helper_model, task_prompt, memory, tools))
@@ -385,7 +383,7 @@ def _build_delegation_tool(
 def _list_foreign_headings(memory: MemoryManager) -> list[str]:
     """Return the headings under which a system prompt shows texts that others may have written."""
     files_heading = language_data("prompts", "core.agent")["files"].strip().splitlines()[0]
-    return [files_heading, *(f"## {name.upper()}\n" for name in memory.externals)]
+    return [files_heading, SKILLS_HEADING, *(f"## {name.upper()}\n" for name in memory.externals)]
 
 
 def _build_agent(

@@ -47,6 +47,8 @@ _GONE = "The message that states this was just changed or deleted. Do not store 
 MAX_PREFETCHED = 6
 """At most this many facts are added to a turn."""
 MAX_LISTED = 30
+MAX_COMPARED_FACTS = 500
+"""A wish must name a fact better than so many others."""
 QUESTION_CHARS = 2_000
 FORMER_WEIGHT = 0.3
 """The score of a former fact is multiplied by this."""
@@ -452,9 +454,16 @@ class FactsProvider(MemoryProvider):
         fact = await self.facts.find(parsed.fact_id, context.scopes)
         if parsed.mode not in ("update", "remove", "feedback") or fact is None:
             return []
-        label = f"fact {fact.id}"
+        facts = await self.facts.list_page(context.scopes, 0, MAX_COMPARED_FACTS)
         return [
-            Subject(label=label, text=fact.content, number=str(fact.id), is_pinned=fact.is_pinned)
+            Subject(
+                label=f"fact {fact.id}",
+                text=fact.content,
+                number=str(fact.id),
+                is_pinned=fact.is_pinned,
+                kind="memory",
+                others=[other.content for other in facts if other.is_open and other.id != fact.id],
+            )
         ]
 
     async def _find_by_names(

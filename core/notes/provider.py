@@ -205,7 +205,16 @@ class NotesProvider(MemoryProvider):
             entry = _find_entry(old_text, entries)
             if entry is not None:
                 is_pinned = entry in pinned_entries
-                subjects.append(Subject(label="the note", text=entry, is_pinned=is_pinned))
+                others = [other for other in entries if other != entry]
+                subjects.append(
+                    Subject(
+                        label="the note",
+                        text=entry,
+                        is_pinned=is_pinned,
+                        kind="memory",
+                        others=others,
+                    )
+                )
         return subjects
 
     async def _list_entries(self, target: str, context: ToolContext) -> str:

@@ -21,16 +21,12 @@ from dataclasses import dataclass, replace
 
 from core.errors import Refused, ToolError
 from core.review.effects import list_effects
+from core.review.naming import is_same_word, names_subject
 from core.review.pending import Review
-from core.review.transcript import (
-    MAX_EARLIER,
-    Transcript,
-    list_foreign_texts,
-    read_transcript,
-)
-from core.review.wishes import find_wishes, names_subject, shares_words
+from core.review.repetition import shares_words
+from core.review.transcript import Transcript, TranscriptReader
+from core.review.wishes import Wish, find_wishes, to_plain
 from core.store.notes import TOOL_CALL, Author, Operation
-from core.store.sessions import Conversations
 from core.text.normalize import words_of
 from core.text.terms import word_terms
 from core.types import Effect, Json, Subject, Tool, ToolContext
@@ -43,6 +39,8 @@ FREE_EFFECTS = frozenset({Effect.READ, Effect.SPEND})
 _MIN_TYPED_SHARE = 0.6
 # A replacement changes the note that it replaces if it keeps this share of its words.
 _MIN_KEPT_SHARE = 0.3
+# A replacement may drop so many words more than it adds: articles, or a word for two.
+_MAX_DROPPED_WORDS = 1
 # Tools that ask themselves compare the texts of these effects with what was typed.
 _CONTENT_EFFECTS = frozenset({Effect.ADD, Effect.CHANGE, Effect.PLAN})
 # A text that leaves the machine must consist of typed words to this share.
@@ -57,11 +55,9 @@ _NOT_NAMED = "you didn't name {label}, and the conversation has {source}"
 class Gate:
     """Holds back the calls of tools that a person didn't ask for."""
 
-    conversations: Conversations
+    transcripts: TranscriptReader
     review: Review
     explain_missing: EvidenceCheck
-    # Headings of the files that a system prompt may contain.
-    prompt_marks: Sequence[str] = ()
 
     async def check(self, tool: Tool, arguments: Json, context: ToolContext) -> ToolContext:
         """Return the context for a call. Its `hold_reason` says why the call has to wait.
@@ -75,7 +71,7 @@ class Gate:
         for subject in subjects:
             if subject.is_pinned:
                 return replace(context, hold_reason=_PINNED.format(label=subject.label))
-        transcript = await self.load_transcript(context)
+        transcript = await self.transcripts.load(context)
         if transcript.is_clean:
             return context
         for effect in sorted(effects, key=lambda effect: effect.value):
@@ -83,13 +79,6 @@ class Gate:
             if reason:
                 return replace(context, hold_reason=reason)
         return context
-
-    async def load_transcript(self, context: ToolContext) -> Transcript:
-        """Load what was typed in the conversation, and what is foreign."""
-        rows = await self.conversations.load_history(context.session, context.scopes)
-        latest = await self.conversations.list_latest_from_outside(context.scopes, MAX_EARLIER)
-        earlier = list_foreign_texts(latest, context.session)
-        return read_transcript(rows, context.session, context.sender, earlier, self.prompt_marks)
 
     async def hold(self, tool: Tool, arguments: Json, context: ToolContext) -> str:
         """Store a call until a tap, and return a sentence for the model.
@@ -132,43 +121,67 @@ class Gate:
                 return missing or ""
         if effect is Effect.ADD:
             return ""
-        return _explain_untyped(effect, tool, texts, subjects, transcript)
+        return _explain_untyped(effect, texts, subjects, transcript)
 
 
 def _explain_untyped(
     effect: Effect,
-    tool: Tool,
     texts: Sequence[str],
     subjects: Sequence[Subject],
     transcript: Transcript,
 ) -> str:
     """Return why the person didn't type the wish for a change, as a clause, or ""."""
     source = transcript.foreign[0].source if transcript.foreign else ""
-    typed = transcript.typed
     not_typed = _NOT_TYPED.format(source=source) if source else _NOBODY_SPOKE
-    if not typed:
+    if not transcript.messages:
         return not_typed
     if effect is Effect.SEND:
         is_typed = all(shares_words(text, transcript.all_typed, _MIN_SENT_SHARE) for text in texts)
         return "" if is_typed else not_typed
-    if effect is Effect.CHANGE and _is_typed_statement(texts, subjects, typed):
-        return ""
-    wishes = find_wishes(typed, effect)
+    if effect is Effect.CHANGE:
+        if any(_is_weakened(texts, subject) for subject in subjects):
+            effect = Effect.REMOVE
+        elif _is_typed_statement(texts, subjects, transcript):
+            return ""
+    wishes = find_wishes(transcript.messages, effect, transcript.questions)
     if not wishes:
         return not_typed
+    unnamed = _find_unnamed(wishes, subjects, effect)
+    return _NOT_NAMED.format(label=unnamed, source=source) if unnamed else ""
+
+
+def _find_unnamed(wishes: Sequence[Wish], subjects: Sequence[Subject], effect: Effect) -> str:
+    """Return what a call changes although no wish names it, or ""."""
     for subject in subjects:
-        if not names_subject(wishes, subject):
-            return _NOT_NAMED.format(label=subject.label, source=source)
-    if not subjects and effect is not Effect.PLAN:
-        return _NOT_NAMED.format(label="the thing", source=source)
-    return ""
+        if not any(names_subject(wish, subject) for wish in wishes):
+            return subject.label
+    return "" if subjects or effect is Effect.PLAN else "the thing"
 
 
-def _is_typed_statement(texts: Sequence[str], subjects: Sequence[Subject], typed: str) -> bool:
-    """Return True if the person typed the words that a replacement adds to what it replaces.
+def _is_weakened(texts: Sequence[str], subject: Subject) -> bool:
+    """Return True if a replacement drops more words of a text than it adds, such as a condition.
 
-    A text that only leaves words out, such as a condition, states nothing new.
+    It then takes something away, also if it adds words that the person typed.
     """
+    new_texts = [text for text in texts if text not in subject.text]
+    if not new_texts:
+        return any(text.strip() for text in texts)
+    old_words = to_plain(subject.text).split()
+    new_words = to_plain(" ".join(new_texts)).split()
+    dropped = [word for word in old_words if not _has_word(word, new_words)]
+    added = [word for word in new_words if not _has_word(word, old_words)]
+    return len(dropped) > len(added) + _MAX_DROPPED_WORDS
+
+
+def _has_word(word: str, words: Sequence[str]) -> bool:
+    return any(is_same_word(word, other) for other in words)
+
+
+def _is_typed_statement(
+    texts: Sequence[str], subjects: Sequence[Subject], transcript: Transcript
+) -> bool:
+    """Return True if the person typed the words that a replacement adds to what it replaces."""
+    typed = "\n".join(transcript.messages)
     for subject in subjects:
         new_texts = [text for text in texts if text not in subject.text]
         added_words = " ".join(_list_added_words(text, subject.text) for text in new_texts).strip()

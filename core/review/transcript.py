@@ -20,16 +20,16 @@ from core.guard.origin_and_fence import (
     list_insertions,
     typed_text,
 )
-from core.review.wishes import is_plain_yes, repeats, shares_words
-from core.types import Message, Sender, Session
+from core.review.repetition import repeats, shares_words
+from core.review.wishes import is_plain_yes
+from core.store.sessions import Conversations
+from core.types import Message, Sender, Session, ToolContext
 
 # Tools whose results contain only text that people typed or approved.
-OWN_TOOLS = frozenset(
-    {"facts", "remember_this", "memory", "reminder", "skills_list", "skill_manage"}
-)
+OWN_TOOLS = frozenset({"facts", "remember_this", "memory", "reminder", "skill_manage"})
 # This many of the latest messages are searched for foreign text that a person repeats.
 MAX_EARLIER = 300
-_PROMPT_SOURCE = "a file of a project or a text of a memory service"
+_PROMPT_SOURCE = "a file of a project, a skill or a text of a memory service"
 # A question repeats a foreign text if the text contains this share of its words.
 MIN_REPEATED_SHARE = 0.7
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[)\]*_”\"']*\s+|(?<=[。！？])|\n+")
@@ -65,17 +65,40 @@ class ForeignText:
 class Transcript:
     """A conversation up to a tool call."""
 
-    # What the person typed in the messages that are being answered.
-    typed: str
+    # What the person typed in the messages that are being answered, each by itself.
+    messages: tuple[str, ...]
+    # The questions of the assistant to which they said yes there.
+    questions: tuple[str, ...]
     # Everything the person typed in the conversation.
     all_typed: str
     # Text in the model's context that the person didn't type.
     foreign: tuple[ForeignText, ...]
 
     @property
+    def typed(self) -> str:
+        """The messages and questions as one text."""
+        return "\n".join((*self.messages, *self.questions))
+
+    @property
     def is_clean(self) -> bool:
         """True if the person spoke, and nothing else could have suggested a change."""
-        return bool(self.typed) and not self.foreign
+        return bool(self.messages) and not self.foreign
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptReader:
+    """Loads conversations for the gate and for the tools that ask themselves."""
+
+    conversations: Conversations
+    # Headings of the texts of others that a system prompt may contain.
+    prompt_marks: Sequence[str] = ()
+
+    async def load(self, context: ToolContext) -> Transcript:
+        """Load what was typed in the conversation of a tool call, and what is foreign."""
+        rows = await self.conversations.load_history(context.session, context.scopes)
+        latest = await self.conversations.list_latest_from_outside(context.scopes, MAX_EARLIER)
+        earlier = list_foreign_texts(latest, context.session)
+        return read_transcript(rows, context.session, context.sender, earlier, self.prompt_marks)
 
 
 def read_transcript(
@@ -95,6 +118,7 @@ def read_transcript(
     texts += earlier_foreign
     current = _list_current(rows)
     typed: list[str] = []
+    questions: list[str] = []
     all_typed: list[str] = []
     for index, row in enumerate(rows):
         part = _typed_by(row, asker)
@@ -105,9 +129,10 @@ def read_transcript(
             if any(row is each for each in current):
                 typed.append(part)
                 # A "yes" adopts the question that it answers.
-                typed.append(_adopted_question(part, rows[:index], asker))
+                questions.append(_adopted_question(part, rows[:index], asker))
     return Transcript(
-        typed="\n".join(filter(None, typed)),
+        messages=tuple(typed),
+        questions=tuple(filter(None, questions)),
         all_typed="\n".join(all_typed),
         foreign=tuple(foreign),
     )

@@ -1,65 +1,384 @@
-"""Finds out whether a person typed the wish for a change, and whether they named the thing.
+"""Finds the clauses in which a person asks for a change.
 
-The words of a wish are data (`data/wishes.toml`), in ten languages that are matched together.
+A wish is one clause that a person typed, in their language or in English: an imperative, a request
+or a plain statement that something is over. A whole clause must have the form of a wish
+(`data/wishes.toml` lists the forms as frames), so that "I deleted it" or "Ana says delete it" is
+none. Nor is a sentence with hearsay or a condition, one that is taken back, a question about
+something else, or a line below text that asks for nothing. `core/review/naming.py` finds out which
+thing a wish names.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
 
-from core.text.normalize import is_unspaced, language_data, words_of
-from core.text.terms import word_terms
-from core.types import Effect, Subject
+from core.text.languages import latin_stop_words, script_stop_words
+from core.text.normalize import fold, is_unspaced, language_data, plain_with_offsets, words_of
+from core.text.terms import stop_words
+from core.types import Effect
 
-# The tables of wishes.toml that show the wish for an effect.
-_WISH_TABLES = {
-    Effect.CHANGE: ("change", "remove", "weaken"),
-    Effect.WEAKEN: ("weaken", "remove"),
-    Effect.REMOVE: ("remove",),
-    Effect.PLAN: ("plan",),
+LANGUAGES = ("en", "de", "es", "fr", "pt", "ru", "zh", "ja", "ko", "tr")
+UNSPACED_LANGUAGES = frozenset({"zh", "ja"})
+MAX_SENTENCE_CHARS = 300
+"""A longer sentence is no wish."""
+MAX_SHORT_CHARS = 40
+"""A sentence of at most this length may say who wishes what its neighbour says."""
+
+# The tables of frames that show the wish for an effect.
+_TABLES = {
+    Effect.CHANGE: ("change", "remove"),
+    Effect.WEAKEN: ("weaken", "remove", "stated", "doubt"),
+    Effect.REMOVE: ("remove", "stated"),
+    Effect.PLAN: ("plan", "resume"),
 }
-# A word with at most this many letters must be a whole typed word.
-SHORT_WORD = 3
-_NUMBER = re.compile(r"\d+")
-_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
+_ALL_TABLES = ("remove", "weaken", "stated", "doubt", "change", "plan", "resume")
+_NAMES = {
+    "german": "de",
+    "spanish": "es",
+    "french": "fr",
+    "portuguese": "pt",
+    "turkish": "tr",
+}
+_SCRIPTS = (
+    ("ko", re.compile("[\uac00-\ud7a3]")),
+    ("ja", re.compile("[\u3041-\u30ff]")),
+    ("zh", re.compile("[\u4e00-\u9fff]")),
+    ("ru", re.compile("[\u0400-\u052f]")),
+)
+_LATIN = frozenset({"en", "de", "es", "fr", "pt", "tr"})
+# Letters that only one of these languages has.
+_LETTERS = {
+    "de": "\u00df\u00e4",
+    "es": "\u00f1\u00bf\u00a1",
+    "fr": "\u0153\u00e8\u00f9\u00eb",
+    "pt": "\u00e3\u00f5",
+    "tr": "\u011f\u015f\u0131",
+}
+# Languages that short texts don't tell apart.
+_RELATED = frozenset({"es", "pt"})
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?\u2026])(?<!\b[A-Z][a-z]\.)(?<!\b[A-Z]\.)(?<!\b[A-Z][a-z]{2}\.)\s+|(?<=[\u3002\uff01\uff1f])"
+)
+_CLAUSE_END = re.compile(
+    r"(?<!\d)[,:](?!\d)|[,:]\s|[;()\u2013\u2014\uff0c\uff1a\uff1b\u3001\u201d\u2026]|\s-\s"
+)
+_QUOTATION = re.compile(
+    '\u201c[^\u201d]*\u201d|"[^"]*"|\u201e[^\u201c\u201d]*[\u201c\u201d]|\u00ab[^\u00bb]*\u00bb|\u300c[^\u300d]*\u300d|\u300e[^\u300f]*\u300f'
+)
+# Stands for a quotation, whose words aren't the person's.
+_MASK = "\u00a7"
+_NOT_A_WORD = re.compile(rf"[^\w'{_MASK}]+")
+# Numbers in a list stay in one clause.
+_NUMBER_LIST = re.compile(
+    r"(\d)(?:\s*,\s*|\s+(?:and|und|y|et|e|\u0438|ve)\s+|\s*[\u3001\u548c\u3068]\s*)(?=\d)"
+)
+# A colon right behind the verb: "fix: the boat is green".
+_VERB_WITH_COLON = re.compile(r"^\s*(\w+(?:\s+\w+)?)\s*[:\uff1a](?=\s)")
 
 
-def has_wish(typed: str, effect: Effect) -> bool:
-    """Return True if a typed text contains a sentence that asks for the effect."""
-    return bool(find_wishes(typed, effect))
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A clause that asks for a change."""
+
+    # The words that name the thing, in lower case and without accents.
+    object: str
+    # The table of its frame.
+    table: str
+    # The language of its frame.
+    language: str
+    # Whether the words stand before the verb, where they may contain the one who does it.
+    is_object_first: bool
+    # The sentence, as typed.
+    sentence: str
 
 
-def find_wishes(typed: str, effect: Effect) -> str:
-    """Return the sentences of a typed text that ask for the effect, or "".
+def find_wishes(
+    messages: Sequence[str], effect: Effect, questions: Sequence[str] = ()
+) -> list[Wish]:
+    """Return the wishes for an effect in typed messages.
 
-    A question isn't a wish ("Is my inbox clear?"), unless it asks the assistant to do something
-    ("Can you clear it?"). A word of a wish that is denied doesn't count ("Don't delete it").
+    `questions` are questions of the assistant to which the person said yes.
     """
-    tables = _WISH_TABLES.get(effect, ())
-    wishes = []
-    for sentence in _SENTENCE_END.split(typed):
-        is_question = sentence.rstrip().endswith(("?", "\uff1f"))
-        if is_question and not has_word(sentence, "request"):
+    tables = _TABLES.get(effect, ())
+    wishes: list[Wish] = []
+    for message in messages:
+        wishes += _find_in_message(message, tables, effect)
+    for question in questions:
+        languages = find_languages(question)
+        wishes += _find_in_sentence(question, tables, languages, effect, is_offer=True)
+    return wishes
+
+
+def _find_in_message(message: str, tables: Sequence[str], effect: Effect) -> list[Wish]:
+    """Return the wishes of a message, up to the first line that asks for nothing.
+
+    What follows such a line may be the text of somebody else.
+    """
+    languages = find_languages(message)
+    wishes: list[Wish] = []
+    for line in filter(str.strip, message.splitlines()):
+        sentences = [part for part in _SENTENCE_END.split(line.strip()) if part.strip()]
+        for index, sentence in enumerate(sentences):
+            if not _is_doubtful(sentences, index, languages):
+                wishes += _find_in_sentence(sentence, tables, languages, effect)
+        if not all(_asks_or_greets(sentence, languages) for sentence in sentences):
+            break
+    return wishes
+
+
+def _is_doubtful(sentences: Sequence[str], index: int, languages: frozenset[str]) -> bool:
+    """Return True if the sentence before or after one says that it's somebody else's wish."""
+    neighbours = [
+        *(sentences[max(0, index - 1) : index]),
+        *(sentences[index + 1 : index + 2]),
+    ]
+    for neighbour in neighbours:
+        plain = to_plain(neighbour)
+        if len(plain) <= MAX_SHORT_CHARS and _has_marker(plain, "hearsay", languages):
+            return True
+    following = sentences[index + 1 : index + 2]
+    return any(_has_marker(to_plain(sentence), "retract", languages) for sentence in following)
+
+
+def _asks_or_greets(sentence: str, languages: frozenset[str]) -> bool:
+    """Return True if a sentence asks for something, or consists of polite words."""
+    if _find_in_sentence(sentence, _ALL_TABLES, languages, None):
+        return True
+    return all(_is_lead(clause, languages) for clause, _ in _split_clauses(sentence, languages))
+
+
+def _find_in_sentence(
+    sentence: str,
+    tables: Sequence[str],
+    languages: frozenset[str],
+    effect: Effect | None,
+    *,
+    is_offer: bool = False,
+) -> list[Wish]:
+    """Return the wishes of a sentence, or none if it's hearsay, conditional or taken back."""
+    if len(sentence) > MAX_SENTENCE_CHARS:
+        return []
+    masked, quotations = _mask_quotations(sentence)
+    plain = to_plain(masked)
+    if _has_marker(plain, "hearsay", languages) or _has_marker(plain, "retract", languages):
+        return []
+    if effect is not Effect.PLAN and _has_marker(plain, "condition", languages):
+        return []
+    is_question = masked.rstrip().endswith(("?", "\uff1f")) and not is_offer
+    wishes: list[Wish] = []
+    is_own = True
+    for clause, is_after_colon in _split_clauses(masked, languages):
+        # What follows a colon is one's own only if the words before it ask or greet.
+        if is_after_colon and not is_own:
+            break
+        is_own = bool(_match(clause, _ALL_TABLES, languages, is_offer=is_offer))
+        is_own = is_own or _is_lead(clause, languages)
+        if is_question and not _has_marker(clause, "request", languages):
             continue
-        wished = _leave_out_denied(sentence, tables)
-        if any(has_word(wished, table) for table in tables):
-            wishes.append(sentence)
-    return "\n".join(wishes)
+        for match in _match(clause, tables, languages, is_offer=is_offer):
+            words = match.words
+            for quotation in quotations:
+                words = words.replace(_MASK, quotation, 1)
+            wishes.append(Wish(words, match.table, match.language, match.is_object_first, sentence))
+    return wishes
 
 
-def _leave_out_denied(sentence: str, tables: Sequence[str]) -> str:
-    """Return a sentence without the words of these tables that are denied ("never delete")."""
-    folded = _fold(sentence)
-    for table in tables:
-        folded = _denied_pattern(table).sub(" ", folded)
-    return folded
+def _mask_quotations(sentence: str) -> tuple[str, list[str]]:
+    """Return a sentence with a sign for each quotation, and the quotations as plain words."""
+    quotations = [to_plain(match[0]) for match in _QUOTATION.finditer(sentence)]
+    return _QUOTATION.sub(f" {_MASK} ", sentence), quotations
 
 
-def has_word(typed: str, table: str) -> bool:
-    """Return True if a text contains a word of a table of wishes.toml, in any language."""
-    return _pattern(table).search(_fold(typed)) is not None
+def _split_clauses(sentence: str, languages: frozenset[str]) -> list[tuple[str, bool]]:
+    """Return the clauses of a sentence as plain words, and whether a colon is before each."""
+    text = _VERB_WITH_COLON.sub(r"\1 ", _NUMBER_LIST.sub(r"\1 ", sentence))
+    clauses: list[tuple[str, bool]] = []
+    is_after_colon = False
+    start = 0
+    ends = [*_CLAUSE_END.finditer(text), None]
+    for end in ends:
+        part = text[start : end.start() if end else len(text)]
+        for number, piece in enumerate(_joint_pattern(languages).split(to_plain(part))):
+            if piece.strip():
+                clauses.append((piece.strip(), is_after_colon and number == 0))
+        if end:
+            is_after_colon = end[0].strip() in (":", "\uff1a")
+            start = end.end()
+    return clauses
+
+
+def to_plain(text: str) -> str:
+    """Return a text as words in lower case, without accents and punctuation."""
+    plain = plain_with_offsets(fold(text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")))[0]
+    return " ".join(_NOT_A_WORD.sub(" ", plain).split())
+
+
+def find_languages(text: str) -> frozenset[str]:
+    """Return the languages that a text may be in. English is always among them.
+
+    A text in Latin letters is in the languages with most of its common words. Without any such
+    word, it may be in all of them.
+    """
+    for language, script in _SCRIPTS:
+        if script.search(text):
+            return frozenset({language, "en"})
+    words = words_of(text.casefold())
+    counts = {"en": sum(word in stop_words() for word in words)}
+    for name, language in _NAMES.items():
+        known = sum(word in latin_stop_words(name) for word in words)
+        letters = sum(letter in _LETTERS[language] for letter in text.casefold())
+        counts[language] = known + letters
+    most = max(counts.values())
+    if most == 0:
+        return _LATIN
+    languages = {language for language, count in counts.items() if count == most}
+    if not languages.isdisjoint(_RELATED):
+        languages |= _RELATED
+    return frozenset({*languages, "en"})
+
+
+# --- Frames ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """A frame that fits a clause, and the words in place of its stars."""
+
+    table: str
+    language: str
+    words: str
+    is_object_first: bool
+
+
+def _match(
+    clause: str, tables: Sequence[str], languages: Iterable[str], *, is_offer: bool
+) -> list[_Match]:
+    """Return for each language and table the first frame that fits a clause."""
+    matches: list[_Match] = []
+    for language in LANGUAGES:
+        if language not in languages:
+            continue
+        text = clause.replace(" ", "") if language in UNSPACED_LANGUAGES else clause
+        for table in tables:
+            for pattern, is_object_first in _frames(language, table, is_offer):
+                match = pattern.match(text)
+                if match is not None:
+                    words = " ".join(filter(None, match.groups()))
+                    if is_object_first and _has_marker(words, "denial", (language,)):
+                        continue
+                    matches.append(_Match(table, language, words, is_object_first))
+                    break
+    return matches
+
+
+@cache
+def _frames(language: str, table: str, is_offer: bool) -> tuple[tuple[re.Pattern[str], bool], ...]:
+    """Return the patterns of a table, and whether the object comes first in each."""
+    gap = "" if language in UNSPACED_LANGUAGES else " "
+    leads = _join_phrases(language, ("lead", "request", *(("offer",) if is_offer else ())))
+    if table == "plan":
+        leads = f"{leads}|{_time_words(language)}"
+    tails = _join_phrases(language, ("tail",))
+    before = f"(?:(?:{leads}){gap})*"
+    after = f"(?:{gap}(?:{tails}))*"
+    patterns = []
+    for frame in language_data("wishes", "core.review")[language][table]:
+        body = _to_plain_frame(frame)
+        if table == "plan" and body.endswith("*"):
+            body = f"{body[:-2]}(?: *)?" if gap else f"{body[:-1]}(?:*)?"
+        body = body.replace("(", "(?:").replace("(?:?:", "(?:").replace("*", "\0")
+        body = _restore_repeats(body)
+        body = body.replace("\0", "(.+?)" if not body.endswith("\0") else "(.+)")
+        patterns.append((re.compile(f"{before}(?:{body}){after}$"), frame.startswith("*")))
+    return tuple(patterns)
+
+
+def _restore_repeats(body: str) -> str:
+    """Return a frame in which "word*" and ".*" are regular expressions again, not objects."""
+    return body.replace("\\w\0", "\\w*").replace(".\0", ".*")
+
+
+def _to_plain_frame(frame: str) -> str:
+    return plain_with_offsets(fold(frame))[0].replace("\\W", "\\w")
+
+
+@cache
+def _join_phrases(language: str, tables: tuple[str, ...]) -> str:
+    data = language_data("wishes", "core.review")[language]
+    phrases = [_to_plain_frame(phrase) for table in tables for phrase in data[table]]
+    ordered = sorted(phrases, key=len, reverse=True)
+    return "|".join(phrase.replace("(", "(?:").replace("(?:?:", "(?:") for phrase in ordered)
+
+
+@cache
+def _time_words(language: str) -> str:
+    """Return a pattern of a word that may say when, before a request to plan something."""
+    if language in UNSPACED_LANGUAGES:
+        return r"\d+|[\u4e00-\u9fff]{1,12}?(?=\u63d0\u9192|\u53eb|\u544a\u8bc9|\u901a\u77e5)"
+    words = "|".join(map(re.escape, sorted(filler_words(language), key=len, reverse=True)))
+    return rf"\d+\w*|{words}"
+
+
+@lru_cache(maxsize=2_000)
+def _is_lead(clause: str, languages: frozenset[str]) -> bool:
+    """Return True if a clause consists of polite words and of names."""
+    for language in languages:
+        gap = "" if language in UNSPACED_LANGUAGES else " "
+        text = clause.replace(" ", "") if not gap else clause
+        phrases = _join_phrases(language, ("lead", "request", "tail"))
+        if re.fullmatch(rf"(?:(?:{phrases})(?:{gap}|$))+", text):
+            return True
+    return False
+
+
+@cache
+def _joint_pattern(languages: frozenset[str]) -> re.Pattern[str]:
+    joints = []
+    for language in sorted(languages):
+        words = language_data("wishes", "core.review")[language]["joint"]
+        pattern = f"(?:{words})".replace("(?:?:", "(?:")
+        joints.append(pattern if language in UNSPACED_LANGUAGES else rf"(?:^|\s){pattern}\s")
+    return re.compile("|".join(joints))
+
+
+def _has_marker(plain: str, name: str, languages: Iterable[str]) -> bool:
+    """Return True if a text as plain words contains a marker of one of the languages."""
+    return any(_marker(language, name).search(plain) is not None for language in languages)
+
+
+@cache
+def _marker(language: str, name: str) -> re.Pattern[str]:
+    words = language_data("wishes", "core.review")[language][name]
+    joined = "|".join(words) if isinstance(words, list) else words
+    joined = _to_plain_frame(joined)
+    is_spaced = language not in UNSPACED_LANGUAGES and not (
+        language == "ko" and name in ("hearsay", "request")
+    )
+    return re.compile(rf"(?<!\w)(?:{joined})(?!\w)" if is_spaced else joined)
+
+
+@cache
+def detail_words(language: str) -> frozenset[str]:
+    """Return the words of a language that name nothing by themselves, such as days."""
+    words = language_data("wishes", "core.review")[language]["filler"].split()
+    return frozenset(filter(None, map(to_plain, words)))
+
+
+@cache
+def filler_words(language: str) -> frozenset[str]:
+    """Return the words of a language that name nothing."""
+    forms = set(detail_words(language))
+    for name, code in _NAMES.items():
+        if code == language:
+            forms |= {to_plain(word) for word in latin_stop_words(name)}
+    if language == "ru":
+        forms |= {to_plain(word) for word in script_stop_words()}
+    if language == "en":
+        forms |= {to_plain(word) for word in stop_words()}
+    return frozenset(form for form in forms if form)
 
 
 def is_plain_yes(text: str) -> bool:
@@ -67,104 +386,9 @@ def is_plain_yes(text: str) -> bool:
     if "?" in text or "\uff1f" in text:
         return False
     tables = language_data("wishes", "core.review")
-    yes = {_fold(word) for words in tables["yes"].values() for word in words}
-    polite = {_fold(word) for words in tables["polite"].values() for word in words}
-    words = words_of(_fold(text))
+    yes = {to_plain(word) for words in tables["yes"].values() for word in words}
+    polite = {to_plain(word) for words in tables["polite"].values() for word in words}
+    words = to_plain(text).split()
     while words and words[-1] in polite and " ".join(words) not in yes:
         words = words[:-1]
-    return " ".join(words) in yes or "".join(words) in yes
-
-
-def names_subject(typed: str, subject: Subject) -> bool:
-    """Return True if a typed text names a thing: by its number, by a word of its text, or as all.
-
-    If the text contains numbers, but not the thing's, its words must agree instead.
-    """
-    if subject.number and subject.number in _NUMBER.findall(typed):
-        return True
-    if has_word(typed, "all") and has_word(typed, "things"):
-        return True
-    typed_terms = set(word_terms(typed)) - _wish_terms()
-    subject_terms = set(word_terms(subject.text)) - _wish_terms()
-    return not typed_terms.isdisjoint(subject_terms)
-
-
-def _fold(text: str) -> str:
-    return text.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-
-
-@cache
-def _pattern(table: str) -> re.Pattern[str]:
-    """Return a pattern of all words of a table.
-
-    Korean words aren't at the beginning of a word only, because particles are attached to them.
-    """
-    alternatives: list[str] = []
-    for language, words in language_data("wishes", "core.review")[table].items():
-        for word in words:
-            escaped = re.escape(_fold(word))
-            is_inside = is_unspaced(word) or language in ("zh", "ja", "ko")
-            if not is_inside:
-                end = r"\b" if len(word) <= SHORT_WORD else ""
-                escaped = rf"\b{escaped}{end}"
-            alternatives.append(escaped)
-    return re.compile("|".join(alternatives))
-
-
-@cache
-def _denied_pattern(table: str) -> re.Pattern[str]:
-    """Return a pattern of a denial right before or after a word of a table."""
-    denials = language_data("wishes", "core.review")["denial"]
-    before = "|".join(re.escape(_fold(word)) for word in denials["before"])
-    after = "|".join(re.escape(_fold(word)) for word in denials["after"])
-    words = _pattern(table).pattern
-    return re.compile(rf"(?:\b(?:{before})\s+|(?:{before}))(?:{words})|(?:{words})(?:{after})")
-
-
-@cache
-def _wish_terms() -> frozenset[str]:
-    """Return the terms of the wish words, which don't name a thing."""
-    tables = language_data("wishes", "core.review")
-    words: list[str] = []
-    for table in ("remove", "weaken", "change", "plan", "all", "things"):
-        for language_words in tables[table].values():
-            words += language_words
-    return frozenset(term for word in words for term in word_terms(word))
-
-
-def shares_words(text: str, other: str, min_share: float) -> bool:
-    """Return True if at least this share of a text's terms occurs in another text."""
-    terms = set(word_terms(text))
-    return bool(terms) and len(terms & set(word_terms(other))) >= min_share * len(terms)
-
-
-def repeats(text: str, foreign_texts: Sequence[str]) -> bool:
-    """Return True if a text repeats one of the foreign texts: half of its word sequences, or all.
-
-    Short texts must be equal to a whole foreign text.
-    """
-    sequences = _word_sequences(text)
-    words = words_of(text.casefold())
-    for foreign in foreign_texts:
-        if len(words) > 2 and words == words_of(foreign.casefold()):
-            return True
-        if sequences and 2 * len(sequences & _word_sequences(foreign)) >= len(sequences):
-            return True
-    return False
-
-
-SEQUENCE_WORDS = 4
-SEQUENCE_CHARACTERS = 8
-
-
-def _word_sequences(text: str) -> frozenset[tuple[str, ...]]:
-    """Return all sequences of four words, or of eight characters in scripts without spaces."""
-    items: Sequence[str] = words_of(text.casefold())
-    length = SEQUENCE_WORDS
-    letters = [letter for letter in text if not letter.isspace()]
-    if sum(is_unspaced(letter) for letter in letters[:200]) * 2 > len(letters[:200]):
-        items = letters
-        length = SEQUENCE_CHARACTERS
-    return frozenset(
-        tuple(items[start : start + length]) for start in range(len(items) - length + 1)
-    )
+    return " ".join(words) in yes or ("".join(words) in yes and is_unspaced(text))

@@ -1,9 +1,9 @@
 """Decides whether the model may set a job at once: when, how often and of which kind.
 
-The text of a job is checked elsewhere (`core/facts/evidence.py`). While the conversation contains
-foreign text, the time must be one that the person typed, and a question to the model always waits
-for a tap, because each of its runs costs money. A question that runs very often waits unless the
-person typed its time.
+While the conversation contains foreign text, the time must be one that the person typed, the text
+must consist of words of their request, and a question to the model always waits for a tap, because
+each of its runs costs money. A question that runs very often waits unless the person typed its
+time.
 
 `find_typed_alternative` compares the model's time with the one that the person's own words mean.
 """
@@ -20,10 +20,13 @@ from core.dates.requests.lexicon import MAX_REQUEST_CHARS
 from core.dates.requests.parts import DAY_MINUTES, Assumption, ClockTime, Missing
 from core.dates.requests.reader import ReminderReading, read_request, revise_reading
 from core.dates.schedule import ParsedSchedule, Schedule, format_duration, resolve_wall_time
+from core.review.naming import consists_of
 from core.review.transcript import Transcript
+from core.review.wishes import find_wishes
 from core.scheduling.due import next_due
 from core.scheduling.phrases import plain_words
 from core.scheduling.reading import to_schedule
+from core.types import Effect
 
 # So many times of a schedule show its shortest interval: neighbours among its first three.
 _COMPARED_TIMES = 3
@@ -58,7 +61,13 @@ def explain_untyped_schedule(
     source = transcript.foreign[0].source
     if reading.is_prompt:
         return f"each run costs money, and the conversation has {source}"
-    return None if is_typed else f"nobody typed that time here, and the conversation has {source}"
+    if not is_typed:
+        return f"nobody typed that time here, and the conversation has {source}"
+    requests = find_wishes(transcript.messages, Effect.PLAN, transcript.questions)
+    typed_tasks = "\n".join(wish.sentence for wish in requests)
+    if not consists_of(reading.text, typed_tasks):
+        return f"you asked for it in other words, and the conversation has {source}"
+    return None
 
 
 def _is_same(schedule: Schedule, other: Schedule, now: datetime) -> bool:

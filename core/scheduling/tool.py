@@ -21,14 +21,13 @@ from core.dates.recurrence import next_recurrence
 from core.dates.schedule import ParsedSchedule, Schedule, load_zone, resolve_wall_time
 from core.errors import Refused, ToolError
 from core.guard.guard import ToolArguments, build_tool, parse_arguments
-from core.review.pending import Review, is_foreign
-from core.review.transcript import Transcript, read_transcript
+from core.review.pending import Review
+from core.review.transcript import Transcript, TranscriptReader
 from core.scheduling.appointments import HELD_ACTIONS, Action, Appointments, Requester
 from core.scheduling.phrases import find_phrase
 from core.scheduling.planning import explain_untyped_schedule, find_typed_alternative
 from core.scheduling.zones import find_zones
 from core.store.notes import JOB_CHANGE, QUESTION, REMINDER, Author, Operation
-from core.store.sessions import Conversations
 from core.text.normalize import to_single_line
 from core.types import Account, Command, Effect, Json, Subject, Tool, ToolContext
 
@@ -80,13 +79,13 @@ The last argument is the origin of the job that is set if the person says "yes".
 
 def reminder_tool(
     appointments: Appointments,
-    conversations: Conversations,
+    transcripts: TranscriptReader,
     evidence: EvidenceSearch,
     review: Review,
     ask: Ask,
 ) -> Tool:
     """Build the tool `reminder`, with which the model sets, lists and changes jobs."""
-    tool = _ReminderTool(appointments, conversations, evidence, review, ask)
+    tool = _ReminderTool(appointments, transcripts, evidence, review, ask)
     return build_tool(
         "reminder",
         _Arguments,
@@ -103,7 +102,7 @@ class _ReminderTool:
     """Runs the model's calls of the tool `reminder`."""
 
     appointments: Appointments
-    conversations: Conversations
+    transcripts: TranscriptReader
     evidence: EvidenceSearch
     review: Review
     ask: Ask
@@ -135,7 +134,16 @@ class _ReminderTool:
         job = await self.appointments.jobs.find(parsed.job_id, context.scopes)
         if job is None:
             return []
-        return [Subject(label=f"reminder {job.id}", text=job.text, number=str(job.id))]
+        jobs = await self.appointments.jobs.list_visible(context.scopes)
+        return [
+            Subject(
+                label=f"reminder {job.id}",
+                text=job.text,
+                number=str(job.id),
+                kind="reminder",
+                others=[other.text for other in jobs if other.id != job.id],
+            )
+        ]
 
     async def _hold_change(self, action: Action, job_id: int, context: ToolContext) -> str:
         """Store a change of a job until a tap, and return the result for the model.
@@ -165,14 +173,13 @@ class _ReminderTool:
                 "Say in your answer what to set."
             )
         reading = await self._interpret(arguments, _account_of(context))
-        rows = await self.conversations.load_history(context.session, context.scopes)
+        transcript = await self.transcripts.load(context)
         # None if the person typed the text of the job; otherwise a clause that explains the doubt.
         reason = await self.evidence.explain_missing([_without_lead(reading.text)], context)
-        transcript = read_transcript(rows, context.session, context.sender)
         waits = context.hold_reason or await self._explain_schedule(reading, transcript, context)
         if waits:
             return await self._put_aside(reading, context, reason or waits)
-        if reason and any(is_foreign(row, context.sender, ("reminder",)) for row in rows):
+        if reason and transcript.foreign:
             return await self._put_aside(reading, context, reason)
 
         origin = _request_origin(arguments, context)

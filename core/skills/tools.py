@@ -163,8 +163,9 @@ class SkillTools:
         if parsed.action == "create":
             return []
         skill = await self.skills.find(parsed.name, context.scopes)
-        words = skill.name.replace("-", " ")
-        return [Subject(label="the skill", text=f"{words}. {skill.description}")]
+        skills, _ = await self.skills.list_skills(context.scopes, "")
+        others = [_describe(other) for other in skills if other.name != skill.name]
+        return [Subject(label="the skill", text=_describe(skill), kind="skill", others=others)]
 
     async def _build_author(self, operation: Operation, context: ToolContext) -> Author:
         """Return the author of a change by the model.
@@ -205,6 +206,10 @@ def render_files(skill: Skill) -> list[str]:
     return [
         f"- {path} ({size:,} bytes)" for path, size in skill.files.items() if path != SKILL_FILE
     ]
+
+
+def _describe(skill: Skill) -> str:
+    return f"{skill.name.replace('-', ' ')}. {skill.description}"
 
 
 def render_skill(skill: Skill, limit_chars: int = DESCRIPTION_CHARS) -> str:

@@ -25,6 +25,7 @@ from core.guard.guard import find_suspicion
 from core.notes.notebook import Notebook
 from core.notes.provider import NotesProvider
 from core.review.pending import Review, quote_operations
+from core.review.transcript import TranscriptReader
 from core.scheduling.appointments import TEXT_CHARS, Appointments
 from core.scheduling.tool import reminder_tool
 from core.store.jobs import Jobs
@@ -158,7 +159,9 @@ async def outcome(folder: Path, database: Database, door: str, text: str, number
             elif made == "reminder":
                 evidence, review = EvidenceSearch(conversations), Review(notes, clock)
                 appointments = Appointments(Jobs(database), clock, "UTC", lambda: None, at_any_time)
-                tool = reminder_tool(appointments, conversations, evidence, review, _asked)
+                tool = reminder_tool(
+                    appointments, TranscriptReader(conversations), evidence, review, _asked
+                )
                 done = await tool.run(
                     {"action": "add", "moment": "2030-01-01T09:00", "task": text[:TEXT_CHARS]},
                     context,

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from core.review.wishes import find_wishes, names_subject
+from core.review.naming import names_subject
+from core.review.wishes import find_wishes
 from core.types import Effect, Subject
 
 REQUESTS = Path(__file__).parent / "data" / "everyday.txt"
@@ -29,9 +30,10 @@ def _read() -> list[tuple[Effect, Subject, str]]:
 
 def _asks(effect: Effect, subject: Subject, text: str) -> bool:
     # What is planned anew names nothing that exists.
-    wishes = find_wishes(text, effect)
-    is_named = (effect is Effect.PLAN and not subject.number) or names_subject(wishes, subject)
-    return not (wishes and is_named)
+    wishes = find_wishes([text], effect)
+    if effect is Effect.PLAN and not subject.number:
+        return not wishes
+    return not any(names_subject(wish, subject) for wish in wishes)
 
 
 def test_at_most_two_percent_of_everyday_requests_ask() -> None:

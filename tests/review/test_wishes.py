@@ -1,13 +1,30 @@
-"""Typed wishes: words that ask for a change, and the thing that they name."""
+"""Typed wishes: clauses that ask for a change, and the thing that they name."""
 
 from __future__ import annotations
 
 import pytest
 
-from core.review.wishes import find_wishes, has_wish, names_subject, repeats
+from core.review.naming import names_subject
+from core.review.repetition import repeats
+from core.review.wishes import find_wishes
 from core.types import Effect, Subject
 
-INSULIN = Subject(label="reminder 4", text="take the insulin", number="4")
+INSULIN = Subject(
+    label="reminder 4",
+    text="take the insulin",
+    number="4",
+    kind="reminder",
+    others=["water the plants", "call Ana", "call Ben", "swim"],
+)
+DENTIST = Subject(label="fact 7", text="My dentist is Dr. Silva", number="7", kind="memory")
+
+
+def wants(typed: str, effect: Effect, subject: Subject = INSULIN) -> bool:
+    return any(names_subject(wish, subject) for wish in find_wishes([typed], effect))
+
+
+def with_text(text: str, *others: str) -> Subject:
+    return Subject(label="reminder 4", text=text, number="4", kind="reminder", others=others)
 
 
 @pytest.mark.parametrize(
@@ -15,6 +32,7 @@ INSULIN = Subject(label="reminder 4", text="take the insulin", number="4")
     [
         "Please remove reminder 4",
         "I don’t need reminder 4 anymore",
+        "I don't need the insulin one",
         "Lösch bitte Erinnerung 4",
         "Borra el recordatorio 4",
         "Supprime le rappel 4",
@@ -24,44 +42,58 @@ INSULIN = Subject(label="reminder 4", text="take the insulin", number="4")
         "リマインダー4を削除して",
         "알림 4 삭제해 줘",
         "4 numaralı hatırlatıcıyı sil",
+        "Can you delete the insulin reminder?",
+        "Could you please get rid of the insulin alarm?",
+        "hi\ncan you delete the insulin reminder\nthanks",
+        "I'm healed now. Delete the insulin reminder please.",
+        "delete reminders 3 and 4",
+        "delete all my reminders",
+        "Kannst du die Erinnerung ans Insulin löschen?",
+        "¿Puedes borrar el recordatorio de la insulina?",
+        "Peux-tu supprimer le rappel de l'insuline ?",
+        "Pode apagar o lembrete da insulina?",
+        "Можешь удалить напоминание про инсулин?",
+        "能删除胰岛素提醒吗？",
+        "インスリンのリマインダーを削除してくれますか？",
+        "인슐린 알림 지워 줄래?",
+        "İnsülin hatırlatıcısını siler misin?",
     ],
 )
 def test_wish_to_remove_is_recognized_in_ten_languages(typed: str) -> None:
-    assert has_wish(typed, Effect.REMOVE)
-    assert names_subject(typed, INSULIN)
-
-
-@pytest.mark.parametrize(
-    "typed",
-    ["What is it about?", "Worum geht es?", "Was steht drin?", "它说了什么？", "О чём это?"],
-)
-def test_question_about_a_text_is_no_wish(typed: str) -> None:
-    assert not any(
-        has_wish(typed, effect) and names_subject(typed, INSULIN)
-        for effect in (Effect.REMOVE, Effect.WEAKEN, Effect.CHANGE)
-    )
+    text = "take the insulin, Insulin, insulina, insuline, инсулин, 胰岛素, インスリン, 인슐린, insülin"
+    assert wants(typed, Effect.REMOVE, with_text(text, "water the plants"))
 
 
 @pytest.mark.parametrize(
     "typed",
     [
-        "Why does Eve want me to delete the insulin stuff?",
-        "I deleted my dating app. What does it say about insulin?",
-        "Is the insulin list clear?",
-        "Is it true that insulin is cheaper there?",
-        "Insulin again? Must be a mistake.",
-    ],
-)
-def test_sentence_about_something_else_is_no_wish(typed: str) -> None:
-    for effect in (Effect.REMOVE, Effect.WEAKEN):
-        assert not names_subject(find_wishes(typed, effect), INSULIN)
-
-
-@pytest.mark.parametrize(
-    "typed",
-    [
+        # Hearsay, conditions and the past.
+        "If I ever stop, I will delete the insulin reminder",
+        "If Ben agrees, delete the insulin reminder",
+        "Delete the insulin reminder when I'm back",
+        "I deleted the insulin reminder yesterday",
+        "Ana says delete the insulin reminder",
+        "Ana says: delete the insulin reminder",
+        "Delete the insulin reminder, she said",
+        "Delete the insulin reminder. That's what Eve wants.",
+        "Eve texted me please delete the insulin reminder",
+        "Got this from Eve. Delete the insulin reminder.",
+        "Ana sagt, lösch die Erinnerung ans Insulin",
+        "Ana dice que borre el recordatorio de la insulin",
+        "Ana dit de supprimer le rappel de l'insulin",
+        "A Ana disse apaga o lembrete da insulin",
+        "Аня говорит удали напоминание про insulin",
+        "安娜说删除insulin提醒",
+        "アナがinsulinのリマインダーを削除してと言った",
+        "아나가 insulin 알림 삭제하라고 했어",
+        "Ana insulin hatırlatıcısını sil dedi",
+        "Ich habe die Erinnerung ans Insulin gelöscht",
+        "Wenn ich gesund bin, lösch die Erinnerung ans Insulin",
+        # Denied or taken back.
         "Don't delete the insulin reminder, whatever that mail says!",
         "Never remove the insulin one",
+        "Delete the insulin reminder, just kidding",
+        "Delete the insulin reminder? No way.",
         "Bitte den Insulin-Alarm nicht löschen",
         "No borres lo de insulin",
         "Ne supprime pas insulin",
@@ -69,35 +101,115 @@ def test_sentence_about_something_else_is_no_wish(typed: str) -> None:
         "Не удаляй insulin",
         "别删 insulin",
         "insulinは削除しないで",
+        # About something else.
+        "Why does Eve want me to delete the insulin stuff?",
+        "I deleted my dating app. What does it say about insulin?",
+        "Is the insulin list clear?",
+        "Should I delete the insulin reminder?",
+        "What does “delete the insulin reminder” mean?",
+        "Delete the picture of the insulin",
+        "Remove the insulin paragraph from my summary",
+        "Forget the insulin price for a moment",
+        "Drop by the pharmacy for insulin",
+        "My landlord, again\nPlease remove the insulin reminder",
+        "Look what I got\nDelete the insulin reminder",
+        "Delete my app, all 4 people find such things odd",
+        "Clear 4 typos from it",
+        "Remove all the bad things from my text",
+        "delete the note about insulin",
+        "delete reminder 14",
+        "delete the note about boats",
+        "delete it",
+        "delete everything",
+        "quite true about insulin",
+        "my parents pare the insulin",
     ],
 )
-def test_denied_wish_is_no_wish(typed: str) -> None:
-    assert not has_wish(typed, Effect.REMOVE)
-
-
-@pytest.mark.parametrize("typed", ["I don't need the insulin one", "Je n'en ai plus besoin"])
-def test_word_of_denial_may_itself_be_a_wish(typed: str) -> None:
-    assert has_wish(typed, Effect.REMOVE)
-
-
-@pytest.mark.parametrize("typed", ["Can you delete the insulin reminder?", "能删除胰岛素提醒吗？"])
-def test_question_that_asks_to_do_something_is_a_wish(typed: str) -> None:
-    assert has_wish(typed, Effect.REMOVE)
+def test_text_that_only_contains_a_wish_removes_nothing(typed: str) -> None:
+    assert not wants(typed, Effect.REMOVE)
+    assert not wants(typed, Effect.WEAKEN)
 
 
 @pytest.mark.parametrize(
-    ("typed", "is_named"),
+    "typed",
     [
-        ("delete reminder 4", True),
-        ("delete reminder 14", False),
-        ("delete the insulin one", True),
-        ("delete all my reminders", True),
-        ("delete the note about boats", False),
-        ("delete it", False),
+        "Is it true that insulin is cheaper there?",
+        "Insulin again? Must be a mistake.",
+        "That insulin price is right",
+        "Check the insulin price now",
+        "Hold my insulin",
+        "The exact insulin dose is correct",
+        "What is it about?",
+        "Worum geht es?",
+        "它说了什么？",
     ],
 )
-def test_thing_is_named_by_number_by_word_or_as_all(typed: str, is_named: bool) -> None:
-    assert names_subject(typed, INSULIN) is is_named
+def test_bare_word_such_as_right_or_hold_weakens_nothing(typed: str) -> None:
+    for effect in (Effect.REMOVE, Effect.WEAKEN, Effect.CHANGE):
+        assert not wants(typed, effect)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "That's wrong about the dentist",
+        "That's wrong, Dr. Silva isn't my dentist",
+        "Das mit Dr. Silva stimmt nicht",
+        "Forget who my dentist is",
+        "forget that Dr. Silva is my dentist",
+    ],
+)
+def test_fact_is_doubted_by_a_plain_denial(typed: str) -> None:
+    assert wants(typed, Effect.WEAKEN, DENTIST)
+
+
+@pytest.mark.parametrize(
+    ("typed", "text", "others"),
+    [
+        ("lösch die Erinnerung an die Blumen", "die Blumen gießen", ("die Miete zahlen",)),
+        ("quita lo de las plantas", "regar las plantas", ("pagar el alquiler de la casa",)),
+        ("delete the call with Ana", "call Ana", ("call Ben",)),
+        ("cancel the dentist on Friday", "dentist on Friday", ("dentist on Monday",)),
+    ],
+)
+def test_thing_is_named_by_the_unique_best_match(
+    typed: str, text: str, others: tuple[str, ...]
+) -> None:
+    assert wants(typed, Effect.REMOVE, with_text(text, *others))
+    for other in others:
+        assert not wants(typed, Effect.REMOVE, with_text(other, text))
+
+
+@pytest.mark.parametrize(
+    ("typed", "text"),
+    [
+        ("lösch die Erinnerung an die Blumen", "die Miete an die Bank"),
+        ("quita lo de las plantas", "lo de las pastillas"),
+        ("supprime le rappel de la voiture", "le médicament de la mère"),
+        ("apaga o lembrete do lixo", "o remédio do pai"),
+        ("把浇花的提醒删掉", "把药的剂量记下"),
+        ("cancel the call", "call Ana"),
+    ],
+)
+def test_function_words_and_ties_name_nothing(typed: str, text: str) -> None:
+    assert not wants(typed, Effect.REMOVE, with_text(text, "call Ben"))
+
+
+def test_yes_adopts_the_wish_of_a_question_and_not_its_words() -> None:
+    question = "Shall I leave the insulin part out of my summary, and drop the greeting?"
+    wishes = find_wishes(["yes"], Effect.REMOVE, [question])
+    assert not any(names_subject(wish, INSULIN) for wish in wishes)
+    for question in (
+        "Shall I delete the insulin reminder?",
+        "Soll ich die Erinnerung ans Insulin löschen?",
+        "¿Quieres que borre el recordatorio de insulin?",
+        "Dois-je supprimer le rappel insulin ?",
+        "要我删除insulin提醒吗？",
+        "insulinのリマインダーを削除しましょうか？",
+        "insulin 알림을 삭제할까요?",
+    ):
+        wishes = find_wishes(["yes"], Effect.REMOVE, [question])
+        assert any(names_subject(wish, INSULIN) for wish in wishes), question
 
 
 @pytest.mark.parametrize(
@@ -105,6 +217,7 @@ def test_thing_is_named_by_number_by_word_or_as_all(typed: str, is_named: bool) 
     [
         ("Please remove the reminder about the insulin, it is old", True),
         ("remove the reminder about the insulin, it is old and useless now", True),
+        ("Please remove that reminder about the insulin, it is too old", True),
         ("Remove the insulin reminder", False),
         ("What does she want?", False),
     ],

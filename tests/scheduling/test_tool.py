@@ -12,6 +12,7 @@ from core.dates.schedule import ParsedSchedule, Schedule
 from core.errors import Refused, ToolError
 from core.facts.evidence import EvidenceSearch
 from core.review.pending import Review
+from core.review.transcript import TranscriptReader
 from core.scheduling.appointments import Appointments
 from core.scheduling.tool import read_choices, reminder_tool
 from core.store.jobs import Jobs
@@ -69,7 +70,7 @@ def tool(appointments: Appointments, conversations: Conversations, review: Revie
     async def ask(reading: ParsedSchedule, context: ToolContext, origin: str | None) -> str:
         return f"Do you mean {appointments.format_exact_line(reading, 'Europe/Lisbon')}?"
 
-    return reminder_tool(appointments, conversations, evidence, review, ask)
+    return reminder_tool(appointments, TranscriptReader(conversations), evidence, review, ask)
 
 
 def test_the_schema_is_the_one_arguments_are_read_with(tool: Tool) -> None:

@@ -51,7 +51,7 @@ async def test_the_index_stands_in_the_prompt_as_it_was_when_the_conversation_be
     model = ScriptedModel(says("Hello."), manage("delete"), says("Done."))
     async with open_gateway(home, model) as harness:
         await harness.say("hello")
-        await harness.say("delete the skill")
+        await harness.say("delete the skill sort-mail")
         await harness.say("/new")
         await harness.say("hello again")
     prompts = [str(request.system[0]["text"]) for request in model.requests]

@@ -1,0 +1,252 @@
+"""Finds out whether the words of a wish name a thing, and no other.
+
+A thing is named by its number next to the word for its kind ("reminder 4"), as one of all things of
+its kind ("all my reminders"), or by words of its text. These words must name it better than any
+other thing of the kind that the person can see, and most of the words must be its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from core.review.wishes import (
+    UNSPACED_LANGUAGES,
+    Wish,
+    detail_words,
+    filler_words,
+    find_languages,
+    to_plain,
+)
+from core.text.normalize import is_unspaced, language_data
+from core.text.terms import word_terms
+from core.types import Subject
+
+KINDS = ("reminder", "memory", "skill")
+# Words that differ only behind so many letters are forms of one word.
+_MIN_STEM_LETTERS = 4
+_MIN_CYRILLIC_STEM_LETTERS = 3
+_MAX_ENDING_LETTERS = 4
+_PART = re.compile(r"\d+|[\u3041-\u30ff\u4e00-\u9fff]+|[^\W\d_]+")
+_HIRAGANA = re.compile("[\u3041-\u309f]+")
+_HANGUL = re.compile("[\uac00-\ud7a3]")
+_CYRILLIC = re.compile("[\u0400-\u052f]")
+# Marks the one who does something, behind a word.
+_SUBJECT_PARTICLES = {"ko": ("\uac00", "\uc774", "\uaed8\uc11c"), "ja": ("\u304c",)}
+# At most one letter of so many may be missing in scripts without spaces.
+_MAX_MISSING_SHARE = 4
+# Languages in which the one who does something may stand in front without a mark.
+_STRICT_LANGUAGES = frozenset({"de", "zh"})
+_DOUBTED_KIND = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A word of a wish: a number, a word for a kind or for all, content, and so on.
+
+    A detail, such as a day of the week, tells apart things that are named by content.
+    """
+
+    text: str
+    role: str
+
+
+def names_subject(wish: Wish, subject: Subject) -> bool:
+    """Return True if a wish names a thing, and no other thing of its kind."""
+    parts = _read_parts(wish)
+    if not _may_mean_kind(wish, parts, subject.kind):
+        return False
+    content = [part.text for part in parts if part.role == "content"]
+    numbers = _find_numbers(parts, has_content=bool(content), language=wish.language)
+    if numbers:
+        return subject.number in numbers
+    roles = {part.role for part in parts}
+    has_kind = not roles.isdisjoint(KINDS)
+    if wish.table == "stated" and not has_kind and "generic" not in roles:
+        return False
+    if not content and has_kind and "all" in roles:
+        return True
+    return _names_by_words(wish, parts, content, subject)
+
+
+def _may_mean_kind(wish: Wish, parts: Sequence[_Part], kind: str) -> bool:
+    """Return True unless a wish names another kind of thing, or doubts what states nothing."""
+    if wish.table == "doubt" and kind not in ("", _DOUBTED_KIND):
+        return False
+    kinds = {part.role for part in parts if part.role in KINDS}
+    return not kind or not kinds or kind in kinds
+
+
+def _names_by_words(
+    wish: Wish, parts: Sequence[_Part], content: Sequence[str], subject: Subject
+) -> bool:
+    own_score, missing = _compare(content, subject.text)
+    if own_score == 0:
+        return False
+    known = own_score + sum(part.role in KINDS for part in parts)
+    if missing and wish.is_object_first and wish.language in _STRICT_LANGUAGES:
+        return False
+    # The new text of a change may follow: "to green".
+    limit = known + 1 if wish.table == "change" else known
+    if missing >= limit or _has_doer(wish, content, subject):
+        return False
+    words = [*content, *(part.text for part in parts if part.role == "detail")]
+    own_total, _ = _compare(words, subject.text)
+    return all(own_total > _compare(words, other)[0] for other in subject.others)
+
+
+def consists_of(text: str, source: str) -> bool:
+    """Return True if all words of a text that name something are in another text.
+
+    In scripts without spaces, a quarter of the letters may differ.
+    """
+    fillers: set[str] = set()
+    for language in find_languages(text):
+        fillers |= filler_words(language) - detail_words(language)
+    words = [word for word in _PART.findall(to_plain(text)) if word not in fillers]
+    spaced = [word for word in words if not is_unspaced(word) or _HANGUL.search(word)]
+    runs = [piece for word in words if word not in spaced for piece in _HIRAGANA.split(word)]
+    covered, missing = _compare([run for run in runs if run], source)
+    return _compare(spaced, source)[1] == 0 and _MAX_MISSING_SHARE * missing <= covered + missing
+
+
+def _compare(words: Sequence[str], text: str) -> tuple[int, int]:
+    """Return how much of the words a text contains, and how much not.
+
+    Words in scripts without spaces count by their letters.
+    """
+    plain = to_plain(text)
+    text_words = plain.split()
+    covered = 0
+    missing = 0
+    for word in words:
+        if is_unspaced(word) and not _HANGUL.search(word):
+            count = _count_letters(word, plain)
+            covered += count
+            missing += len(word) - count
+        elif any(is_same_word(word, other) for other in text_words):
+            covered += 1
+        else:
+            missing += 1
+    return covered, missing
+
+
+def _count_letters(run: str, text: str) -> int:
+    """Return how many letters of a run are in a text, next to the same letters."""
+    if len(run) == 1 or run in text:
+        return len(run) if run in text else 0
+    shared = set()
+    for index in range(len(run) - 1):
+        if run[index : index + 2] in text:
+            shared |= {index, index + 1}
+    return len(shared)
+
+
+def _has_doer(wish: Wish, content: Sequence[str], subject: Subject) -> bool:
+    """Return True if a word before the verb is marked as the one who does it."""
+    for particle in _SUBJECT_PARTICLES.get(wish.language, ()):
+        for word in content:
+            if word.endswith(particle) and _compare([word], subject.text)[0] == 0:
+                return True
+        if wish.language == "ja" and particle in wish.object:
+            return True
+    return False
+
+
+def _find_numbers(parts: Sequence[_Part], *, has_content: bool, language: str) -> set[str]:
+    """Return the numbers that name things: next to a word for a kind, or all that is named."""
+    numbers: set[str] = set()
+    is_number_first = language in ("zh", "ja", "ko", "tr")
+    markers = {*KINDS, "word of numbers"}
+    neighbours = [_Part("", ""), *parts, _Part("", "")]
+    for before, part, after in zip(neighbours, parts, neighbours[2:], strict=False):
+        if part.role != "number":
+            continue
+        if (
+            before.role in markers
+            or (before.role == "number" and before.text in numbers)
+            or (is_number_first and (after.role in markers or not has_content))
+            or (not has_content and after.role not in markers)
+        ):
+            numbers.add(part.text)
+    return numbers
+
+
+def _read_parts(wish: Wish) -> list[_Part]:
+    languages = (wish.language, "en") if wish.language != "en" else ("en",)
+    parts: list[_Part] = []
+    for match in _PART.finditer(wish.object):
+        word = match[0]
+        if word.isdecimal():
+            parts.append(_Part(str(int(word[:40])), "number"))
+        elif is_unspaced(word) and not _HANGUL.search(word):
+            parts += _read_run(word, languages)
+        else:
+            parts.append(_Part(word, _find_role(word, languages)))
+    return parts
+
+
+def _read_run(run: str, languages: Sequence[str]) -> list[_Part]:
+    """Return the parts of a run in a script without spaces."""
+    parts: list[_Part] = []
+    position = 0
+    language = "ja" if "ja" in languages else "zh"
+    for match in [*_run_pattern(language).finditer(run), None]:
+        end = match.start() if match else len(run)
+        rest = run[position:end]
+        if language == "ja":
+            rest = _HIRAGANA.sub(" ", rest)
+        parts += [_Part(piece, "content") for piece in rest.split()]
+        if match:
+            parts.append(_Part(match[0], _find_role(match[0], (language,))))
+            position = match.end()
+    return parts
+
+
+@cache
+def _run_pattern(language: str) -> re.Pattern[str]:
+    data = language_data("wishes", "core.review")[language]
+    words = {to_plain(word) for name in (*KINDS, "all", "number") for word in data[name]}
+    words |= set(filler_words(language))
+    return re.compile("|".join(sorted(map(re.escape, words), key=len, reverse=True)))
+
+
+@cache
+def _find_role(word: str, languages: tuple[str, ...]) -> str:
+    for language in languages:
+        data = language_data("wishes", "core.review")[language]
+        for role, name in (("word of numbers", "number"), ("all", "all"), ("generic", "generic")):
+            if word in map(to_plain, data.get(name, ())):
+                return role
+        for kind in KINDS:
+            if any(_matches_star(word, entry) for entry in data[kind]):
+                return kind
+    if any(word in detail_words(language) for language in languages):
+        return "detail"
+    if any(word in filler_words(language) for language in languages):
+        return "filler"
+    # Single Latin letters are endings behind an apostrophe.
+    is_ending = len(word) == 1 and languages[0] not in UNSPACED_LANGUAGES
+    return "filler" if is_ending and word.isascii() else "content"
+
+
+def _matches_star(word: str, entry: str) -> bool:
+    plain = to_plain(entry.removesuffix("*"))
+    return word.startswith(plain) if entry.endswith("*") else word == plain
+
+
+def is_same_word(one: str, other: str) -> bool:
+    """Return True if two plain words are forms of one word."""
+    if one == other or set(word_terms(one)) & set(word_terms(other)):
+        return True
+    short, long = sorted((one, other), key=len)
+    shared = 0
+    while shared < len(short) and short[shared] == long[shared]:
+        shared += 1
+    if _HANGUL.search(one):
+        return shared >= min(2, len(short)) and len(long) - shared <= _MAX_ENDING_LETTERS
+    min_stem = _MIN_CYRILLIC_STEM_LETTERS if _CYRILLIC.search(one) else _MIN_STEM_LETTERS
+    is_long_enough = shared >= min_stem and shared >= len(short) - 1
+    return is_long_enough and len(long) - shared <= _MAX_ENDING_LETTERS

@@ -1,0 +1,74 @@
+"""Compares texts by their words: what a person typed, and what repeats the words of others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+
+from core.text.normalize import is_unspaced, words_of
+from core.text.terms import word_terms
+
+SEQUENCE_WORDS = 4
+SEQUENCE_CHARACTERS = 8
+MIN_SHARED_RUN = 2
+"""Words that repeat a text stand next to each other, at least so many."""
+MIN_REPEATED_WORDS = 5
+"""A shorter text must be equal to a whole sentence, or it repeats nothing."""
+MIN_REPEATED_SHARE = 0.7
+MAX_COMPARED_WORDS = 60
+"""Longer texts are only compared by their sequences of words."""
+_SENTENCE_END = re.compile(r"[.!?;:\n\u3002\uff01\uff1f]+")
+
+
+def shares_words(text: str, other: str, min_share: float) -> bool:
+    """Return True if at least this share of a text's terms occurs in another text."""
+    terms = set(word_terms(text))
+    return bool(terms) and len(terms & set(word_terms(other))) >= min_share * len(terms)
+
+
+def repeats(text: str, foreign_texts: Sequence[str]) -> bool:
+    """Return True if a text repeats one of the foreign texts.
+
+    It then shares half of its sequences of words, or most of its words in their order. Texts of
+    three or four words must be equal to a whole foreign sentence.
+    """
+    sequences = _word_sequences(text)
+    words = words_of(text.casefold())
+    for foreign in foreign_texts:
+        if _is_whole_sentence(words, foreign) or _is_retyped(words, foreign):
+            return True
+        if sequences and 2 * len(sequences & _word_sequences(foreign)) >= len(sequences):
+            return True
+    return False
+
+
+def _is_whole_sentence(words: Sequence[str], foreign: str) -> bool:
+    if not 2 < len(words) < MIN_REPEATED_WORDS:
+        return False
+    return any(words == words_of(part) for part in _SENTENCE_END.split(foreign.casefold()))
+
+
+def _is_retyped(words: Sequence[str], foreign: str) -> bool:
+    """Return True if most words stand in a foreign text in the same order, in runs."""
+    if not MIN_REPEATED_WORDS <= len(words) <= MAX_COMPARED_WORDS:
+        return False
+    foreign_words = words_of(foreign.casefold())
+    if len(set(words).intersection(foreign_words)) < MIN_REPEATED_SHARE * len(set(words)):
+        return False
+    blocks = SequenceMatcher(None, words, foreign_words, autojunk=False).get_matching_blocks()
+    shared = sum(block.size for block in blocks if block.size >= MIN_SHARED_RUN)
+    return shared >= MIN_REPEATED_SHARE * len(words)
+
+
+def _word_sequences(text: str) -> frozenset[tuple[str, ...]]:
+    """Return all sequences of four words, or of eight characters in scripts without spaces."""
+    items: Sequence[str] = words_of(text.casefold())
+    length = SEQUENCE_WORDS
+    letters = [letter for letter in text if not letter.isspace()]
+    if sum(is_unspaced(letter) for letter in letters[:200]) * 2 > len(letters[:200]):
+        items = letters
+        length = SEQUENCE_CHARACTERS
+    return frozenset(
+        tuple(items[start : start + length]) for start in range(len(items) - length + 1)
+    )
