@@ -363,7 +363,8 @@ def build_input_blocks(blocks: Sequence[Json]) -> tuple[Json, ...]:
     """Return the blocks of an answer in a form that later requests may contain.
 
     The following are removed: fields that only answers may have, empty texts, unsigned thinking,
-    and white space at the end. Raises ModelError for an unknown type of block.
+    and white space at the end. Raises ModelFailure for an unknown type of block, and ModelFailure
+    or ValueError for a block that can't be read.
     """
     input_blocks: list[dict[str, Any]] = []
     for block in blocks:
@@ -415,8 +416,8 @@ def _build_input_block(block: Json) -> dict[str, Any] | None:
 def _build_tool_call(block: Json) -> dict[str, Any]:
     """Return a tool call in a form that later requests may contain.
 
-    If the answer was cut off, its arguments may be incomplete. Raises ModelFailure if the call
-    can't be read.
+    If the answer was cut off, the call's arguments may be incomplete. Raises ModelFailure or
+    ValueError if the call can't be read.
     """
     arguments = block.get("input")
     partial_json = block.get("partial_json")

@@ -1,4 +1,4 @@
-"""HTTP connections to a model's server, which all model clients set up alike."""
+"""Settings of the HTTP connections to a model's server, for all model clients."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def is_on_this_machine(url: str) -> bool:
 
 
 def exception_kind(error: BaseException) -> str:
-    """Return the kind of failure for an exception of the HTTP client.
+    """Return the kind of failure for an exception of the HTTP client or of an SDK.
 
-    An exception that an SDK has raised from another one counts as that one.
+    An SDK wraps the exceptions of its HTTP client, so the cause of the exception is tried too.
     """
     for exception in (error, error.__cause__):
         for kind, exception_types in _EXCEPTION_KINDS:

@@ -1,4 +1,4 @@
-"""Failed calls of a model: their kinds, their sentences for people, and what a server reported.
+"""Describes failed calls of a model: their kinds, and a sentence for people about each kind.
 
 The module doesn't depend on any vendor's SDK. The texts are in `data/failures.toml`.
 """
@@ -25,7 +25,7 @@ _NO_CREDIT = re.compile(_FAILURES["no_credit"])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerNames:
-    """What people call the settings of a model's server. Sentences about failures contain it."""
+    """The names of a model server's settings, for sentences about failures."""
 
     # The environment variable with the key. Empty if the server needs no key.
     key: str = "ANTHROPIC_API_KEY"
@@ -56,7 +56,7 @@ class ModelFailure(ModelError):
         names = names or ServerNames()
         details |= {"key": names.key, "address": names.address, "api": names.api}
         self.clause: str = texts["clause"].format(**details)
-        # The server had begun its answer.
+        # True if the server had begun its answer before the call failed.
         self.has_begun = False
         if is_retryable is None:
             is_retryable = texts.get("is_retryable", True)

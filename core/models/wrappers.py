@@ -1,6 +1,6 @@
-"""What is done around every call of a model, whatever the form of its API.
+"""Repeats failed calls of a model, logs their usage, and asks another model during an outage.
 
-`Retries` repeats failed calls, `MeteredModel` logs usage, `FallbackModel` bridges outages.
+`Retries`, `MeteredModel` and `FallbackModel` do this for any model, whatever the form of its API.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ MIN_PAUSE_S = 0.5
 FIRST_ATTEMPT_SHARE = 1 / 3
 # A text up to this length is shown after every piece.
 OFTEN_SHOWN_CHARS = 10_000
-# A longer text is shown after it has grown by one of so many parts.
-MAX_UNSHOWN_PARTS = 50
+# A longer text is shown again once its new piece is at least this fraction of it.
+MIN_SHOWN_FRACTION = 1 / 50
 
 
 async def ask_model(
@@ -83,10 +83,10 @@ class Retries:
     """Repeats a request after a temporary failure."""
 
     clock: Clock
-    # The most attempts of a call.
+    # The maximum number of attempts of a call.
     tries: int = 5
-    # No attempt starts later than this after the first attempt. An attempt fails if the server
-    # sends nothing for this time; the first attempt fails after `FIRST_ATTEMPT_SHARE` of it.
+    # No attempt starts later than this after the first attempt. The first attempt fails if the
+    # server sends nothing for `first_silence_s`. A later attempt may use the remaining time.
     timeout_s: float = 120.0
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
@@ -162,7 +162,7 @@ class GrowingText:
         self._text += piece
         if len(self._text) > OFTEN_SHOWN_CHARS:
             new_chars = len(self._text) - self._shown_chars
-            if new_chars * MAX_UNSHOWN_PARTS < len(self._text):
+            if new_chars < len(self._text) * MIN_SHOWN_FRACTION:
                 return
         self._shown_chars = len(self._text)
         text = self._text
@@ -244,9 +244,10 @@ class MeteredModel:
     async def complete_unlogged(
         self, request: Request, on_text: TextCallback, on_wait: TextCallback
     ) -> tuple[Completion, ModelCall | None]:
-        """Ask the model; return the completion, and the call for the caller to log.
+        """Ask the model, and return its answer and the call, which the caller must log.
 
         The call is None if no tokens were counted, as with an offline model and some servers.
+        Raises ModelError if the model doesn't answer.
         """
         cached_from = self._clock.now() - self._cache_lifetime
         completion = await self._model.complete(request, on_text, on_wait)
@@ -291,11 +292,11 @@ class _Failure:
 
 
 class FallbackModel:
-    """A `Model` that asks the model `first`, and uses the model `second` while `first` fails.
+    """A `Model` that asks the model `first`, and asks the model `second` while `first` fails.
 
     If `first` fails, `second` answers the rest of that turn. After `MAX_FAILED_TURNS` failed turns
-    in a row, all turns use `second`, without waiting for `first`. Every `RETRY_PAUSE`, one call
-    tries `first` again. When `first` answers, it's used for all turns again.
+    in a row, all turns use `second`, without waiting for `first`. From then on, one call in each
+    `RETRY_PAUSE` tries `first` again. As soon as `first` answers, all turns use it again.
     """
 
     def __init__(self, first: Model, second: Model, clock: Clock) -> None:

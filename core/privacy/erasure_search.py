@@ -97,11 +97,11 @@ def fill_list(
 
 
 def _limit_query(query: SearchQuery, request: ErasureRequest) -> SearchQuery:
-    """Return the query limited to what the person may erase.
+    """Return the query limited to messages that the person may erase.
 
-    A person may erase all messages in their scopes. A limited request, by a member of a group, may
-    erase only the person's own messages there. Tool results are included unless the query names
-    roles. Delegated sessions are always included.
+    A person may erase all messages in their scopes, and tool results too unless the query names
+    roles. A member of a group (`is_limited`) may erase only the messages that they sent in this
+    group. Delegated sessions are always included.
     """
     roles = query.filters.roles
     if roles == DEFAULT_ROLES:
@@ -118,9 +118,9 @@ def _limit_query(query: SearchQuery, request: ErasureRequest) -> SearchQuery:
 def _find_messages(connection: Connection, query: SearchQuery) -> tuple[SearchPlan, str, set[int]]:
     """Return the search plan, the phrase that was searched for, and the ids of the matches.
 
-    If no message matches the whole query, the query is searched again without filler words:
-    "everything I said about Porto" becomes "Porto". Raises Refused if the query has only filler
-    words.
+    If no message matches the whole query, and the query has no quotation marks, it is searched
+    again without filler words: "everything I said about Porto" becomes "Porto". Raises Refused if
+    the query has only filler words.
     """
     plan = plan_inflected(query.text)
     phrase = query.text

@@ -43,7 +43,7 @@ MAX_SHOWN_ITEMS = 8
 ABANDONED_AFTER = timedelta(seconds=30)
 # How long a person waits until the bytes are removed. Maintenance removes the rest afterwards.
 COMPACTION_TIMEOUT_S = 10.0
-LATER = "You don't have to confirm again: I'll go on by myself within a minute."
+LATER = "You don't have to confirm again. I'll try again within a minute."
 UNCLEAR = (
     "Say what to forget, as you would look for it with /recall: "
     '`/forget Porto`, `/forget "the blue drawer"`, `/forget ferry before:2026`.'
@@ -188,9 +188,10 @@ class Forgetting:
             erasure_list.items.append(ErasureItem(kind="skill", text=part, at=now))
 
     async def _count_recollections(self, erasure_list: ErasureList) -> None:
-        """If the list has no items, count the recollections and names that contain the words.
+        """Count the stored memory blocks and the names that contain the words.
 
-        Other texts aren't counted, because the person's request itself contains the words.
+        This is done for a list without items. Other texts aren't counted, because the person's
+        request itself contains the words.
         """
         remaining = await self._count_remaining(erasure_list)
         if not erasure_list.request.is_limited:
@@ -245,7 +246,10 @@ class Forgetting:
             self._running.discard(erasure_list.token)
 
     async def _write_journal(self, erasure_list: ErasureList) -> None:
-        """Append the erasure to the journal, which restored backups read, and note the success."""
+        """Append the erasure to the journal, from which it is repeated in a restored backup.
+
+        Sets `is_journaled` to whether the journal could be written.
+        """
         line = await self.database.read(
             partial(epoch.build_journal_line, token=erasure_list.token, now=self.clock.now())
         )

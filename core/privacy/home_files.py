@@ -149,11 +149,11 @@ def encode_phrase(phrase: str) -> frozenset[bytes]:
 
 
 def _is_log_line_erased(line: str, matcher: QuoteMatcher, is_owner: bool) -> bool:
-    """Return whether a line of the log is erased: whether it repeats a passage of the texts.
+    """Return whether to erase a line of the log.
 
-    If the owner asks, a line that contains the words is erased too. For other people the words
-    aren't enough, because a single word may be part of an ordinary log message. The log contains
-    people's words only by mistake.
+    A line is erased if it repeats a passage of the erased messages. If the owner asks, a line that
+    contains the words is erased too. For other people the words aren't enough, because an ordinary
+    log message may contain a single word by chance.
     """
     return matcher.has_passage(line) or (is_owner and matcher.has_words(line))
 

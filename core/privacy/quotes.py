@@ -1,4 +1,7 @@
-"""Recognises texts that contain the words of a query, or that repeat texts which were said."""
+"""Recognises texts that contain the words of a query, or that repeat passages of given texts.
+
+The given texts are the sources. /forget uses the messages to erase as sources.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +30,10 @@ _TOKEN = re.compile("[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00
 
 
 class QuoteMatcher:
-    """Matches texts against the words of a query, and against texts that were said.
+    """Matches texts against the words of a query, and against sources.
 
-    `terms` are the words as search terms (`SearchPlan.highlights`), and `texts` are the texts that
-    were said. A text has the words if it contains all terms or, with `is_any`, one of the terms.
+    `terms` are the words as search terms (`SearchPlan.highlights`), and `texts` are the sources. A
+    text has the words if it contains all terms or, with `is_any`, one of the terms.
     """
 
     def __init__(
@@ -41,7 +44,7 @@ class QuoteMatcher:
         self._patterns = [re.compile(pattern) for term in terms if (pattern := _term_regex(term))]
         self._whole_texts: set[str] = set()
         self._passages: set[tuple[str, ...]] = set()
-        # The tokens of texts that are too short for a passage.
+        # The tokens of sources that are too short for a passage.
         self._short_texts: set[tuple[str, ...]] = set()
         for text in texts:
             self._add_text(text)
@@ -50,7 +53,7 @@ class QuoteMatcher:
         self._first_pairs = {passage[:2] for passage in self._passages}
 
     def with_texts(self, texts: Iterable[str]) -> QuoteMatcher:
-        """Return a matcher with the same words and other texts."""
+        """Return a matcher with the same words and these texts as its sources."""
         return QuoteMatcher(self._terms, texts, is_any=self._is_any)
 
     def has_words(self, *texts: str | None) -> bool:
@@ -62,7 +65,7 @@ class QuoteMatcher:
         return any(matches) if self._is_any else all(matches)
 
     def has_passage(self, *texts: str | None) -> bool:
-        """Return whether one of the texts contains a passage of a text that was said."""
+        """Return whether one of the texts contains a passage of a source."""
         if not self._passages:
             return False
         for text in texts:
@@ -75,10 +78,10 @@ class QuoteMatcher:
         return False
 
     def has_copy(self, *texts: str | None) -> bool:
-        """Return whether one of the texts repeats a text that was said.
+        """Return whether one of the texts repeats a source.
 
-        This is the case if the text contains a passage of a long text or the whole of a short text,
-        or if both texts are the same.
+        A text repeats a source if it contains a passage of a long source or the whole of a short
+        source, or if both are the same.
         """
         if self.has_passage(*texts):
             return True
@@ -89,9 +92,9 @@ class QuoteMatcher:
         )
 
     def _add_text(self, text: str) -> None:
-        """Add a text that was said: the whole text, and its passages.
+        """Add a source: the whole text, and its passages.
 
-        A text that is too short for a passage is added with all its tokens instead.
+        If the text is too short for a passage, all its tokens are added instead.
         """
         self._whole_texts.add(text.strip())
         tokens = tuple(_tokenize(text))
@@ -105,7 +108,7 @@ class QuoteMatcher:
                 self._passages.add(passage)
 
     def _has_short_text(self, tokens: Sequence[str]) -> bool:
-        """Return whether the tokens contain all tokens of a short text, in a row."""
+        """Return whether the tokens contain all tokens of a short source, in a row."""
         for size in {len(short_text) for short_text in self._short_texts}:
             for start in range(len(tokens)):
                 if tuple(tokens[start : start + size]) in self._short_texts:

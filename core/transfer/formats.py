@@ -33,9 +33,10 @@ from core.types import LOCAL_SCOPE, Address, MessageKind, Role, Scope
 # Reasons to skip a record, as they are shown in reports after a number.
 NO_TEXT = "messages without text or media"
 NO_TIME = "messages without a time"
-UNKNOWN_SHAPE = "entries of an unknown shape"
+UNKNOWN_SHAPE = "entries in an unknown format"
 HIDDEN = (
-    "messages and parts that are not shown there (thoughts, tools, the system's, undone, copies)"
+    "messages and parts that the other program hides "
+    "(thoughts, tools, system messages, undone messages, copies)"
 )
 
 

@@ -90,7 +90,7 @@ def json_values(
     for path, event, value in json_events(stream, title):
         if time.monotonic() > deadline:
             raise HistoryError(
-                f"{title} was read for {MAX_SILENCE_S:g} seconds, and nothing came of it."
+                f"{title} was read for {MAX_SILENCE_S:g} seconds without finding a message."
             )
         if builder is None:
             if path in starts and event in ("start_map", "start_array"):
@@ -104,7 +104,7 @@ def json_values(
         events += 1
         if events > MAX_ENTRY_EVENTS:
             raise HistoryError(
-                f"{title} has an entry of more parts than any message or conversation."
+                f"{title} has an entry with more parts than any message or conversation has."
             )
         if path == value_path and event not in ("start_map", "start_array", "map_key"):
             yield value_path, builder.value
@@ -116,10 +116,10 @@ def _describe_error(error: Exception, title: str) -> str:
     """Return a sentence for people about an error of the JSON parser."""
     message = str(error)
     if "overflow" in message:
-        return f"{title} has a number with more digits than any id or time."
+        return f"{title} has a number with more digits than any id or time has."
     if "EOF" in message or "Incomplete" in message:
-        return f"{title} breaks off in the middle: its end is missing."
-    return f"{title} is broken: at some place it is not valid JSON."
+        return f"{title} breaks off: its end is missing."
+    return f"{title} is damaged: it is not valid JSON."
 
 
 def _repair_escapes(stream: BinaryIO) -> Iterator[bytes]:

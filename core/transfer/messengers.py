@@ -33,7 +33,7 @@ from core.types import Address, Role
 
 # Reasons to skip a record, as they are shown in reports after a number.
 SERVICE_MESSAGE = "service messages (joined, pinned, called, …)"
-BROKEN_CHANNEL = "channels whose messages are broken (from some place on)"
+BROKEN_CHANNEL = "channels with a damaged file (the messages before the damage are imported)"
 
 # The JSON paths of chats: in the export of a single chat, in the list of all chats, and in the list
 # of chats that the person has left.
@@ -113,7 +113,7 @@ def _telegram_record(
 ) -> TransferRecord | SkippedRecord:
     """Return the record of a message.
 
-    Service messages and entries of an unknown shape become skipped records.
+    Service messages and entries in an unknown format become skipped records.
     """
     if not isinstance(message, dict) or not isinstance(message.get("id"), int):
         return SkippedRecord(reason=UNKNOWN_SHAPE)

@@ -145,7 +145,7 @@ class Source:
                 title = str(origin)
             else:
                 path = Path(folder, "stdin")
-                title = "What came on stdin"
+                title = "The input on stdin"
                 read_error = _copy_stream(origin, path)
             if _is_zip(path):
                 unpacked_folder = Path(folder, "unpacked")
@@ -233,7 +233,7 @@ class Source:
             raise self._read_error
         if errors:
             raise errors[0]
-        raise HistoryError(f"{self._title} is nothing that can be imported. {_SUPPORTED_FORMATS}")
+        raise HistoryError(f"{self._title} has nothing to import. {_SUPPORTED_FORMATS}")
 
 
 def _copy_stream(stream: BinaryIO, path: Path) -> HistoryError | None:
@@ -249,8 +249,8 @@ def _copy_stream(stream: BinaryIO, path: Path) -> HistoryError | None:
         return None
     limit = f"{MAX_UNPACKED_BYTES // 10**9} GB"
     return HistoryError(
-        f"More than {limit} came on stdin, and what is beyond that was not read. "
-        "Import it as a file."
+        f"More than {limit} came on stdin, and the rest was not read. "
+        "Save the input as a file and import that file."
     )
 
 
@@ -277,8 +277,8 @@ def _unpack(path: Path, folder: Path, title: str) -> HistoryError | None:
             entries = archive.infolist()
             if len(entries) > MAX_ENTRIES:
                 return HistoryError(
-                    f"{title} has {len(entries):,} entries; {MAX_ENTRIES:,} are the most. "
-                    f"{_UNPACK_YOURSELF}"
+                    f"{title} has {len(entries):,} entries; Mneme unpacks at most "
+                    f"{MAX_ENTRIES:,}. {_UNPACK_YOURSELF}"
                 )
             entries = [entry for entry in entries if _may_have_history(archive, entry)]
             size = sum(entry.file_size for entry in entries)
@@ -286,8 +286,8 @@ def _unpack(path: Path, folder: Path, title: str) -> HistoryError | None:
             limit = min(MAX_UNPACKED_BYTES, max(ALWAYS_ALLOWED_BYTES, allowed_by_ratio))
             if size > limit:
                 return HistoryError(
-                    f"{title} would be {size:,} bytes when unpacked; {limit:,} are the most. "
-                    f"{_UNPACK_YOURSELF}"
+                    f"{title} would be {size:,} bytes when unpacked; Mneme unpacks at most "
+                    f"{limit:,}. {_UNPACK_YOURSELF}"
                 )
             for entry in entries:
                 name = f"{_display_name(entry.filename)} in {title}"
@@ -352,7 +352,7 @@ def _recognise(path: Path, title: str, *, is_alone: bool) -> str | None:
             "(Telegram Desktop: “Machine-readable JSON”)."
         )
     raise HistoryError(
-        f"{title} is a text, but no history: none of its first lines is a JSON line. "
+        f"{title} is a text without messages: none of its first lines is a message in JSON. "
         f"{_SUPPORTED_FORMATS}"
     )
 

@@ -188,7 +188,7 @@ async def test_who_waits_for_the_notes_is_told_so_at_once(
         with FileLock(home / "memories" / ".lock"):
             told = (await harness.say("yes")).text
         assert "changed by another program" in told
-        assert "I'll go on by myself" in told
+        assert "I'll try again within a minute" in told
         assert await harness.services.forgetting.resume() == 1
         assert "nothing to forget" in (await harness.say("/forget Zanzibar")).text
 

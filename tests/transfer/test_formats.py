@@ -81,7 +81,7 @@ def test_a_mark_in_front_is_no_part_of_it() -> None:
     [
         (b"", "breaks off"),
         (b'{"a": [1, 2', "breaks off"),
-        (b'{"a": "\\x0', "broken|breaks off"),
+        (b'{"a": "\\x0', "damaged|breaks off"),
         (b'{"a": NaN}', "not valid JSON"),
         (b'{"a": "\xff"}', "not valid JSON"),
         (b"[1] [2]", "not valid JSON"),

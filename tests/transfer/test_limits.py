@@ -93,7 +93,7 @@ async def test_an_entry_is_not_built_without_end(
     path.write_text(HEAD + ',{"id": 7, "text": [' + "1," * 1_000 + "1]}]}")
     report = await imported(database, path)
     assert report.imported_count == 3
-    assert "an entry of more parts" in sentence(report.read_error or "")
+    assert "an entry with more parts" in sentence(report.read_error or "")
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_zip_bomb_is_told_of_before_anything_is_unpacked(
     bomb = zipped(tmp_path / "export.zip", {"result.json": FINE, "more.json": b"[" * 5_000_000})
     monkeypatch.setattr(zipfile.ZipFile, "extract", None)
     assert "would be 5,000,6" in refused(bomb)
-    assert "bytes when unpacked; 2," in refused(bomb)
+    assert "bytes when unpacked; Mneme unpacks at most 2," in refused(bomb)
     assert "Unpack it yourself and import the folder." in refused(bomb)
 
 
@@ -152,7 +152,7 @@ def test_no_archive_unpacks_to_more_than_the_limit(
 ) -> None:
     monkeypatch.setattr(source, "MAX_UNPACKED_BYTES", 1_000)
     stored = zipped(tmp_path / "export.zip", {"a": "a" * 600, "b": "b" * 600}, zipfile.ZIP_STORED)
-    assert "1,200 bytes when unpacked; 1,000 are the most" in refused(stored)
+    assert "1,200 bytes when unpacked; Mneme unpacks at most 1,000" in refused(stored)
 
 
 async def test_what_comes_on_stdin_without_an_end_is_read_up_to_the_limit(
@@ -163,9 +163,7 @@ async def test_what_comes_on_stdin_without_an_end_is_read_up_to_the_limit(
     with Source.open(io.BytesIO(whole * 3), ImportOptions()) as opened:
         report = await Archive(database).import_records(opened.read_records(), lambda _: None)
     assert report.imported_count + report.known_count == 2
-    assert "came on stdin, and what is beyond that was not read" in sentence(
-        report.read_error or ""
-    )
+    assert "came on stdin, and the rest was not read" in sentence(report.read_error or "")
     monkeypatch.setattr(source, "MAX_UNPACKED_BYTES", 3 * len(whole))
     with Source.open(io.BytesIO(whole * 3), ImportOptions()) as opened:
         report = await Archive(database).import_records(opened.read_records(), lambda _: None)
@@ -186,14 +184,14 @@ async def test_an_archive_that_lies_about_its_size_gives_no_more(
 @pytest.mark.parametrize("inner", ["result.json", "inner.zip"])
 def test_an_archive_in_an_archive_is_left_alone(inner: str, tmp_path: Path) -> None:
     nested = zipped(tmp_path / "inner.zip", {inner: FINE})
-    assert "nothing that can be imported" in refused(
+    assert "has nothing to import" in refused(
         zipped(tmp_path / "o.zip", {"inner.zip": nested.read_bytes()})
     )
 
 
 def test_entries_are_counted_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "MAX_ENTRIES", 3)
-    assert "4 entries; 3 are the most" in refused(
+    assert "4 entries; Mneme unpacks at most 3" in refused(
         zipped(tmp_path / "a.zip", {str(number): "" for number in range(4)})
     )
 
@@ -241,7 +239,7 @@ async def test_links_are_not_followed(tmp_path: Path, database: Database) -> Non
     (folder / "link.jsonl").symlink_to(tmp_path / "private.jsonl")
     (folder / "loop").symlink_to(folder)
     os.mkfifo(folder / "pipe")
-    assert "nothing that can be imported" in refused(folder)
+    assert "has nothing to import" in refused(folder)
     entry = zipfile.ZipInfo("link.jsonl")
     entry.external_attr = 0o120777 << 16
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
@@ -280,7 +278,7 @@ async def test_what_gives_nothing_for_long_is_given_up(
     moments = iter(range(10**9))
     monkeypatch.setattr(time, "monotonic", lambda: next(moments))
     report = await imported(database, path)
-    assert "300 seconds, and nothing came of it" in sentence(report.read_error or "")
+    assert "300 seconds without finding a message" in sentence(report.read_error or "")
     assert report.imported_count == 3
 
 

@@ -122,25 +122,25 @@ def test_in_folders_and_archives_everything_that_is_history_is_found(tmp_path: P
     [
         (b'{"name": "Ana", "type": "personal_chat", "id": 1, "mess', "breaks off"),
         (b'[{"title": "x", "create', "breaks off"),
-        (b'{"colour": "blue"}', "nothing that can be imported"),
-        (b"[1, 2, 3]", "nothing that can be imported"),
-        (b"[]", "nothing that can be imported"),
+        (b'{"colour": "blue"}', "has nothing to import"),
+        (b"[1, 2, 3]", "has nothing to import"),
+        (b"[]", "has nothing to import"),
         (b"{nonsense}", "not valid JSON"),
         (b"<!DOCTYPE html><html>", "Machine-readable JSON"),
         (
             b"# Mneme\n\nA persistent assistant.\n\n```\nmneme import result.json\n```\n",
-            "is a text, but no history",
+            "is a text without messages",
         ),
-        (b"date,sender,text\n2026-05-03,Tom,hello\n", "is a text, but no history"),
+        (b"date,sender,text\n2026-05-03,Tom,hello\n", "is a text without messages"),
         (
             b"[Mneme](https://example.org) is an assistant\n",
-            "nothing that can be imported|not valid JSON",
+            "has nothing to import|not valid JSON",
         ),
-        ("Приве́т, мир".encode(), "is a text, but no history"),
+        ("Приве́т, мир".encode(), "is a text without messages"),
         (b"", "is empty"),
         (b"PK\x03\x04 and no archive", "damaged"),
-        (b"PK\x05\x06" + bytes(18), "nothing that can be imported"),
-        (b"\xff\xd8\xff\xe0\0\x10JFIF\0\n\n", "nothing that can be imported"),
+        (b"PK\x05\x06" + bytes(18), "has nothing to import"),
+        (b"\xff\xd8\xff\xe0\0\x10JFIF\0\n\n", "has nothing to import"),
         (b"SQLite format 3\0" + bytes(500), "cannot be read"),
     ],
 )
@@ -155,7 +155,7 @@ def test_what_cannot_be_imported_is_one_sentence(raw: bytes, sentence: str, tmp_
 def test_a_missing_file_and_an_empty_folder_are_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         taken_from(tmp_path / "missing")
-    with pytest.raises(HistoryError, match="nothing that can be imported"):
+    with pytest.raises(HistoryError, match="has nothing to import"):
         taken_from(tmp_path)
 
 

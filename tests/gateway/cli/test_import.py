@@ -100,7 +100,7 @@ def test_programs_get_the_report_as_json_and_scope_and_assistant_are_heard(
 def test_a_readme_is_no_history(home: Path) -> None:
     done = mneme(home, "import", str(ROOT / "README.md"))
     assert (done.returncode, done.stdout) == (1, "")
-    assert "README.md is a text, but no history" in done.stderr
+    assert "README.md is a text without messages" in done.stderr
     assert done.stderr.count("\n") == 1
 
 

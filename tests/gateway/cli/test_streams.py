@@ -45,7 +45,7 @@ def test_missing_streams_lead_nowhere(home: Path, command: str) -> None:
 def test_an_empty_import_is_one_sentence(home: Path) -> None:
     code, out, error = shell(home, "mneme import - <&-")
     assert (code, out, error.count("\n")) == (1, "", 1)
-    assert error == "What came on stdin is empty.\n"
+    assert error == "The input on stdin is empty.\n"
 
 
 @pytest.mark.slow
