@@ -137,7 +137,7 @@ class JsonService:
         limit = call_timeout or WRITE
         if (rest_s := self._connection.rests_until - monotonic()) > 0:
             raise DeliveryError(
-                f"{self.name} has asked to be left alone for a while", retry_after_s=rest_s
+                f"{self.name} has asked for a pause between calls", retry_after_s=rest_s
             )
         if is_repeatable is None:
             is_repeatable = method in REPEATABLE_METHODS
@@ -243,7 +243,7 @@ class JsonService:
 
         wait_s = _parse_retry_after(response.headers.get("retry-after", ""))
         self._connection.rests_until = monotonic() + wait_s
-        problem = "is asked too much" if status == 429 else "is out of order"
+        problem = "gets too many calls" if status == 429 else "is out of order"
         raise DeliveryError(
             f"{self.name} {problem} (HTTP status {status})", retry_after_s=wait_s or None
         )
@@ -299,7 +299,7 @@ def segment(name: str) -> str:
     Raises DeliveryError if the text doesn't look like an id, such as "..".
     """
     if _SEGMENT.fullmatch(name) is None or not name.strip("."):
-        raise DeliveryError("a service gave something an id that cannot be one")
+        raise DeliveryError("a service sent an id with unexpected characters")
     return quote(name, safe="")
 
 
@@ -317,7 +317,7 @@ def objects(answer: Any, *path: str) -> list[Json]:
 
 
 def text_of(thing: Any, *names: str) -> str:
-    """Return the text of the first of these fields that has one, or an empty string."""
+    """Return the first of these fields that is a text and not empty, or an empty string."""
     if isinstance(thing, dict):
         for name in names:
             value = thing.get(name)

@@ -24,10 +24,10 @@ from weakref import WeakSet
 import structlog
 
 from core.errors import ConfigError, DeliveryError, MnemeError, Refused, StoreError, ToolError
-from core.guard.guard import clean_service_lines, clean_service_text, find_tool_fault
+from core.guard.guard import clean_service_lines, clean_service_text
 from core.memory.provider import MemoryProvider, await_result, describe_error, implemented_hooks
+from core.memory.provider_tools import check_tools
 from core.ports import Clock
-from core.review.effects import find_effect_fault
 from core.store.rows import split_turns
 from core.store.sync import SyncQueue, SyncTask
 from core.text.normalize import to_single_line
@@ -37,7 +37,8 @@ from core.types import Json, Message, Scope, Session, Tool, ToolContext
 T = TypeVar("T")
 log = structlog.get_logger("memory")
 
-# down: the provider is out of order. keeps: the provider didn't erase what it was asked to erase.
+# The kinds of notices for the owner. down: the provider is out of order. keeps: the provider
+# didn't erase something that it was told to erase.
 MemoryNotice = Literal["down", "keeps"]
 
 # The timeout of deliveries from the outbox, of tools and of calls at the start.
@@ -56,7 +57,6 @@ FAILURES_TO_OPEN = 3
 MIN_REST = timedelta(seconds=30)
 MAX_REST = timedelta(hours=1)
 REASON_CHARS = 120
-TOOL_NAME_CHARS = 64
 
 
 class CircuitBreaker:
@@ -83,9 +83,9 @@ class CircuitBreaker:
 
     @property
     def state(self) -> str:
-        """``works``, ``failed 2 times in a row: …`` or ``out of order, …: …``."""
+        """A clause for the owner: "works", "failed 2 times in a row: …" or "out of order, …: …"."""
         if self.is_open:
-            return f"out of order, tried again now and then: {self.reason}"
+            return f"out of order, tried again from time to time: {self.reason}"
         if self._failures == 1:
             return f"failed once: {self.reason}"
         if self._failures:
@@ -182,7 +182,7 @@ class GuardedProvider:
             return await self.call(timeout_s, hook, *arguments)
         except MnemeError as error:
             log.warning(
-                "a memory failed and was skipped",
+                "a memory provider failed and was skipped",
                 provider=self.name,
                 hook=hook,
                 error=error.log_message,
@@ -391,7 +391,10 @@ class MemoryManager:
             self._spawn(provider.load_description())
 
     async def tend(self) -> bool:
-        """Let built-in providers do all pending background work. Always returns False."""
+        """Let built-in providers do all pending background work.
+
+        Always returns False, which tells the scheduler of background work that none is left.
+        """
         await self._ask_all(self._builtins, BACKGROUND_TIMEOUT_S, "catch_up")
         return False
 
@@ -437,7 +440,9 @@ class MemoryManager:
         if searches:
             _, late = await asyncio.wait(searches, timeout=self._timeout_s)
             for search in late:
-                log.warning("a memory took too long and was skipped", provider=search.get_name())
+                log.warning(
+                    "a memory provider took too long and was skipped", provider=search.get_name()
+                )
         return self._pop_prefetched(providers, context)
 
     def _pop_prefetched(
@@ -533,32 +538,24 @@ class MemoryManager:
             try:
                 provider_tools = await provider.call(self._timeout_s, "tools")
             except MnemeError as error:
-                self.warn(
-                    f"The memory {provider.name} has no tools: they cannot be asked for: {error}."
-                )
+                self.warn(f"The tools of the memory {provider.name} can't be used: {error}.")
                 continue
-            # A plugin may return something else than a list. `find_tool_fault` then reports it.
-            if not isinstance(provider_tools, (list, tuple)):
-                provider_tools = [provider_tools]
-            for tool in provider_tools:
-                if not provider.is_external:
-                    tools.append(tool)
-                    continue
-                other_names = {*reserved, *(each.name for each in tools)}
-                if fault := find_tool_fault(tool, other_names) or find_effect_fault(tool):
-                    self.warn(
-                        f"The tool {_label_tool(tool)} of the memory {provider.name} is left out: "
-                        f"{fault}."
-                    )
-                else:
-                    run = partial(provider.call_tool, tool.name)
-                    tools.append(replace(tool, run=run, is_read_only=False, is_external=True))
+            if not provider.is_external:
+                tools += provider_tools
+                continue
+            used_names = {*reserved, *(tool.name for tool in tools)}
+            usable_tools, warnings = check_tools(provider.name, provider_tools, used_names)
+            for warning in warnings:
+                self.warn(warning)
+            for tool in usable_tools:
+                run = partial(provider.call_tool, tool.name)
+                tools.append(replace(tool, run=run, is_read_only=False, is_external=True))
         return tools
 
     def warn(self, sentence: str) -> None:
         """Add a sentence to `warnings` and to the log, once."""
         if sentence not in self.warnings:
-            log.warning("a memory is not as the settings want it", problem=sentence)
+            log.warning("a memory provider or its settings have a problem", problem=sentence)
             self.warnings.append(sentence)
 
     async def deliver(self, task: SyncTask) -> None:
@@ -569,7 +566,9 @@ class MemoryManager:
         """
         provider = self.externals.get(task.provider)
         if provider is None or self._queue is None:
-            raise DeliveryError(f"there is no memory {task.provider} any more", is_permanent=True)
+            raise DeliveryError(
+                f"the memory {task.provider} was removed from the settings", is_permanent=True
+            )
         if "on_forget" not in provider.hooks:
             if task.hook == "on_forget":
                 raise DeliveryError(
@@ -646,7 +645,7 @@ class MemoryManager:
         return task
 
     def _handle_outage(self, name: str, reason: str) -> None:
-        log.error("a memory is out of order", provider=name)
+        log.error("a memory provider is out of order", provider=name)
         self._spawn(self._notify("down", name, reason))
 
     async def _notify(self, notice: MemoryNotice, name: str, reason: str = "") -> None:
@@ -654,7 +653,7 @@ class MemoryManager:
             if self._notify_owner is not None:
                 await self._notify_owner(notice, name, reason)
         except MnemeError as error:
-            log.error("the owner was not told", error=str(error))
+            log.error("a notice to the owner was not sent", error=str(error))
 
     async def _try_queue(self, work: Callable[[SyncQueue], Awaitable[object]]) -> None:
         """Queue work for external providers.
@@ -666,7 +665,7 @@ class MemoryManager:
         try:
             await work(self._queue)
         except MnemeError as error:
-            log.error("a memory cannot be told now", error=str(error))
+            log.error("work for a memory provider was not queued", error=str(error))
 
     @staticmethod
     async def _ask_all(
@@ -691,10 +690,3 @@ def translate_foreign_errors(what: str) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         raise ConfigError(f"{what} cannot be used: {describe_error(error, 300)}") from error
-
-
-def _label_tool(tool: object) -> str:
-    """Return the name of a tool for a warning, or "without a name" if the tool is malformed."""
-    if isinstance(tool, Tool) and isinstance(tool.name, str):
-        return to_single_line(tool.name)[:TOOL_NAME_CHARS]
-    return "without a name"

@@ -90,7 +90,8 @@ class Plugins:
             classes = _provider_classes_in(module)
             if len(classes) != 1:
                 raise ConfigError(
-                    f"{path} should have one class of MemoryProvider; it has {len(classes)}."
+                    f"{path} should define one subclass of MemoryProvider; "
+                    f"it defines {len(classes)}."
                 )
             provider_class = classes.pop()
             return provider_class, OptionForm(provider_class.options)

@@ -99,7 +99,7 @@ async def test_a_memory_that_is_out_of_order_for_the_gateway_is_so_beside_it(hom
     (home / "mneme.toml").write_text("[memory.providers.diary]\n")
     (home / "mneme.toml").chmod(0o600)
     settings = Settings.load({"MNEME_HOME": str(home)})
-    state = "out of order, tried again now and then: no answer within 8 s"
+    state = "out of order, tried again from time to time: no answer within 8 s"
     async with Services.open(settings) as services:
         await services.save_platform_states({"memory diary": state})
         assert not any(

@@ -92,7 +92,9 @@ async def test_it_cannot_end_the_process(home: Path) -> None:
         assert "raised SystemExit" in one.memory.states["oddity"]
 
 
-@pytest.mark.parametrize(("is_leaving", "why"), [(False, "no Tool"), (True, "raised SystemExit")])
+@pytest.mark.parametrize(
+    ("is_leaving", "why"), [(False, "isn't a Tool"), (True, "raised SystemExit")]
+)
 async def test_what_is_no_tool_is_left_out_and_said(home: Path, is_leaving: bool, why: str) -> None:
     class Odder(Oddity):
         async def tools(self) -> Any:
@@ -152,7 +154,7 @@ async def test_one_that_blocks_holds_up_nobody_and_its_breaker_opens(home: Path)
             assert await one.memory.system_prompt_block(context) == ""
             assert await one.memory.on_pre_compress(context.session, []) == ""
             assert await one.recalled("what of the tea?") == []
-        assert "they cannot be asked for" in str(one.memory.warnings)
+        assert "The tools of the memory" in str(one.memory.warnings)
         assert one.memory.states["oddity"].startswith("out of order")
         blocker.may_go.set()
 

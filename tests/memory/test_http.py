@@ -95,7 +95,7 @@ async def test_it_sends_json_with_the_key_below_the_address() -> None:
         (404, Refused, None, "mem refuses it (HTTP status 404): is its url right?"),
         (422, Refused, None, "mem refuses it (HTTP status 422)"),
         (408, DeliveryError, False, "mem is out of order (HTTP status 408)"),
-        (429, DeliveryError, False, "mem is asked too much (HTTP status 429)"),
+        (429, DeliveryError, False, "mem gets too many calls (HTTP status 429)"),
         (500, DeliveryError, False, "mem is out of order (HTTP status 500)"),
         (304, DeliveryError, False, "mem is out of order (HTTP status 304)"),
     ],
@@ -146,7 +146,7 @@ async def test_who_asks_for_a_rest_has_it(
             return
         assert wait_s is not None
         assert least_s <= wait_s <= most_s
-        with pytest.raises(DeliveryError, match="left alone") as again:
+        with pytest.raises(DeliveryError, match="asked for a pause") as again:
             await service.call("GET", "/")
         assert again.value.retry_after_s == pytest.approx(wait_s, abs=2)
         assert len(asked) == 1

@@ -25,7 +25,7 @@ BROKEN = {
     "import not_there": "ModuleNotFoundError No module named 'not_there'",
     "raise SystemExit": "cannot be used: SystemExit",
     "1 / 0": "ZeroDivisionError",
-    "x = 1": "should have one class of MemoryProvider; it has 0",
+    "x = 1": "should define one subclass of MemoryProvider; it defines 0",
     GOOD: "should be “broken”, like its file",
     GOOD.replace('"diary"', '"broken"').replace("async def prefetch", "async def fetch"): (
         "TypeError Can't instantiate abstract class Diary .*prefetch"
@@ -278,7 +278,7 @@ async def test_its_hooks_need_not_be_async(home: Path) -> None:
 def test_two_providers_in_a_file_are_one_too_many(home: Path) -> None:
     (home / "plugins").mkdir()
     (home / "plugins" / "diary.py").write_text(f"{GOOD}\n\nclass Second(Diary):\n    pass\n")
-    with pytest.raises(ConfigError, match="should have one class of MemoryProvider; it has 2"):
+    with pytest.raises(ConfigError, match="one subclass of MemoryProvider; it defines 2"):
         Plugins(home).create_provider("diary", {}, {})
 
 

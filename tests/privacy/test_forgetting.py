@@ -32,7 +32,7 @@ async def test_notes_that_another_program_holds_are_waited_for(
     other = FileLock(folder / ".lock", thread_local=False)
     await asyncio.to_thread(other.acquire)
     try:
-        with pytest.raises(Refused, match="confirm again. I'll try again"):
+        with pytest.raises(Refused, match="I'll try again within a minute"):
             await forgetting.erase(traces.token, claim_of())
         assert await forgetting.resume() == 1, "a start is not kept up by it"
         assert left_of("Zanzibar", database.path)

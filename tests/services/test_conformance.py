@@ -198,7 +198,7 @@ async def test_after_three_failures_it_is_asked_no_more_until_it_has_rested(
             await one.memory.queue_prefetch(ASKED, context)
             await asyncio.gather(*one.searches())
         state = one.memory.states[subject.service.name]
-        assert state.startswith("out of order, tried again now and then: ")
+        assert state.startswith("out of order, tried again from time to time: ")
         assert [kind for kind, *_ in one.notices] == ["down"]
         before = len(subject.double.asked)
         assert await one.memory.prefetch(ASKED, context) == []

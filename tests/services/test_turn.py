@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 # How long a turn waits for a service that never answers, and for one that does.
 SHORT_BOX_S, LONG_BOX_S = 0.5, 60.0
 DEADLINE_S = 100.0
-LATE = "a memory took too long and was skipped"
+LATE = "a memory provider took too long and was skipped"
 
 
 @asynccontextmanager
@@ -153,7 +153,7 @@ async def test_status_and_check_say_how_it_fares(home: Path, name: str) -> None:
             while not (await made.services.outbox.count_items(f"memory:{service.name}:")).error:
                 await asked(double)
         said = (await made.say("/status")).text.replace("\\", "")
-        assert f"{service.name} out of order, tried again now and then: " in said
+        assert f"{service.name} out of order, tried again from time to time: " in said
         assert "to be sent to it" in said
         assert "(last error: " in said
         found = await checked()

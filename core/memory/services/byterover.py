@@ -147,9 +147,9 @@ class ByteRover(RemoteService):
                 self._is_connected = False
 
     async def _describe(self, folder: Path) -> str:
-        """See `probe`. brv is started in this folder.
+        """Return the clause for `probe`, after starting brv in this folder.
 
-        Raises DeliveryError if brv doesn't work or doesn't say its version.
+        Raises DeliveryError if brv doesn't work or doesn't report its version.
         """
         status = await self._run(folder, "status")
         await self._connect(folder)

@@ -29,7 +29,7 @@ from core.types import Effect, Tool, ToolContext
 
 MEMORIES = "viking://~/memories"
 FOLDER = f"{MEMORIES}/events"
-# Stands for the server's answer if the server answers with 404.
+# Used in place of the server's answer if the server answers with 404.
 MISSING: Any = {"status": "ok", "result": None}
 # This many of the best matches are read in full. For the other matches, the abstract is enough.
 FULL_READS = 3

@@ -50,7 +50,7 @@ class Options(ServerOptions, ReflectionOptions):
     )
     search_mode: str = field(
         default="hybrid",
-        metadata={"help": "what is searched: memories, or hybrid for what was said as well"},
+        metadata={"help": "what is searched: memories, or hybrid for the conversations as well"},
     )
     dreaming: str = field(
         default="dynamic",
