@@ -47,7 +47,10 @@ def _matches(pattern: str, advice: str) -> BeforeValidator:
 
 
 def _is_url(*schemes: str, is_optional: bool = False) -> AfterValidator:
-    """Return a check that accepts a URL with one of two schemes, without trailing slashes."""
+    """Return a check that accepts a URL with one of two schemes, and removes slashes at its end.
+
+    If the URL `is_optional`, the check also accepts an empty text.
+    """
 
     def check(value: str) -> str:
         """Return the URL without trailing slashes. Raises ValueError if it's invalid."""

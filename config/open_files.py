@@ -1,8 +1,8 @@
-"""How many connections may be open, so that they and all files fit into the process's limit.
+"""Limits the number of open connections, so that the process can always open its files.
 
 `ulimit -n` limits files and sockets together. A process that reaches the limit can't open notes,
 temporary files of SQLite or new connections any more. So the pools of connections are made small
-enough, and calls that don't fit wait for a free connection.
+enough, and further calls wait for a free connection.
 """
 
 from __future__ import annotations
@@ -13,12 +13,16 @@ import resource
 RESERVED_FILES = 27
 # Pools of connections that share the rest: Telegram, Discord, the model and a memory service.
 POOLS = 4
-# One connection of a platform waits for updates most of the time, so one is too few.
+# A pool has at least this many connections. A platform keeps one connection open to wait for
+# updates, so it needs another one to send messages.
 MIN_CONNECTIONS = 2
 
 
 def bound_connections(wanted: int) -> int:
-    """Return how many connections a pool may have, at most `wanted`."""
+    """Return how many connections a pool may have: at least `MIN_CONNECTIONS`, at most `wanted`.
+
+    If the number of files is unlimited, `wanted` is returned.
+    """
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY:
         return wanted

@@ -217,7 +217,10 @@ class ContextOptions(_Section):
 
 
 class ChatOptions(_Section):
-    """The options of one chat. Context files from its folders are used whoever is in the chat."""
+    """The options of one chat.
+
+    The context files in `folders` are used in this chat even if other people can read it.
+    """
 
     instructions: Annotated[str, Field(max_length=20_000)] = ""
     folders: Folders = ()
@@ -411,7 +414,7 @@ def _prepare_home(name: str) -> Path:
 
 
 def _read_options(file: Path) -> tuple[dict[str, Any], list[str]]:
-    """Read default.toml and mneme.toml; return the merged options and a list of problems."""
+    """Return the merged options of default.toml and mneme.toml, and a list of problems."""
     options = tomllib.loads(DEFAULTS.read_text(encoding="utf-8"))
     problems = []
     advice = ""
@@ -437,7 +440,7 @@ def _read_options(file: Path) -> tuple[dict[str, Any], list[str]]:
 
 
 def _apply_renames(options: dict[str, Any], own_options: dict[str, Any]) -> str:
-    """Move options with an old name to their new name; return advice to rename them, or ""."""
+    """Move options with an old name to their new name, and return advice to rename them, or ""."""
     advice = []
     for old_path, new_path in _RENAMED_OPTIONS:
         old_section, old_name = old_path.split(".")

@@ -181,7 +181,7 @@ class Access:
         await self._owner_notices.notify_missed(address)
 
     async def create_pairing(self, inbound: Inbound) -> Pairing | None:
-        """Create a pairing code for a stranger and notify the owner; return the pairing.
+        """Create a pairing code for a stranger, notify the owner, and return the pairing.
 
         Returns None if the stranger already has a code, or if too many strangers are waiting.
         """

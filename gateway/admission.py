@@ -59,7 +59,7 @@ class Admission:
             raise
 
     async def _admit(self, inbound: Inbound, reply: Reply) -> int | None:
-        """Store and queue an event; return the id of its inbox entry.
+        """Store and queue an event, and return the id of its inbox entry.
 
         Returns None if the event isn't served later: the sender has no access or is over a limit,
         or the event was stored before. Edits and deletions are applied at once, and strangers are
@@ -220,7 +220,7 @@ class Admission:
         return await self._commands.autocomplete(inbound.command.name, typed, judgement.scope)
 
     async def resume(self, adapter: Adapter, max_age: timedelta) -> list[int]:
-        """Queue the events that an earlier process left unanswered; return the ids to `serve`.
+        """Queue the events that an earlier process left unanswered. Returns the ids for `serve`.
 
         Messages older than `max_age` get a notice instead of an answer.
         """
@@ -323,9 +323,12 @@ def _build_welcome(pairing: Pairing, inbound: Inbound, text: str, now: datetime)
 
 
 def _limit_inbound(inbound: Inbound) -> Inbound:
-    """Return the event with a short name of its sender, and without a command that isn't theirs."""
+    """Return the event with a limited length of the sender's name.
+
+    The event keeps its command only if the sender typed it. A person who forwards a command of
+    someone else doesn't mean to run it.
+    """
     sender = replace(inbound.sender, name=inbound.sender.name[:MAX_NAME_CHARS])
-    # A command that was forwarded isn't a command of the person who forwarded it.
     command = inbound.command if inbound.origin == "typed" else None
     return replace(inbound, sender=sender, command=command)
 

@@ -223,7 +223,7 @@ async def build_message_path(
         UsageCommands(services),
         skills,
     ]
-    # Without a model, rules answer what concerns reminders.
+    # Without a model, rules answer messages about reminders.
     talk = reminders.talk if isinstance(model, OfflineModel) else None
     commands = CommandRegistry(groups, services.actions, services.clock, skills.is_skill_call, talk)
     delivery = _build_delivery(services, memory, delivery_wakeup)

@@ -52,9 +52,9 @@ class CheckResult:
 
 
 async def run_checks(settings: Settings | None, problems: Sequence[str] = ()) -> list[CheckResult]:
-    """Run all checks; return the results in the order in which a person would fix them.
+    """Run all checks, and return the results in the order in which a person would fix them.
 
-    `settings` is None if the settings can't be read; `problems` says why.
+    `settings` is None if the settings can't be read. `problems` then says why.
     """
     if settings is None:
         unread = [_describe_settings_problem(problem) for problem in problems]
@@ -112,10 +112,10 @@ def _apply_gateway_state(result: CheckResult, states: Mapping[str, str]) -> Chec
 
 
 async def run_probe(subject: str, probe: Awaitable[str | None]) -> CheckResult:
-    """Await a probe of something outside of this machine.
+    """Await the probe of a server or service, and return its result.
 
-    The probe returns a sentence for the result, or None if the subject isn't set up. It raises
-    MnemeError if something is wrong. A probe that takes longer than `PROBE_TIMEOUT_S` failed.
+    The probe returns a sentence for the result, or None if the subject isn't set up. If the probe
+    raises MnemeError or takes longer than `PROBE_TIMEOUT_S`, the subject counts as wrong.
     """
     try:
         async with asyncio.timeout(PROBE_TIMEOUT_S):
@@ -153,7 +153,7 @@ async def repair_indexes(settings: Settings) -> CheckResult:
 
 
 async def _repair_file(settings: Settings) -> str:
-    """Save the readable rows of a damaged state.db in a new one; return a report.
+    """Save the readable rows of a damaged state.db in a new one, and return a report.
 
     The report is empty if state.db isn't damaged. Raises StoreError, and ConfigError while Mneme
     runs.
@@ -196,7 +196,7 @@ def _check_home(settings: Settings) -> list[CheckResult]:
 
 
 def _find_readable_files(home: Path) -> dict[str, str]:
-    """Find files that other users can read; return the problems, each with its advice."""
+    """Return a problem, with its advice, for each path of the home that other users can read."""
     problems: dict[str, str] = {}
     if not _is_readable_by_others(home):
         # Other users can't reach anything inside the home.
@@ -214,7 +214,7 @@ def _is_readable_by_others(path: Path) -> bool:
 
 
 def _find_replaceable_files(home: Path) -> dict[str, str]:
-    """Find links and files of other users; return the problems, each with its advice."""
+    """Return a problem, with its advice, for each link and each file of another user."""
     problems: dict[str, str] = {}
     own_id = os.geteuid()
     plugins = home / "plugins"
@@ -320,7 +320,10 @@ def _build_result(subject: str, problems: Sequence[str], advice: str, right: str
 
 
 async def _probe_model(settings: Settings) -> str | None:
-    """Ask the server about the chat model and the helper model; None if no model is set up."""
+    """Ask the server about the chat model and the helper model.
+
+    Returns a sentence for each model, or None if no model is set up.
+    """
     client = create_model_client(settings, WallClock())
     if client is None:
         return None
@@ -332,7 +335,7 @@ async def _probe_model(settings: Settings) -> str | None:
 
 
 async def _probe_platform(settings: Settings, name: str) -> str | None:
-    """Check the token of a platform; None if there is no token."""
+    """Check the token of a platform. Returns None if there is no token."""
     token = settings.platform_tokens.get(name)
     if token is None:
         return None
@@ -343,7 +346,7 @@ async def _probe_platform(settings: Settings, name: str) -> str | None:
 
 
 async def _probe_memory(settings: Settings, name: str, counts: OutboxCounts) -> str | None:
-    """Ask a memory service whether it works; also report its waiting and failed outbox items.
+    """Ask a memory service whether it works, and count its waiting and failed outbox items.
 
     Raises ConfigError if the service can't be used, or if items have failed permanently.
     """
@@ -367,7 +370,7 @@ async def _probe_memory(settings: Settings, name: str, counts: OutboxCounts) -> 
 
 
 async def probe_provider(provider: MemoryProvider) -> str:
-    """Return what a memory provider says about itself; empty if it has no probe.
+    """Return a memory provider's description of itself, or "" if it has no probe.
 
     Raises MnemeError if the provider isn't available.
     """

@@ -228,7 +228,7 @@ class Delivery:
         reply.begin(record)
 
     async def deliver(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> bool:
-        """Send the final answer through a reply that has begun; return whether it arrived.
+        """Send the final answer through a reply that has begun. Returns whether it arrived.
 
         If the delivery fails, `run` repeats it later, unless the failure is permanent. If an older
         item for the same address is waiting, `run` sends the answer after that item. A notice never
@@ -435,7 +435,7 @@ class Delivery:
     async def _send(
         self, outbox_item: OutboxItem, reply: Reply, answer: Answer, *, is_unstored: bool = False
     ) -> bool:
-        """Send an answer; return whether that succeeded.
+        """Send an answer. Returns whether that succeeded.
 
         If `is_unstored`, failed attempts are repeated here after short delays, because the answer
         can't be sent later.

@@ -20,9 +20,9 @@ from core.errors import StoreError
 
 FILE_BYTES = 5_000_000
 MAX_BACKUP_FILES = 3
-# The same error of the store is logged once in so long.
+# The same error of the store is logged at most once in this interval.
 STORE_ERROR_INTERVAL_S = 60.0
-# So many different errors are remembered.
+# If more different errors than this occur, all are forgotten, so they are logged once more.
 MAX_STORE_ERRORS = 100
 # Marks an event that reports a StoreError.
 _STORE_ERROR_KEY = "_store_error"
@@ -110,7 +110,7 @@ def _remove_mark(
 
 
 class StoreErrorLimit:
-    """A filter that logs the same StoreError at most once a minute, whoever reports it.
+    """A filter that logs the same StoreError at most once a minute, from all loggers together.
 
     While the disk is full or state.db is locked, each part of Mneme meets the same error again and
     again.
@@ -135,7 +135,7 @@ class StoreErrorLimit:
 
 
 def _find_store_error(record: logging.LogRecord) -> str:
-    """Return the text of the StoreError that a record reports; empty if it reports none."""
+    """Return the text of the StoreError that a record reports, or "" if it reports none."""
     if isinstance(record.msg, dict):
         return str(record.msg.get(_STORE_ERROR_KEY, ""))
     arguments = record.args if isinstance(record.args, tuple) else ()

@@ -156,10 +156,10 @@ class OwnerNotices:
         await self.notify(f"aside:{note.scope.key}:{first}", _render_pending(note), note.scope)
 
     async def notify_verdict(self, note: PendingNote, change_id: int | None) -> None:
-        """Tell a person that a proposed note was made, or ask for a tap.
+        """Tell a person that a proposed note was added, or ask the person to approve or reject it.
 
-        For a group, the owner is told. `change_id` is the number of the change, or None if the note
-        wasn't made. Buttons take the note back, or approve or reject it.
+        For a group, the owner gets the notice. `change_id` is the number of the change, or None if
+        the note wasn't added. The notice has buttons to take the note back, or to decide.
         """
         key = f"verdict:{note.id}"
         changes = texts.render_changes(note.operations)

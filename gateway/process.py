@@ -186,7 +186,10 @@ class GatewayProcess:
         self._changed.set()
 
     async def _on_connected(self, platform: str) -> None:
-        """Send what waits for a platform. Answers to scheduled questions may wait for it, too."""
+        """Send the items that wait for a platform.
+
+        Answers to scheduled questions may wait for it, too, so these are also sent.
+        """
         await self._path.delivery.resume([platform, CRON])
 
     async def _print_first_contact(self, adapter: Adapter) -> None:
@@ -224,10 +227,10 @@ def limit_malloc_arenas() -> None:
 
 
 def shorten_thread_pauses() -> None:
-    """Keep work in threads, such as rendering a long answer, from holding up the event loop.
+    """Keep work in threads, such as rendering a long answer, from blocking the event loop.
 
-    The loop gets the interpreter back after a millisecond. The garbage collector, which stops all
-    threads, no longer looks at what is loaded now.
+    The loop gets the interpreter back after a millisecond. The garbage collector stops all threads
+    while it runs, so it no longer examines the objects that exist now.
     """
     sys.setswitchinterval(THREAD_SWITCH_S)
     gc.freeze()

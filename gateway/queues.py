@@ -122,7 +122,10 @@ class PendingEvent:
         return len(inbound.text) >= PART_CHARS
 
     def can_merge_with(self, other: PendingEvent) -> bool:
-        """Whether both may be in one batch: both are messages, addressed to Mneme or both not."""
+        """Whether both events may be in one batch.
+
+        Both must be messages, and either both or neither must be addressed to Mneme.
+        """
         if not (self.is_mergeable and other.is_mergeable):
             return False
         return self.is_addressed == other.is_addressed
@@ -340,7 +343,7 @@ class ConversationQueues:
 
     @asynccontextmanager
     async def wait_for_turn(self, event: PendingEvent) -> AsyncIterator[Batch]:
-        """Wait until the event may be answered; yield the batch that is answered with it.
+        """Wait until the event may be answered, and yield the batch that is answered with it.
 
         The batch is empty if the event was withdrawn or another batch has answered it.
         """

@@ -1,8 +1,9 @@
-"""Receipts: what the model changed in a turn, with a button that takes each change back.
+"""Adds receipts to an answer: a list of the model's changes, each with a button to take it back.
 
 The gateway adds one line to the answer ("Noted: … · Reminder 4 removed"), so the model can neither
-hide nor invent a change. Changes that wait for a tap are listed with buttons to decide. Everything
-is derived from the stored rows of the turn, so a crash loses no receipt.
+hide nor invent a change. Changes that wait for the person's approval are listed with buttons to
+approve or reject them. All receipts are derived from the stored rows of the turn, so a crash loses
+no receipt.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ LABEL_CHARS = 20
 # A turn makes at most this many changes of notes that receipts can show.
 MAX_CHANGES = 50
 MAX_BUTTONS = 8
-# The command that takes an action of the tool `reminder` back.
+# For each action of the tool `reminder`: the subcommand of /cron that takes the action back.
 _UNDO_OF_JOB_ACTIONS = {"remove": "restore", "pause": "resume", "resume": "pause"}
 
 
@@ -172,7 +173,7 @@ class ReceiptWriter:
             return []
         ids = {row.id for row in rows if row.role == "user"}
         jobs = await self.services.jobs.list_visible(turn.scopes)
-        texts_set = {job.text for job in jobs if _is_set_by(job, ids)}
+        set_texts = {job.text for job in jobs if _is_set_by(job, ids)}
         appointments = self.services.appointments
         account = turn.entries[-1].inbound.account
         buttons: list[Button] = []
@@ -180,7 +181,7 @@ class ReceiptWriter:
             line = command.arguments.removeprefix("add ")
             is_prompt = command.name == "cron"
             reading = await appointments.interpret(line, is_prompt=is_prompt, account=account)
-            if reading.text not in texts_set:
+            if reading.text not in set_texts:
                 when = appointments.describe_time(reading, is_full=False)
                 text = shorten(reading.text, LABEL_CHARS)
                 label = texts.CHOICE_OF_TIME.format(when=when, text=text)
@@ -190,7 +191,7 @@ class ReceiptWriter:
     async def _list_pending(
         self, rows: Sequence[Message], scopes: frozenset[Scope]
     ) -> Sequence[PendingNote]:
-        """Return the changes that the tools of a turn put aside and that still wait."""
+        """Return the changes that the tools of a turn proposed and that still wait for approval."""
         since = _find_start(rows)
         if since is None:
             return []
@@ -287,7 +288,7 @@ def _render_change(change: NoteChange) -> str:
 
 
 def _render_pending(note: PendingNote) -> str:
-    """Say what waits for a tap, and why."""
+    """Return a line that says which change waits for approval, and why."""
     kind = texts.table("RECEIPT_PENDING").get(note.target, texts.table("RECEIPT_PENDING")["memory"])
     parts = []
     for operation in note.operations:

@@ -112,7 +112,10 @@ class Scheduler:
             await asyncio.sleep(0)
 
     async def reload(self) -> None:
-        """Run due jobs and set the time of the next look. Call this whenever jobs have changed."""
+        """Run due jobs, and set a timer for the next due time.
+
+        Call this whenever jobs have changed. Before `listen`, this does nothing.
+        """
         async with self._reload_lock:
             sink = self._sink
             now = self.clock.now()
@@ -128,7 +131,7 @@ class Scheduler:
     async def _run_all(
         self, jobs: Sequence[Job], sink: InboundSink, now: datetime
     ) -> list[datetime]:
-        """Run jobs in order of their due times; return the times when they run next.
+        """Run jobs in order of their due times, and return the times when they run next.
 
         Questions that are due at the same full hour are spread (see `_spread_questions`). A run
         that fails is repeated after `RETRY_DELAY`, while the other jobs continue.
@@ -156,11 +159,11 @@ class Scheduler:
         self._timers.add_job(self.reload, trigger, id="next", replace_existing=True)
 
     async def _run(self, job: Job, sink: InboundSink) -> datetime | None:
-        """Run a job once for its latest due time; return its next due time.
+        """Run a job once for its latest due time, and return its next due time.
 
-        Returns None if the job is over or was paused, because it can't run any longer. After a
-        crash, a run may be repeated, because the outbox and the inbox recognize repeated items by
-        their keys.
+        Returns None if the job doesn't run again: it's over, was paused or was erased. A crash may
+        repeat a run. That does no harm, because the outbox and the inbox recognize repeated items
+        by their keys.
         """
         now = self.clock.now()
         try:
@@ -247,7 +250,7 @@ class Scheduler:
         self.on_wake()
 
     def _render_lateness(self, job: Job, due_at: datetime, now: datetime) -> str:
-        """Say how late a job is; empty if it's on time."""
+        """Return a clause that says how late a job is, or "" if it's on time."""
         if (now - due_at).total_seconds() <= self.late_after_s:
             return ""
         return texts.LATE.format(late=describe_lateness(due_at, now, job.schedule.zone))

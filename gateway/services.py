@@ -135,7 +135,7 @@ class Services:
         )
 
     async def load_preference(self, account: Account | None) -> Preference:
-        """Return what a person has chosen with any of their accounts."""
+        """Return a person's preferences, which they may have set with any of their accounts."""
         if account is None:
             return Preference()
         linked_accounts = await self.links.list_accounts(account)
@@ -152,8 +152,7 @@ class Services:
     async def _question_interval_s(self, account: Account | None) -> float | None:
         """Return the shortest allowed interval of an account's scheduled questions.
 
-        0 means no limit, which is so for the owner. None means that the account may not schedule
-        questions.
+        0 means no limit, as for the owner. None means that the account may not schedule questions.
         """
         if account is None:
             return None
@@ -170,7 +169,7 @@ class Services:
     async def approve_pending(
         self, note: PendingNote, scopes: frozenset[Scope], epoch: ErasureEpoch | None = None
     ) -> str:
-        """Apply a pending item; return a sentence about the result.
+        """Apply a pending item, and return a sentence about the result.
 
         Raises Refused if it can't be applied any longer.
         """
@@ -195,9 +194,10 @@ class Services:
     async def find_private_chat(
         self, scope: Scope, excluded_platform: str = ""
     ) -> tuple[Address, Scope] | None:
-        """Find the private chat where the person of `scope` wrote last; for a group, the owner's.
+        """Return the private chat where the person of `scope` wrote last, or None.
 
-        Only the terminal and platforms with a token are considered, except `excluded_platform`.
+        For a group, this is the owner's private chat. Only the terminal and platforms with a token
+        are considered, except `excluded_platform`.
         """
         platforms = {*self.settings.platform_tokens, TERMINAL.platform}
         platforms.discard(excluded_platform)
@@ -215,7 +215,7 @@ class Services:
         )
 
     async def load_platform_states(self) -> Mapping[str, str]:
-        """Load the states that the running gateway saved last; empty if none is running."""
+        """Return the states that the running gateway saved last. Empty if no gateway runs."""
         text = await self.database.read(
             lambda connection: get_meta(connection, PLATFORM_STATES_KEY)
         )
@@ -237,7 +237,7 @@ class Services:
         """Open state.db in the home, and store the owner that the settings name.
 
         If a backup was restored, the erasures that were made after the backup are repeated. Raises
-        StoreError.
+        StoreError if state.db can't be used.
         """
         async with Database.open(settings.home / STATE_FILE, lock_wait) as database:
             services = cls(settings, database, on_change, notifies_owner=notifies_owner)
@@ -296,7 +296,7 @@ def is_running(home: Path) -> bool:
 
 
 def create_model_client(settings: Settings, clock: Clock) -> Claude | None:
-    """Create a client for the models of the configured server; None if no model is configured.
+    """Create a client for the configured server, or return None if no model is configured.
 
     The caller closes it.
     """
@@ -313,7 +313,7 @@ def create_model_client(settings: Settings, clock: Clock) -> Claude | None:
 
 
 def create_embeddings(settings: Settings, database: Database) -> EmbeddingRetriever | None:
-    """Create a retriever that uses the configured embeddings server; None if there is none."""
+    """Create a retriever for the configured embeddings server, or return None without a server."""
     options = settings.recall.embeddings
     if not options.url:
         return None

@@ -1,4 +1,4 @@
-"""Watches the files of state.db while the gateway runs, and tells the owner what is wrong."""
+"""Watches the files of state.db while the gateway runs, and tells the owner about problems."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class StoreWatch:
             await self._check_log_size()
 
     async def check_integrity(self) -> bool:
-        """Check a slice of state.db for damage. Returns whether another one is due at once."""
+        """Check a part of state.db for damage. Returns whether another part is due at once."""
         has_more = await self._integrity.run_slice()
         await self._report_damage()
         return has_more
@@ -97,7 +97,7 @@ class StoreWatch:
                 await self._tell_unstored(self._owner_chat, Answer(text=text))
 
     async def _find_owner_chat(self) -> None:
-        """Remember where to reach the owner, as long as the store can say so."""
+        """Look up the owner's private chat, at most once a minute, while the store can be read."""
         now = self._clock.now()
         if self._found_chat_at is not None and now - self._found_chat_at < OWNER_CHAT_PERIOD:
             return
@@ -107,7 +107,10 @@ class StoreWatch:
             self._found_chat_at = now
 
     async def _check_files(self) -> bool:
-        """Tell the owner once if a file was removed or cut off. Returns whether they are whole."""
+        """Tell the owner once if a file was removed or cut off. Returns False if state.db is lost.
+
+        If only the log was removed, its content was saved, and state.db isn't lost.
+        """
         try:
             await self._database.check_files()
         except StoreLostError as error:

@@ -60,7 +60,7 @@ class WallClock:
 @dataclass(slots=True)
 class _Platform:
     adapter: Adapter
-    # When the platform was last connected, on the event loop's clock; None while it's connected.
+    # When the platform was last connected, on the event loop's clock. None while it's connected.
     down_since: float | None
     # The state that `Supervisor.run` has set.
     known_state: str = CONNECTING
@@ -68,9 +68,9 @@ class _Platform:
     is_outage_reported: bool = False
     # Since when the platform refuses the token; None if it doesn't.
     refused_since: float | None = None
-    # Why it refuses the token, and what to do.
+    # A sentence that says why the platform refuses the token, and what to do.
     refusal: str = ""
-    # It refused the token before it was ever connected.
+    # True if the platform refused the token before it was ever connected.
     is_refused_at_start: bool = False
 
     def note_refusal(self, reason: str, *, is_at_start: bool) -> None:
@@ -165,7 +165,7 @@ class Supervisor:
             await asyncio.sleep(STATE_POLL_S)
 
     def _note_connection(self, name: str, platform: _Platform) -> bool:
-        """Log that a platform was connected or lost; return whether it was just connected."""
+        """Log that a platform was connected or lost. Returns whether it was just connected."""
         state = platform.state
         is_up = state in (CONNECTED, ENDED)
         was_up = platform.down_since is None
@@ -235,7 +235,7 @@ class Supervisor:
 
 
 def _is_over(since: float | None) -> bool:
-    """Whether a problem has lasted for so long that it isn't a short interruption."""
+    """Return whether a problem that began at `since` has lasted for over `DEAD_AFTER_S`."""
     if since is None:
         return False
     return asyncio.get_running_loop().time() - since > DEAD_AFTER_S

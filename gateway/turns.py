@@ -114,7 +114,10 @@ class TurnDispatcher:
         self._mark_answered(event)
 
     async def _answer_in_turn(self, event: PendingEvent) -> AnsweredTurn | None:
-        """Answer the event's batch when its turn comes; return the turn if the model answered."""
+        """Answer the event's batch when its turn comes.
+
+        Returns the model's turn, or None if the model didn't answer.
+        """
         if event.kind is EventKind.IMMEDIATE:
             return await self._runner.answer(Batch([event]))
         async with self._queues.wait_for_turn(event) as batch:
@@ -132,9 +135,9 @@ class TurnDispatcher:
         return len(self._unanswered)
 
     async def drain(self, timeout_s: float) -> None:
-        """Wait until all events are answered, or until no answer was finished for `timeout_s`.
+        """Wait until all events are answered. Give up if no answer is finished for `timeout_s`.
 
-        Rate-limited events are cancelled instead. They are stored, so the next process answers
+        Events over a rate limit are cancelled at once. They are stored, so the next process answers
         them.
         """
         for task, event in self._serving.items():
@@ -199,7 +202,7 @@ class TurnRunner:
         self._rates = rates
 
     async def answer(self, batch: Batch) -> AnsweredTurn | None:
-        """Answer a batch; return the model's turn, or None if the model didn't answer.
+        """Answer a batch, and return the model's turn, or None if the model didn't answer.
 
         If answering fails, the senders of the batch get a notice. Edits that arrived before their
         message was stored are applied at the end.
@@ -334,7 +337,7 @@ class TurnRunner:
         has_stopped_turn: bool,
         is_silent: bool,
     ) -> Answer:
-        """Run a command and store its answer; return the answer.
+        """Run a command, store its answer and return it.
 
         If the answer has `asks_again`, the model answers instead, so nothing is stored.
         """
@@ -484,7 +487,7 @@ class BatchRunner:
         self._adapters = adapters
 
     async def begin(self, batch: Batch) -> bool:
-        """Show that an answer is being written, once per reply; return True.
+        """Show that an answer is being written, and return True. Each reply shows this only once.
 
         Returns False if an earlier process has already delivered the answer. The batch is then
         closed without another answer.
