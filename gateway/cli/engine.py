@@ -176,7 +176,7 @@ class Engine:
         (self.environment / "ready").touch()
 
     def start(self, options: EngineOptions) -> None:
-        """Start PostgreSQL and the server; return when the server answers.
+        """Start PostgreSQL and the server, and wait until the server answers.
 
         Raises ConfigError if the server is already running or can't be started, and OSError if a
         file can't be used.
@@ -222,7 +222,7 @@ class Engine:
         return had_postgres or was_running
 
     def status(self) -> str:
-        """Return a sentence: whether the server is running, at which address, with which memory."""
+        """Return a sentence about the server's state, with its address and its memory in MB."""
         state = self._load_state()
         postgres_pid = Postgres(state.data).find_pid()
         if not self._is_running():

@@ -1,4 +1,7 @@
-"""`mneme recall`, `sessions`, `export` and `import`: search, list and move the history."""
+"""The shell commands `mneme recall`, `sessions`, `export` and `import`.
+
+They search the history, list its sessions, and write or read files with messages.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`mneme memory`, `remember`, `facts`, `forget` and `skills`: what Mneme remembers.
+"""The shell commands `mneme memory`, `remember`, `facts`, `forget` and `skills`.
 
-These commands run the chat commands with the same names. `gateway/cli/memory_services.py` adds the
-commands of `mneme memory` that are about memory services.
+They show and change notes, facts and skills, by running the chat commands with the same names.
+`gateway/cli/memory_services.py` adds the commands of `mneme memory` for memory services.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def add_commands(app: typer.Typer) -> None:
     """Add the commands of this module to the command line."""
     memory = typer.Typer(
         cls=shell.DefaultCommandGroup,
-        help="Show and change what is remembered, and set up memory services.",
+        help="Show and change notes and facts, and set up memory services.",
     )
     memory.command("list")(list_notes_command)
     _add_chat_actions(memory, _MEMORY_COMMANDS, "memory", texts.table("MEMORY_ACTIONS"))
@@ -118,7 +118,7 @@ def list_skills_command(
 ) -> None:
     """List the skills, or those that contain these words.
 
-    The end of the list names skills that weren't used for a long time.
+    The last line names the skills that weren't used for a long time.
     """
 
     async def load_json(services: Services, scopes: frozenset[Scope]) -> object:

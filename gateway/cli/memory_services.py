@@ -1,4 +1,4 @@
-"""`mneme memory providers`, `setup`, `sync` and `engine`: set up and maintain memory services."""
+"""The commands `mneme memory providers`, `setup`, `sync` and `engine`, for memory services."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ async def test_help_shows_six_lines_and_a_button_for_the_rest(home: Path, comman
         (button,) = reply.answer.buttons
         assert button.label == "All commands"
         every = (await harness.say(button.id, kind="action")).text
-        assert "`/recall [query]`: Find what was said" in every
+        assert "`/recall [query]`: Find earlier messages" in every
 
 
 async def test_help_lists_owners_commands_to_the_owner_only(home: Path) -> None:

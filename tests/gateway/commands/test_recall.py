@@ -208,7 +208,7 @@ async def test_the_terminal_shows_what_was_said_elsewhere(home: Path) -> None:
 async def test_help_explains_every_filter(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         lines = (await harness.say("/help recall")).text.splitlines()
-        assert lines[0] == "`/recall [query]`: Find what was said."
+        assert lines[0] == "`/recall [query]`: Find earlier messages."
         assert "- `from:` who said it: a name, me, or you (the assistant)" in lines
         assert "- `role:` said by people, the assistant, or tools (user, assistant, tool)" in lines
         assert lines[-3].startswith("- `--summary`: sum up the conversations")
