@@ -172,7 +172,7 @@ def test_the_documented_format_reads_a_log() -> None:
         (one.role, one.text) if isinstance(one, TransferRecord) else one.reason for one in records
     ] == [
         ("user", "hello"),
-        "lines that are no message",
+        "lines without a message",
         ("assistant", "hi Ana"),
     ]
 
