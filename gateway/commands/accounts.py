@@ -263,7 +263,7 @@ async def _list_waiting(services: Services) -> Answer:
 
 
 async def _announce_decision(services: Services, link: Link) -> Answer:
-    """Tell both sides of a link what the owner decided; return the answer for the owner."""
+    """Tell both sides of a link what the owner decided, and return the answer for the owner."""
     notice = Answer(text=texts.LINK_JOINED if link.is_joined else texts.LINK_REFUSED)
     for side, address in (("offered", link.address), ("claimed", link.claiming_address)):
         key = f"link:{link.digest}:{side}:{link.is_joined}"

@@ -1,4 +1,4 @@
-"""Reminders from calendar files: what an import would set, and setting it."""
+"""Sets reminders from the items of a calendar file, and lists these reminders before that."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_LISTED = 20
 
 
 def describe_items(items: Sequence[CalendarItem], zone: ZoneInfo) -> str:
-    """List what an import would set, for a question."""
+    """Return a question that lists the reminders that an import would set."""
     lines = [texts.CALENDAR_QUESTION.format(count=texts.format_count(len(items), "reminder"))]
     for item in items[:MAX_LISTED]:
         if item.moment is not None:
@@ -37,10 +37,11 @@ def describe_items(items: Sequence[CalendarItem], zone: ZoneInfo) -> str:
 async def set_reminders(
     services: Services, items: Sequence[CalendarItem], zone: ZoneInfo, context: CommandContext
 ) -> str:
-    """Set a reminder for each item, and report how many were set.
+    """Set a reminder for each item, and return a report of how many were set.
 
-    An item that was imported before isn't set again. The reminders are delivered in the private
-    chat that the owner used last, or in the terminal.
+    Items that were imported before or are over are skipped. If the account may have no more
+    reminders, the report says so. The reminders are delivered in the private chat that the owner
+    used last, or in the terminal.
     """
     target, scope = context.inbound.address, context.scope
     private_chat = await services.find_private_chat(LOCAL_SCOPE)

@@ -31,8 +31,8 @@ class ExportCommands:
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Build the files of the export: the messages, and all other data of the person.
 
-        Raises Refused outside of a direct chat, and LimitReached if the person has used up
-        today's limit for files.
+        Raises Refused outside of a direct chat or if a file is too long, and LimitReached if the
+        person has used up today's limit for files.
         """
         if context.scope.is_group or not context.inbound.is_direct:
             raise Refused(texts.EXPORT_DIRECT_ONLY)
@@ -61,7 +61,7 @@ class ExportCommands:
         return Answer(text=text, files=tuple(file for file in files if file.content))
 
     async def _build_calendar(self, scopes: frozenset[Scope]) -> File | None:
-        """Build a calendar file of the person's reminders; None if there are none."""
+        """Build a calendar file of the person's reminders. Returns None if there are none."""
         # Imported here because the calendar library takes a while to load.
         from core.dates.calendar_file import write_calendar
         from core.scheduling.rules import list_calendar_entries

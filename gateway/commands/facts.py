@@ -20,7 +20,7 @@ from core.store.messages import find_original
 from core.text.normalize import shorten
 from core.types import Account, Answer, Button, Command, Message
 from gateway import texts
-from gateway.commands.privacy import CONFIRMED_PREFIX, render_receipt, render_traces
+from gateway.commands.privacy import CONFIRMED_PREFIX, render_erasure_list, render_receipt
 from gateway.commands.registry import CommandContext, load_specs, make_button
 from gateway.services import Services
 
@@ -325,12 +325,12 @@ class FactCommands:
         # The wording is searched for as a phrase in quotes, so it can't contain any itself.
         phrase = " ".join(re.sub(r'["“”„″]', " ", fact.content).split())
         request = context.erasure_request
-        traces = await self._services.forgetting.prepare(f'"{phrase}"', request)
+        erasure_list = await self._services.forgetting.prepare(f'"{phrase}"', request)
         summary = self._render_line(fact)
         arguments = f"forget f{fact.id} {_CONFIRMED}"
-        if traces.token:
-            summary = render_traces(traces, self.known_facts.zone)
-            arguments += f" {traces.token}"
+        if erasure_list.token:
+            summary = render_erasure_list(erasure_list, self.known_facts.zone)
+            arguments += f" {erasure_list.token}"
         return Answer(
             text=f"{summary}\n\n{texts.CONFIRM_ERASURE}",
             confirm_command=Command(name="memory", arguments=arguments),

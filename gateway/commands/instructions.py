@@ -30,8 +30,8 @@ class InstructionCommands:
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Show, set or clear the instructions of this chat.
 
-        Raises Refused for members of a group, because its instructions are the owner's, and
-        if the arguments are wrong.
+        Raises Refused for members of a group, where only the owner may do this, and if the
+        arguments are wrong.
         """
         if context.is_member:
             raise Refused(texts.INSTRUCTIONS_OWNER_ONLY)

@@ -92,7 +92,7 @@ class MemoryCommands:
 
     def __init__(self, services: Services, tool_runner: ToolRunner | None = None) -> None:
         self._services = services
-        # Runs the calls of external tools that waited for a tap. None in a shell.
+        # Runs calls of external tools that the person has approved. None in a shell.
         self._tool_runner = tool_runner
         self._notebook = services.notebook
         self._facts = FactCommands(services)

@@ -41,30 +41,30 @@ class ForgetCommands:
                 text = str(refusal)
             return Answer(text=text, has_erased_data=True)
 
-        traces = await self._forgetting.prepare(command.arguments, request)
-        if not traces.token:
+        erasure_list = await self._forgetting.prepare(command.arguments, request)
+        if not erasure_list.token:
             limit = " that you said here" if request.is_limited else ""
             sentence = (
                 f"I found nothing{limit} with all of these words, so there's nothing to forget."
             )
-            return Answer(text=" ".join([sentence, *_describe_remains(traces)]))
+            return Answer(text=" ".join([sentence, *_describe_remains(erasure_list)]))
         return Answer(
-            text=f"{render_traces(traces, self._zone)}\n\n{texts.CONFIRM_ERASURE}",
-            confirm_command=Command(name="forget", arguments=CONFIRMED_PREFIX + traces.token),
+            text=f"{render_erasure_list(erasure_list, self._zone)}\n\n{texts.CONFIRM_ERASURE}",
+            confirm_command=Command(name="forget", arguments=CONFIRMED_PREFIX + erasure_list.token),
         )
 
 
-def render_traces(traces: ErasureList, zone: tzinfo) -> str:
+def render_erasure_list(erasure_list: ErasureList, zone: tzinfo) -> str:
     """List what an erasure would remove, so that the person can confirm it."""
-    suffix = " that you wrote here" if traces.request.is_limited else ""
-    verb = "repeats" if traces.derived == 1 else "repeat"
-    end = ":" if traces.items else "."
-    lines = [f"I'd forget {_describe_counts(traces, suffix, verb)}{end}", ""]
-    lines += [_render_item(item, zone) for item in traces.items]
-    unlisted_count = sum(traces.counts.values()) - len(traces.items)
+    suffix = " that you wrote here" if erasure_list.request.is_limited else ""
+    verb = "repeats" if erasure_list.derived == 1 else "repeat"
+    end = ":" if erasure_list.items else "."
+    lines = [f"I'd forget {_describe_counts(erasure_list, suffix, verb)}{end}", ""]
+    lines += [_render_item(item, zone) for item in erasure_list.items]
+    unlisted_count = sum(erasure_list.counts.values()) - len(erasure_list.items)
     if unlisted_count > 0:
         lines.append(f"- … and {unlisted_count:,} more")
-    if traces.derived:
+    if erasure_list.derived:
         lines += ["", texts.DERIVED]
     return "\n".join(lines)
 
@@ -78,7 +78,7 @@ def _render_item(item: ErasureItem, zone: tzinfo) -> str:
 
 
 def render_receipt(receipt: ErasureList) -> str:
-    """Say what an erasure has removed, and what still contains the words."""
+    """Say how much an erasure has removed, and where the words still are."""
     sentences = [f"Forgotten: {_describe_counts(receipt, '', 'repeated')}."]
     sentences += _describe_remains(receipt)
     if not receipt.is_clean:
@@ -93,9 +93,9 @@ def render_receipt(receipt: ErasureList) -> str:
 
 
 def _describe_remains(receipt: ErasureList) -> Sequence[str]:
-    """Return sentences about what still contains the words after the erasure.
+    """Return sentences about texts that still contain the words of the request.
 
-    The list is empty if that isn't known, because this list had already been erased before.
+    The list is empty if an earlier call carried out this erasure. The words were then deleted, too.
     """
     if receipt.remaining_counts is None:
         return []
@@ -127,21 +127,22 @@ def _remains_key(receipt: ErasureList) -> str:
     return "narrowed" if receipt.is_narrowed else "other"
 
 
-def _describe_counts(traces: ErasureList, suffix: str, verb: str) -> str:
+def _describe_counts(erasure_list: ErasureList, suffix: str, verb: str) -> str:
     """Render ``3 messages and 1 reminder, and 2 things that repeat it``.
 
     `suffix` follows the counts of what matched the words. `verb` is a form of "repeat".
     """
     nouns = {"job": "reminder", "room": "thing"}
     counts = [
-        texts.format_count(count, nouns.get(kind, kind)) for kind, count in traces.counts.items()
+        texts.format_count(count, nouns.get(kind, kind))
+        for kind, count in erasure_list.counts.items()
     ]
-    if "room" in traces.counts:
+    if "room" in erasure_list.counts:
         # The count of things in groups is always the last one.
         counts[-1] += " of yours in groups"
     parts = []
     if counts:
         parts.append(texts.join_list(counts) + suffix)
-    if traces.derived:
-        parts.append(f"{texts.format_count(traces.derived, 'thing')} that {verb} it")
+    if erasure_list.derived:
+        parts.append(f"{texts.format_count(erasure_list.derived, 'thing')} that {verb} it")
     return ", and ".join(parts)

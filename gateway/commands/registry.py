@@ -161,11 +161,11 @@ class ReminderTalk(Protocol):
 
     # The words that such messages contain, in plain form; None before `load`.
     triggers: re.Pattern[str] | None
-    # Where and for whom the next message may answer a question or correct a reminder.
-    askers: set[tuple[Address, Account]]
+    # The chats and accounts whose next message may answer a question or correct a reminder.
+    open_dialogues: set[tuple[Address, Account]]
 
     async def load(self) -> None:
-        """Load `triggers` and `askers`."""
+        """Load `triggers` and `open_dialogues`."""
 
     async def answer(self, context: CommandContext) -> TalkAnswer | None:
         """Answer a message, or return None if it doesn't concern reminders."""
@@ -247,7 +247,7 @@ class CommandRegistry:
     async def may_concern_reminders(self, inbound: Inbound) -> bool:
         """Return whether a message may concern reminders, so that `talk` should read it.
 
-        This check is cheap. It is made for each message.
+        This check is cheap, because it's made for each message.
         """
         is_scheduled = inbound.address.platform == "cron"
         is_too_long = len(inbound.text) > MAX_TALK_CHARS
@@ -255,7 +255,7 @@ class CommandRegistry:
             return False
         if self.talk.triggers is None:
             await self.talk.load()
-        if (inbound.address, inbound.account) in self.talk.askers:
+        if (inbound.address, inbound.account) in self.talk.open_dialogues:
             return True
         plain, _ = plain_with_offsets(inbound.text)
         return self.talk.triggers is not None and bool(self.talk.triggers.search(plain))
@@ -296,7 +296,7 @@ class CommandRegistry:
         return action.command
 
     async def take_confirmed_command(self, inbound: Inbound) -> Command | None:
-        """Take the questions that wait for this person here; return the command that is confirmed.
+        """Take the questions that wait for this person here, and return the confirmed command.
 
         Returns None if no question waits, or if the event confirms none; the questions are then
         cancelled. Call this for each event for which `can_confirm` returns True, before the event
@@ -368,7 +368,7 @@ class CommandRegistry:
     async def answer(
         self, command: Command, context: CommandContext
     ) -> tuple[Answer, Sequence[ButtonAction]]:
-        """Run a command; return its answer and the rows of the answer's buttons.
+        """Run a command. Returns its answer and the rows of the answer's buttons.
 
         The caller stores the rows together with the answer. A refusal becomes the text of the
         answer. If the command asks for confirmation, the first button is "Yes".

@@ -1,8 +1,8 @@
 """Answers messages about reminders without a model: requests, corrections and questions.
 
-`core.scheduling.dialogue` decides what a message means. This module carries it out and words the
-answer. After each answer, a question is stored for the person's next message; it contains what the
-dialogue is about, so that a dialogue continues after a restart.
+`core.scheduling.dialogue` decides what a message means. This module carries out that decision, and
+words the answer. After each answer, it stores a question for the person's next message. The
+question contains the dialogue so far, so that the dialogue continues after a restart.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ from gateway.services import Services
 DIALOGUE_LIFETIME = timedelta(hours=12)
 # Lists show at most this many reminders.
 MAX_LISTED = 10
+# The action of /cron that a "yes" after a receipt runs. It says that the reminder is set.
 _SHOW = "keep"
-"""The action of /cron that a "yes" after a receipt runs: it says that the reminder is set."""
+# The kinds of phrases in `core.scheduling.phrases` that are triggers, too.
 _TRIGGERS = ("snooze", "done", "remove", "move")
 # The texts for assumptions that a person must know about.
 _ASSUMPTION_TEXTS = {
@@ -75,19 +76,19 @@ class ReminderTalk:
         self._changes = JobChanges(services.appointments)
         # See `gateway.commands.registry.ReminderTalk`.
         self.triggers: re.Pattern[str] | None = None
-        self.askers: set[tuple[Address, Account]] = set()
+        self.open_dialogues: set[tuple[Address, Account]] = set()
 
     async def load(self) -> None:
-        """Load the triggers, and where dialogues are open."""
-        self.askers |= await self._services.actions.list_open_questions(("remind", "cron"))
+        """Load the triggers and the open dialogues."""
+        self.open_dialogues |= await self._services.actions.list_open_questions(("remind", "cron"))
         self.triggers = await asyncio.to_thread(_load_triggers)
 
     async def answer(self, context: CommandContext) -> TalkAnswer | None:
-        """Answer a message; return None if it doesn't concern reminders."""
+        """Answer a message, or return None if it doesn't concern reminders."""
         inbound = context.inbound
-        self.askers.discard((inbound.address, inbound.account))
+        self.open_dialogues.discard((inbound.address, inbound.account))
         dialogue = await self._take_dialogue(context)
-        situation = await self._situation(context, dialogue)
+        situation = await self._load_situation(context, dialogue)
         step = await asyncio.to_thread(decide, inbound.text, situation)
         if step.move is Move.NONE:
             return None
@@ -107,7 +108,7 @@ class ReminderTalk:
             job_id, requester_of(context), include_ended=True
         )
         if words.strip():
-            situation = await self._situation(context, None)
+            situation = await self._load_situation(context, None)
             step = await asyncio.to_thread(decide_edit, words, job, situation)
             changed = await self._change(step, context)
         else:
@@ -122,7 +123,7 @@ class ReminderTalk:
         return changed.answer
 
     async def keep(self, job_id: int, context: CommandContext) -> Answer:
-        """Say that a reminder is set, after a yes."""
+        """Say that a reminder is set, as the answer to a "yes" after its receipt."""
         job = await self._appointments.find_changeable(
             job_id, requester_of(context), include_ended=True
         )
@@ -130,7 +131,10 @@ class ReminderTalk:
 
     # --- Dialogues ---
 
-    async def _situation(self, context: CommandContext, dialogue: Dialogue | None) -> Situation:
+    async def _load_situation(
+        self, context: CommandContext, dialogue: Dialogue | None
+    ) -> Situation:
+        """Return the time, the person's zone, and the jobs that the person may change."""
         jobs = await self._appointments.jobs.list_visible(context.scopes)
         return Situation(
             now=self._services.clock.now(),
@@ -247,7 +251,7 @@ class ReminderTalk:
         return None
 
     def _ask(self, step: Step, context: CommandContext) -> TalkAnswer:
-        """Ask for what is missing."""
+        """Ask for the missing part of a request, such as the time."""
         reading = step.reading
         assert reading is not None
         text = _question_text(reading)
@@ -319,7 +323,7 @@ class ReminderTalk:
     # --- Answers ---
 
     def read_back(self, job: Job, reading: ReminderReading) -> str:
-        """Read a reminder back: date, time and zone, the next times, and what was assumed."""
+        """Return a receipt: date, time and zone, the next times, and all assumptions."""
         is_recurring = job.schedule.at is None
         when = self._appointments.describe_time(job, is_full=not is_recurring)
         sentences = [texts.REMINDER_SET.format(id=job.id, when=when, text=job.text)]
@@ -361,7 +365,7 @@ class ReminderTalk:
         """Return an answer with its buttons, and the rows to store with it."""
         presser = None if context.scope.is_group else context.account
         if questions:
-            self.askers.add((context.inbound.address, context.account))
+            self.open_dialogues.add((context.inbound.address, context.account))
         named = assign_button_ids(buttons)
         now = self._services.clock.now()
         actions = [*make_button_actions(named, context.scope, presser, now), *questions]
@@ -383,7 +387,7 @@ def make_schedule(reading: ReminderReading, zone: str) -> Schedule:
 
 
 def _question_text(reading: ReminderReading) -> str:
-    """Return the question for what is missing."""
+    """Return a question for the missing or impossible part of a request."""
     task = escape(reading.task)
     if reading.problem is not None:
         return _PROBLEM_TEXTS[reading.problem].format(task=task)

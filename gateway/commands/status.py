@@ -90,7 +90,7 @@ class StatusCommands:
         return [f"**memory**: {line}" for line in lines]
 
     async def _describe_outbox(self) -> str:
-        """Count the items that wait, and those that couldn't be delivered."""
+        """Say how many items are due, and how many couldn't be delivered."""
         outbox = self._services.outbox
         counts = await outbox.count_items()
         dead_items = await outbox.list_dead()

@@ -96,7 +96,10 @@ class TimeCommands:
 
 
 def _parse_hours(words: str) -> tuple[str, str]:
-    """Return the begin and end of quiet hours. Raises Refused if the words are no such hours."""
+    """Return the begin and end of quiet hours, such as ("22:00", "07:00").
+
+    Raises Refused if the words aren't two different times.
+    """
     match = _HOURS.fullmatch(words.strip())
     if match is None:
         raise Refused(texts.QUIET_USAGE)

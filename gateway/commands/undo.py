@@ -79,7 +79,7 @@ class UndoCommands:
     async def _list_receipts(
         self, messages: Sequence[Message], context: CommandContext
     ) -> Sequence[Receipt]:
-        """Return what the tools of these turns did, with buttons that take it back."""
+        """Return the changes that tools made in these turns, with buttons to take them back."""
         if all(message.role != "tool" for message in messages):
             return []
         # Imported here because few turns contain tools.
