@@ -197,6 +197,7 @@ class MemoryOptions(_Section):
     providers: dict[ProviderName, ProviderOptions]
     engines: dict[Literal["hindsight"], dict[str, str | int]]
     facts: bool
+    review_turns: Annotated[int, Field(ge=0, le=10**6)]
     project_half_life_days: Days
     episode_half_life_days: Days
     working_half_life_days: Days

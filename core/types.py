@@ -69,6 +69,7 @@ CallKind = Literal[
     "delegation",
     "curator",
     "evidence",
+    "review",
 ]
 """The purpose of a model call."""
 

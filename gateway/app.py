@@ -20,6 +20,7 @@ from core.agent.compression import Compressor, ContextWindows, Flush, Summarizer
 from core.agent.context_files import ContextFiles, OwnerFiles
 from core.agent.delegation import TOOL_NAME as DELEGATE
 from core.agent.delegation import Delegator
+from core.agent.memory_review import MemoryReviewer
 from core.agent.offline import OfflineModel
 from core.agent.prompt import PromptSections, PromptWriter
 from core.agent.sessions import Boundary, SessionTracker
@@ -45,6 +46,7 @@ from core.search.tool import session_search
 from core.skills.tools import HEADING as SKILLS_HEADING
 from core.store.facts.rows import FactKind
 from core.store.ownership.people import EpochGuard
+from core.store.reviews import MemoryReviews
 from core.store.sqlite.opening import wait_until_unlocked
 from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
@@ -238,7 +240,28 @@ async def build_message_path(
         commands=commands,
         memory=memory,
         scheduler=scheduler,
+        reviewer=_build_reviewer(services, helper_model),
         adapters=adapters,
+    )
+
+
+def _build_reviewer(services: Services, helper: Model | None) -> MemoryReviewer | None:
+    """Build the background review of memory, if there is a helper model and it's switched on."""
+    turns = services.settings.memory.review_turns
+    if helper is None or not turns:
+        return None
+    return MemoryReviewer(
+        MemoryReviews(services.database),
+        services.people,
+        services.conversations,
+        services.notebook,
+        services.facts,
+        services.skills,
+        services.clock,
+        turns,
+        helper,
+        services.settings.model.helper,
+        services.owner_notices.notify_review,
     )
 
 

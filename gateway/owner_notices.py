@@ -172,6 +172,27 @@ class OwnerNotices:
         buttons = (make_button("Take back", "memory", f"undo {change_id}"),)
         await self.notify(key, f"{text}{_of_group(note.scope)}", note.scope, buttons=buttons)
 
+    async def notify_review(self, notes: Sequence[PendingNote], message_id: int) -> None:
+        """Show a person in one list what a review of their memory proposes, with buttons.
+
+        `message_id` is the last message that was reviewed. If nothing else waits, the list also
+        stands for the announcement that something waits.
+        """
+        first = notes[0]
+        lines = [texts.REVIEW_PROPOSES]
+        buttons: list[Button] = []
+        for note in notes:
+            kind = texts.table("RECEIPT_PENDING").get(note.target)
+            kind = kind or texts.table("RECEIPT_PENDING")["memory"]
+            lines.append(f"- {note.id}: {kind}; {escape(note.reason)}")
+            lines += texts.render_changes(note.operations)
+            buttons += make_decision_buttons(note)
+        key = f"review:{first.scope.key}:{message_id}"
+        if first.began_at == first.at:
+            key = f"aside:{first.scope.key}:{first.at.isoformat()}"
+        text = "\n".join([*lines, "", texts.REVIEW_HINT])
+        await self.notify(key, text, first.scope, buttons=buttons)
+
     async def warn_about_note(self, scope: Scope, target: str, reason: str, entry: str) -> None:
         """Warn about a suspicious note that someone wrote into the file by hand. The note stays."""
         digest = sha256(entry.encode("utf-8", "replace")).hexdigest()

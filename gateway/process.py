@@ -19,6 +19,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 
+from core.agent.memory_review import MemoryReviewer
 from core.memory.manager import MemoryManager
 from core.ports import Adapter
 from core.store.ownership.people import TERMINAL
@@ -56,6 +57,8 @@ class MessagePath:
     commands: CommandRegistry
     memory: MemoryManager
     scheduler: Scheduler
+    # Reviews memory in the background. None without a helper model.
+    reviewer: MemoryReviewer | None
     # The adapters by platform, including the scheduler.
     adapters: Mapping[str, Adapter]
 
@@ -142,6 +145,7 @@ class GatewayProcess:
             run_chores([store_watch.check_integrity]),
             memory.start(),
             run_chores([memory.tend]),
+            run_chores([self._path.reviewer.tend] if self._path.reviewer else []),
             self._supervisor.watch_platforms(
                 services.save_platform_states,
                 services.owner_notices.notify_outage,

@@ -552,7 +552,7 @@ class Notes:
         """
 
         def write(connection: Connection) -> PendingNote | None:
-            return _insert_pending(connection, note)
+            return insert_pending(connection, note)
 
         return await self._database.write(write, epoch)
 
@@ -661,7 +661,7 @@ def _insert_change(connection: Connection, change: NoteChange) -> int:
     return change_id
 
 
-def _insert_pending(connection: Connection, note: PendingNote) -> PendingNote | None:
+def insert_pending(connection: Connection, note: PendingNote) -> PendingNote | None:
     """Store a pending change as `Notes.add_pending` does, and return it with its id."""
     operations = rows.dump_json(
         [

@@ -247,6 +247,15 @@ CREATE TABLE note_reviews (
 """Adds pinned notes, which the curator doesn't change, drafts of the curator, and the last change
 that it has reviewed."""
 
+_MEMORY_REVIEWS = """
+CREATE TABLE memory_reviews (
+    scope_id INTEGER PRIMARY KEY REFERENCES scopes (id),
+    message_id INTEGER NOT NULL,
+    at REAL NOT NULL
+);
+"""
+"""Adds when the memory of each private scope was last reviewed, and up to which message."""
+
 _SKILLS = """
 CREATE TABLE skills (
     id INTEGER PRIMARY KEY,
@@ -384,4 +393,5 @@ MIGRATIONS: tuple[str, ...] = (
     _JOBS_IN_DEPTH,
     # A note that the helper model hasn't compared yet with what was typed.
     "ALTER TABLE pending_notes ADD COLUMN is_proposed INTEGER NOT NULL DEFAULT 0;",
+    _MEMORY_REVIEWS,
 )

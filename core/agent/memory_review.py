@@ -1,0 +1,275 @@
+"""Lets the helper model look over a person's messages for what memory should learn.
+
+After every few turns, at most once a day for each person, one call proposes notes, facts that are
+over, and corrections of skills. Each proposal cites the message that it follows from, and passes
+the same checks as a change by the model in a turn. All of them wait for the person, in one list.
+
+The review runs in the background, so no turn waits for it. It's recorded before the call: after a
+crash it is left out until the next one, and nothing is proposed twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Literal
+
+import structlog
+from pydantic import BaseModel, ConfigDict, Field
+
+from core.errors import ModelError, StaleReadError
+from core.facts.closeness import Support
+from core.facts.evidence import Evidence
+from core.facts.reading.operations import parse_items
+from core.facts.wording import extract_own_words
+from core.guard.guard import find_suspicion
+from core.models.wrappers import ask_model
+from core.notes.notebook import FILES, Notebook
+from core.ports import Clock, Model
+from core.review.transcript import list_foreign_texts, mark_repeats
+from core.skills.format import Skill
+from core.skills.library import Skills
+from core.store.facts.facts import Facts
+from core.store.facts.rows import Fact
+from core.store.notes import FACT, SKILL, Operation, PendingNote
+from core.store.ownership.people import People
+from core.store.reviews import DueReview, MemoryReviews, ReviewMaterial
+from core.store.rows import parse_account
+from core.store.sessions import Conversations
+from core.text.normalize import language_data, shorten
+from core.types import BillingScope, Message, Scope
+
+PAUSE = timedelta(days=1)
+"""A person's memory is reviewed at most this often."""
+CHECK_INTERVAL = timedelta(minutes=1)
+"""How often the store is asked whose memory is due."""
+LOOKBACK = timedelta(days=30)
+"""Older messages aren't read."""
+MAX_MESSAGES = 40
+MAX_MESSAGE_CHARS = 500
+MAX_FACTS = 40
+MAX_SKILLS = 3
+"""So many of the skills that were used since the last review are shown to the model."""
+MAX_SKILL_CHARS = 6_000
+MAX_FOREIGN = 200
+MAX_PROPOSALS = 4
+MAX_ANSWER_TOKENS = 1_500
+_log = structlog.get_logger("review")
+
+OnProposals = Callable[[Sequence[PendingNote], int], Awaitable[None]]
+"""Tells a person what a review proposes. The number is the last message that was reviewed."""
+
+
+class _Proposal(BaseModel):
+    """An item in the helper model's answer."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    what: Literal["note", "end", "skill"]
+    # The number of the message that the proposal follows from.
+    message: int
+    # The note, the sentence that says that a fact is over, or the new lines of a skill.
+    content: str = Field(min_length=3, max_length=2_000)
+    target: Literal["memory", "user"] = "memory"
+    fact: int = 0
+    skill: str = ""
+    # The lines of a skill that are replaced.
+    old_text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Holdings:
+    """What memory holds on a person when a review begins."""
+
+    entries: Mapping[str, Sequence[str]]
+    facts: Mapping[int, Fact]
+    # The skills that may be corrected, each with its text, by name.
+    skills: Mapping[str, tuple[Skill, str]]
+
+
+@dataclass
+class MemoryReviewer:
+    """Reviews what people have typed since the last time."""
+
+    reviews: MemoryReviews
+    people: People
+    conversations: Conversations
+    notebook: Notebook
+    facts: Facts
+    skills: Skills
+    clock: Clock
+    # After so many typed messages, a person's memory is due.
+    turns: int
+    # The helper model and its name.
+    model: Model
+    name: str
+    on_proposals: OnProposals
+
+    def __post_init__(self) -> None:
+        self._next_check_at = self.clock.now()
+
+    async def tend(self) -> bool:
+        """Review the memory of one person who is due. Returns True if others may be due, too."""
+        now = self.clock.now()
+        if now < self._next_check_at:
+            return False
+        due = await self.reviews.list_due(self.turns, now - LOOKBACK, now - PAUSE)
+        for review in due:
+            try:
+                has_begun = await self._review(review, now)
+            except StaleReadError:
+                _log.info("a review read what was erased meanwhile")
+                has_begun = True
+            if has_begun:
+                return True
+        self._next_check_at = now + CHECK_INTERVAL
+        return False
+
+    async def _review(self, due: DueReview, now: datetime) -> bool:
+        """Ask the helper model about one person. Returns False if the person isn't due any more."""
+        scopes = await self.people.load_visible_scopes(due.scope)
+        own_scopes = frozenset(scope for scope in scopes if not scope.is_group) | {due.scope}
+        material = await self.reviews.begin(
+            due,
+            own_scopes,
+            now,
+            since=now - LOOKBACK,
+            before=now - PAUSE,
+            limit=MAX_MESSAGES,
+        )
+        if material is None or not material.messages:
+            return False
+        messages = await self._mark_foreign(material, own_scopes)
+        holdings = await self._load_holdings(own_scopes, now - PAUSE)
+        answer = await self._ask(due, messages, holdings)
+        proposals, _ = parse_items(answer, _Proposal)
+        notes = await asyncio.to_thread(
+            self._check_proposals, due.scope, proposals, messages, holdings
+        )
+        stored = await self.reviews.propose(notes, material.epoch)
+        if stored:
+            await self.on_proposals(stored, due.message_id)
+        return True
+
+    async def _mark_foreign(
+        self, material: ReviewMaterial, scopes: frozenset[Scope]
+    ) -> Sequence[Message]:
+        """Return the messages. One that repeats a text of others doesn't count as typed."""
+        latest = await self.conversations.list_latest_from_outside(scopes, MAX_FOREIGN)
+        last_id = material.messages[-1].id
+        session = await self.conversations.find_by_message(last_id, scopes)
+        if session is None:
+            return []
+        # No session is left out, so the foreign texts of all of them count.
+        foreign_texts = list_foreign_texts(latest, replace(session, id=0))
+        return mark_repeats(material.messages, foreign_texts)
+
+    async def _load_holdings(self, scopes: frozenset[Scope], since: datetime) -> _Holdings:
+        """Load the notes, the latest facts, and the skills that were used lately."""
+        entries = {target: await self.notebook.entries(scopes, target) for target in FILES}
+        page = await self.facts.list_page(scopes, 0, MAX_FACTS)
+        skills: dict[str, tuple[Skill, str]] = {}
+        for skill in (await self.skills.list_skills(scopes))[0]:
+            is_recent = skill.used_at is not None and skill.used_at >= since
+            if is_recent and skill.is_own and not skill.is_disabled and len(skills) < MAX_SKILLS:
+                skills[skill.name] = skill, await self.skills.read_text(skill)
+        facts = {fact.id: fact for fact in page if fact.is_open and not fact.is_pinned}
+        return _Holdings(entries, facts, skills)
+
+    async def _ask(self, due: DueReview, messages: Sequence[Message], holdings: _Holdings) -> str:
+        """Return the helper model's answer, or "" if it can't be reached."""
+        account = parse_account(due.scope.key.partition(":")[2])
+        try:
+            completion = await ask_model(
+                self.model,
+                self.name,
+                "review",
+                language_data("prompts", "core.agent")["review"],
+                [_render_holdings(holdings), _render_messages(messages)],
+                max_tokens=MAX_ANSWER_TOKENS,
+                billing=BillingScope(scope=due.scope, user_id=account.user_id if account else ""),
+            )
+        except ModelError as error:
+            _log.info("memory was not reviewed", why=error.log_message)
+            return ""
+        return completion.text
+
+    def _check_proposals(
+        self,
+        scope: Scope,
+        proposals: Sequence[_Proposal],
+        messages: Sequence[Message],
+        holdings: _Holdings,
+    ) -> list[PendingNote]:
+        """Return the proposals that a message bears out, as changes that wait for a yes."""
+        account = parse_account(scope.key.partition(":")[2])
+        notes: dict[tuple[str, Operation], PendingNote] = {}
+        for proposal in proposals:
+            if not 1 <= proposal.message <= len(messages) or find_suspicion(proposal.content):
+                continue
+            message = messages[proposal.message - 1]
+            change = _plan_change(proposal, Evidence([message]), holdings)
+            if change is None or len(notes) == MAX_PROPOSALS:
+                continue
+            target, operation = change
+            notes[change] = PendingNote(
+                account=account,
+                message_id=message.id,
+                scope=scope,
+                target=target,
+                operations=(operation,),
+                reason=f"you wrote “{shorten(extract_own_words(message.text), 80)}”",
+                at=self.clock.now(),
+            )
+        return list(notes.values())
+
+
+def _plan_change(
+    proposal: _Proposal, evidence: Evidence, holdings: _Holdings
+) -> tuple[str, Operation] | None:
+    """Return the target and the operation of a proposal, or None if nothing bears it out."""
+    if evidence.judge_note(proposal.content).support is Support.REFUSED:
+        return None
+    if proposal.what == "note":
+        if proposal.content in holdings.entries[proposal.target]:
+            return None
+        return proposal.target, Operation(action="add", content=proposal.content)
+    if proposal.what == "end":
+        fact = holdings.facts.get(proposal.fact)
+        if fact is None:
+            return None
+        return FACT, Operation(action="remove", old_text=fact.content, path=f"f{fact.id}")
+    _, text = holdings.skills.get(proposal.skill, (None, ""))
+    if text.count(proposal.old_text) != 1 or not proposal.old_text.strip():
+        return None
+    operation = Operation(
+        action="patch",
+        content=proposal.content,
+        old_text=proposal.old_text,
+        path=proposal.skill,
+    )
+    return SKILL, operation
+
+
+def _render_holdings(holdings: _Holdings) -> str:
+    """Return notes, facts and skills as lines of JSON."""
+    lines: list[dict[str, object]] = []
+    for target, entries in holdings.entries.items():
+        lines += [{"note": entry, "target": target} for entry in entries]
+    lines += [{"fact": fact.id, "content": fact.content} for fact in holdings.facts.values()]
+    for name, (_, text) in holdings.skills.items():
+        lines.append({"skill": name, "text": text[:MAX_SKILL_CHARS]})
+    return "\n".join(json.dumps(line, ensure_ascii=False) for line in lines) or "{}"
+
+
+def _render_messages(messages: Sequence[Message]) -> str:
+    """Return what was typed as lines of JSON."""
+    lines = []
+    for number, message in enumerate(messages, 1):
+        text = shorten(extract_own_words(message.text), MAX_MESSAGE_CHARS)
+        fields = {"message": number, "on": f"{message.created_at:%Y-%m-%d}", "text": text}
+        lines.append(json.dumps(fields, ensure_ascii=False))
+    return "\n".join(lines)

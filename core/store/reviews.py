@@ -1,0 +1,140 @@
+"""Says whose conversations are due for a review of memory, and records each review.
+
+A review is recorded before it begins, so a review that a crash interrupts is left out, and none is
+made twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from core.store import rows
+from core.store.erasure.epoch import current_epoch
+from core.store.notes import PendingNote, insert_pending
+from core.store.rows import MESSAGE_COLUMNS, Connection, read_message
+from core.store.sqlite.database import Database
+from core.store.visibility import scope_parameter, visible
+from core.types import ErasureEpoch, Message, Scope
+
+_IS_TYPED = """
+messages.role = 'user' AND messages.kind = 'chat' AND messages.text <> ''
+    AND messages.origin = 'typed' AND NOT messages.sender_is_nobody
+"""
+_SELECT_DUE = f"""
+SELECT scopes.key AS key, MAX(messages.id) AS message_id
+FROM sessions
+JOIN scopes ON scopes.id = sessions.scope_id
+JOIN messages ON messages.session_id = sessions.id
+LEFT JOIN memory_reviews ON memory_reviews.scope_id = scopes.id
+WHERE scopes.key LIKE 'account:%' AND sessions.last_at >= :since
+    AND sessions.end_reason IS NOT 'import' AND NOT sessions.is_delegated
+    AND messages.id > COALESCE(memory_reviews.message_id, 0) AND messages.created_at >= :since
+    AND COALESCE(memory_reviews.at, 0) <= :before AND {_IS_TYPED}
+GROUP BY scopes.id HAVING COUNT(*) >= :turns
+ORDER BY message_id
+"""
+_SELECT_LATEST_REVIEW = f"""
+SELECT MAX(at) AS at FROM memory_reviews WHERE {visible("scope_id")}
+"""
+_SELECT_TYPED = f"""
+SELECT {MESSAGE_COLUMNS} FROM messages
+WHERE session_id IN (SELECT id FROM sessions WHERE {visible("sessions.scope_id")})
+    AND created_at >= :since AND {_IS_TYPED}
+ORDER BY id DESC LIMIT :limit
+"""
+_RECORD = """
+INSERT INTO memory_reviews (scope_id, message_id, at) VALUES (:scope_id, :message_id, :at)
+ON CONFLICT (scope_id) DO UPDATE SET message_id = excluded.message_id, at = excluded.at
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class DueReview:
+    """A private scope whose person has typed enough since the last review."""
+
+    scope: Scope
+    # The latest message.
+    message_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewMaterial:
+    """What a person has typed lately, oldest first."""
+
+    messages: Sequence[Message]
+    epoch: ErasureEpoch
+
+
+class MemoryReviews:
+    """The reviews of memory in state.db."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def list_due(self, turns: int, since: datetime, before: datetime) -> list[DueReview]:
+        """List the private scopes with at least this many messages since their last review.
+
+        Only messages that were typed after `since` count, and the last review must have been before
+        `before`.
+        """
+        values = {
+            "turns": turns,
+            "since": rows.to_timestamp(since),
+            "before": rows.to_timestamp(before),
+        }
+        due = await self._database.fetch_all(_SELECT_DUE, values)
+        return [DueReview(Scope(key=row["key"]), row["message_id"]) for row in due]
+
+    async def begin(
+        self,
+        due: DueReview,
+        scopes: frozenset[Scope],
+        now: datetime,
+        *,
+        since: datetime,
+        before: datetime,
+        limit: int,
+    ) -> ReviewMaterial | None:
+        """Record that a review begins, and return what was typed.
+
+        `scopes` are all scopes of the person. Returns None if one of them was reviewed after
+        `before`, or while something in them is being erased.
+        """
+
+        def begin(connection: Connection) -> ReviewMaterial | None:
+            """Check that the person is still due, record the review, and load the messages."""
+            values = {
+                "scopes": scope_parameter(scopes),
+                "since": rows.to_timestamp(since),
+                "limit": limit,
+            }
+            latest = connection.execute(_SELECT_LATEST_REVIEW, values).fetchone()["at"]
+            epoch = current_epoch(connection, scope_parameter(scopes))
+            if epoch is None or (latest is not None and latest > rows.to_timestamp(before)):
+                return None
+            record = {
+                "scope_id": rows.ensure_scope(connection, due.scope),
+                "message_id": due.message_id,
+                "at": rows.to_timestamp(now),
+            }
+            connection.execute(_RECORD, record)
+            found = [read_message(row) for row in connection.execute(_SELECT_TYPED, values)]
+            return ReviewMaterial(list(reversed(found)), epoch)
+
+        return await self._database.write(begin)
+
+    async def propose(self, notes: Sequence[PendingNote], epoch: ErasureEpoch) -> list[PendingNote]:
+        """Store the proposals of a review, and return them with their ids.
+
+        Those that wait already, and those for which there is no room, are left out.
+        """
+
+        def write(connection: Connection) -> list[PendingNote]:
+            statement = "SELECT COALESCE(MAX(id), 0) AS id FROM pending_notes"
+            last_id = connection.execute(statement).fetchone()["id"]
+            stored = [insert_pending(connection, note) for note in notes]
+            return [note for note in stored if note is not None and note.id > last_id]
+
+        return await self._database.write(write, epoch)
