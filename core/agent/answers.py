@@ -13,7 +13,14 @@ from datetime import datetime, tzinfo
 from functools import cache
 from math import ceil
 
-from core.facts.changes import Reading, languages_of, read_changes, starts_later, topic_words_in
+from core.facts.changes import (
+    Reading,
+    find_values,
+    languages_of,
+    read_changes,
+    starts_later,
+    topic_words_in,
+)
 from core.facts.wording import have_same_stem, split_sentences
 from core.text.normalize import fold, is_unspaced, language_data, plain_with_offsets, words_of
 from core.text.terms import content_words, names_in, query_terms, word_terms
@@ -76,11 +83,14 @@ class AskedQuestion:
         self.words = [word for word in _content_words(text) if not self._is_of_topic(word)]
 
     def _is_of_topic(self, word: str) -> bool:
-        """Whether a word is one of the topic words, or a part of one without spaces."""
+        """Whether a word is one of the topic words, or a part of one without spaces.
+
+        Parts of a question word, such as "哪", count as well.
+        """
         if is_unspaced(word):
-            return len(word) == 1 or any(
-                word in topic or topic in word for topic in self.topic_words
-            )
+            if len(word) == 1 or not _question_characters().isdisjoint(word):
+                return True
+            return any(word in topic or topic in word for topic in self.topic_words)
         return any(word in topic.split() for topic in self.topic_words)
 
     def find_missing(self, text: str) -> list[str]:
@@ -127,30 +137,49 @@ class AskedQuestion:
     def _asks_for_state(self) -> bool:
         """Whether the question asks for what holds, and not for the day of an event."""
         topics = {topic for topics in self.topic_words.values() for topic in topics}
-        return bool(topics) and "plan" not in topics
+        return bool(topics) and "plan" not in topics and "when" not in self.reading.kinds
+
+    def _is_about_asker(self) -> bool:
+        """Whether the question is about its asker, or names nobody."""
+        if "speaker" in self.reading.kinds or languages_of(self.text) == ("german",):
+            return True
+        return "other" not in self.reading.kinds and not self.names
 
     def _is_about_other(self, quote: Quote, others: Sequence[Quote]) -> bool:
         """Whether a statement is about a person whom neither question nor asker mention."""
-        if "speaker" not in self.reading.kinds and languages_of(self.text) != ("german",):
+        if not self._is_about_asker():
             return False
         question_words = _Words(self.text)
         if "other" in quote.reading.kinds:
-            opening = _content_words(quote.text)[:2]
-            return not any(map(question_words.contain, opening))
-        if "speaker" in quote.reading.kinds or languages_of(quote.text) == ("german",):
+            person = quote.reading.person
+            # "my cousin" is in "when is my cousin's birthday?", but "my" alone isn't.
+            person_words = _content_words(person) if is_unspaced(person) else words_of(person)[-1:]
+            return not any(map(question_words.contain, person_words))
+        if "speaker" in quote.reading.kinds:
             return False
-        opening_name = _OPENING_WORD.match(quote.text)
-        if opening_name is None or not opening_name[0][0].isupper():
+        opening_name = _find_opening_name(quote.text)
+        if opening_name is None:
             return False
-        if not names_in(f"x {quote.text}"):
-            return False
-        name = _plain(opening_name[0])
+        name = _plain(opening_name)
         if question_words.contain(name):
             return False
         return not any(_Words(other.text).contain(name) for other in others if other is not quote)
 
 
 _OPENING_WORD = re.compile(r"[^\W\d_]+")
+_GERMAN_SUBJECT = re.compile(r"([A-ZÄÖÜ]\w+) (?:hat|ist|war|\w{2,}t)(?!\w)")
+"""A name and a verb: "Jonas fährt". A noun has an article or other words around it."""
+
+
+def _find_opening_name(text: str) -> str | None:
+    """Return the name with which a message begins, or None."""
+    if languages_of(text) == ("german",):
+        subject = _GERMAN_SUBJECT.match(text)
+        return subject[1] if subject is not None else None
+    word = _OPENING_WORD.match(text)
+    if word is None or not word[0][0].isupper() or not names_in(f"x {text}"):
+        return None
+    return word[0]
 
 
 def rank_quotes(question: AskedQuestion, quotes: Iterable[Quote]) -> list[Quote]:
@@ -175,7 +204,7 @@ def _find_answers(question: AskedQuestion, own: list[Quote]) -> list[Quote]:
     own.sort(key=lambda quote: quote.at)
     penalties = {id(quote): question.penalty(quote, own) for quote in own}
     for index, quote in enumerate(own):
-        if not penalties[id(quote)] and quote.reading.replaces:
+        if not penalties[id(quote)]:
             _replace_earlier(question, quote, own[:index], penalties)
     answers = [quote for quote in own if quote.relevance >= MIN_RELEVANCE]
     # What replaced an answer is an answer, too.
@@ -187,6 +216,9 @@ def _find_answers(question: AskedQuestion, own: list[Quote]) -> list[Quote]:
         """What holds comes before what is over, the relevant first, of equals the latest."""
         penalty = penalties[id(quote)]
         relevance = round(2 * quote.relevance)
+        if "still" in question.reading.kinds:
+            # "Do we still have Clover?" asks for the last that was told about Clover.
+            relevance = 2
         return penalty > 1, quote.is_over, penalty, -relevance, -quote.at.timestamp()
 
     return sorted(answers, key=order)
@@ -232,11 +264,26 @@ def _replace_earlier(
         is_close = position == 0 and other.session_id == quote.session_id
         if not other.relevance or penalties[id(other)] > 1:
             continue
+        if not quote.reading.replaces and not _has_new_value(quote, other):
+            continue
         if not (is_correction and is_close) and not _share_subject(question, quote, other):
             continue
         quote.relevance = max(quote.relevance, other.relevance)
         if not penalties[id(other)]:
             other.replaced_by = quote
+
+
+def _has_new_value(newer: Quote, older: Quote) -> bool:
+    """Whether a relevant statement gives another day, time or number than an older one."""
+    if newer.relevance < MIN_RELEVANCE or not newer.reading.holds:
+        return False
+    if "addition" in newer.reading.kinds:
+        return False
+    old_values = find_values(older.text)
+    new_values = find_values(newer.text)
+    return any(
+        not values <= old_values[form] for form, values in new_values.items() if form in old_values
+    )
 
 
 def _share_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
@@ -247,7 +294,10 @@ def _share_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
     newer_words = _Words(newer.text)
     older_words = _Words(older.text)
     missing = [word for word in question.find_missing(newer.text) if older_words.contain(word)]
-    if any(map(question.is_name, missing)):
+    if any(question.is_name(word) and not is_unspaced(word) for word in missing):
+        return False
+    # In text without spaces, the question begins with its subject.
+    if any(is_unspaced(word) for word in missing) and question.words[0] in missing:
         return False
     question_topics = {topic for topics in question.topic_words.values() for topic in topics}
     common_topics = newer.reading.topics & older.reading.topics & question_topics
@@ -295,6 +345,13 @@ def _common_words() -> frozenset[str]:
     """Return words that occur in questions about anything, such as "still"."""
     words: str = language_data("changes", "core.facts")["common"]["words"]
     return frozenset(words.split())
+
+
+@cache
+def _question_characters() -> frozenset[str]:
+    """Return characters of question words of languages without spaces."""
+    characters: str = language_data("changes", "core.facts")["common"]["question_characters"]
+    return frozenset(fold(characters))
 
 
 def _plain_words(text: str) -> str:

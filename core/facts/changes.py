@@ -8,7 +8,7 @@ person in English and a verb in Spanish.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache, lru_cache
@@ -20,14 +20,27 @@ from core.facts.patterns import UNSPACED_LANGUAGES, compile_expressions
 from core.facts.wording import is_english
 from core.text.languages import detect_languages
 from core.text.normalize import fold, language_data, plain_with_offsets, words_of
+from core.text.terms import stop_words
 
 ChangeKind = Literal[
-    "change", "temporary", "past", "unreal", "start", "correction", "addition", "other", "speaker"
+    "change",
+    "temporary",
+    "past",
+    "unreal",
+    "start",
+    "correction",
+    "addition",
+    "other",
+    "speaker",
+    "still",
+    "when",
 ]
 """See the top of `data/changes.toml`."""
 MAX_TEXT_CHARS = 600
 """Longer messages are stories, so only their beginning is read."""
-MAX_QUERY_WORDS = 40
+MAX_QUERY_WORDS = 120
+NAMES = "names"
+"""The key of a topic's names that are the same in all languages, such as makes of cars."""
 MIN_CERTAIN_WORDS = 5
 """A shorter text in Latin letters without typical words may be in any language."""
 MAX_AMBIGUOUS_CHARS = 2
@@ -44,6 +57,10 @@ _KANA = re.compile("[\u3040-\u30ff]")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _PHONE = re.compile(rf"(?:\d[ ()/.-]?){{{PHONE_DIGITS},}}")
+_CLOCK = re.compile(r"\d{1,2}(?:[:.h]\d{2}| ?(?:uhr|h|am|pm|時|时|点|點|시)(?![a-z]))")
+_FIGURE = re.compile(r"\d[\d.,-]*")
+WEEKDAY_CHARS = 6
+"""The first letters of a weekday distinguish it, whatever its ending is."""
 _MAIL = re.compile(r"\S+@\S+\.\w")
 
 
@@ -53,6 +70,8 @@ class Reading:
 
     kinds: frozenset[ChangeKind]
     topics: frozenset[str]
+    # The person other than the writer with whom the message begins, such as "my cousin".
+    person: str = ""
 
     @property
     def holds(self) -> bool:
@@ -62,8 +81,8 @@ class Reading:
     @property
     def replaces(self) -> bool:
         """Whether the message says that something else holds from now on."""
-        changes = not self.kinds.isdisjoint(("change", "correction"))
-        return changes and self.holds and "addition" not in self.kinds
+        changes = "change" in self.kinds and "addition" not in self.kinds
+        return self.holds and (changes or "correction" in self.kinds)
 
 
 @lru_cache(maxsize=500)
@@ -72,20 +91,27 @@ def read_changes(text: str) -> Reading:
     plain = _plain(text)
     languages = languages_of(text)
     kinds: set[ChangeKind] = set()
+    person = ""
     for kind in get_args(ChangeKind):
         for language in languages:
             pattern = _change_pattern(language, kind)
             match = pattern.search(plain)
             # Another person is the subject only at the beginning of a message.
-            if match and (kind != "other" or _is_opening(match, is_certain=len(languages) == 1)):
+            is_certain = len(languages) == 1
+            if match and (kind != "other" or _is_opening(match, language, is_certain=is_certain)):
                 kinds.add(kind)
+                if kind == "other":
+                    person = match[0]
                 break
-    return Reading(frozenset(kinds), topics_of(text))
+    return Reading(frozenset(kinds), topics_of(text), person)
 
 
-def _is_opening(match: re.Match[str], *, is_certain: bool) -> bool:
-    """Whether a message begins with a person. In Spanish, "he" is a verb and "el" an article."""
-    if words_of(match.string[: match.start()]):
+def _is_opening(match: re.Match[str], language: str, *, is_certain: bool) -> bool:
+    """Whether a message begins with a person, perhaps after words such as "by the way".
+
+    In Spanish, "he" is a verb and "el" an article.
+    """
+    if words_of(_change_pattern(language, "filler").sub(" ", match.string[: match.start()])):
         return False
     return is_certain or len(match[0]) > MAX_AMBIGUOUS_CHARS
 
@@ -121,7 +147,9 @@ def topic_query(text: str) -> str:
     for language in languages_of(text):
         for topic, pattern in _topic_patterns(language).items():
             if pattern.search(plain):
-                lists.append(_topic_words()[topic][language].replace("_", " ").split())
+                words_by_language = _topic_words()[topic]
+                lists.append(words_by_language[language].replace("_", " ").split())
+                lists.append(words_by_language.get(NAMES, "").split())
     # The first words of each topic come first, because the number of words is limited.
     words = [word for position in zip_longest(*lists) for word in position if word]
     return " OR ".join(list(dict.fromkeys(words))[:MAX_QUERY_WORDS])
@@ -143,7 +171,30 @@ def languages_of(text: str) -> tuple[str, ...]:
     if len(detected) == 1 and detected[0] in _OWN_LANGUAGES:
         return detected
     is_certain = len(words) >= MIN_CERTAIN_WORDS and text.isascii() and is_english(text)
-    return ("english",) if is_certain else _LATIN
+    return ("english",) if is_certain and _has_english_word(words) else _LATIN
+
+
+def _has_english_word(words: Iterable[str]) -> bool:
+    """Whether a stop word of a text is English only. "he" and "a" are Spanish words, too."""
+    shared_words: str = language_data("changes", "core.facts")["shared"]["words"]
+    return not (stop_words() & set(words)) <= set(shared_words.split())
+
+
+def find_values(text: str) -> dict[str, frozenset[str]]:
+    """Return the weekdays, times and other numbers of a text, by their form.
+
+    For example, the result for "choir is on Mondays at 7:30" is
+    ``{"weekday": {"monday"}, "time": {"7:30"}}``.
+    """
+    plain = _plain(text)
+    weekdays: set[str] = set()
+    for language in languages_of(text):
+        pattern = _change_pattern(language, "weekday")
+        weekdays |= {match[0][:WEEKDAY_CHARS] for match in pattern.finditer(plain)}
+    times = frozenset(_CLOCK.findall(plain))
+    numbers = frozenset(_FIGURE.findall(_CLOCK.sub(" ", plain)))
+    values = {"weekday": frozenset(weekdays), "time": times, "number": numbers}
+    return {form: matches for form, matches in values.items() if matches}
 
 
 def starts_later(text: str, said_on: date, today: date) -> bool:
@@ -160,7 +211,9 @@ def _plain(text: str) -> str:
 
 
 @cache
-def _change_pattern(language: str, kind: ChangeKind) -> re.Pattern[str]:
+def _change_pattern(
+    language: str, kind: ChangeKind | Literal["filler", "weekday"]
+) -> re.Pattern[str]:
     expressions = language_data("changes", "core.facts")[language][kind]
     return compile_expressions(expressions, language)
 
@@ -169,8 +222,12 @@ def _change_pattern(language: str, kind: ChangeKind) -> re.Pattern[str]:
 def _topic_patterns(language: str) -> Mapping[str, re.Pattern[str]]:
     patterns = {}
     for topic, words_by_language in _topic_words().items():
-        words = words_by_language.get(language, "").split()
-        patterns[topic] = compile_expressions(map(_word_expression, words), language)
+        words = words_by_language[language].split()
+        names = words_by_language.get(NAMES, "").split()
+        if language in UNSPACED_LANGUAGES:
+            # Short names such as "rio" would be found inside of other words.
+            names = [name for name in names if not name.isascii()]
+        patterns[topic] = compile_expressions(map(_word_expression, words + names), language)
     return patterns
 
 

@@ -28,8 +28,8 @@ WordTable = Literal["relations", "things"]
 """A word list with translations: relations such as "sister", or things that people have."""
 
 MIN_SIGN_CHARS = 3
-_LITERAL_START = re.compile(r"[^\W_]+(?![?*{\w])")
-"""The letters at the beginning of an expression, except one that may be missing."""
+_LITERAL_START = re.compile(r"[^\W_]+(?: [^\W_]+)*(?![?*{\w])")
+"""The words at the beginning of an expression, except a letter that may be missing."""
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 """A placeholder in a pattern, such as ``{relation}``."""
 _data = partial(language_data, "patterns", "core.facts")
@@ -132,13 +132,14 @@ def change_signs() -> tuple[str, ...]:
     Compiling the expressions themselves would delay the first message.
     """
     signs: set[str] = set()
-    for language, lists in language_data("changes", "core.facts").items():
+    data = language_data("changes", "core.facts")
+    for language, lists in data.items():
         min_chars = 1 if language in UNSPACED_LANGUAGES else MIN_SIGN_CHARS
         for expression in (*lists.get("change", ()), *lists.get("correction", ())):
             beginning = _LITERAL_START.match(fold(expression))
             if beginning is not None and len(beginning[0]) >= min_chars:
                 signs.add(beginning[0])
-    return tuple(signs)
+    return tuple(signs - set(data["shared"]["no_signs"].split()))
 
 
 def compile_expressions(expressions: Iterable[str], language: str) -> re.Pattern[str]:

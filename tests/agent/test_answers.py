@@ -36,6 +36,20 @@ onde eu moro? | moro em Natal | mudei para Recife | Recife
 どこに住んでいますか? | 札幌に住んでいます | 先月、函館に引っ越しました | 函館
 나 어디 살아? | 나 대구 살아 | 지난달에 광주로 이사했어 | 광주
 nerede oturuyorum? | Bursa'da oturuyorum | Konya'ya taşındık | Konya
+what do I pay for parking? | parking is 60 a month | they put parking up to 75 a month | 75
+do I still have the parrot? | my parrot is called Rio | we found Rio a new home | new home
+am I allergic to nuts? | I'm allergic to nuts | the tests say I'm not allergic to nuts after all | after all
+when is band practice? | band practice is on Tuesdays | they moved band practice to Friday | Friday
+wann ist das Treffen? | das Treffen ist am 3. Mai | äh nein, das Treffen ist am 4. Mai | 4. Mai
+wie hoch ist die Pacht? | die Pacht ist 300 Euro | die Pacht liegt bei 340 Euro | 340
+qui est mon dentiste ? | mon dentiste c'est le docteur Roy | le docteur Roy est à la retraite, c'est la docteure Bel | Bel
+¿soy vegano? | soy vegano | he vuelto a comer carne | carne
+quanto é o estacionamento? | o estacionamento é 90 reais | o estacionamento foi pra 110 reais | 110
+сколько я плачу за гараж? | гараж стоит 3 тысячи | гараж подняли до 4 тысяч | 4 тысяч
+钢琴课什么时候? | 钢琴课在周六上午 | 钢琴课改到周日上午 | 周日
+薬は何mg? | 薬は5mgです | 薬が10mgに増えた | 10mg
+우리 아직 나비 키워? | 고양이 나비를 키워 | 나비가 무지개다리를 건넜어 | 무지개
+otopark ne kadar? | otopark 200 lira | otopark 250 liraya çıktı | 250
 """
 STAYS = """
 where do I live? | I live in Cork | my colleague Sean moved to Galway | Cork
@@ -43,6 +57,16 @@ where do I live? | I live in Cork | staying in Dublin for a week | Cork
 which instrument do I play? | I play the violin | I used to play the drums | violin
 where do we live? | we live in Jena | we nearly moved to Gera | Jena
 does Tom take karate? | Ida and Tom both do karate | Ida quit karate | Tom
+who do I bank with? | I bank with Triodos | thought about going to Monzo but can't be bothered | Triodos
+what's my rent? | my rent is 850 | Gemma's rent went up to 990 | 850
+how do I get to work? | I take the 12 tram to work | by the way, my flatmate cycles to work now | tram
+wie komm ich zur Arbeit? | ich fahre mit der S3 zur Arbeit | Jonas fährt jetzt mit dem Rad zur Arbeit | S3
+où j'habite ? | j'habite à Metz | je suis à Toulouse jusqu'à vendredi | Metz
+¿cuánta insulina tomo? | tomo insulina, 10 unidades | a mi padre le han subido la insulina a 20 unidades | 10
+kahveyi nasıl içerim? | kahveyi şekersiz içerim | ablam kahveyi artık sütlü içiyor | şekersiz
+我的银行是哪个? | 我的银行是招商银行 | 想换工商银行,后来还是没换 | 招商
+どこに住んでいますか? | 名古屋に住んでいます | 健太は大阪に引っ越した | 名古屋
+나 무슨 폰 써? | 나는 갤럭시 폰 써 | 아이폰으로 바꿀까 고민하다가 안 바꿨어 | 갤럭시
 where does Jake live? | Jake is crashing in Oslo with Mia | I live in Bristol with my partner Jo | Oslo
 """
 

@@ -60,7 +60,7 @@ async def first_line(harness: GatewayHarness, question: str) -> str:
 
 async def chain(harness: GatewayHarness, words: str) -> list[str]:
     """The contents of a fact and of those that followed it, each found by `/memory why`."""
-    listed = (await harness.say("/memory facts")).text
+    listed = (await harness.say(f"/memory facts {words}")).text
     line = next(line for line in listed.splitlines() if words in line)
     number = re.search(r"\bf(\d+)\b", line)
     contents: list[str] = []

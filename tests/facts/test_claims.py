@@ -54,6 +54,7 @@ STATED = (
     ("Não gosto de azeitonas", "me|like|azeitonas", "dislike"),
     ("O meu aniversário é a 3 de maio", "me|birthday", "3.5"),
     ("Ich wohne in Berlin", "me|home", "berlin"),
+    ("Ich arbeite jetzt bei Siemens", "me|work", "siemens"),
     ("Ich bin im Mai nach Hamburg gezogen", "me|home", "hamburg"),
     ("Mein Geburtstag ist am 3. Mai", "me|birthday", "3.5"),
     ("Vivo en Madrid desde 2020", "me|home", "madrid"),
