@@ -9,19 +9,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from core.dates.mentions import find_periods
+from core.dates.mentions import find_periods, month_number
 from core.facts.clauses import (
     Clause,
     Marker,
     SplitSentence,
     Token,
+    ahead_pattern,
     begins_with,
     find_languages,
     has_marker,
     is_same_word,
     is_span,
+    span_days,
     split_statement,
 )
+from core.facts.wording import numbers_in
 
 LANGUAGE_CHARS = 5_000
 """The language of the messages is found by this many characters."""
@@ -30,6 +33,7 @@ MAX_SOURCES = 3
 NEAR_MESSAGES = 4
 """A note combines messages that are at most this far apart."""
 DAYS_OF_WEEK = 7
+MIN_YEAR = 1900
 
 _ANY_DAY = date(2024, 1, 1)
 _DATE_SIGNS = frozenset("年月日曜周星期")
@@ -181,7 +185,8 @@ def align(note: SplitSentence, sources: Sequence[Source]) -> Alignment:
     missing = [
         note.tokens[index]
         for index in sorted(remaining)
-        if not _is_implied(note.tokens[index], chosen, has_same_date=has_same_date)
+        if not (has_same_date and _is_of_date(note.tokens, index))
+        and not _is_asked(note.tokens[index], chosen)
     ]
     return Alignment(note, chosen, places, missing, has_same_date)
 
@@ -238,10 +243,22 @@ def is_certain(token: Token) -> bool:
     return token.is_name or token.number is not None
 
 
-def _is_implied(token: Token, sources: Sequence[Source], *, has_same_date: bool) -> bool:
-    """Whether a word needn't be typed: it's of the right date, or of the question answered."""
-    if has_same_date and _is_date_word(token):
-        return True
+def _find_days_ahead(source: Source) -> list[int]:
+    """Return the days that "in a week" or "in three days" means, as ordinals."""
+    sentence = source.sentence
+    days: list[int] = []
+    for language in sentence.languages:
+        for match in ahead_pattern(language).finditer(sentence.plain):
+            words = (match["span"], match["count"])
+            length = next(filter(None, map(span_days, words)), None)
+            if length is not None:
+                count = max(numbers_in(match["count"]), default=1)
+                days.append(source.day.toordinal() + count * length)
+    return days
+
+
+def _is_asked(token: Token, sources: Sequence[Source]) -> bool:
+    """Whether a word, but no name or figure, is of a question that was answered."""
     if is_certain(token):
         return False
     return any(
@@ -252,6 +269,29 @@ def _is_implied(token: Token, sources: Sequence[Source], *, has_same_date: bool)
     )
 
 
+def _is_of_date(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a word of a note is a part of a date, such as "3" next to "March"."""
+    token = tokens[index]
+    if token.number is not None and month_number(token.form) is None:
+        return is_date_number(tokens, index)
+    return _is_date_word(token)
+
+
+def is_date_number(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a number is a year, or a day or month next to another part of a date."""
+    number = tokens[index].number
+    if number is None or number > 31:
+        return number is not None and number > MIN_YEAR
+    neighbours = [*tokens[max(0, index - 1) : index], *tokens[index + 1 : index + 2]]
+    for token in neighbours:
+        if token.number is not None and month_number(token.form) is None:
+            if token.number > MIN_YEAR:
+                return True
+        elif _is_date_word(token) and (token.form in _DATE_SIGNS or not is_span(token.form)):
+            return True
+    return False
+
+
 def _has_same_date(note: SplitSentence, sources: Sequence[Source]) -> bool:
     """Whether the note names the day that a source means by "tomorrow" or "on Wednesday"."""
     for source in sources:
@@ -259,6 +299,7 @@ def _has_same_date(note: SplitSentence, sources: Sequence[Source]) -> bool:
         if not stated:
             continue
         meant = set(find_periods(source.sentence.text, source.day))
+        meant |= {(ahead, ahead) for ahead in _find_days_ahead(source)}
         today = source.day.toordinal()
         # A weekday means the last or the next one.
         meant |= {
@@ -270,8 +311,6 @@ def _has_same_date(note: SplitSentence, sources: Sequence[Source]) -> bool:
 
 
 def _is_date_word(token: Token) -> bool:
-    if token.number is not None and (token.number <= 31 or token.number > 1900):
-        return True
     if is_span(token.form) or token.form in _DATE_SIGNS:
         return True
     return bool(

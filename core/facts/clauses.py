@@ -23,10 +23,20 @@ MAX_SENTENCE_CHARS = 1_000
 MIN_TYPO_LETTERS = 4
 """Shorter words must be spelled alike, because a letter makes another word of them."""
 MIN_TWO_TYPOS_LETTERS = 8
+MIN_TYPO_NAME_LETTERS = 6
+"""Shorter names such as "Lena" and "Lina" are different names."""
 
 _TOKEN = re.compile(
     r"(?P<number>\d+)(?:st|nd|rd|th|er|re|º|ª)?(?!\w)|\d+|[^\W\d_]+(?:[²³])?|[€$£¥%°]"
 )
+_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:[,.]\d{3})+(?![\d.,]*\d)")
+_KILO = re.compile(r"(?<![\w.,])(\d{1,4}(?:[.,]\d)?)k\b")
+_UNSPACED_AHEAD = re.compile(
+    r"(?P<count>\d+|[\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341\u4e24]{1,3})\u4e2a?"
+    r"(?P<span>\u5929|\u5468|\u65e5|\u661f\u671f|\u9031)\u9593?\u4e4b?(?:\u540e|\u5f8c)"
+)
+# A unit between a number and a script without spaces: "12kg\u3067\u3059".
+_GLUED_UNIT = re.compile(r"(\d)([A-Za-z%]{1,3})(?=[\u3041-\u9fff])")
 _HIRAGANA = re.compile("[\u3041-\u309f]")
 _RUN_PART = re.compile("[\u30a1-\u30fa\u30fc-\u30ff]+|.")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
@@ -71,6 +81,29 @@ _NOUN_LEADS = frozenset(
         "beim",
         "ins",
         "ans",
+        "hat",
+        "haben",
+        "hatte",
+        "gegen",
+        "ohne",
+        "vor",
+        "mehr",
+        "viel",
+        "wenig",
+        "sehr",
+        "spielt",
+        "isst",
+        "trinkt",
+        "lernt",
+        "spricht",
+        "braucht",
+        "macht",
+        "singt",
+        "mag",
+        "keinen",
+        "nur",
+        "und",
+        "als",
     ]
 )
 """In German, a word with a capital after one of these is a noun, not a name."""
@@ -118,6 +151,10 @@ class Marker(Enum):
     PRONOUN = "pronoun"
     NAMING = "naming"
     JOKE = "joke"
+    REJECTION = "rejection"
+    RELATIVE = "relative"
+    RELATIVE_OBJECT = "relative_object"
+    OTHER_SUBJECT = "other_subject"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +196,21 @@ class SplitSentence:
 def split_statement(text: str, languages: frozenset[str] | None = None) -> list[SplitSentence]:
     """Split a text into sentences and clauses."""
     sentences = []
-    for part in _SENTENCE_BREAK.split(text):
+    for part in _SENTENCE_BREAK.split(_write_numbers(text)):
         sentence = part[:MAX_SENTENCE_CHARS].strip()
         if sentence:
             sentences.append(_split_sentence(sentence, choose_languages(sentence, languages)))
     return sentences
+
+
+def _write_numbers(text: str) -> str:
+    """Return a text with "1,200" and "1.2k" as 1200, and "square metres" as one word."""
+    text = _THOUSANDS.sub(lambda match: re.sub("[,.\u00a0 ]", "", match[0]), text)
+    text = _KILO.sub(lambda match: f"{float(match[1].replace(',', '.')) * 1000:.0f}", text)
+    text = _GLUED_UNIT.sub(r"\1 \2 ", text)
+    for word, pattern in _data()["written"].items():
+        text = re.sub(pattern, word, text, flags=re.IGNORECASE)
+    return text
 
 
 def choose_languages(text: str, likely: frozenset[str] | None = None) -> frozenset[str]:
@@ -250,7 +297,15 @@ def marker_pattern(language: str, name: str) -> re.Pattern[str]:
 def has_marker(text: str, name: str, languages: Iterable[str]) -> bool:
     """Whether a text contains a phrase of a list in one of the languages."""
     plain = _plain(text)
-    return any(marker_pattern(language, name).search(plain) for language in languages)
+    for language in languages:
+        if name not in _data()[language]:
+            continue
+        wanted = plain
+        if "plain" in _data()[language]:
+            wanted = marker_pattern(language, "plain").sub(" ", plain)
+        if marker_pattern(language, name).search(wanted):
+            return True
+    return False
 
 
 def begins_with(text: str, name: str, languages: Iterable[str]) -> bool:
@@ -395,7 +450,12 @@ def is_same_word(one: Token, other: Token) -> bool:
         return one.number == other.number
     if one.number is not None or other.number is not None:
         return False
-    return one.form == other.form or _are_alike(one.form, other.form)
+    if one.form == other.form:
+        return True
+    is_short_name = one.is_name and other.is_name and len(one.form) < MIN_TYPO_NAME_LETTERS
+    if is_short_name and not _share_stem(one.form, other.form):
+        return False
+    return _are_alike(one.form, other.form)
 
 
 @lru_cache(maxsize=20_000)
@@ -405,6 +465,8 @@ def _are_alike(one: str, other: str) -> bool:
     if is_unspaced(one) or is_unspaced(other):
         return bool(_HANGUL.search(one)) and len(one) > 1 and one[:2] == other[:2]
     if _base_of(one) == _base_of(other) or _share_stem(one, other):
+        return True
+    if one.removesuffix("ies") + "y" == other or other.removesuffix("ies") + "y" == one:
         return True
     return _is_typo(one, other)
 
@@ -447,6 +509,25 @@ def _span_words() -> frozenset[str]:
 def is_span(form: str) -> bool:
     """Whether a word is a span of time, such as "week" or "daily"."""
     return form in _span_words()
+
+
+def span_days(form: str | None) -> int | None:
+    """Return the length of a span such as "week", or None if it varies or isn't a span."""
+    return {"day": 1, "\u5929": 1, "week": 7, "\u5468": 7}.get(_unit_of(form or "") or form or "")
+
+
+@cache
+def ahead_pattern(language: str) -> re.Pattern[str]:
+    """Return a pattern of a time from now, such as "in two weeks"."""
+    if language in _UNSPACED_LANGUAGES:
+        return re.compile(
+            r"(?P<count>\d+|[\u4e00-\u5341\u4e24]{1,3})\u4e2a?(?P<span>\u5929|\u5468|\u65e5|\u661f\u671f|\u9031)\u9593?\u4e4b?(?:\u540e|\u5f8c)"
+        )
+    phrases = _data()[language].get("ahead", "")
+    leads = "|".join(_plain(phrase.strip()) for phrase in phrases.split(","))
+    if not leads:
+        return re.compile(r"(?!)(?P<count>)(?P<span>)")
+    return re.compile(rf"(?<!\w)(?:{leads}) (?P<count>\w+)(?: (?P<span>\w+))?")
 
 
 @cache

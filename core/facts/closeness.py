@@ -10,17 +10,27 @@ follows.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
-from core.facts.alignment import Alignment, Source, TypedText, align, markers_of, split_all
+from core.facts.alignment import (
+    Alignment,
+    Source,
+    TypedText,
+    align,
+    is_date_number,
+    markers_of,
+    split_all,
+)
 from core.facts.clauses import (
     Clause,
     Marker,
     SplitSentence,
     Token,
+    begins_with,
     ends_with,
     is_relation,
     is_same_word,
@@ -37,6 +47,8 @@ MIN_KEPT_SHARE = 0.34
 """A close note keeps at least this share of the words of the clauses that it repeats."""
 MIN_RELATED_SHARE = 0.3
 """A note in the language of the typed text has at least this share of its words from there."""
+MIN_DENIED_SHARE = 0.33
+"""A note with less of the typed words may say with "not" what was said without it."""
 LEAD_WORDS = 2
 """A clause with at most this many words may only say whose opinion follows."""
 ELLIPSIS_WORDS = 5
@@ -108,7 +120,8 @@ def _find_untyped(alignment: Alignment, sources: Sequence[Source]) -> set[str]:
             if token.number not in numbers:
                 reasons.add("figure")
         elif token.is_name and not _is_name_typed(token, sources):
-            reasons.add("name")
+            if not (alignment.is_foreign and _may_be_noun(token, alignment.note)):
+                reasons.add("name")
         elif is_span(token.form) and is_comparable:
             reasons.add("span")
     if is_comparable and _adds_unspaced_span(alignment):
@@ -116,6 +129,14 @@ def _find_untyped(alignment: Alignment, sources: Sequence[Source]) -> set[str]:
     if not alignment.is_foreign and _has_few_words(alignment):
         reasons.add("words")
     return reasons
+
+
+def _may_be_noun(token: Token, note: SplitSentence) -> bool:
+    """Whether a capital may only show a German noun. A translated note can't be compared."""
+    if "de" not in note.languages:
+        return False
+    naming = r"(?:hei\u00dft|heisst|namens|ist|herr|herrn|frau|von|nach|name)"
+    return re.search(rf"\b{naming} {re.escape(token.form)}\b", note.plain) is None
 
 
 def _numbers_of(sources: Sequence[Source]) -> set[int | None]:
@@ -160,10 +181,10 @@ def _find_changes(alignment: Alignment, sources: Sequence[Source]) -> set[str]:
     if not alignment.sources:
         return _find_unaligned_changes(alignment.note, sources)
     checks = (
-        ("denial", _changes_denial(alignment)),
+        ("denial", _is_mostly_typed(alignment) and _changes_denial(alignment)),
         ("person", _changes_person(alignment)),
         ("mixed", _mixes_people(alignment)),
-        ("order", _changes_order(alignment)),
+        ("order", _changes_order(alignment) or _changes_relative(alignment)),
         ("figures", _changes_figures(alignment)),
         ("universal", _adds_universal(alignment)),
         ("corrected", _is_corrected(alignment, sources)),
@@ -204,14 +225,32 @@ def _dropped_markers(alignment: Alignment, source: Source, used: Sequence[Clause
         typed_markers |= {Marker.HEARSAY}
     compared = set(_COMPARED_MARKERS)
     if alignment.has_same_date:
-        compared -= {Marker.FUTURE, Marker.LIMIT}
+        compared -= {Marker.FUTURE, Marker.LIMIT, Marker.PAST}
     dropped = typed_markers & compared
     if Marker.JOKE in markers_of(sentence.clauses):
         dropped |= {Marker.JOKE}
-    reasons = {marker.value for marker in dropped - markers_of(alignment.note.clauses)}
+    noted = markers_of(alignment.note.clauses)
+    reasons = {marker.value for marker in dropped - noted}
+    if _is_rejected(sentence, used) and noted.isdisjoint({Marker.REJECTION, Marker.DENIAL}):
+        reasons.add("denial")
     if sentence.is_question and used and used[-1] is sentence.clauses[-1]:
         reasons.add("question")
     return reasons
+
+
+def _is_mostly_typed(alignment: Alignment) -> bool:
+    """Whether half of the note's words were typed. Otherwise it's another way to say it."""
+    return len(alignment.places) >= MIN_DENIED_SHARE * len(alignment.note.tokens)
+
+
+def _is_rejected(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
+    """Whether a used clause, or the clause before it, denies or refuses: "I deny that …"."""
+    if Marker.REJECTION in markers_of(used):
+        return True
+    return any(
+        clause in used and Marker.REJECTION in before.markers
+        for before, clause in pairwise(sentence.clauses)
+    )
 
 
 def _adds_universal(alignment: Alignment) -> bool:
@@ -241,16 +280,20 @@ def _with_neighbours(sentence: SplitSentence, used: Sequence[Clause]) -> list[Cl
     return [clause for index, clause in enumerate(clauses) if index in wide]
 
 
-def _changes_denial(alignment: Alignment) -> bool:
-    """Whether a clause of the note is denied and its typed clauses aren't, or reversed."""
+def _changes_denial(alignment: Alignment, *, is_strict: bool = False) -> bool:
+    """Whether a clause of the note is denied and its typed clauses aren't, or reversed.
+
+    "Doesn't like" and "dislikes" may mean the same, except if `is_strict`.
+    """
     for clause, indexes in alignment.note_clauses():
         typed = alignment.all_used_clauses(indexes)
         if not typed:
             continue
         is_denied = Marker.DENIAL in clause.markers
         denials = {Marker.DENIAL in one.markers for one in typed}
-        # "Doesn't like" and "dislikes" may mean the same.
-        may_avoid = Marker.AVOIDANCE in clause.markers | markers_of(typed)
+        may_avoid = (Marker.AVOIDANCE in clause.markers) != (
+            Marker.AVOIDANCE in markers_of(typed)
+        ) and not is_strict
         if is_denied not in denials and not may_avoid:
             return True
         if len(denials) > 1 and not is_denied:
@@ -261,21 +304,42 @@ def _changes_denial(alignment: Alignment) -> bool:
 def _changes_person(alignment: Alignment) -> bool:
     """Whether the note says of someone what was said of somebody else."""
     note = alignment.note
-    is_about_user = evidence_pattern("user").search(note.text) is not None
     begins_with_user = evidence_pattern("user").match(note.text) is not None
-    is_combined = len(alignment.sources) > 1
+    if begins_with_user and len(alignment.sources) == 1:
+        own = markers_of(alignment.all_used_clauses())
+        if Marker.THIRD_PERSON in own and Marker.FIRST_PERSON not in own:
+            return True
+        if _is_about_other(alignment):
+            return True
     for number, source in enumerate(alignment.sources):
         for clause in alignment.used_clauses(number):
-            if not _has_people(alignment, clause):
-                return True
-            is_own = Marker.FIRST_PERSON in clause.markers
-            is_others = Marker.THIRD_PERSON in clause.markers and not is_own
-            if is_others and begins_with_user and not is_combined:
-                return True
-            is_linked = source.is_correction or Marker.PRONOUN in clause.markers
-            if is_combined and is_own and not is_about_user and not is_linked:
+            if not _has_people(alignment, clause) or _is_unlinked_own(alignment, source, clause):
                 return True
     return False
+
+
+def _is_unlinked_own(alignment: Alignment, source: Source, clause: Clause) -> bool:
+    """Whether a note that isn't about the user joins a clause about the user to another one."""
+    is_about_user = evidence_pattern("user").search(alignment.note.text) is not None
+    is_linked = source.is_correction or Marker.PRONOUN in clause.markers
+    is_combined = len(alignment.sources) > 1
+    return (
+        is_combined
+        and Marker.FIRST_PERSON in clause.markers
+        and not is_about_user
+        and not is_linked
+    )
+
+
+def _is_about_other(alignment: Alignment) -> bool:
+    """Whether the note says of the user what was said of "the guy" or "somebody"."""
+    source = alignment.sources[0]
+    first = source.sentence.clauses[0]
+    is_own = Marker.FIRST_PERSON in markers_of(source.sentence.clauses)
+    is_possessive = begins_with(alignment.note.text, "user_possessive", alignment.note.languages)
+    if is_own or is_possessive or alignment.is_foreign or source.is_correction:
+        return False
+    return Marker.OTHER_SUBJECT in first.markers and first in alignment.used_clauses(0)
 
 
 def _has_people(alignment: Alignment, clause: Clause) -> bool:
@@ -306,7 +370,22 @@ def _mixes_people(alignment: Alignment) -> bool:
         others = {person for one in alignment.used_clauses(number) for person in one.people}
         if first and others and first.isdisjoint(others):
             return True
-    return False
+    return _joins_unlinked(alignment)
+
+
+def _joins_unlinked(alignment: Alignment) -> bool:
+    """Whether the note says of a name in one sentence what another sentence says of no name."""
+    if len(alignment.sources) < 2 or alignment.is_corrected_inside:
+        return False
+    ordered = sorted(range(len(alignment.sources)), key=lambda n: alignment.sources[n].number)
+    first, last = (alignment.sources[number] for number in (ordered[0], ordered[-1]))
+    if _continues(last) or Marker.OTHER_SUBJECT not in last.sentence.clauses[0].markers:
+        return False
+    return any(
+        token.is_name and not any(is_same_word(token, other) for other in last.tokens)
+        for token in alignment.note.tokens
+        if any(is_same_word(token, own) for own in first.tokens)
+    )
 
 
 def _changes_order(alignment: Alignment) -> bool:
@@ -315,7 +394,7 @@ def _changes_order(alignment: Alignment) -> bool:
     for source in alignment.sources:
         tokens += source.tokens
     # A name at the beginning of a sentence is known by its other occurrence.
-    names = [token for token in tokens if token.is_name]
+    names = _list_names(alignment, tokens)
     for number, source in enumerate(alignment.sources):
         positions = alignment.positions_in(number)
         anchors = [place for place in positions if _is_anchor(source.tokens[place], names)]
@@ -328,6 +407,53 @@ def _changes_order(alignment: Alignment) -> bool:
             if one > other and source.find_clause(one) == source.find_clause(other):
                 return True
     return False
+
+
+def _list_names(alignment: Alignment, tokens: Sequence[Token]) -> list[Token]:
+    """Return the names among words, with the first word of a note if it has no article."""
+    names = [token for token in tokens if token.is_name]
+    note = alignment.note
+    word = re.match(r"\W*(\w+)", note.text)
+    if word and note.tokens[:1] and word[1][0].isupper():
+        first = note.tokens[0]
+        if first.form == word[1].casefold():
+            names.append(first)
+    return names
+
+
+def _changes_relative(alignment: Alignment) -> bool:
+    """Whether the note gives a name the part of another in a relative clause.
+
+    In "Ana, who owes Ben", Ana owes, and in "Ana, whom Ben owes", Ben does.
+    """
+    tokens = [*alignment.note.tokens]
+    for source in alignment.sources:
+        tokens += source.tokens
+    names = _list_names(alignment, tokens)
+    for number, source in enumerate(alignment.sources):
+        anchors = [
+            place
+            for place in alignment.positions_in(number)
+            if source.tokens[place].number is None and _is_anchor(source.tokens[place], names)
+        ]
+        for one, other in pairwise(anchors):
+            marker = _find_relative(source, one, other)
+            if marker is Marker.RELATIVE_OBJECT and one < other:
+                return True
+            if marker is Marker.RELATIVE and one > other:
+                return True
+    return False
+
+
+def _find_relative(source: Source, one: int, other: int) -> Marker | None:
+    """Return how the clause of the later word is joined to that of the earlier one, if it is."""
+    first, last = sorted((source.find_clause(one), source.find_clause(other)))
+    if last != first + 1:
+        return None
+    clause = source.sentence.clauses[last]
+    if Marker.RELATIVE_OBJECT in clause.markers:
+        return Marker.RELATIVE_OBJECT
+    return Marker.RELATIVE if Marker.RELATIVE in clause.markers else None
 
 
 def _is_anchor(token: Token, names: Sequence[Token]) -> bool:
@@ -357,8 +483,15 @@ def _changes_figures(alignment: Alignment) -> bool:
     """Whether a clause of the note gives a word the figure of another typed clause."""
     if alignment.is_corrected_inside:
         return False
+    start = 0
     for clause, indexes in alignment.note_clauses():
-        figures = {token.number for token in clause.tokens} - {None}
+        figures: set[int | None] = {
+            token.number
+            for index, token in enumerate(clause.tokens, start)
+            if token.number is not None
+            and not (alignment.has_same_date and is_date_number(alignment.note.tokens, index))
+        }
+        start += len(clause.tokens)
         if not figures:
             continue
         for index in indexes:
@@ -411,6 +544,9 @@ def _find_doubts(alignment: Alignment) -> set[str]:
     missing_share = len(alignment.missing) / len(alignment.note.tokens)
     checks = (
         ("language", alignment.is_foreign),
+        ("denial", _changes_denial(alignment, is_strict=True)),
+        ("person", _mixes_third_person(alignment)),
+        ("avoidance", _drops_avoidance(alignment)),
         ("words", missing_share > 1 - MIN_CLOSE_SHARE),
         ("left out", _leaves_much_out(alignment)),
         ("combined", _combines(alignment)),
@@ -420,9 +556,25 @@ def _find_doubts(alignment: Alignment) -> set[str]:
     return {name for name, is_doubtful in checks if is_doubtful}
 
 
+def _mixes_third_person(alignment: Alignment) -> bool:
+    """Whether a note about the user uses a clause about the user and one about somebody else."""
+    if len(alignment.sources) > 1:
+        return False
+    markers = markers_of(alignment.all_used_clauses())
+    is_about_user = evidence_pattern("user").match(alignment.note.text) is not None
+    return is_about_user and {Marker.FIRST_PERSON, Marker.THIRD_PERSON} <= markers
+
+
+def _drops_avoidance(alignment: Alignment) -> bool:
+    """Whether a typed clause says "without" or "hates", and the note nothing of the kind."""
+    avoids = {Marker.AVOIDANCE, Marker.DENIAL}
+    is_avoided = Marker.AVOIDANCE in markers_of(alignment.all_used_clauses())
+    return is_avoided and markers_of(alignment.note.clauses).isdisjoint(avoids)
+
+
 def _leaves_much_out(alignment: Alignment) -> bool:
     """Whether the note has only a few words of a clause that it uses."""
-    if alignment.is_corrected_inside:
+    if alignment.is_corrected_inside or alignment.has_same_date:
         return False
     for number in range(len(alignment.sources)):
         typed = sum(len(clause.tokens) for clause in alignment.used_clauses(number))

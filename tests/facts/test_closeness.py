@@ -17,6 +17,12 @@ from core.facts.wording import extract_own_words
 MONDAY = date(2026, 3, 2)
 
 CLOSE = (
+    ("en", ["rent's 1.2k"], "User's rent is 1,200."),
+    ("en", ["we fly out in two weeks"], "User flies out on 16 March 2026."),
+    ("de", ["In einer Woche kommt der Maler"], "Der Maler kommt am 9. März 2026."),
+    ("ru", ["Через неделю уезжаю в Ереван"], "9 марта 2026 года пользователь уезжает в Ереван."),
+    ("ja", ["荷物は12kgです"], "荷物は12キログラム。"),
+    ("en", ["Once a week I swim"], "User swims once a week."),
     ("en", ["I work night shifts at the bakery"], "User works night shifts at the bakery."),
     ("en", ["the meeting moved to room 12", "no wait, room 14"], "The meeting is in room 14."),
     ("en", ["Our flight leaves at 6:40", "sorry, 7:40"], "User's flight leaves at 7:40."),
@@ -180,6 +186,10 @@ CLOSE = (
 """Languages, messages and notes that repeat them."""
 
 POSSIBLE = (
+    ("es", ["Mi padre vive solo en Lugo"], "User's father lives alone in Lugo."),
+    ("en", ["the loft is 45 sqm"], "The loft has an area of 45 square metres."),
+    ("de", ["Bei Gewitter krieche ich unters Bett"], "Der Nutzer hat Angst vor Gewitter."),
+    ("ru", ["Не переношу жару"], "Пользователь плохо переносит жару."),
     (
         "en",
         [
@@ -257,6 +267,26 @@ POSSIBLE = (
 """Notes that follow, though a rule may not see it."""
 
 CHANGED = (
+    ("en", ["my cousin asked whether I would sell the van"], "User wants to sell the van."),
+    ("en", ["they refuse to let me work from home"], "User works from home."),
+    ("en", ["stop claiming I own a boat"], "User owns a boat."),
+    ("en", ["The dealer keeps insisting the gearbox is new"], "The gearbox is new."),
+    ("en", ["Nora, who owes Piet forty quid, is coming"], "Piet owes Nora forty quid."),
+    ("en", ["Nora, whom Piet owes forty quid, is coming"], "Nora owes Piet forty quid."),
+    ("en", ["The guy upstairs has a drum kit"], "User has a drum kit."),
+    ("en", ["I lost two kilos over the summer"], "User lost twenty kilos over the summer."),
+    ("en", ["My editor is Lena"], "User's editor is Lina."),
+    ("en", ["I don't work hard"], "User works hard."),
+    ("de", ["Ich bestreite, dass ich getrunken habe"], "Der Nutzer hat getrunken."),
+    ("de", ["Sobald der Kredit da ist, kaufen wir das Haus"], "Der Nutzer kauft das Haus."),
+    ("de", ["Jana, die Olli Geld schuldet, kommt"], "Olli schuldet Jana Geld."),
+    ("fr", ["Je refuse de signer le contrat"], "L'utilisateur signe le contrat."),
+    ("es", ["El vecino pregunta si vendo la moto"], "El usuario vende la moto."),
+    ("pt", ["O Tiago, a quem a Inês emprestou o carro"], "O Tiago emprestou o carro à Inês."),
+    ("pt", ["Recuso-me a vender a quinta"], "O utilizador vende a quinta."),
+    ("ru", ["Сосед спросил, продаю ли я дачу"], "Пользователь продаёт дачу."),
+    ("zh", ["我拒绝加班"], "用户加班。"),
+    ("ja", ["残業は断っています"], "ユーザーは残業をしている。"),
     ("en", ["Tom taught Sue to drive"], "Sue taught Tom to drive."),
     (
         "en",
