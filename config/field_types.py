@@ -121,6 +121,13 @@ ProviderName = Annotated[
         "isn't the name of a memory provider; use lower-case letters, digits and _",
     ),
 ]
+ModelServerName = Annotated[
+    str,
+    _matches(
+        r"[a-z][a-z0-9_-]{0,39}",
+        "isn't a name for a model's server; use lower-case letters, digits, - and _",
+    ),
+]
 UserIds = Annotated[tuple[UserId, ...], Field(strict=False)]
 People = Annotated[tuple[PersonKey, ...], Field(strict=False)]
 Groups = Annotated[tuple[GroupKey, ...], Field(strict=False)]

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -35,6 +36,7 @@ from config.field_types import (
     Enabled,
     Folders,
     Groups,
+    ModelServerName,
     Name,
     OptionalWebAddress,
     People,
@@ -48,6 +50,7 @@ from config.field_types import (
 from config.masking import mask_secrets, register_secrets
 
 DEFAULTS = Path(__file__).with_name("default.toml")
+MODEL_SERVERS = Path(__file__).with_name("model_servers.toml")
 PROBLEMS = Path(__file__).with_name("problems.toml")
 SOUL = Path(__file__).with_name("soul.md")
 PLATFORMS = ("telegram", "discord")
@@ -67,6 +70,9 @@ SECRETS = ("anthropic_api_key", "telegram_token", "discord_token")
 _RENAMED_OPTIONS = (("model.cheap", "model.helper"), ("cron.max_jobs", "limits.jobs"))
 # The name of an environment variable, as the value of an option: "MEM0_API_KEY".
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
+
+# The server of models whose names have no server.
+DEFAULT_SERVER = "anthropic"
 
 CacheLife = Literal["5m", "1h"]
 LimitedResource = Literal[
@@ -113,9 +119,38 @@ class GeneralOptions(_Section):
     log_format: Literal["text", "json"]
 
 
+def _check_variable_name(name: str) -> str:
+    # The text may be the key itself, so the message doesn't repeat it.
+    if name and not _VARIABLE.fullmatch(name):
+        raise ValueError(
+            'write the name of an environment variable that holds the key, such as "MY_KEY"'
+        )
+    return name
+
+
+# The name of an environment variable that holds a key; empty if no key is needed.
+KeyVariable = Annotated[str, AfterValidator(_check_variable_name)]
+
+
+class ModelServer(_Section):
+    """A section [model.servers.NAME]: a server whose models are called "NAME/model"."""
+
+    # The form of the server's API: the one of Anthropic or the one of OpenAI.
+    api: Literal["messages", "chat-completions"]
+    url: OptionalWebAddress
+    key: KeyVariable = ""
+    # The page where people get a key.
+    key_page: OptionalWebAddress = ""
+    # A small model of this server. It is the helper model if the settings name none.
+    helper: str = ""
+
+
 class ModelOptions(_Section):
     chat: Name
+    # Asked in this order if the chat model is out of reach.
+    fallbacks: Annotated[tuple[Name, ...], Field(strict=False)]
     helper: Name
+    servers: Mapping[ModelServerName, ModelServer]
     max_tokens: Count
     window_tokens: Annotated[int, Field(ge=8000, le=10**8)]
     windows: Mapping[str, Annotated[int, Field(ge=8000, le=10**8)]]
@@ -126,6 +161,19 @@ class ModelOptions(_Section):
     tool_timeout_s: Seconds
     tries: Annotated[int, Field(gt=0, le=100)]
     patience_s: Seconds
+
+    @property
+    def chat_models(self) -> tuple[str, ...]:
+        """The chat model and its fallbacks."""
+        return (self.chat, *self.fallbacks)
+
+    def split_name(self, name: str) -> tuple[str, str]:
+        """Return the server of a model and the model's name on that server.
+
+        A name without a server, such as "claude-sonnet-5-5", belongs to the server "anthropic".
+        """
+        server, _, model = name.partition("/")
+        return (server, model) if model and server in self.servers else (DEFAULT_SERVER, name)
 
 
 class CompressionOptions(_Section):
@@ -270,7 +318,7 @@ class EmbeddingOptions(_Section):
     url: OptionalWebAddress
     model: str
     # The name of an environment variable; empty if the server needs no key.
-    key: str
+    key: KeyVariable
     query_prefix: str
     passage_prefix: str
 
@@ -280,17 +328,6 @@ class EmbeddingOptions(_Section):
         if info.data.get("url") and not model:
             raise ValueError("write the name of the model that the server should use")
         return model
-
-    @field_validator("key")
-    @classmethod
-    def _check_key(cls, name: str) -> str:
-        # The text may be the key itself, so the message doesn't repeat it.
-        if name and not _VARIABLE.fullmatch(name):
-            raise ValueError(
-                "write the name of an environment variable that holds the key, "
-                'such as "EMBEDDINGS_API_KEY"'
-            )
-        return name
 
 
 class RecallOptions(_Section):
@@ -351,9 +388,9 @@ class Settings(_Section):
             if value:
                 options[field] = SecretStr(value) if field in SECRETS else value
         options["variables"] = {
-            name: SecretStr(variables[name])
+            name: SecretStr(variables[name].strip())
             for name in _list_named_variables(options)
-            if variables.get(name)
+            if variables.get(name, "").strip()
         }
         problems += _check_tokens(options)
         try:
@@ -368,7 +405,22 @@ class Settings(_Section):
 
     @property
     def has_model(self) -> bool:
-        return self.anthropic_api_key is not None or self.anthropic_base_url is not None
+        """Return True if the server of a chat model can be asked."""
+        return any(
+            not self.missing_key(self.model.split_name(name)[0]) for name in self.model.chat_models
+        )
+
+    def missing_key(self, server: str) -> str:
+        """Return the environment variable that a model's server lacks, or "" if it lacks none.
+
+        A server at ANTHROPIC_BASE_URL may do without a key.
+        """
+        key = self.model.servers[server].key
+        if server == DEFAULT_SERVER:
+            has_access = self.anthropic_api_key is not None or self.anthropic_base_url is not None
+        else:
+            has_access = not key or key in self.variables
+        return "" if has_access else key
 
     @property
     def platform_tokens(self) -> dict[str, str]:
@@ -384,7 +436,8 @@ class Settings(_Section):
         """Return all secrets as plain text, so that they can be masked in errors and in the log."""
         secrets: list[SecretStr | None] = [getattr(self, field) for field in SECRETS]
         secrets += self.variables.values()
-        return tuple(secret.get_secret_value() for secret in secrets if secret is not None)
+        values = [secret.get_secret_value() for secret in secrets if secret is not None]
+        return tuple(dict.fromkeys(values))
 
 
 def _prepare_home(name: str) -> Path:
@@ -417,6 +470,7 @@ def _prepare_home(name: str) -> Path:
 def _read_options(file: Path) -> tuple[dict[str, Any], list[str]]:
     """Return the merged options of default.toml and mneme.toml, and a list of problems."""
     options = tomllib.loads(DEFAULTS.read_text(encoding="utf-8"))
+    options["model"]["servers"] = tomllib.loads(MODEL_SERVERS.read_text(encoding="utf-8"))
     problems = []
     advice = ""
     try:
@@ -431,6 +485,7 @@ def _read_options(file: Path) -> tuple[dict[str, Any], list[str]]:
         problems.append(f"{file.name}: isn't UTF-8 text; save it as UTF-8")
     except OSError as error:
         problems.append(f"{file.name}: can't be read: {error.strerror}")
+    _complete_model_names(_get_table(options, "model"))
     for field, variable in ENVIRONMENT.items():
         if options.pop(field, None) is not None:
             problems.append(
@@ -460,6 +515,31 @@ def _drop_obsolete_options(own_options: dict[str, Any]) -> None:
     _get_table(own_options, "discord").pop("limit_chars", None)
 
 
+def _complete_model_names(model: dict[str, Any]) -> None:
+    """Read a list of chat models as a chat model with fallbacks, and name the helper model.
+
+    If the settings name no helper model, it is the small model of the chat model's server, or the
+    chat model itself.
+    """
+    chat = model.get("chat")
+    if isinstance(chat, list) and chat:
+        model["chat"], *model["fallbacks"] = chat
+    chat = model.get("chat")
+    if model.get("helper") != "":
+        return
+    if not isinstance(chat, str):
+        # The mistake is reported for the chat model only.
+        chat = DEFAULT_SERVER
+    server = chat.partition("/")[0]
+    small = _get_table(_get_table(model, "servers"), server).get("helper")
+    if small:
+        model["helper"] = f"{server}/{small}"
+    elif "/" in chat:
+        model["helper"] = chat
+    else:
+        model["helper"] = _get_table(_get_table(model, "servers"), DEFAULT_SERVER).get("helper")
+
+
 def _merge(options: dict[str, Any], own_options: Mapping[str, Any]) -> None:
     """Override `options` in place. Tables are merged key by key."""
     for name, value in own_options.items():
@@ -478,10 +558,11 @@ def _get_table(options: Mapping[str, Any], name: str) -> dict[str, Any]:
 def _list_named_variables(options: Mapping[str, Any]) -> Iterator[str]:
     """Yield the environment variables that options name, such as ``key = "MEM0_API_KEY"``.
 
-    Only the tables of memory providers, memory engines and recall have such options.
+    Only the tables of model servers, memory providers, memory engines and recall have such options.
     """
     memory = _get_table(options, "memory")
     groups = [_get_table(memory, "providers"), _get_table(memory, "engines")]
+    groups.append(_get_table(_get_table(options, "model"), "servers"))
     groups.append(_get_table(options, "recall"))
     for group in groups:
         for name in group:

@@ -506,7 +506,8 @@ def _create_models(services: Services, stack: AsyncExitStack) -> tuple[Model, Mo
         return OfflineModel(zone), None
     stack.push_async_callback(client.close)
     fallback = OfflineModel(zone, "The model is out of reach")
-    return FallbackModel(client, fallback, services.clock), client
+    fallbacks = services.settings.model.fallbacks
+    return FallbackModel(client, fallback, services.clock, fallbacks), client
 
 
 def _create_platforms(

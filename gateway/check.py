@@ -19,7 +19,7 @@ from adapters.discord.adapter import check_discord
 from adapters.telegram.adapter import check_telegram
 from config.settings import ENVIRONMENT, PLATFORMS, Settings
 from core.agent.context_files import ContextFile, ContextFiles, FileState
-from core.errors import ConfigError, MnemeError, StoreError
+from core.errors import ConfigError, MnemeError, ModelError, StoreError
 from core.memory.manager import ProviderThread, translate_foreign_errors
 from core.memory.provider import MemoryProvider, implements
 from core.store.mailbox import OutboxCounts
@@ -320,7 +320,7 @@ def _build_result(subject: str, problems: Sequence[str], advice: str, right: str
 
 
 async def _probe_model(settings: Settings) -> str | None:
-    """Ask the server about the chat model and the helper model.
+    """Ask the chat model, its fallbacks and the helper model.
 
     Returns a sentence for each model, or None if no model is set up.
     """
@@ -328,10 +328,18 @@ async def _probe_model(settings: Settings) -> str | None:
     if client is None:
         return None
     try:
-        names = dict.fromkeys((settings.model.chat, settings.model.helper))
-        return " ".join([await client.probe(name) for name in names])
+        answers = []
+        problems = []
+        for name in dict.fromkeys((*settings.model.chat_models, settings.model.helper)):
+            try:
+                answers.append(await client.probe(name))
+            except ModelError as error:
+                problems.append(f"{name}: {error}")
     finally:
         await client.close()
+    if problems:
+        raise ConfigError(" ".join([*problems, *answers]))
+    return " ".join(answers)
 
 
 async def _probe_platform(settings: Settings, name: str) -> str | None:

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("config", "core", "adapters", "gateway")
 DATA_FILES: Mapping[str, Sequence[str]] = {
     "adapters": ("data/hints.toml", "data/refusals.toml"),
-    "config": ("default.toml", "problems.toml", "soul.md"),
+    "config": ("default.toml", "model_servers.toml", "problems.toml", "soul.md"),
     "core/agent": ("data/compression.toml", "data/prompts.toml", "guidance.md", "offline.toml"),
     "core/dates": ("data/feasts.toml", "data/mentions.toml", "data/words.toml"),
     "core/dates/requests": tuple(

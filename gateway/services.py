@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from config.settings import LimitedResource, Settings
+from config.settings import DEFAULT_SERVER, LimitedResource, Settings
 from core.errors import ConfigError, Refused
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
+from core.models.failures import ServerNames
+from core.models.wrappers import ModelClient, ModelRouter
 from core.notes.notebook import ALL_FILES, Notebook
 from core.ports import Clock
 from core.privacy.forgetting import Forgetting
@@ -47,7 +49,6 @@ from gateway.owner_notices import OwnerNotices
 from gateway.supervisor import WallClock
 
 if TYPE_CHECKING:
-    from core.models.claude import Claude
     from core.search.embeddings import EmbeddingRetriever
 
 
@@ -295,21 +296,47 @@ def is_running(home: Path) -> bool:
         return True
 
 
-def create_model_client(settings: Settings, clock: Clock) -> Claude | None:
-    """Create a client for the configured server, or return None if no model is configured.
+def create_model_client(settings: Settings, clock: Clock) -> ModelRouter | None:
+    """Create a client for the configured models; None if no chat model can be asked.
 
     The caller closes it.
     """
     if not settings.has_model:
         return None
-    # Imported here because the vendor's package takes a second or two to load.
-    from core.models.claude import Claude
-
     options = settings.model
-    api_key = None
-    if settings.anthropic_api_key:
-        api_key = settings.anthropic_api_key.get_secret_value()
-    return Claude(api_key, settings.anthropic_base_url, clock, options.tries, options.patience_s)
+    servers = {options.split_name(name)[0] for name in (*options.chat_models, options.helper)}
+    missing_keys = {name: settings.missing_key(name) for name in sorted(servers)}
+    clients = {
+        name: _connect_model_server(settings, clock, name)
+        for name, missing_key in missing_keys.items()
+        if not missing_key
+    }
+    return ModelRouter(clients, missing_keys, options.split_name)
+
+
+def _connect_model_server(settings: Settings, clock: Clock, name: str) -> ModelClient:
+    """Create the client for one of the servers in [model.servers]."""
+    options = settings.model
+    server = options.servers[name]
+    secret = settings.variables.get(server.key)
+    key = secret.get_secret_value() if secret else None
+    url = server.url
+    address = f"model.servers.{name}.url"
+    if name == DEFAULT_SERVER:
+        url = settings.anthropic_base_url or url
+        address = "ANTHROPIC_BASE_URL"
+        if settings.anthropic_api_key:
+            key = settings.anthropic_api_key.get_secret_value()
+    # Imported here because a vendor's package takes a second or two to load.
+    if server.api == "messages":
+        from core.models.claude import Claude
+
+        names = ServerNames(key=server.key, address=address)
+        return Claude(key, url, clock, options.tries, options.patience_s, names=names)
+    from core.models.chat_completions import ChatCompletions
+
+    names = ServerNames(key=server.key, address=address, api="Chat Completions API")
+    return ChatCompletions(key, url, clock, options.tries, options.patience_s, names=names)
 
 
 def create_embeddings(settings: Settings, database: Database) -> EmbeddingRetriever | None:

@@ -34,6 +34,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "aiohttp": ("adapters/discord/*.py", "adapters/telegram/*.py"),
     "yarl": ("adapters/discord/*.py",),
     "anthropic": ("core/models/claude.py",),
+    "openai": ("core/models/chat_completions.py",),
     "httpx2": ("core/models/*.py",),
     "aiosqlite": ("core/store/sqlite/*.py",),
     "sqlite3": ("core/store/sqlite/*.py",),

@@ -143,6 +143,8 @@ def _classify(response: ErrorResponse, explanation: str) -> tuple[str, int]:
     words = explanation.casefold()
     if response.code.endswith("_spend_limit_reached"):
         return "spend_limit", status
+    if response.code == "model_not_found":
+        return "no_model", 404
     if response.code in _FAILURES["status_of_code"]:
         status = _FAILURES["status_of_code"][response.code]
     elif status == 400 and _NO_CREDIT.search(words):

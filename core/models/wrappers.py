@@ -1,13 +1,14 @@
 """Repeats failed calls of a model, logs their usage, and asks another model during an outage.
 
-`Retries`, `MeteredModel` and `FallbackModel` do this for any model, whatever the form of its API.
+`Retries` repeats a failed call, `ModelRouter` finds the server of a model, `FallbackModel` asks
+another model, and `MeteredModel` logs the usage.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from random import random
@@ -17,7 +18,7 @@ import structlog
 
 from config.settings import CacheLife, ModelOptions
 from core.errors import ModelError, StoreError, TurnBudgetSpent
-from core.models.failures import ModelFailure
+from core.models.failures import ModelFailure, ServerNames
 from core.ports import Clock, Model, TextCallback
 from core.store.usage_and_limits import ModelCall, UsageLog
 from core.text.normalize import make_json_safe
@@ -291,89 +292,67 @@ class _Failure:
     log_message: str
 
 
-class FallbackModel:
-    """A `Model` that asks the model `first`, and asks the model `second` while `first` fails.
+class _Breaker:
+    """Knows whether to ask a model, from its latest failures.
 
-    If `first` fails, `second` answers the rest of that turn. After `MAX_FAILED_TURNS` failed turns
-    in a row, all turns use `second`, without waiting for `first`. From then on, one call in each
-    `RETRY_PAUSE` tries `first` again. As soon as `first` answers, all turns use it again.
+    A model that failed in a turn isn't asked again in that turn. After `MAX_FAILED_TURNS` failed
+    turns in a row, no turn waits for it. From then on, one call in each `RETRY_PAUSE` tries it
+    again. As soon as it answers, all turns use it again.
     """
 
-    def __init__(self, first: Model, second: Model, clock: Clock) -> None:
-        self._first = first
-        self._second = second
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        # The failures of `first` since its last answer, by the key of the turn, latest last.
+        # The failures since the last answer, by the key of the turn, latest last.
         self._failures: dict[str, _Failure] = {}
         self._retry_at = clock.now()
         self._is_trial_running = False
-        self._log = structlog.get_logger("model")
-
-    async def complete(
-        self, request: Request, on_text: TextCallback, on_wait: TextCallback
-    ) -> Completion:
-        """Ask the first model, or the second model if the first model fails.
-
-        An answer of the second model begins with a sentence about the failure of the first model.
-        Raises ModelError if the conversation is too long, if the request has no fallback, or if
-        the second model fails, too.
-        """
-        sentence = None
-        if request.has_fallback:
-            sentence = self._known_failure(request.turn_key)
-        if sentence is None:
-            try:
-                return await self._ask_first(request, on_text, on_wait)
-            except ModelError as error:
-                if error.status == TOO_LONG_STATUS:
-                    raise
-                self._log.warning("the model is out of reach", error=error.log_message)
-                self._record_failure(request.turn_key, error)
-                if not request.has_fallback:
-                    raise
-                sentence = str(error)
-        return await self._ask_second(request, sentence, on_text, on_wait)
 
     @property
-    def _is_out_of_reach(self) -> bool:
+    def is_open(self) -> bool:
+        """True if the model counts as unreachable."""
         return len(self._failures) >= MAX_FAILED_TURNS
 
-    def _known_failure(self, turn_key: str) -> str | None:
-        """Return why this turn doesn't ask the first model, or None if it should ask.
+    def find_failure(self, turn_key: str) -> str | None:
+        """Return why this turn doesn't ask the model, or None if it should ask.
 
-        The reason is that the first model has already failed in this turn, or that it counts as
+        The reason is that the model has already failed in this turn, or that it counts as
         unreachable and it isn't time for another trial.
         """
         own_failure = self._failures.get(turn_key)
         if own_failure is not None:
             return own_failure.sentence
-        if not self._is_out_of_reach:
+        if not self.is_open:
             return None
         if not self._is_trial_running and self._clock.now() >= self._retry_at:
             return None
         latest = list(self._failures.values())[-1]
         return latest.log_message
 
-    async def _ask_first(
-        self, request: Request, on_text: TextCallback, on_wait: TextCallback
+    async def ask(
+        self, model: Model, request: Request, on_text: TextCallback, on_wait: TextCallback
     ) -> Completion:
-        """Ask the first model. If it counts as unreachable, this is a trial without retries.
+        """Ask the model. If it counts as unreachable, this is a trial without retries.
 
         Raises ModelError if the model doesn't answer.
         """
-        is_trial = self._is_out_of_reach
+        is_trial = self.is_open
         self._is_trial_running = is_trial
         try:
-            completion = await self._first.complete(
+            completion = await model.complete(
                 replace(request, is_single_attempt=is_trial), on_text, on_wait
             )
+        except ModelError as error:
+            self._record_failure(request.turn_key, error)
+            raise
         finally:
             self._is_trial_running = False
         self._failures.clear()
         return completion
 
     def _record_failure(self, turn_key: str, error: ModelError) -> None:
-        """Record a failure of the first model, unless the failure concerns only this request."""
+        """Record a failure, unless it concerns only this request."""
+        if error.status == TOO_LONG_STATUS:
+            return
         if not error.is_retryable and error.status not in REFUSED_STATUSES:
             return
         self._retry_at = self._clock.now() + RETRY_PAUSE
@@ -381,15 +360,174 @@ class FallbackModel:
         failures = [*self._failures.items(), (turn_key, failure)]
         self._failures = dict(failures[-MAX_FAILED_TURNS:])
 
-    async def _ask_second(
+
+class FallbackModel:
+    """A `Model` that asks `model`, then its fallbacks, and at last `last_resort`.
+
+    `fallbacks` are names of further models, which `model` also knows. Each has a breaker of its
+    own. An answer of `last_resort` begins with a sentence about the failure of the first model.
+    """
+
+    def __init__(
+        self, model: Model, last_resort: Model, clock: Clock, fallbacks: Sequence[str] = ()
+    ) -> None:
+        self._model = model
+        self._last_resort = last_resort
+        self._clock = clock
+        self._fallbacks = fallbacks
+        self._breakers: dict[str, _Breaker] = {}
+        # The conversations that know of the present outage of the first model.
+        self._informed_sessions: set[int | None] = set()
+        self._log = structlog.get_logger("model")
+
+    async def complete(
+        self, request: Request, on_text: TextCallback, on_wait: TextCallback
+    ) -> Completion:
+        """Ask the model of the request, or another model while that one fails.
+
+        Raises ModelError if the conversation is too long, or if no model answers and the request
+        has no fallback.
+        """
+        reasons: list[str] = []
+        for name in dict.fromkeys((request.model, *self._fallbacks)):
+            reason = None
+            if request.has_fallback:
+                reason = self._breaker(name).find_failure(request.turn_key)
+            if reason is None:
+                try:
+                    return await self._ask(name, request, on_text, on_wait)
+                except ModelError as error:
+                    if error.status == TOO_LONG_STATUS:
+                        raise
+                    self._log.warning(
+                        "the model is out of reach", model=name, error=error.log_message
+                    )
+                    reason = str(error)
+                    latest_error = error
+            reasons.append(reason)
+        if not request.has_fallback:
+            raise latest_error
+        return await self._ask_last_resort(request, reasons[0], on_text, on_wait)
+
+    def _breaker(self, name: str) -> _Breaker:
+        """Return the breaker of a model."""
+        return self._breakers.setdefault(name, _Breaker(self._clock))
+
+    async def _ask(
+        self, name: str, request: Request, on_text: TextCallback, on_wait: TextCallback
+    ) -> Completion:
+        """Ask a model, and put a line above its answer if it is a fallback.
+
+        Raises ModelError if the model doesn't answer.
+        """
+        prefix = self._fallback_notice(request, name)
+        completion = await self._breaker(name).ask(
+            self._model,
+            replace(request, model=name),
+            lambda text: on_text(prefix + text),
+            on_wait,
+        )
+        return self._finish(request, name, completion, prefix)
+
+    def _fallback_notice(self, request: Request, name: str) -> str:
+        """Return the line above a fallback's answer: once a conversation, in each outage."""
+        if name == request.model or request.billing.session_id in self._informed_sessions:
+            return ""
+        return f"_{request.model} is out of reach, so {name} answers._\n\n"
+
+    def _finish(
+        self, request: Request, name: str, completion: Completion, prefix: str
+    ) -> Completion:
+        """Return the answer with the line above its text, if there is any."""
+        if name == request.model:
+            self._informed_sessions.clear()
+        if not prefix or not completion.text:
+            return completion
+        self._informed_sessions.add(request.billing.session_id)
+        notice = {"type": "text", "text": prefix}
+        return replace(
+            completion, text=prefix + completion.text, blocks=(notice, *completion.blocks)
+        )
+
+    async def _ask_last_resort(
         self, request: Request, sentence: str, on_text: TextCallback, on_wait: TextCallback
     ) -> Completion:
-        """Ask the second model, and put the sentence above the text of its answer."""
+        """Ask the last resort, and put the sentence above the text of its answer."""
         prefix = f"_{sentence}_\n\n"
-        completion = await self._second.complete(
+        completion = await self._last_resort.complete(
             request, lambda text: on_text(prefix + text), on_wait
         )
         if not completion.text:
             return completion
         text = prefix + completion.text
         return replace(completion, text=text, blocks=({"type": "text", "text": text},))
+
+
+class ModelClient(Model, Protocol):
+    """A connection to a model's server."""
+
+    async def probe(self, model: str) -> str:
+        """Ask a model for a short answer; return a sentence that says where it answers."""
+
+    async def fetch_window_tokens(self, model: str) -> int | None:
+        """Return the size of a model's window, or None if the server doesn't report it."""
+
+    async def close(self) -> None:
+        """Close all connections."""
+
+
+class ModelRouter:
+    """A `ModelClient` that sends each request to the server of its model.
+
+    `clients` are the servers that can be asked, by name. `missing_keys` are the environment
+    variables that the other servers lack. `split_name` returns the server of a model and the
+    model's name on that server.
+    """
+
+    def __init__(
+        self,
+        clients: Mapping[str, ModelClient],
+        missing_keys: Mapping[str, str],
+        split_name: Callable[[str], tuple[str, str]],
+    ) -> None:
+        self._clients = clients
+        self._missing_keys = missing_keys
+        self._split_name = split_name
+        # The client of each model that was asked before, and the model's name there.
+        self._routes: dict[str, tuple[ModelClient, str]] = {}
+
+    async def complete(
+        self, request: Request, on_text: TextCallback, on_wait: TextCallback
+    ) -> Completion:
+        """Ask the model of the request. Raises ModelError if the model doesn't answer."""
+        client, model = self._find(request.model)
+        return await client.complete(replace(request, model=model), on_text, on_wait)
+
+    async def probe(self, model: str) -> str:
+        client, name = self._find(model)
+        return await client.probe(name)
+
+    async def fetch_window_tokens(self, model: str) -> int | None:
+        try:
+            client, name = self._find(model)
+        except ModelFailure:
+            return None
+        return await client.fetch_window_tokens(name)
+
+    async def close(self) -> None:
+        for client in self._clients.values():
+            await client.close()
+
+    def _find(self, model: str) -> tuple[ModelClient, str]:
+        """Return the client for a model, and the model's name there.
+
+        Raises ModelFailure if the key of its server is missing.
+        """
+        if model not in self._routes:
+            server, name = self._split_name(model)
+            client = self._clients.get(server)
+            if client is None:
+                names = ServerNames(key=self._missing_keys.get(server, ""))
+                raise ModelFailure("no_key", names=names, status=401, model=model)
+            self._routes[model] = (client, name)
+        return self._routes[model]

@@ -75,7 +75,8 @@ class StatusCommands:
         settings = self._services.settings
         if not settings.has_model:
             return "none; I answer without a model"
-        return f"{settings.model.chat}, for small tasks {settings.model.helper}"
+        chat = ", or else ".join(settings.model.chat_models)
+        return f"{chat}; for small tasks {settings.model.helper}"
 
     async def _memory_lines(self, memory: MemoryManager) -> list[str]:
         """Return lines with the state of the memories, their warnings, and unsynced messages."""

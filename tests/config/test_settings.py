@@ -346,3 +346,56 @@ def test_an_option_of_an_earlier_version_is_understood(home: Path) -> None:
     assert settings.limits.jobs == 7
     assert settings.advice == "cron.max_jobs is now called limits.jobs; rename it in mneme.toml."
     assert problems(home, "[model]\ncheap = 3\n") == {"model.helper": "should be text in quotes"}
+
+
+def test_model_of_another_server_needs_that_servers_key(home: Path) -> None:
+    toml = '[model]\nchat = "openai/gpt-6-astra"\n'
+    settings = load(home, toml)
+    assert not settings.has_model
+    assert settings.missing_key("openai") == "OPENAI_API_KEY"
+    assert settings.model.helper == "openai/gpt-6-astra", "the server names no small model"
+    (home / "mneme.toml").write_text(toml)
+    settings = Settings.load({"MNEME_HOME": str(home), "OPENAI_API_KEY": " sk-other\n"})
+    assert settings.has_model
+    assert settings.secret_values() == ("sk-other",)
+    assert "sk-other" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("claude-sonnet-5-5", ("anthropic", "claude-sonnet-5-5")),
+        ("anthropic/claude-sonnet-5-5", ("anthropic", "claude-sonnet-5-5")),
+        ("openrouter/qwen/qwen4-max:free", ("openrouter", "qwen/qwen4-max:free")),
+        ("ollama/qwen4:8b", ("ollama", "qwen4:8b")),
+        ("nobody/qwen4", ("anthropic", "nobody/qwen4")),
+        ("openai/", ("anthropic", "openai/")),
+    ],
+)
+def test_server_of_a_model_is_the_known_name_in_front(
+    home: Path, name: str, parts: tuple[str, str]
+) -> None:
+    assert load(home, "").model.split_name(name) == parts
+
+
+def test_list_of_chat_models_names_the_fallbacks(home: Path) -> None:
+    settings = load(home, "[model]\nchat = ['ollama/qwen4', 'claude-opus-5-5']\n")
+    assert settings.model.chat_models == ("ollama/qwen4", "claude-opus-5-5")
+    assert settings.model.helper == "ollama/qwen4"
+    assert settings.has_model, "Ollama needs no key"
+    assert problems(home, "[model]\nchat = []\n") == {"model.chat": "should be text in quotes"}
+    assert problems(home, "[model]\nchat = ['a', 3]\n") == {
+        "model.fallbacks[0]": "should be text in quotes"
+    }
+
+
+def test_own_server_is_added_to_the_known_ones(home: Path) -> None:
+    own = "[model.servers.home]\napi = 'chat-completions'\nurl = 'http://10.0.0.5:8000/v1'\n"
+    servers = load(home, own).model.servers
+    assert servers["home"].key == ""
+    assert servers["openai"].key == "OPENAI_API_KEY"
+    found = problems(home, "[model.servers.home]\napi = 'grpc'\nurl = 'x'\nkey = 'sk-123'\n")
+    assert found["model.servers.home.api"] == 'should be "messages" or "chat-completions"'
+    assert found["model.servers.home.key"].startswith("write the name of an environment variable")
+    assert "sk-123" not in str(found)
+    assert "Home" in str(problems(home, "[model.servers.Home]\napi = 'messages'\nurl = ''\n"))

@@ -19,5 +19,5 @@ async def test_the_model_is_named_and_what_is_not_checkpointed_counts(home: Path
     ) as harness:
         await harness.say("x" * 200_000)
         status = (await harness.say("/status")).text
-        assert "**model**: claude-sonnet-5-5, for small tasks claude-haiku-5-5" in status
+        assert "**model**: claude-sonnet-5-5; for small tasks claude-haiku-5-5" in status
         assert "**state.db**: 0.0 MB" not in status

@@ -1,0 +1,526 @@
+"""The client of the Chat Completions API, and the only module that imports the OpenAI SDK.
+
+It works with OpenAI and with any server that has the same API. Requests and answers have the form
+of the Messages API everywhere else in Mneme, so this module translates both. A longer conversation
+is translated to the same bytes followed by new ones, so that the server can reuse its cached
+prefix.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
+from typing import Any
+
+import httpx2
+import openai
+import structlog
+from pydantic_core import from_json, to_json
+
+from core.models.connections import (
+    CONNECT_TIMEOUT_S,
+    connection_limits,
+    exception_kind,
+    is_on_this_machine,
+    max_connections,
+)
+from core.models.failures import (
+    ErrorResponse,
+    ModelFailure,
+    ServerNames,
+    build_refusal,
+    status_of_type,
+)
+from core.models.wrappers import Retries
+from core.ports import Clock, TextCallback
+from core.text.normalize import make_json_safe
+from core.types import Completion, Json, Request, Usage, join_text
+
+OFFICIAL_URL = "https://api.openai.com/v1"
+WINDOW_TIMEOUT_S = 5.0
+# Sent to servers that need no key. Without any key, the SDK reads one from the environment.
+_NO_KEY = "no-key"
+# Reading chunks that have already arrived may block the event loop for this long.
+MAX_BURST_S = 0.01
+# The length of the answer that `probe` asks for. Some models refuse a shorter limit.
+PROBE_TOKENS = 16
+_STOP_REASONS = {
+    "stop": "end_turn",
+    "tool_calls": "tool_use",
+    "function_call": "tool_use",
+    "length": "max_tokens",
+    "content_filter": "refusal",
+}
+# Where servers report the size of a model's window in their list of models.
+_WINDOW_FIELDS = ("context_length", "max_model_len", "context_window", "max_context_length")
+# An id of a tool call that every server accepts in later requests.
+_CALL_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
+_THINKING_START = "<think>"
+_THINKING_END = "</think>"
+
+
+@dataclass(slots=True)
+class _Dialect:
+    """The optional fields that a server knows. A server's refusal corrects them."""
+
+    # OpenAI's newer models know only "max_completion_tokens", most other servers only "max_tokens".
+    limit_field: str = "max_tokens"
+    is_limit_field_certain: bool = False
+    reports_usage: bool = True
+
+    def correct(self, explanation: str) -> bool:
+        """Correct the field that a refusal names. Return False if it names none of them."""
+        if "stream_options" in explanation and self.reports_usage:
+            self.reports_usage = False
+            return True
+        if "max_tokens" not in explanation or self.is_limit_field_certain:
+            return False
+        self.is_limit_field_certain = True
+        if self.limit_field == "max_tokens":
+            self.limit_field = "max_completion_tokens"
+        else:
+            self.limit_field = "max_tokens"
+        return True
+
+
+@dataclass(eq=False)
+class ChatCompletions:
+    """A `Model` that calls a server with the Chat Completions API."""
+
+    # None for a server that needs no key.
+    api_key: InitVar[str | None]
+    # Ends with the version, such as "https://api.openai.com/v1". None for the official server.
+    base_url: InitVar[str | None]
+    clock: InitVar[Clock]
+    # See `Retries`.
+    tries: InitVar[int] = 5
+    timeout_s: InitVar[float] = 120.0
+    sleep: InitVar[Callable[[float], Awaitable[None]]] = asyncio.sleep
+    names: ServerNames = field(
+        default_factory=lambda: ServerNames(
+            key="OPENAI_API_KEY", address="OPENAI_BASE_URL", api="Chat Completions API"
+        )
+    )
+
+    def __post_init__(
+        self,
+        api_key: str | None,
+        base_url: str | None,
+        clock: Clock,
+        tries: int,
+        timeout_s: float,
+        sleep: Callable[[float], Awaitable[None]],
+    ) -> None:
+        """Set up the SDK's client. The client doesn't retry, because `Retries` does."""
+        # People often copy the address of a request.
+        self.url = (base_url or OFFICIAL_URL).rstrip("/").removesuffix("/chat/completions")
+        self._dialect = _Dialect()
+        if self.url == OFFICIAL_URL:
+            self._dialect.limit_field = "max_completion_tokens"
+        self._key = (api_key or "").strip() or _NO_KEY
+        self._retries = Retries(clock=clock, tries=tries, timeout_s=timeout_s, sleep=sleep)
+        self._log = structlog.get_logger("model")
+        # Calls that don't fit wait here, because the timeouts of the SDK would include the wait.
+        self._free_connections = asyncio.Semaphore(max_connections())
+        self._client = openai.AsyncOpenAI(
+            api_key=self._key,
+            base_url=self.url,
+            max_retries=0,
+            timeout=_sdk_timeout(timeout_s),
+            http_client=openai.DefaultAioHttpClient(
+                limits=connection_limits(), trust_env=not is_on_this_machine(self.url)
+            ),
+        )
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def complete(
+        self, request: Request, on_text: TextCallback, on_wait: TextCallback
+    ) -> Completion:
+        """Ask the model, and repeat the request after a temporary failure.
+
+        Raises ModelError if the last attempt fails.
+        """
+        return await self._retries.complete(self._attempt, request, on_text, on_wait)
+
+    async def probe(self, model: str) -> str:
+        """Ask the model for a few tokens, and return a sentence such as "X answers at https://…".
+
+        An answer proves that the key, the credit and the model's name are right. Raises ModelError
+        if the model doesn't answer.
+        """
+        message = {"role": "user", "content": [{"type": "text", "text": "Hello"}]}
+        request = Request(system=(), messages=(message,), model=model, max_tokens=PROBE_TOKENS)
+        await self._attempt(request, lambda _: None, self._retries.first_silence_s)
+        return f"{model} answers at {self.url}."
+
+    async def fetch_window_tokens(self, model: str) -> int | None:
+        """Ask the server for the size of a model's window. Return None if it isn't reported."""
+        try:
+            response = await self._client.get(
+                "/models", cast_to=object, options={"timeout": WINDOW_TIMEOUT_S}
+            )
+        except (openai.OpenAIError, httpx2.HTTPError, ValueError):
+            return None
+        models = response.get("data") if isinstance(response, Mapping) else None
+        for entry in models if isinstance(models, list) else ():
+            if isinstance(entry, Mapping) and entry.get("id") == model:
+                sizes = [entry.get(name) for name in _WINDOW_FIELDS]
+                return next((size for size in sizes if isinstance(size, int)), None)
+        return None
+
+    async def _attempt(
+        self, request: Request, on_piece: TextCallback, silence_s: float
+    ) -> Completion:
+        """Send a request. If the server refuses an optional field, repeat it without that field.
+
+        All later requests are then sent without it. Raises ModelFailure.
+        """
+        while True:
+            try:
+                return await self._stream(request, on_piece, silence_s)
+            except ModelFailure as failure:
+                is_about_fields = failure.status in (400, 422) and not failure.has_begun
+                if not is_about_fields or not self._dialect.correct(str(failure)):
+                    raise
+                self._log.info("the model's server refuses an optional field", url=self.url)
+
+    async def _stream(
+        self, request: Request, on_piece: TextCallback, silence_s: float
+    ) -> Completion:
+        """Send a request once, and read the chunks of its answer. Raises ModelFailure."""
+        answer = ChunkedAnswer()
+        try:
+            await self._read_chunks(request, answer, on_piece, silence_s)
+            return answer.build_completion(request.model)
+        except ModelFailure as failure:
+            failure.has_begun = answer.has_begun
+            raise
+
+    async def _read_chunks(
+        self, request: Request, answer: ChunkedAnswer, on_piece: TextCallback, silence_s: float
+    ) -> None:
+        """Send a request, and add the chunks of its answer to `answer`. Raises ModelFailure."""
+        try:
+            async with (
+                self._free_connections,
+                await self._open_stream(request, silence_s) as chunks,
+            ):
+                yielded_at_s = time.monotonic()
+                async for chunk in chunks:
+                    piece = answer.add_chunk(chunk)
+                    if piece:
+                        on_piece(piece)
+                    # Chunks that have already arrived are read without a pause for other tasks.
+                    if time.monotonic() - yielded_at_s > MAX_BURST_S:
+                        await asyncio.sleep(0)
+                        yielded_at_s = time.monotonic()
+        except openai.APIConnectionError as error:
+            raise ModelFailure(exception_kind(error), names=self.names) from error
+        except openai.APIResponseValidationError as error:
+            raise ModelFailure("foreign", names=self.names) from error
+        except openai.APIError as error:
+            # The response body may repeat the request, so the log must not get it ("from None").
+            raise self._refusal(error, request.model) from None
+        except (openai.OpenAIError, httpx2.HTTPError, ValueError) as error:
+            raise ModelFailure(exception_kind(error), names=self.names) from error
+
+    async def _open_stream(self, request: Request, silence_s: float) -> openai.AsyncStream[Any]:
+        """Send a request, and return the chunks of its answer as plain JSON.
+
+        Raises ModelFailure if the key has characters that a header can't have, and the SDK's errors
+        if the request fails.
+        """
+        if not (self._key.isascii() and self._key.isprintable()):
+            raise ModelFailure("illegal_key", names=self.names)
+        body: dict[str, Any] = {
+            "model": request.model,
+            self._dialect.limit_field: request.max_tokens,
+            "stream": True,
+            "messages": build_messages(request),
+        }
+        if self._dialect.reports_usage:
+            body["stream_options"] = {"include_usage": True}
+        if request.tools:
+            body["tools"] = [_build_tool(tool) for tool in request.tools]
+        return await self._client.post(
+            "/chat/completions",
+            cast_to=object,
+            content=to_json(make_json_safe(body)),
+            options={"timeout": _sdk_timeout(silence_s)},
+            stream=True,
+            stream_cls=openai.AsyncStream[object],
+        )
+
+    def _refusal(self, error: openai.APIError, model: str) -> ModelFailure:
+        """Return the failure for an error that the server reported.
+
+        An error may also be a chunk of a stream that began with status 200. Its code may then be a
+        status, as with OpenRouter.
+        """
+        code = error.code or ""
+        if isinstance(error, openai.APIStatusError) and error.status_code >= 400:
+            status = error.status_code
+            headers: Mapping[str, str] = error.response.headers
+        else:
+            status = int(code) if code.isdecimal() else status_of_type(error.type or code)
+            headers = {}
+        response = ErrorResponse(
+            status=status, body=error.body, code=code, headers=headers, model=model
+        )
+        return build_refusal(response, self.names, self._key)
+
+
+def _sdk_timeout(silence_s: float) -> openai.Timeout:
+    return openai.Timeout(silence_s, connect=min(CONNECT_TIMEOUT_S, silence_s))
+
+
+def build_messages(request: Request) -> list[dict[str, Any]]:
+    """Return the system prompt and the messages of a request as Chat Completions messages.
+
+    Thinking is left out, because it belongs to the model that wrote it.
+    """
+    messages: list[dict[str, Any]] = []
+    if request.system:
+        messages.append({"role": "system", "content": _join_texts(request.system)})
+    for message in request.messages:
+        if message["role"] == "assistant":
+            messages += _build_assistant_messages(message["content"])
+        else:
+            messages += _build_user_messages(message["content"])
+    return messages
+
+
+def _build_assistant_messages(blocks: Sequence[Json]) -> list[dict[str, Any]]:
+    """Return an answer with its tool calls as a message, or nothing if it has neither."""
+    message: dict[str, Any] = {"role": "assistant"}
+    text = join_text([block for block in blocks if block["type"] in ("text", "tool_use")])
+    if text:
+        message["content"] = text
+    calls = [block for block in blocks if block["type"] == "tool_use"]
+    if calls:
+        message["tool_calls"] = [
+            {
+                "id": call["id"],
+                "type": "function",
+                "function": {"name": call["name"], "arguments": to_json(call["input"]).decode()},
+            }
+            for call in calls
+        ]
+    return [message] if text or calls else []
+
+
+def _build_user_messages(blocks: Sequence[Json]) -> list[dict[str, Any]]:
+    """Return the tool results, each as a message, and what the person wrote as one message."""
+    messages: list[dict[str, Any]] = []
+    content: list[Json] = []
+    for block in blocks:
+        if block["type"] != "tool_result":
+            content.append(block)
+            continue
+        result = block.get("content") or ""
+        if not isinstance(result, str):
+            # The message of a tool has only text, so pictures follow as content of the person.
+            content += [part for part in result if part["type"] == "image"]
+            result = _join_texts(result)
+        messages.append({"role": "tool", "tool_call_id": block["tool_use_id"], "content": result})
+    if not content:
+        return messages
+    if all(block["type"] == "text" for block in content):
+        # Many local servers know only a string.
+        return [*messages, {"role": "user", "content": _join_texts(content)}]
+    parts = [_build_part(block) for block in content]
+    return [*messages, {"role": "user", "content": parts}]
+
+
+def _build_part(block: Json) -> dict[str, Any]:
+    """Return a text or a picture as a part of a message. Raises ModelFailure for other blocks."""
+    if block["type"] == "text":
+        return {"type": "text", "text": block["text"]}
+    if block["type"] != "image":
+        raise ModelFailure("unknown_block", block=block["type"])
+    source = block["source"]
+    url = source.get("url")
+    if url is None:
+        url = f"data:{source['media_type']};base64,{source['data']}"
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def _build_tool(tool: Json) -> dict[str, Any]:
+    """Return the definition of a tool as that of a function."""
+    return {
+        "type": "function",
+        "function": {
+            "name": tool["name"],
+            "description": tool.get("description", ""),
+            "parameters": tool["input_schema"],
+        },
+    }
+
+
+def _join_texts(blocks: Iterable[Json]) -> str:
+    """Return the texts of the blocks as paragraphs. Other blocks are left out."""
+    return "\n\n".join(block["text"] for block in blocks if block["type"] == "text")
+
+
+class ChunkedAnswer:
+    """Builds an answer from the chunks of the Chat Completions API."""
+
+    def __init__(self) -> None:
+        self.has_begun = False
+        self._text = ""
+        self._thinking = ThinkingFilter()
+        # The tool calls so far, by their index in the answer.
+        self._calls: dict[int, dict[str, str]] = {}
+        self._finish_reason: str | None = None
+        self._has_refused = False
+        self._model = ""
+        self._usage: Mapping[str, Any] = {}
+
+    def add_chunk(self, chunk: Any) -> str:
+        """Add a chunk, and return the piece of text that it adds to the answer, or "".
+
+        Raises ModelFailure if the chunk can't be read.
+        """
+        try:
+            return self._apply_chunk(chunk)
+        except (ValueError, LookupError, AttributeError, TypeError) as error:
+            raise ModelFailure("unreadable") from error
+
+    def _apply_chunk(self, chunk: Json) -> str:
+        self._model = chunk.get("model") or self._model
+        self._usage = chunk.get("usage") or self._usage
+        choices = chunk["choices"]
+        if not choices:
+            return ""
+        choice = choices[0]
+        self._finish_reason = choice.get("finish_reason") or self._finish_reason
+        delta = choice.get("delta") or {}
+        for call in delta.get("tool_calls") or ():
+            self._add_call(call)
+        if delta.get("refusal"):
+            self._has_refused = True
+        piece = self._thinking.add((delta.get("content") or "") + (delta.get("refusal") or ""))
+        self.has_begun = self.has_begun or bool(piece) or bool(self._calls)
+        self._text += piece
+        return piece
+
+    def _add_call(self, delta: Json) -> None:
+        """Extend a tool call. A server that sends whole calls may leave out their index."""
+        index = delta.get("index")
+        if index is None:
+            index = len(self._calls) if delta.get("id") else max(len(self._calls) - 1, 0)
+        call = self._calls.setdefault(index, {"id": "", "name": "", "arguments": ""})
+        function = delta.get("function") or {}
+        call["id"] = delta.get("id") or call["id"]
+        call["name"] += function.get("name") or ""
+        call["arguments"] += function.get("arguments") or ""
+
+    def build_completion(self, model: str) -> Completion:
+        """Return the whole answer. If the answer doesn't name its model, `model` is used.
+
+        Raises ModelFailure if the answer is incomplete.
+        """
+        if self._finish_reason is None:
+            raise ModelFailure("unreadable")
+        self._text += self._thinking.finish()
+        blocks: list[Json] = []
+        text = str(make_json_safe(self._text)).rstrip()
+        if text:
+            blocks.append({"type": "text", "text": text})
+        blocks += [self._build_call(index) for index in sorted(self._calls)]
+        return Completion(
+            blocks=tuple(blocks),
+            text=text,
+            stop_reason=self._stop_reason(),
+            usage=_read_usage(self._usage),
+            model=self._model or model,
+        )
+
+    def _build_call(self, index: int) -> Json:
+        """Return a tool call as a block. Raises ModelFailure if its arguments can't be read.
+
+        If the answer was cut off, the arguments may be incomplete.
+        """
+        call = self._calls[index]
+        try:
+            arguments = from_json(call["arguments"].strip() or "{}", allow_partial=True)
+        except ValueError as error:
+            raise ModelFailure("unreadable") from error
+        if not call["name"] or not isinstance(arguments, dict):
+            raise ModelFailure("unreadable")
+        call_id = call["id"]
+        if not _CALL_ID.fullmatch(call_id):
+            call_id = f"call_{time.time_ns():x}_{index}"
+        return {
+            "type": "tool_use",
+            "id": call_id,
+            "name": call["name"],
+            "input": make_json_safe(arguments),
+        }
+
+    def _stop_reason(self) -> str:
+        """Return the reason in the words of the Messages API. Many servers say "stop" for calls."""
+        if self._has_refused:
+            return "refusal"
+        reason = _STOP_REASONS.get(self._finish_reason or "", "end_turn")
+        return "tool_use" if self._calls and reason == "end_turn" else reason
+
+
+class ThinkingFilter:
+    """Removes thinking that a server puts in front of the answer as ``<think>…</think>``.
+
+    Most servers send thinking in a field of its own, which isn't read.
+    """
+
+    def __init__(self) -> None:
+        # The text that isn't returned yet. None once the answer has begun.
+        self._held: str | None = ""
+        self._is_after_thinking = False
+
+    def add(self, piece: str) -> str:
+        """Add a piece, and return the text of the answer that it releases."""
+        if self._held is None:
+            return piece
+        self._held = (self._held + piece).lstrip()
+        if self._held.startswith(_THINKING_START):
+            _, end, answer = self._held.partition(_THINKING_END)
+            if not end:
+                return ""
+            self._is_after_thinking = True
+            self._held = answer.lstrip()
+        elif not self._is_after_thinking and _THINKING_START.startswith(self._held):
+            # The next piece may complete the tag.
+            return ""
+        return self.finish() if self._held else ""
+
+    def finish(self) -> str:
+        """Return the text that isn't returned yet, unless it is thinking."""
+        rest = self._held or ""
+        self._held = None
+        return "" if rest.startswith(_THINKING_START) else rest
+
+
+def _read_usage(usage: Mapping[str, Any]) -> Usage:
+    """Return the counts of a usage report. Counts that are missing are 0.
+
+    Cached tokens are a part of the prompt's tokens. DeepSeek reports them in a field of its own.
+    """
+    details = usage.get("prompt_tokens_details") or {}
+    cached = _read_count(details, "cached_tokens") or _read_count(usage, "prompt_cache_hit_tokens")
+    written = _read_count(details, "cache_write_tokens")
+    return Usage(
+        input=max(0, _read_count(usage, "prompt_tokens") - cached - written),
+        output=_read_count(usage, "completion_tokens"),
+        cache_read=cached,
+        cache_write=written,
+    )
+
+
+def _read_count(usage: Any, name: str) -> int:
+    value = usage.get(name) if isinstance(usage, Mapping) else None
+    return value if isinstance(value, int) else 0

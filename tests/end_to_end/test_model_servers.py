@@ -1,0 +1,153 @@
+"""Conversations with models of several servers: another family, fallbacks, and the way back.
+
+The gateway runs in this process, with its real Telegram adapter, and both vendors' clients.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from config.settings import Settings
+from gateway.app import run_gateway
+from tests.fixtures.bot_api import BotApi
+from tests.fixtures.chat_api import ChatApi
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.model_reply import ModelReply
+
+pytestmark = pytest.mark.slow
+
+PERSON = 4242
+KEY = "sk-ant-servers"
+OTHER_KEY = "sk-other-servers"
+
+
+def answer_chat(body: dict[str, Any]) -> ModelReply:
+    """Call the memory tool for each message that says "look", and then answer."""
+    last = body["messages"][-1]
+    if not body.get("tools"):
+        return ModelReply.say("[]")
+    if last["role"] == "tool":
+        return ModelReply.say("I have looked.")
+    text = last["content"]
+    if "look" in text.partition("<memory-context>")[0]:
+        return ModelReply.call(("recall", {"query": "ferry"}), text="Let me see.")
+    return ModelReply.say("Noted by the other model.")
+
+
+class Chat:
+    """A person in a direct chat on Telegram."""
+
+    def __init__(self, api: BotApi) -> None:
+        self._api = api
+
+    async def say(self, text: str) -> str:
+        """Send a message, and return the last text of its answer."""
+        before = len(self._api.messages(PERSON))
+        self._api.user_says(PERSON, text)
+        await self._api.wait_for(
+            lambda: len(self._api.messages(PERSON)) > before and self._is_quiet(), 90.0
+        )
+        return str(self._api.messages(PERSON)[-1]["text"])
+
+    def _is_quiet(self) -> bool:
+        """Return True if the answer is complete: a streamed answer ends with its last edit."""
+        text = str(self._api.messages(PERSON)[-1]["text"])
+        return any(
+            end in text for end in ("Claude.", "looked.", "other model.", "out of reach", "key")
+        )
+
+
+@asynccontextmanager
+async def talking(
+    home: Path, model_options: str, variables: Mapping[str, str]
+) -> AsyncIterator[Chat]:
+    """Run a gateway in `home` with these options of [model] and these environment variables."""
+    async with BotApi() as api:
+        (home / "mneme.toml").write_text(
+            f'[owner]\ntelegram = [{PERSON}]\n[general]\nzone = "Europe/Lisbon"\n{model_options}'
+        )
+        telegram = {"TELEGRAM_BOT_TOKEN": api.token, "MNEME_TELEGRAM_API_URL": api.url}
+        settings = Settings.load({"MNEME_HOME": str(home), **telegram, **variables})
+        running = asyncio.create_task(run_gateway(settings, chat_only=False, has_terminal=False))
+        try:
+            await api.wait_for(lambda: bool(api.called("getUpdates")) or running.done(), 90.0)
+            yield Chat(api)
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
+
+
+def own_server(url: str) -> str:
+    return f'[model.servers.other]\napi = "chat-completions"\nurl = "{url}"\nkey = "OTHER_KEY"\n'
+
+
+async def test_fifty_turns_with_tools_on_the_other_family_are_never_refused(home: Path) -> None:
+    async with ChatApi(answer_chat, key=OTHER_KEY) as other:
+        options = f'[model]\nchat = "other/gpt-6-astra"\n{own_server(other.url)}'
+        async with talking(home, options, {"OTHER_KEY": OTHER_KEY}) as chat:
+            for number in range(25):
+                assert "other model" in await chat.say(f"The ferry leaves at {number} sharp.")
+                assert "looked" in await chat.say(f"Please look up ferry number {number}.")
+    assert other.refusals == []
+    prompts = [
+        json.dumps(body["messages"], ensure_ascii=False)[:-1]
+        for body in other.requests
+        if body.get("tools")
+    ]
+    assert len(prompts) == 75
+    assert all(after.startswith(before) for before, after in pairwise(prompts))
+    assert {body["model"] for body in other.requests} == {"gpt-6-astra"}
+
+
+async def test_fallback_answers_with_one_quiet_line_and_the_first_model_comes_back(
+    home: Path,
+) -> None:
+    is_down = True
+
+    def answer_claude(body: dict[str, Any]) -> ModelReply:
+        if is_down:
+            return ModelReply.fail(402, "pay")
+        return ModelReply.say("This is Claude." if body.get("tools") else "[]")
+
+    async with MessagesApi(answer_claude, key=KEY) as first, ChatApi(answer_chat) as other:
+        options = (
+            f'[model]\nchat = ["claude-sonnet-5-5", "other/gpt-6-astra"]\n{own_server(other.url)}'
+        )
+        variables = {
+            "ANTHROPIC_API_KEY": KEY,
+            "ANTHROPIC_BASE_URL": first.url,
+            "OTHER_KEY": OTHER_KEY,
+        }
+        async with talking(home, options, variables) as chat:
+            answer = await chat.say("The ferry leaves at nine.")
+            assert answer.startswith(
+                "claude-sonnet-5-5 is out of reach, so other/gpt-6-astra answers."
+            )
+            assert "other model" in answer
+            assert "out of reach" not in await chat.say("Please look up the ferry.")
+            is_down = False
+            async with asyncio.timeout(120.0):
+                while await chat.say("And now?") != "This is Claude.":
+                    pass
+    assert [refusal for refusal in first.refusals if "402" not in refusal] == []
+    assert other.refusals == []
+
+
+async def test_server_without_its_key_is_named_and_skipped(home: Path) -> None:
+    async with MessagesApi(
+        lambda body: "This is Claude." if body.get("tools") else "[]", key=KEY
+    ) as first:
+        options = '[model]\nchat = ["openai/gpt-6-astra", "claude-sonnet-5-5"]\nhelper = "claude-haiku-5-5"\n'
+        variables = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": first.url}
+        async with talking(home, options, variables) as chat:
+            answer = await chat.say("Hello there.")
+    assert answer.startswith("openai/gpt-6-astra is out of reach, so claude-sonnet-5-5 answers.")
+    assert answer.endswith("This is Claude.")

@@ -1,0 +1,347 @@
+"""The client of the Chat Completions API, with the vendor's SDK against a strict server on loopback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from core.errors import ModelError
+from core.models.chat_completions import ChatCompletions, ThinkingFilter, build_messages
+from core.types import Completion, Json, Request
+from tests.fixtures.chat_api import MODEL, ChatApi, Reply
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.model_reply import ModelReply
+
+pytestmark = pytest.mark.slow
+
+KEY = "sk-secret-0123456789"
+TOOL = {
+    "name": "memory",
+    "description": "Keeps things.",
+    "input_schema": {"type": "object", "properties": {"content": {"type": "string"}}},
+}
+SENTENCE = "Ana lives in Porto — «olá» 🎂 and 日本."
+
+
+class Caller:
+    """A client whose shown texts, waits and pauses are written down. Sleeping moves the clock."""
+
+    def __init__(self, url: str, **options: Any) -> None:
+        self.clock = SteadyClock()
+        self.pauses: list[float] = []
+        self.texts: list[str] = []
+        self.waits: list[str] = []
+        options = {"api_key": KEY, "base_url": url, "sleep": self._sleep, **options}
+        self.client = ChatCompletions(clock=self.clock, **options)
+
+    async def _sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.clock.advance(seconds=seconds)
+
+    async def ask(self, *turns: Any, **options: Any) -> Completion:
+        return await self.client.complete(
+            build_request(*turns, **options), self.texts.append, self.waits.append
+        )
+
+    async def fail(self, *turns: Any, **options: Any) -> ModelError:
+        with pytest.raises(ModelError) as caught:
+            await self.ask(*turns, **options)
+        return caught.value
+
+
+def text_block(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def build_request(*turns: Any, **options: Any) -> Request:
+    """Build a request. Turns are texts or lists of blocks, the person's first."""
+    roles = ("user", "assistant")
+    messages = tuple(
+        {
+            "role": roles[index % 2],
+            "content": [text_block(turn)] if isinstance(turn, str) else list(turn),
+        }
+        for index, turn in enumerate(turns or ("Hello",))
+    )
+    options = {
+        "system": (text_block("You are Mneme."),),
+        "model": MODEL,
+        "tools": (TOOL,),
+        **options,
+    }
+    return Request(messages=messages, **options)
+
+
+@asynccontextmanager
+async def calling(
+    replies: Callable[[dict[str, Any]], Reply] | Iterable[Reply],
+    server: dict[str, Any] | None = None,
+    **options: Any,
+) -> AsyncIterator[tuple[ChatApi, Caller]]:
+    async with ChatApi(replies, **{"key": KEY, **(server or {})}) as api:
+        caller = Caller(api.url, **options)
+        try:
+            yield api, caller
+        finally:
+            await caller.client.close()
+
+
+def build_results(blocks: Iterable[Json], content: Any = "ok") -> list[dict[str, Any]]:
+    return [
+        {"type": "tool_result", "tool_use_id": block["id"], "content": content}
+        for block in blocks
+        if block["type"] == "tool_use"
+    ]
+
+
+async def test_plain_answer_has_text_usage_and_model() -> None:
+    async with calling([SENTENCE]) as (api, caller):
+        completion = await caller.ask()
+    assert completion.text == SENTENCE
+    assert completion.blocks == (text_block(SENTENCE),)
+    assert (completion.stop_reason, completion.model) == ("end_turn", MODEL)
+    assert completion.usage.input == api.usages[0]["prompt_tokens"]
+    assert completion.usage.output == api.usages[0]["completion_tokens"]
+    assert caller.texts[-1] == SENTENCE
+    assert all(SENTENCE.startswith(text) for text in caller.texts)
+
+
+async def test_system_prompt_and_turns_are_sent_in_order() -> None:
+    async with calling(["Good."]) as (api, caller):
+        await caller.ask("One", "Two", [text_block("Three"), text_block("<memory-context>")])
+    assert [(message["role"], message["content"]) for message in api.requests[0]["messages"]] == [
+        ("system", "You are Mneme."),
+        ("user", "One"),
+        ("assistant", "Two"),
+        ("user", "Three\n\n<memory-context>"),
+    ]
+
+
+@pytest.mark.parametrize("chunk_chars", [1, 3, 400])
+async def test_tool_calls_and_their_results_make_the_round_trip(chunk_chars: int) -> None:
+    calls = ModelReply.call(
+        ("memory", {"content": SENTENCE}),
+        ("memory", {}),
+        text="I note it.",
+        chunk_chars=chunk_chars,
+    )
+    async with calling([calls, "Done."]) as (api, caller):
+        completion = await caller.ask("Remember Ana")
+        assert completion.stop_reason == "tool_use"
+        first, second = [block for block in completion.blocks if block["type"] == "tool_use"]
+        assert (first["name"], first["input"], second["input"]) == (
+            "memory",
+            {"content": SENTENCE},
+            {},
+        )
+        results = build_results(completion.blocks)
+        assert (await caller.ask("Remember Ana", completion.blocks, results)).text == "Done."
+    assert api.refusals == []
+    roles = [message["role"] for message in api.requests[1]["messages"]]
+    assert roles == ["system", "user", "assistant", "tool", "tool"]
+
+
+async def test_history_of_the_messages_api_is_accepted() -> None:
+    blocks = [
+        {"type": "thinking", "thinking": "Let me see.", "signature": "abc"},
+        text_block("I look."),
+        {"type": "tool_use", "id": "toolu_01ABCdef", "name": "memory", "input": {"b": 1, "a": "é"}},
+    ]
+    picture = {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/png", "data": "aGk="},
+    }
+    results = [
+        {"type": "tool_result", "tool_use_id": "toolu_01ABCdef", "content": [text_block("seen")]},
+        picture,
+        text_block("And this?"),
+    ]
+    async with calling(["A cat."]) as (api, caller):
+        await caller.ask("Look", blocks, results, [{**blocks[0]}, text_block("Yes.")], "Good")
+    assert api.refusals == []
+    messages = api.requests[0]["messages"]
+    assert json.loads(messages[2]["tool_calls"][0]["function"]["arguments"]) == {"b": 1, "a": "é"}
+    assert messages[3] == {"role": "tool", "tool_call_id": "toolu_01ABCdef", "content": "seen"}
+    assert messages[4]["content"][0]["image_url"]["url"] == "data:image/png;base64,aGk="
+    assert "Let me see" not in json.dumps(messages)
+
+
+async def test_answer_with_nothing_but_thinking_is_left_out_of_later_requests() -> None:
+    thinking = [{"type": "thinking", "thinking": "Hm.", "signature": "abc"}]
+    assert build_messages(build_request("One", thinking, "Two", system=())) == [
+        {"role": "user", "content": "One"},
+        {"role": "user", "content": "Two"},
+    ]
+
+
+async def test_longer_conversation_extends_the_earlier_request_byte_for_byte() -> None:
+    turns: list[Any] = []
+    replies: list[Reply] = []
+    for number in range(25):
+        replies += [
+            ModelReply.call(("memory", {"content": f"Fact {number} 日本"})),
+            f"Ok {number}.",
+        ]
+    async with calling(replies) as (api, caller):
+        for number in range(25):
+            turns.append(f"{SENTENCE * 20} {number}")
+            completion = await caller.ask(*turns)
+            turns += [completion.blocks, build_results(completion.blocks)]
+            turns.append((await caller.ask(*turns)).blocks)
+    assert api.refusals == []
+    sent = [json.dumps(body["messages"], ensure_ascii=False)[:-1] for body in api.requests]
+    assert all(after.startswith(before) for before, after in pairwise(sent))
+    later = api.usages[2:]
+    cached = sum(usage["prompt_tokens_details"]["cached_tokens"] for usage in later)
+    assert cached / sum(usage["prompt_tokens"] for usage in later) > 0.8
+
+
+async def test_cached_tokens_are_counted_apart() -> None:
+    async with calling(["One.", "Two."]) as (api, caller):
+        await caller.ask("x" * 20_000)
+        usage = (await caller.ask("x" * 20_000)).usage
+    cached = api.usages[1]["prompt_tokens_details"]["cached_tokens"]
+    assert cached >= 1024
+    assert (usage.cache_read, usage.total_input) == (cached, api.usages[1]["prompt_tokens"])
+
+
+async def test_thinking_is_neither_shown_nor_kept() -> None:
+    thinking = {"type": "thinking", "thinking": "She means Porto."}
+    separate = ModelReply(blocks=(thinking, text_block("Porto.")))
+    inline = ModelReply.say("<think>She means Porto.</think>\n\nPorto.", chunk_chars=1)
+    async with calling([separate, inline]) as (_, caller):
+        for _ in range(2):
+            assert (await caller.ask()).text == "Porto."
+    assert all("Porto.".startswith(text) for text in caller.texts)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        (["<think>a", "b</th", "ink> Yes."], "Yes."),
+        (["<", "b>bold</b>"], "<b>bold</b>"),
+        (["Say <think>", "aloud"], "Say <think>aloud"),
+        (["<think>never closed"], ""),
+        (["<thi"], "<thi"),
+    ],
+)
+def test_only_thinking_in_front_of_the_answer_is_removed(pieces: list[str], text: str) -> None:
+    thinking = ThinkingFilter()
+    assert "".join([*map(thinking.add, pieces), thinking.finish()]) == text
+
+
+async def test_server_that_knows_other_fields_is_asked_again_once() -> None:
+    server = {"limit_field": "max_completion_tokens", "reports_usage": False}
+    async with calling(["One.", "Two."], server) as (api, caller):
+        assert (await caller.ask()).text == "One."
+        assert (await caller.ask()).text == "Two."
+    assert len(api.requests) == 4
+    assert caller.waits == []
+    assert "max_completion_tokens" in api.requests[-1]
+    assert "stream_options" not in api.requests[-1]
+
+
+async def test_server_that_refuses_each_limit_field_is_asked_twice() -> None:
+    async with calling(["Never."], {"limit_field": "max_words"}) as (api, caller):
+        error = await caller.fail()
+    assert "max_words" in str(error)
+    assert len(api.requests) == 2
+
+
+ERRORS = [
+    (ModelReply.fail(400, "messages: bad"), "refused the request (400): messages: bad.", False),
+    (ModelReply.fail(400, "too much", code="context_length_exceeded"), "too large", False),
+    (ModelReply.fail(401, "no"), "Put a valid key into OPENAI_API_KEY.", False),
+    (ModelReply.fail(403, "no"), "have permission", False),
+    (ModelReply.fail(404, "?", code="model_not_found"), f"no model named {MODEL}", False),
+    (ModelReply(status=404, body="<html>nothing</html>"), "no Chat Completions API", False),
+    (ModelReply.fail(429, "slow down"), "rate limit", True),
+    (ModelReply.fail(429, "pay", code="insufficient_quota"), "cannot pay", False),
+    (ModelReply.fail(500), "internal error (500)", True),
+    (ModelReply(status=502, body="<html>bad gateway</html>"), "internal error (502)", True),
+    (ModelReply.fail(503), "out of service", True),
+]
+
+
+@pytest.mark.parametrize(("reply", "sentence", "is_retryable"), ERRORS)
+async def test_every_error_has_its_sentence(
+    reply: ModelReply, sentence: str, is_retryable: bool
+) -> None:
+    async with calling([reply] * 5) as (api, caller):
+        error = await caller.fail()
+    assert sentence in str(error)
+    assert KEY not in str(error)
+    assert error.is_retryable is is_retryable
+    assert error.__cause__ is None, "a traceback would show what the server repeats of a message"
+    assert len(api.requests) == (5 if is_retryable else 1)
+
+
+async def test_error_in_the_stream_with_a_status_as_its_code_is_classified_by_it() -> None:
+    broken = ModelReply.say(SENTENCE, fault="error", after_events=0, code="402", words="pay")
+    async with calling([broken]) as (api, caller):
+        assert "cannot pay" in str(await caller.fail())
+    assert len(api.requests) == 1
+
+
+@pytest.mark.parametrize("fault", ["cut", "error", "end", "garble"])
+async def test_broken_stream_starts_over_once(fault: Any) -> None:
+    broken = ModelReply.say(SENTENCE * 3, fault=fault, after_events=5)
+    async with calling([broken, "Whole."]) as (_, caller):
+        assert (await caller.ask()).text == "Whole."
+    assert SENTENCE.startswith(caller.texts[0])
+    assert caller.texts[-1] == "Whole."
+    async with calling([broken, broken, "Never."]) as (api, caller):
+        assert (await caller.fail()).is_retryable
+    assert len(api.requests) == 2
+
+
+async def test_requested_pause_is_obeyed() -> None:
+    async with calling([ModelReply.fail(429, retry_after="9"), "Here."]) as (_, caller):
+        assert (await caller.ask()).text == "Here."
+    assert caller.pauses == [9.0]
+    assert caller.waits == ["The model's rate limit is reached; trying again in 9 s (2 of 5)."]
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("length", "max_tokens"),
+        ("content_filter", "refusal"),
+        ("stop", "end_turn"),
+        ("eos", "end_turn"),
+    ],
+)
+async def test_finish_reasons_become_stop_reasons(reason: str, expected: str) -> None:
+    async with calling([ModelReply.say("Hm.", stop_reason=reason)]) as (_, caller):
+        assert (await caller.ask()).stop_reason == expected
+
+
+async def test_unreachable_server_is_said_with_the_setting_of_its_address() -> None:
+    caller = Caller("http://127.0.0.1:9/v1", tries=1)
+    error = await caller.fail()
+    await caller.client.close()
+    assert str(error) == (
+        "The model's server cannot be reached. Check the network, and OPENAI_BASE_URL if it is set."
+    )
+
+
+async def test_probe_and_window_size() -> None:
+    async with calling(["Hi.", "Hi."]) as (api, caller):
+        assert await caller.client.probe(MODEL) == f"{MODEL} answers at {api.url}."
+        assert await caller.client.fetch_window_tokens(MODEL) == 400_000
+        assert await caller.client.fetch_window_tokens("gpt-6") is None
+    gone = Caller("http://127.0.0.1:9/v1")
+    assert await gone.client.fetch_window_tokens(MODEL) is None
+    await gone.client.close()
+
+
+async def test_address_of_a_request_works_as_well() -> None:
+    async with ChatApi(["Good."], key=KEY) as api:
+        caller = Caller(f"{api.url}/chat/completions/")
+        assert (await caller.ask()).text == "Good."
+        await caller.client.close()
