@@ -201,7 +201,7 @@ async def build_message_path(
     ]
     reserved_names = [DELEGATE, *(tool.name for tool in core_tools)]
     tools = [*await memory.tools(reserved_names), *core_tools]
-    gate = Gate(transcripts, services.notebook.review, evidence.explain_missing)
+    gate = Gate(transcripts, services.notebook.review, evidence.explain_untyped)
     if helper_model is not None and settings.delegation.max_rounds:
         task_prompt = _build_prompt(services, memory, tools, windows, context_files, skills)
         tools.append(_build_delegation_tool(services, helper_model, task_prompt, memory, tools))

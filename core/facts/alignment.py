@@ -67,10 +67,13 @@ class Source:
     @property
     def is_correction(self) -> bool:
         """Whether the sentence corrects an earlier one: "no, it's Thursday"."""
-        text = self.sentence.text
-        languages = self.sentence.languages
-        is_first_word = begins_with(text, "correction", languages)
-        return is_first_word or has_marker(text, "correction", languages)
+        return self.begins_with_correction or has_marker(
+            self.sentence.text, "correction", self.sentence.languages
+        )
+
+    @property
+    def begins_with_correction(self) -> bool:
+        return begins_with(self.sentence.text, "correction", self.sentence.languages)
 
     def find_clause(self, position: int) -> int:
         """Return the number of the clause that a word belongs to."""

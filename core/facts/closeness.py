@@ -40,6 +40,7 @@ from core.facts.clauses import (
 )
 from core.facts.wording import AnalyzedText, evidence_pattern
 from core.text.normalize import is_unspaced
+from core.text.terms import word_terms
 
 MIN_CLOSE_SHARE = 0.8
 """A close note has at least this share of its words from what was typed."""
@@ -151,6 +152,15 @@ def _has_few_words(alignment: Alignment) -> bool:
     """Whether so few words of the note were typed that it's about something else."""
     words = [token for token in alignment.note.tokens if token.number is None]
     missing = [token for token in alignment.missing if token.number is None]
+    if len(words) - len(missing) >= MIN_RELATED_SHARE * len(words):
+        return False
+    # "Born" and "birthday" are about the same.
+    typed = AnalyzedText(" ".join(source.sentence.text for source in alignment.sources))
+    missing = [
+        token
+        for token in missing
+        if not any(typed.mentions(term) for term in word_terms(token.form))
+    ]
     return len(words) - len(missing) < MIN_RELATED_SHARE * len(words)
 
 
@@ -529,7 +539,17 @@ def _is_corrected(alignment: Alignment, sources: Sequence[Source]) -> bool:
         for source in sources
         if first < source.message <= first + CORRECTION_MESSAGES and source.message not in used
     ]
-    return any(source.tokens and source.is_correction for source in later)
+    people = {person for clause in alignment.all_used_clauses() for person in clause.people}
+    return any(
+        source.tokens and source.is_correction and not _is_about_others(source, people)
+        for source in later
+    )
+
+
+def _is_about_others(source: Source, people: set[str]) -> bool:
+    """Whether a sentence with a word of correction begins with other people: "My son moved to"."""
+    others = source.sentence.clauses[0].people
+    return bool(others) and others.isdisjoint(people) and not source.begins_with_correction
 
 
 # --- What may follow ---

@@ -15,7 +15,7 @@ from functools import cache
 from core.errors import ToolError
 from core.facts.alignment import TypedText
 from core.facts.assertions import Statement, is_asserted, resolve_owner
-from core.facts.closeness import Judgement, judge
+from core.facts.closeness import Judgement, Support, judge
 from core.facts.patterns import claim_pattern
 from core.facts.wording import (
     AnalyzedText,
@@ -33,7 +33,7 @@ from core.review.transcript import (
     mark_repeats,
 )
 from core.store.sessions import Conversations
-from core.text.normalize import is_unspaced
+from core.text.normalize import is_unspaced, words_of
 from core.text.terms import ME, names_in, word_terms
 from core.types import Message, Scope, Sender, Session, ToolContext
 
@@ -55,6 +55,8 @@ FOREIGN_WORDS_PER_ANCHOR = 2
 from it."""
 MAX_YES_WORDS = 5
 """A longer message isn't just a "yes"."""
+MAX_NAME_WORDS = 2
+"""An argument of a tool with so few words is a name, not a statement."""
 MAX_MISSING_LISTED = 5
 MISSING_CHARS = 80
 
@@ -348,6 +350,26 @@ class EvidenceSearch:
             return None
 
         return await asyncio.to_thread(find_missing)
+
+    async def explain_untyped(self, contents: Sequence[str], context: ToolContext) -> str | None:
+        """Return a clause about the first of `contents` that isn't close to what was typed.
+
+        Returns None if all are. Names and single words only need to be typed.
+        """
+        evidence = await self.load_evidence(context)
+        sender = context.sender if context.scope.is_group else None
+
+        def find_untyped() -> str | None:
+            for content in contents:
+                if len(words_of(content)) <= MAX_NAME_WORDS:
+                    is_typed = evidence.is_supported(content)
+                else:
+                    is_typed = evidence.judge_note(content, sender).support is Support.CLOSE
+                if not is_typed:
+                    return evidence.describe_missing(content)
+            return None
+
+        return await asyncio.to_thread(find_untyped)
 
     async def locate_source(self, source: Message, context: ToolContext) -> tuple[Scope, str]:
         """Return the scope and the platform of a message in the conversation.

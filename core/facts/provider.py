@@ -27,6 +27,7 @@ from core.facts.claims import (
     fact_from_claim,
     mentions_change,
 )
+from core.facts.closeness import Support as Closeness
 from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import FactReader
 from core.facts.patterns import claim_pattern
@@ -34,6 +35,8 @@ from core.facts.reading.reports import ReportedFact, Support
 from core.guard.guard import build_tool, find_suspicion, parse_arguments
 from core.guard.origin_and_fence import typed_text
 from core.memory.provider import MemoryProvider
+from core.review.pending import find_foreign_source
+from core.review.transcript import OWN_TOOLS
 from core.store.facts.facts import Alias, Candidates, Facts
 from core.store.facts.rows import Fact, FactKind, Grain
 from core.store.notes import FACT, Author, Operation
@@ -638,6 +641,8 @@ class FactsProvider(MemoryProvider):
     ) -> tuple[Support | None, str]:
         """Return the message that supports a report, with an empty reason.
 
+        The report must be close to what was typed, or may only follow from it if the conversation
+        contains nothing else.
         If the report needs approval, return None with the reason as a clause.
         """
         evidence = await self.evidence.load_evidence(context)
@@ -647,7 +652,16 @@ class FactsProvider(MemoryProvider):
         support = await asyncio.to_thread(report.find_support, evidence)
         if support is None:
             return None, evidence.describe_missing(report.content, report.required_names)
-        return support, ""
+        judgement = await asyncio.to_thread(
+            evidence.judge_note, report.content, support.message.sender
+        )
+        if judgement.support is Closeness.CLOSE:
+            return support, ""
+        source = find_foreign_source(evidence.messages, context.sender, tuple(OWN_TOOLS))
+        if judgement.support is Closeness.UNCLEAR and source is None:
+            # Nobody else could have suggested it.
+            return support, ""
+        return None, "it says it otherwise than it was typed here"
 
     def _to_json(self, fact: Fact) -> dict[str, object]:
         """Return the fields of a fact that are shown to the model."""

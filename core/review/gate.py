@@ -57,7 +57,7 @@ class Gate:
 
     transcripts: TranscriptReader
     review: Review
-    explain_missing: EvidenceCheck
+    explain_untyped: EvidenceCheck
 
     async def check(self, tool: Tool, arguments: Json, context: ToolContext) -> ToolContext:
         """Return the context for a call. Its `hold_reason` says why the call has to wait.
@@ -110,7 +110,7 @@ class Gate:
         texts = _list_texts(arguments, tool.action_argument)
         if effect in (*_CONTENT_EFFECTS, Effect.SEND) and not tool.can_hold:
             texts += _list_odd_texts(arguments, tool.action_argument)
-            missing = await self.explain_missing(texts, context)
+            missing = await self.explain_untyped(texts, context)
             is_typed = bool(texts) and all(
                 shares_words(text, transcript.all_typed, _MIN_TYPED_SHARE) for text in texts
             )

@@ -54,7 +54,12 @@ class _Part:
 
 
 def names_subject(wish: Wish, subject: Subject) -> bool:
-    """Return True if a wish names a thing, and no other thing of its kind."""
+    """Return True if a wish names a thing, and no other thing of its kind.
+
+    A wish to plan something new names nothing that exists.
+    """
+    if wish.table == "plan":
+        return False
     parts = _read_parts(wish)
     if not _may_mean_kind(wish, parts, subject.kind):
         return False

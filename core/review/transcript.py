@@ -212,6 +212,17 @@ def list_questions(text: str) -> list[str]:
     return [sentence for sentence in sentences if ends_with_question(sentence)]
 
 
+def shows_question(answer: str, task: str) -> bool:
+    """Return True if an answer ends with a single question, which names a task.
+
+    A sentence that says how to answer may follow ("Answer yes to set it").
+    """
+    sentences = [part for part in _SENTENCE_END.split(answer.strip()) if part.strip()]
+    places = [place for place, part in enumerate(sentences) if ends_with_question(part)]
+    is_alone = len(places) == 1 and places[0] >= len(sentences) - 2
+    return is_alone and shares_words(task, sentences[places[0]], 1.0)
+
+
 def ends_with_question(text: str) -> bool:
     return text.rstrip(" *_”\"')]").endswith(("?", "\uff1f"))
 

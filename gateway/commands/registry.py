@@ -316,18 +316,19 @@ class CommandRegistry:
         is_ok_enough = all(command.name in COMMANDS_CONFIRMED_BY_OK for command in commands)
         if not is_yes(inbound, is_ok_enough=is_ok_enough):
             return None
-        if len(commands) > 1 or await self._asks_several_questions(inbound):
-            # The person may not have seen all questions yet, so it's unclear which one is meant.
-            return AMBIGUOUS_YES
-        return commands[0]
-
-    async def _asks_several_questions(self, inbound: Inbound) -> bool:
-        """Return True if the model's last answer at this address contains several questions."""
         text = await self.actions.load_last_answer(inbound.address)
         # Imported here because few messages confirm anything.
-        from core.review.transcript import list_questions
+        from core.review.transcript import list_questions, shows_question
 
-        return len(list_questions(text)) > 1
+        if len(commands) > 1 or len(list_questions(text)) > 1:
+            # The person may not have seen all questions yet, so it's unclear which one is meant.
+            return AMBIGUOUS_YES
+        _, _, task = commands[0].arguments.partition(" | ")
+        is_of_model = bool(text and task) and commands[0].name in ("remind", "cron")
+        if is_of_model and not shows_question(text, task):
+            # The model's answer didn't show the question.
+            return None
+        return commands[0]
 
     async def _unwrap_skill_call(self, inbound: Inbound, scope: Scope) -> Inbound:
         """Return the event without its command if it calls a skill, otherwise unchanged.

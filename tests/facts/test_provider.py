@@ -259,7 +259,7 @@ async def test_what_is_missing_is_named(
 
 async def test_the_model_keeps_a_fact(world: _World) -> None:
     await world.say(
-        "Please note where my flat is: I have lived in Lisbon, by the way, and I moved to Porto"
+        "Please note where my flat is: I live in Lisbon, by the way, and I moved to Porto"
     )
     assert await world.call(
         "remember_this", content="I live in Lisbon", attribute="home", value="Lisbon"

@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from core.facts.evidence import Evidence
-from core.review.transcript import find_question, mark_repeats, read_transcript
+from core.review.transcript import (
+    find_question,
+    mark_repeats,
+    read_transcript,
+    shows_question,
+)
 from core.review.wishes import is_plain_yes
 from core.types import Address, Message, Scope, Sender, Session
 
@@ -116,3 +121,20 @@ def test_yes_with_polite_words_is_a_yes(text: str) -> None:
 )
 def test_word_that_only_contains_a_yes_is_none(text: str) -> None:
     assert not is_plain_yes(text)
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_shown"),
+    [
+        ("Do you mean Friday at 9, “call Ana”? Answer **yes** to set it.", True),
+        ("Shall I remind you on Friday at 9 to call Ana?", True),
+        ("Is the weather fine?", False),
+        ("Shall I remind you to call Ana? Or to call Ben?", False),
+        ("Shall I remind you to call Ana? It is late. Really late.", False),
+        ("It is about the ferry.", False),
+    ],
+)
+def test_stored_question_is_shown_only_as_the_single_question_at_the_end(
+    answer: str, is_shown: bool
+) -> None:
+    assert shows_question(answer, "call Ana") is is_shown
