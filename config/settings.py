@@ -80,6 +80,8 @@ LimitedResource = Literal[
     "input_tokens",
     "output_tokens",
     "money",
+    # The input and output of models without a price.
+    "tokens",
     "scheduled_questions",
     "reminders",
     "files",
@@ -311,6 +313,7 @@ class LimitOptions(_Section):
     day: DayLimits
     room_day: DayLimits
     day_for_owner: bool
+    owner_day: Mapping[Literal["money", "tokens"], DayLimit]
 
 
 class EmbeddingOptions(_Section):

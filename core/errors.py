@@ -126,6 +126,11 @@ class Refused(MnemeError):
 class LimitReached(ModelError, Refused):
     """A person or group has reached a daily limit. The caller continues without a model."""
 
+    def __init__(self, message: str, *, can_be_raised: bool = False) -> None:
+        super().__init__(message)
+        # The owner may allow more for this day.
+        self.can_be_raised = can_be_raised
+
 
 TURN_BUDGET_SPENT = "The helpers of this turn have used up its budget"
 """The beginning of the message of `TurnBudgetSpent`."""

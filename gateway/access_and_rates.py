@@ -245,12 +245,15 @@ class LimitRefusal:
     text: str
     # A notice was sent within the last hour, so this message gets no reply.
     is_silent: bool
+    # The owner may allow more for this day.
+    can_be_raised: bool = False
 
 
 class RateLimiter:
     """Applies the limits of the settings to an account, and to all accounts of a group together.
 
-    `check_daily_limits` raises LimitReached if a person or group is over a daily limit.
+    `check_daily_limits` raises LimitReached if a person or group is over a daily limit. If the
+    answers are free (`is_free`), the owner's line isn't checked.
     """
 
     def __init__(
@@ -258,13 +261,16 @@ class RateLimiter:
         limits: LimitOptions,
         clock: Clock,
         check_daily_limits: Callable[[BillingScope], Awaitable[None]],
+        *,
+        is_free: bool = False,
     ) -> None:
         self._turns = TokenBuckets(limits.turns_per_minute)
         self._group_turns = TokenBuckets(limits.room_turns_per_minute)
         self._commands = TokenBuckets(limits.commands_per_minute)
         self._turns_in_a_row: dict[Scope, _TurnsInARow] = {}
         # Whether the daily limits apply to the owner, too.
-        self.limits_owner = limits.day_for_owner
+        has_owner_line = not is_free and any(limits.owner_day.values())
+        self.limits_owner = limits.day_for_owner or has_owner_line
         self._clock = clock
         self._check_daily_limits = check_daily_limits
         self._limit_notice_at: dict[BillingScope, datetime] = {}
@@ -321,7 +327,7 @@ class RateLimiter:
             await self._check_daily_limits(billing)
             return None
         except LimitReached as error:
-            reason = str(error)
+            reason, can_be_raised = str(error), error.can_be_raised
 
         now = self._clock.now()
         is_private_chat = inbound.is_direct and inbound.address.platform != CRON
@@ -330,4 +336,4 @@ class RateLimiter:
         is_silent = is_recent and not is_private_chat
         if not is_silent:
             self._limit_notice_at[billing] = now
-        return LimitRefusal(reason, is_silent)
+        return LimitRefusal(reason, is_silent, can_be_raised)

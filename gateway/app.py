@@ -482,7 +482,9 @@ def _build_turns(
     settings = services.settings
     clock = services.clock
     inbox = services.inbox
-    rates = RateLimiter(settings.limits, clock, agent.model.check_limits)
+    rates = RateLimiter(
+        settings.limits, clock, agent.model.check_limits, is_free=agent.model.is_free
+    )
     queues = ConversationQueues(rates.acquire_turn, inbox.is_incognito)
     batches = BatchRunner(access, queues, delivery, adapters)
     failures = Failures(

@@ -21,7 +21,7 @@ from core.store.mailbox import InboxEntry
 from core.store.ownership.people import View
 from core.types import Answer, Command, Inbound
 from gateway import texts
-from gateway.commands.registry import CommandContext, CommandRegistry
+from gateway.commands.registry import CommandContext, CommandRegistry, make_button_actions
 from gateway.delivery import Delivery
 from gateway.queues import Batch, ReplyState
 from gateway.scheduler import Scheduler
@@ -100,6 +100,8 @@ class Failures:
         except StoreError as error:
             _log.error("an answer cannot be stored", address=inbound.address.key, error=error)
             if is_told:
+                # The rows of buttons can't be stored either.
+                answer = replace(answer, buttons=())
                 await self._delivery.send_unstored(inbound, event.reply, answer, has_begun=True)
             return
         if is_stored and is_told:
@@ -112,7 +114,10 @@ class Failures:
     ) -> None:
         """Store the messages of a turn together with the answer that replaces the model's."""
         if inbound.command is None and inbound.kind != "action":
-            await self._agent.store_notice(turn, answer if is_told else None)
+            presser = inbound.account if inbound.is_direct else None
+            now = self._agent.clock.now()
+            actions = make_button_actions(answer.buttons, turn.scope, presser, now)
+            await self._agent.store_notice(turn, answer if is_told else None, actions)
             return
         text = "[a button]"
         if inbound.command is not None:

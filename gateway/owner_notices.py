@@ -105,9 +105,13 @@ class OwnerNotices:
     async def notify_budget(self, budget: Budget, name: LimitedResource) -> None:
         """Tell a person that a daily limit is nearly reached, once a day per limit.
 
-        For a group, the owner is told.
+        For a group, the owner is told. The owner is told again after raising their own line.
         """
         day = self._clock.now().astimezone(self._zone).date()
+        if budget.is_owner_line:
+            text = texts.OWNER_LINE_NEAR.format(used=budget.format_usage(name))
+            await self.notify(f"limit:owner:{name}:{budget.limits[name]:.0f}:{day}", text)
+            return
         whose = f"the group `{budget.scope.key}`" if budget.scope.is_group else "you"
         text = texts.LIMIT_NEAR.format(whose=whose, used=budget.format_usage(name))
         await self.notify(f"limit:{budget.scope.key}:{name}:{day}", text, budget.scope)

@@ -25,10 +25,15 @@ from core.errors import StaleReadError, StoreError
 from core.ports import Adapter
 from core.store.actions import ButtonAction
 from core.store.mailbox import Inbox
-from core.types import Answer, Command, Inbound
+from core.types import Answer, Button, Command, Inbound
 from gateway import texts
 from gateway.access_and_rates import CRON, MAX_TURNS_IN_A_ROW, Access, RateLimiter
-from gateway.commands.registry import CommandContext, CommandRegistry
+from gateway.commands.registry import (
+    CommandContext,
+    CommandRegistry,
+    assign_button_ids,
+    make_button,
+)
 from gateway.delivery import Delivery
 from gateway.failures import Failures
 from gateway.queues import (
@@ -408,7 +413,11 @@ class TurnRunner:
                 await self._batches.retry_stale_reads(own_batch, self._agent.store_unanswered)
                 await newest.reply.abandon()
             else:
-                await self._failures.answer_instead(own_batch, Answer(text=refusal.text))
+                buttons: tuple[Button, ...] = ()
+                if refusal.can_be_raised:
+                    buttons = (make_button(texts.RAISE_LINE, "usage", "more"),)
+                answer = Answer(text=refusal.text, buttons=assign_button_ids(buttons))
+                await self._failures.answer_instead(own_batch, answer)
             batch.refuse(own_events)
 
     async def _run_model(self, batch: Batch, turn: Turn) -> AnsweredTurn:

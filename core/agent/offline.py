@@ -72,6 +72,9 @@ class _ToolResult:
 class OfflineModel:
     """A `Model` that answers by rules. `reason` is a clause that says why there is no model."""
 
+    # Its answers cost nothing, so the owner's line for a day isn't checked.
+    is_free = True
+
     def __init__(self, zone: str, reason: str = "No model is configured") -> None:
         self._zone = ZoneInfo(zone)
         self._reason = reason

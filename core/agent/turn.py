@@ -276,13 +276,15 @@ class Agent:
         rendered_rows = self.prompt.render_sent_form_without_memory(rows, context)
         await self._store_and_close(turn, rendered_rows, None)
 
-    async def store_notice(self, turn: Turn, answer: Answer | None) -> None:
+    async def store_notice(
+        self, turn: Turn, answer: Answer | None, actions: Sequence[ButtonAction] = ()
+    ) -> None:
         """Store messages that can't be answered, and the notice that the person gets instead."""
         session = await self.sessions.ensure_session(turn)
         rows = await self._question_rows(session, turn)
         if answer is not None:
             rows.append(replace(self._plain_row(session, answer.text), kind="notice"))
-        await self._store_and_close(turn, rows, answer)
+        await self._store_and_close(turn, rows, answer, actions)
 
     async def store_exchange(
         self, turn: Turn, answer: Answer, actions: Sequence[ButtonAction]

@@ -192,6 +192,8 @@ class MeteredModel:
         self, model: Model, usage_log: UsageLog, clock: Clock, life: CacheLife = "5m"
     ) -> None:
         self._model = model
+        # An offline model costs nothing.
+        self.is_free: bool = getattr(model, "is_free", False)
         self._usage_log = usage_log
         self._clock = clock
         self._cache_lifetime = timedelta(minutes=5) if life == "5m" else timedelta(hours=1)

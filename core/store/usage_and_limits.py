@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from datetime import date, datetime
+from dataclasses import dataclass, field, fields, replace
+from datetime import date, datetime, timedelta
 from typing import Literal, TypeVar, get_args
 from zoneinfo import ZoneInfo
 
 from config.settings import DayLimits, LimitedResource, LimitOptions, UsageOptions
 from core.errors import LimitReached
 from core.store import rows
-from core.store.ownership.people import SELECT_LINKED_ACCOUNTS, is_owner_account
+from core.store.ownership.people import SELECT_LINKED_ACCOUNTS, TERMINAL, is_owner_account
 from core.store.rows import Connection, Row
 from core.store.sqlite.database import Database
 from core.store.sqlite.schema import in_list
 from core.store.visibility import encode_list, scope_parameter, visible
-from core.types import BillingScope, CallKind, Scope, Usage
+from core.types import LOCAL_SCOPE, BillingScope, CallKind, Scope, Usage
 
 MissCause = Literal[
     # The conversation is new, or the previous session ended for this reason.
@@ -154,6 +154,16 @@ class Spending:
         return models
 
     @property
+    def unpriced_tokens(self) -> int:
+        """The input and output of the models without a price."""
+        models = self.unpriced_models
+        return sum(
+            usage_sum.usage.total_input + usage_sum.usage.output
+            for usage_sum in self.sums
+            if usage_sum.model in models
+        )
+
+    @property
     def by_kind(self) -> list[tuple[CallKind, Spending]]:
         """The spending of each kind of call, the most calls first."""
         return self._group(lambda usage_sum: usage_sum.kind, lambda part: part.calls)
@@ -244,7 +254,7 @@ ON CONFLICT (session_id) DO NOTHING
 """
 _DELETE_PREFIX_BREAK = "DELETE FROM disturbances WHERE session_id = :session"
 
-MODEL_LIMITS = ("answers", "input_tokens", "output_tokens", "money")
+MODEL_LIMITS = ("answers", "input_tokens", "output_tokens", "money", "tokens")
 """The limits that stop model calls."""
 NEAR_SHARE = 0.8
 """A limit is reported as nearly reached when at least this share of it is used."""
@@ -252,7 +262,21 @@ _LIMIT_REACHED = (
     "Today's limit for {whose} is reached ({used}). It resets at midnight ({zone}). "
     "Everything else still works, such as `/recall` and `/memory`."
 )
+_OWNER_LINE_REACHED = (
+    "Your line for today is reached ({used}). `/usage more` allows the same amount again today; "
+    "otherwise I go on at midnight ({zone}). Commands and reminders work meanwhile."
+)
+RAISE_OWNER_LINE = "/usage more"
+"""The command that raises the owner's line for the day, as it's stored."""
+OWNER_CHECK_INTERVAL = timedelta(minutes=1)
+"""The owner's usage is summed up again after this time, unless it's near the line."""
 _IS_OF_PERSON = in_list("account", "accounts")
+_IS_OF_OWNER = f"""
+(account = '{TERMINAL.key}' OR account IN (
+    SELECT platform || ':' || user_id
+    FROM accounts JOIN people ON people.id = accounts.person_id WHERE is_owner
+))
+"""
 # The condition for rows of a group. The owner's rows count only if :owner_counts is set.
 _IS_OF_GROUP = """
 scope_id = (SELECT id FROM scopes WHERE key = :group) AND (:owner_counts OR account NOT IN (
@@ -276,6 +300,16 @@ WHERE {in_list("substr(scopes.key, 9)", "accounts")} AND sessions.last_at >= :si
     AND messages.kind = 'command' AND messages.text = '/export' AND messages.created_at >= :since
 """
 """Counts exports, which are the only files that people can ask for."""
+_COUNT_RAISES_SINCE = f"""
+SELECT COUNT(*) AS raises FROM (
+    SELECT substr(scopes.key, 9) AS account
+    FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
+    CROSS JOIN messages ON messages.session_id = sessions.id
+    WHERE sessions.last_at >= :since AND messages.created_at >= :since
+        AND messages.kind = 'command' AND messages.text = '{RAISE_OWNER_LINE}'
+) WHERE {_IS_OF_OWNER}
+"""
+"""Counts how often the owner has raised the line, in direct chats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,6 +322,13 @@ class Budget:
     # The usage today by the name of the limit, e.g. "answers".
     used: Mapping[str, float]
     prices: UsageOptions
+    # Only for the owner's line, over which Mneme asks before it goes on: the amounts by which the
+    # owner can raise the limits.
+    step: DayLimits = field(default_factory=dict)
+
+    @property
+    def is_owner_line(self) -> bool:
+        return bool(self.step)
 
     @property
     def limited_names(self) -> list[LimitedResource]:
@@ -330,7 +371,9 @@ class UsageLog:
         # Called once a day for each limit whose usage reaches `NEAR_SHARE`.
         self.on_near = on_near
         self._limits = limits
-        self._reported: set[tuple[Scope, LimitedResource, date]] = set()
+        self._reported: set[tuple[Scope, LimitedResource, float, date]] = set()
+        # When the owner was last far from the line, by the scope and account that pays.
+        self._owner_checked_at: dict[BillingScope, datetime] = {}
         self._database = database
         self._prices = prices or UsageOptions(prices={}, currency="$")
         self._zone = ZoneInfo(zone)
@@ -387,8 +430,8 @@ class UsageLog:
     ) -> list[Budget]:
         """Load today's budget of a person with all linked accounts and, in a group, of the group.
 
-        Files are counted only if "files" is one of `names`. The list is empty if settings have no
-        limits, or if the owner asks and settings don't limit the owner.
+        Files are counted only if "files" is one of `names`. The owner has one budget, the line for
+        a day, unless settings limit the owner as everyone else.
         """
         limits = self._limits
         if limits is None:
@@ -414,7 +457,7 @@ class UsageLog:
             return []
         account = scope.speaker(billing.user_id)
         if is_owner_account(connection, account) and not limits.day_for_owner:
-            return []
+            return self._load_owner_line(connection, limits, midnight)
         linked_rows = connection.execute(SELECT_LINKED_ACCOUNTS, rows.field_values(account))
         keys = sorted({account.key, *(rows.read_account(row).key for row in linked_rows)})
         values = {
@@ -442,6 +485,23 @@ class UsageLog:
             budgets.append(group_budget)
         return budgets
 
+    def _load_owner_line(
+        self, connection: Connection, limits: LimitOptions, midnight: datetime
+    ) -> list[Budget]:
+        """Load the owner's line for the day, raised as often as the owner asked for it."""
+        if not any(limits.owner_day.values()):
+            return []
+        values = {"since": midnight, "owner_counts": True}
+        raises = connection.execute(_COUNT_RAISES_SINCE, values).fetchone()["raises"]
+        budget = Budget(
+            scope=LOCAL_SCOPE,
+            limits={name: limit * (1 + raises) for name, limit in limits.owner_day.items()},
+            used=self._load_used(connection, _IS_OF_OWNER, values, has_files=False),
+            prices=self._prices,
+            step=dict(limits.owner_day.items()),
+        )
+        return [budget]
+
     def _load_used(
         self,
         connection: Connection,
@@ -466,6 +526,7 @@ class UsageLog:
         return {
             "answers": spending.calls,
             "money": spending.cost or 0.0,
+            "tokens": spending.unpriced_tokens,
             "input_tokens": spending.usage.total_input,
             "output_tokens": spending.usage.output,
             "scheduled_questions": jobs["scheduled_questions"],
@@ -482,20 +543,31 @@ class UsageLog:
         `on_near`.
         """
         checked_names = names or MODEL_LIMITS
+        payer = replace(billing, session_id=None)
+        checked_at = self._owner_checked_at.get(payer)
+        if checked_at is not None and now - checked_at < OWNER_CHECK_INTERVAL:
+            return
         for budget in await self.load_budgets(billing, now, names):
             for name in budget.list_reached(checked_names):
-                raise LimitReached(
-                    _LIMIT_REACHED.format(
-                        whose="this group" if budget.scope.is_group else "you",
-                        used=budget.format_usage(name),
-                        zone=self._zone.key,
-                    )
-                )
-            for name in budget.list_reached(checked_names, NEAR_SHARE):
-                report = (budget.scope, name, now.astimezone(self._zone).date())
+                raise self._explain_reached(budget, name)
+            near_names = budget.list_reached(checked_names, NEAR_SHARE)
+            if budget.is_owner_line and not names and not near_names:
+                self._owner_checked_at = {payer: now}
+            for name in near_names:
+                day = now.astimezone(self._zone).date()
+                report = (budget.scope, name, budget.limits[name], day)
                 if self.on_near is not None and report not in self._reported:
                     self._reported.add(report)
                     await self.on_near(budget, name)
+
+    def _explain_reached(self, budget: Budget, name: LimitedResource) -> LimitReached:
+        """Return the error for a limit that is reached."""
+        used = budget.format_usage(name)
+        if budget.is_owner_line:
+            text = _OWNER_LINE_REACHED.format(used=used, zone=self._zone.key)
+            return LimitReached(text, can_be_raised=True)
+        whose = "this group" if budget.scope.is_group else "you"
+        return LimitReached(_LIMIT_REACHED.format(whose=whose, used=used, zone=self._zone.key))
 
     def _start_of_day(self, at: datetime) -> datetime:
         """Return the beginning of the day, in the zone of the log."""

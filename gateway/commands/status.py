@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -126,17 +127,39 @@ class UsageCommands:
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Show the usage: an overview, each month, or one conversation by its number.
 
-        Raises Refused if the arguments are wrong, or if this chat can't see such a
-        conversation.
+        The owner can also raise their line for the day. Raises Refused if the arguments are wrong,
+        or if this chat can't see such a conversation.
         """
         match command.arguments.lower().split():
             case []:
                 return await self._show_overview(context)
             case ["months"]:
                 return await self._list_months(context)
+            case ["more"] if context.is_owner:
+                return await self._raise_line(context)
             case [number] if number.isdecimal() and len(number) <= _MAX_SESSION_DIGITS:
                 return await self._show_session(int(number), context)
         raise Refused(texts.USAGE_USAGE)
+
+    async def _raise_line(self, context: CommandContext) -> Answer:
+        """Raise the owner's line for the day. The command counts once it's stored."""
+        if not context.inbound.is_direct or context.session.is_incognito:
+            raise Refused(texts.OWNER_LINE_ELSEWHERE)
+        billing = BillingScope(scope=context.scope, user_id=context.inbound.sender.id)
+        budgets = await self._usage_log.load_budgets(billing, self._services.clock.now())
+        parts = []
+        for budget in budgets:
+            if not budget.is_owner_line:
+                continue
+            for name in budget.limited_names:
+                limit = budget.limits[name] + budget.step[name]
+                raised = replace(budget, limits={**budget.limits, name: limit})
+                parts.append(raised.format_usage(name))
+        if not parts:
+            return Answer(text=texts.OWNER_LINE_NONE)
+        button = make_button("Answer my last message", "retry", "")
+        text = texts.OWNER_LINE_RAISED.format(used=", ".join(parts))
+        return Answer(text=text, buttons=(button,))
 
     async def _list_months(self, context: CommandContext) -> Answer:
         lines = []
@@ -173,6 +196,8 @@ class UsageCommands:
         for budget in await self._usage_log.load_budgets(billing, now):
             if budget.limited_names:
                 title = "Today in this group" if budget.scope.is_group else "Your limits today"
+                if budget.is_owner_line:
+                    title = texts.OWNER_LINE_TITLE
                 usage = ", ".join(budget.format_usage(name) for name in budget.limited_names)
                 parts.append(f"**{title}**: {usage}.")
         buttons = (make_button("By month", "usage", "months"),) if month_spending.calls else ()

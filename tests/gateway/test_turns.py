@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -512,7 +513,7 @@ async def test_what_can_be_neither_answered_nor_apologised_for_is_set_aside(home
     def broken(request: object) -> object:
         raise RuntimeError("a defect")
 
-    async def gone(turn: Turn, answer: Answer | None) -> None:
+    async def gone(turn: Turn, answer: Answer | None, actions: Sequence[object] = ()) -> None:
         raise RuntimeError("another defect")
 
     async with open_gateway(home, ScriptedModel(broken, says("ok"))) as harness:  # type: ignore[arg-type]

@@ -34,7 +34,8 @@ async def test_costs_calls_and_causes_of_a_conversation(home: Path) -> None:
         await harness.say("One?")
         await harness.say("Two?")
         text = await _usage(harness)
-    here, lately = text.split("\n\n")
+    here, lately, line = text.split("\n\n")
+    assert line.startswith("**Your line for today**: $0.341 of $20.00")
     assert here.startswith(
         "**This conversation**: 220,300 tokens in, 100,000 of them read from the cache (45 %), 120,000 written to it; "
         "3,010 tokens out."
@@ -68,7 +69,7 @@ async def test_by_month_and_by_conversation(home: Path) -> None:
             "$0.340; 220,000 tokens in, 100,000 of them read from the cache (45 %), 120,000 written to it; "
             "3,000 tokens out" in month.replace("\\", "")
         )
-        assert "Write /usage, /usage months, or" in await _usage(harness, "yesterday")
+        assert "Write /usage, /usage months, /usage more, or" in await _usage(harness, "yesterday")
         one = await _usage(harness, "1")
         assert one.startswith(
             "**Conversation 1**: 100,000 tokens in, 0 of them read from the cache (0 %), 100,000 "
@@ -109,7 +110,7 @@ async def test_incognito_costs_count_and_have_no_name(home: Path) -> None:
     async with open_gateway(home, _script(), PRICED) as harness:
         await harness.say("/incognito")
         await harness.say("One?")
-        here, lately = (await _usage(harness)).split("\n\n")[-2:]
+        here, lately = (await _usage(harness)).split("\n\n")[-3:-1]
         assert "incognito" in here
         assert "100,000 tokens in" in lately
         (call,) = await harness.services.database.fetch_all("SELECT session_id FROM calls")
