@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from core.dates.mentions import month_number
 from core.review.wishes import (
     UNSPACED_LANGUAGES,
     Wish,
@@ -29,7 +30,8 @@ KINDS = ("reminder", "memory", "skill")
 _MIN_STEM_LETTERS = 4
 _MIN_CYRILLIC_STEM_LETTERS = 3
 _MAX_ENDING_LETTERS = 4
-_PART = re.compile(r"\d+|[\u3041-\u30ff\u4e00-\u9fff]+|[^\W\d_]+")
+_UNSPACED_LETTERS = "\u3041-\u30ff\u4e00-\u9fff"
+_PART = re.compile(rf"\d+|[{_UNSPACED_LETTERS}]+|[^\W\d_{_UNSPACED_LETTERS}]+")
 _HIRAGANA = re.compile("[\u3041-\u309f]+")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _CYRILLIC = re.compile("[\u0400-\u052f]")
@@ -39,6 +41,9 @@ _SUBJECT_PARTICLES = {"ko": ("\uac00", "\uc774", "\uaed8\uc11c"), "ja": ("\u304c
 _MAX_MISSING_SHARE = 4
 # Languages in which the one who does something may stand in front without a mark.
 _STRICT_LANGUAGES = frozenset({"de", "zh"})
+_USER_WORDS = frozenset({"user", "users", "nutzer", "usuario", "utilizador", "utilisateur"})
+# So many words of a note or fact name it without a word such as "note".
+_MIN_CLEAR_SCORE = 2
 _DOUBTED_KIND = "memory"
 
 
@@ -78,7 +83,7 @@ def names_subject(wish: Wish, subject: Subject) -> bool:
 
 def _may_mean_kind(wish: Wish, parts: Sequence[_Part], kind: str) -> bool:
     """Return True unless a wish names another kind of thing, or doubts what states nothing."""
-    if wish.table == "doubt" and kind not in ("", _DOUBTED_KIND):
+    if wish.table in ("doubt", "denied") and kind not in ("", _DOUBTED_KIND):
         return False
     kinds = {part.role for part in parts if part.role in KINDS}
     return not kind or not kinds or kind in kinds
@@ -90,16 +95,38 @@ def _names_by_words(
     own_score, missing = _compare(content, subject.text)
     if own_score == 0:
         return False
-    known = own_score + sum(part.role in KINDS for part in parts)
     if missing and wish.is_object_first and wish.language in _STRICT_LANGUAGES:
         return False
     # The new text of a change may follow: "to green".
-    limit = known + 1 if wish.table == "change" else known
-    if missing >= limit or _has_doer(wish, content, subject):
+    limit = own_score + 1 if wish.table == "change" else own_score
+    if (
+        missing >= limit
+        or _is_idiom(wish, parts, own_score, subject)
+        or _has_doer(wish, content, subject)
+    ):
+        return False
+    if wish.table == "denied" and not _states_all(wish, subject):
         return False
     words = [*content, *(part.text for part in parts if part.role == "detail")]
     own_total, _ = _compare(words, subject.text)
     return all(own_total > _compare(words, other)[0] for other in subject.others)
+
+
+def _is_idiom(wish: Wish, parts: Sequence[_Part], score: int, subject: Subject) -> bool:
+    """Return True if a wish such as "forget the invoice" may not mean what is known of it."""
+    if subject.kind != _DOUBTED_KIND or wish.table not in ("remove", "weaken", "stated"):
+        return False
+    if score >= _MIN_CLEAR_SCORE or any(part.role in KINDS for part in parts):
+        return False
+    known = language_data("wishes", "core.review")[wish.language]["known"]
+    return not set(map(to_plain, known)) & set(wish.object.split())
+
+
+def _states_all(wish: Wish, subject: Subject) -> bool:
+    """Return True if the words of a wish contain all that a note or fact states of the person."""
+    fillers = filler_words(wish.language) | filler_words("en") | _USER_WORDS
+    words = [word for word in _PART.findall(to_plain(subject.text)) if word not in fillers]
+    return _compare(words, wish.object)[1] == 0
 
 
 def consists_of(text: str, source: str) -> bool:
@@ -155,7 +182,9 @@ def _has_doer(wish: Wish, content: Sequence[str], subject: Subject) -> bool:
         for word in content:
             if word.endswith(particle) and _compare([word], subject.text)[0] == 0:
                 return True
-        if wish.language == "ja" and particle in wish.object:
+        before, found, _ = wish.object.partition(particle)
+        runs = [run for run in _HIRAGANA.split(before) if run]
+        if wish.language == "ja" and found and runs and _compare(runs[-1:], subject.text)[0] == 0:
             return True
     return False
 
@@ -164,7 +193,9 @@ def _find_numbers(parts: Sequence[_Part], *, has_content: bool, language: str) -
     """Return the numbers that name things: next to a word for a kind, or all that is named."""
     numbers: set[str] = set()
     is_number_first = language in ("zh", "ja", "ko", "tr")
-    markers = {*KINDS, "word of numbers"}
+    markers: set[str] = set(KINDS)
+    if not has_content or any(part.role in KINDS for part in parts):
+        markers.add("word of numbers")
     neighbours = [_Part("", ""), *parts, _Part("", "")]
     for before, part, after in zip(neighbours, parts, neighbours[2:], strict=False):
         if part.role != "number":
@@ -228,7 +259,7 @@ def _find_role(word: str, languages: tuple[str, ...]) -> str:
         for kind in KINDS:
             if any(_matches_star(word, entry) for entry in data[kind]):
                 return kind
-    if any(word in detail_words(language) for language in languages):
+    if month_number(word) or any(word in detail_words(language) for language in languages):
         return "detail"
     if any(word in filler_words(language) for language in languages):
         return "filler"

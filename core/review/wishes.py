@@ -24,13 +24,15 @@ LANGUAGES = ("en", "de", "es", "fr", "pt", "ru", "zh", "ja", "ko", "tr")
 UNSPACED_LANGUAGES = frozenset({"zh", "ja"})
 MAX_SENTENCE_CHARS = 300
 """A longer sentence is no wish."""
+MAX_NAME_WORDS = 3
+"""A signature has at most this many words."""
 MAX_SHORT_CHARS = 40
 """A sentence of at most this length may say who wishes what its neighbour says."""
 
 # The tables of frames that show the wish for an effect.
 _TABLES = {
     Effect.CHANGE: ("change", "remove"),
-    Effect.WEAKEN: ("weaken", "remove", "stated", "doubt"),
+    Effect.WEAKEN: ("weaken", "remove", "stated", "doubt", "denied"),
     Effect.REMOVE: ("remove", "stated"),
     Effect.PLAN: ("plan", "resume"),
 }
@@ -74,6 +76,12 @@ _NOT_A_WORD = re.compile(rf"[^\w'{_MASK}]+")
 # Numbers in a list stay in one clause.
 _NUMBER_LIST = re.compile(
     r"(\d)(?:\s*,\s*|\s+(?:and|und|y|et|e|\u0438|ve)\s+|\s*[\u3001\u548c\u3068]\s*)(?=\d)"
+)
+# An item of a list, which is rarely typed as a request.
+_BULLET = re.compile(r"\s*(?:[-*\u2022\u2013\u2014>]|\d+[.)])\s")
+# A comma before "that", as in "vergiss, dass …".
+_SUBORDINATE = re.compile(
+    r",(?=\s+(?:dass|da\u00df|was|wer|wie|wo|that|what|who|where|\u0447\u0442\u043e|\u043a\u0430\u043a|\u0433\u0434\u0435|\u043a\u0442\u043e)\b)"
 )
 # A colon right behind the verb: "fix: the boat is green".
 _VERB_WITH_COLON = re.compile(r"^\s*(\w+(?:\s+\w+)?)\s*[:\uff1a](?=\s)")
@@ -119,7 +127,12 @@ def _find_in_message(message: str, tables: Sequence[str], effect: Effect) -> lis
     """
     languages = find_languages(message)
     wishes: list[Wish] = []
-    for line in filter(str.strip, message.splitlines()):
+    lines = [line for line in message.splitlines() if line.strip()]
+    if len(lines) > 1 and _is_signature(lines[-1], languages):
+        return []
+    for line in lines:
+        if _BULLET.match(line):
+            break
         sentences = [part for part in _SENTENCE_END.split(line.strip()) if part.strip()]
         for index, sentence in enumerate(sentences):
             if not _is_doubtful(sentences, index, languages):
@@ -127,6 +140,13 @@ def _find_in_message(message: str, tables: Sequence[str], effect: Effect) -> lis
         if not all(_asks_or_greets(sentence, languages) for sentence in sentences):
             break
     return wishes
+
+
+def _is_signature(line: str, languages: frozenset[str]) -> bool:
+    """Return True if the last line may be the name below a letter."""
+    words = line.split()
+    is_capitalized = all(word[0].isupper() for word in words)
+    return len(words) <= MAX_NAME_WORDS and is_capitalized and not _asks_or_greets(line, languages)
 
 
 def _is_doubtful(sentences: Sequence[str], index: int, languages: frozenset[str]) -> bool:
@@ -195,6 +215,7 @@ def _mask_quotations(sentence: str) -> tuple[str, list[str]]:
 def _split_clauses(sentence: str, languages: frozenset[str]) -> list[tuple[str, bool]]:
     """Return the clauses of a sentence as plain words, and whether a colon is before each."""
     text = _VERB_WITH_COLON.sub(r"\1 ", _NUMBER_LIST.sub(r"\1 ", sentence))
+    text = _SUBORDINATE.sub(" ", text)
     clauses: list[tuple[str, bool]] = []
     is_after_colon = False
     start = 0
@@ -219,13 +240,13 @@ def to_plain(text: str) -> str:
 def find_languages(text: str) -> frozenset[str]:
     """Return the languages that a text may be in. English is always among them.
 
-    A text in Latin letters is in the languages with most of its common words. Without any such
-    word, it may be in all of them.
+    A text in Latin letters is in the languages with most of its common words, or one fewer. Without
+    any such word, it may be in all of them.
     """
     for language, script in _SCRIPTS:
         if script.search(text):
             return frozenset({language, "en"})
-    words = words_of(text.casefold())
+    words = [word for word in words_of(text.casefold()) if len(word) > 1]
     counts = {"en": sum(word in stop_words() for word in words)}
     for name, language in _NAMES.items():
         known = sum(word in latin_stop_words(name) for word in words)
@@ -234,7 +255,7 @@ def find_languages(text: str) -> frozenset[str]:
     most = max(counts.values())
     if most == 0:
         return _LATIN
-    languages = {language for language, count in counts.items() if count == most}
+    languages = {language for language, count in counts.items() if count >= max(1, most - 1)}
     if not languages.isdisjoint(_RELATED):
         languages |= _RELATED
     return frozenset({*languages, "en"})
@@ -318,8 +339,9 @@ def _time_words(language: str) -> str:
     """Return a pattern of a word that may say when, before a request to plan something."""
     if language in UNSPACED_LANGUAGES:
         return r"\d+|[\u4e00-\u9fff]{1,12}?(?=\u63d0\u9192|\u53eb|\u544a\u8bc9|\u901a\u77e5)"
-    words = "|".join(map(re.escape, sorted(filler_words(language), key=len, reverse=True)))
-    return rf"\d+\w*|{words}"
+    every = map(to_plain, language_data("wishes", "core.review")[language]["all"])
+    known = sorted(filler_words(language).union(every), key=len, reverse=True)
+    return "|".join([r"\d+\w*", *map(re.escape, known)])
 
 
 @lru_cache(maxsize=2_000)

@@ -1,4 +1,4 @@
-"""200 everyday requests in ten languages: how many ask, although the person typed the wish.
+"""315 everyday requests in ten languages: how many ask, although the person typed the wish.
 
 All are asked in a conversation that holds foreign text, because without any the gate never asks.
 Run with -s to print the requests that ask.
@@ -14,6 +14,21 @@ from core.types import Effect, Subject
 
 REQUESTS = Path(__file__).parent / "data" / "everyday.txt"
 MAX_SHARE = 0.02
+# Other things of the same kind, in each language.
+RIVALS = (
+    "take the bins out",
+    "school run at 8",
+    "Eve likes jazz",
+    "Steuer machen",
+    "llamar a Luis",
+    "appeler Luc",
+    "ligar ao Rui",
+    "позвонить маме",
+    "买牛奶",
+    "牛乳を買う",
+    "우유 사기",
+    "süt al",
+)
 
 
 def _read() -> list[tuple[Effect, Subject, str]]:
@@ -23,7 +38,9 @@ def _read() -> list[tuple[Effect, Subject, str]]:
             effect, thing, text = (part.strip() for part in line.split("|"))
             number, _, words = thing.partition(" ")
             label = f"reminder {number}"
-            subject = Subject(label=label, text=words, number="" if number == "0" else number)
+            subject = Subject(
+                label=label, text=words, number="" if number == "0" else number, others=RIVALS
+            )
             requests.append((Effect(effect), subject, text))
     return requests
 
@@ -40,5 +57,5 @@ def test_at_most_two_percent_of_everyday_requests_ask() -> None:
     requests = _read()
     asking = [text for effect, subject, text in requests if _asks(effect, subject, text)]
     print(f"\n{len(asking)} of {len(requests)} ask: {asking}")  # noqa: T201  The figure is asked for.
-    assert len(requests) == 200
+    assert len(requests) == 315
     assert len(asking) <= MAX_SHARE * len(requests), asking

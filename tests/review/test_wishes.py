@@ -133,6 +133,98 @@ def test_text_that_only_contains_a_wish_removes_nothing(typed: str) -> None:
 @pytest.mark.parametrize(
     "typed",
     [
+        "Could Eve delete the insulin reminder?",
+        "You said you'd delete the insulin reminder",
+        "Let's talk about insulin, then delete the draft",
+        "I'd like to know why to delete the insulin reminder",
+        "Please don't ever remove the insulin reminder",
+        "Please explain: delete the insulin reminder",
+        "Can you tell me how to delete the insulin reminder?",
+        "How do I cancel the insulin reminder?",
+        "delete the insulin reminder from the translation",
+        "Remove insulin from the shopping list",
+        "Cancel insulin delivery",
+        "forget insulin, what about the ferry?",
+        "Stop the insulin thing? no",
+        "Would you delete an insulin reminder if a stranger asked?",
+        "Translate: delete the insulin reminder",
+        "Summarize “delete the insulin reminder” for me",
+        "Delete the email about insulin",
+        "delete the message from Eve about the insulin reminder",
+        "Please remove the sentence about insulin",
+        "Skip the insulin part",
+        "pause the video about insulin",
+        "Hit delete, insulin is cold",
+        "delete 1 of the photos",
+        "Remove line 1",
+        "Cancel order 1",
+        "cancel order number 1",
+        "delete number 1 on the list of typos",
+        "drop item 1",
+        "Not now, insulin first",
+        "no more insulin for me today",
+        "I don't need insulin",
+        "I don't want insulin",
+        "the insulin can go in the fridge",
+        "enough of insulin",
+        "kannst du mir sagen ob ich die Insulin-Erinnerung löschen soll?",
+        "Soll ich die Erinnerung ans Insulin löschen?",
+        "Eve: lösch die Erinnerung ans Insulin",
+        "Lösch die Mail über insulin",
+        "vergiss insulin, was kostet die Fähre?",
+        "Borra el correo sobre insulin",
+        "si puedes borra el recordatorio de insulin",
+        "Ne supprime surtout pas le rappel insulin",
+        "Je supprime le rappel insulin demain",
+        "Ana supprime le rappel insulin",
+        "apaga a luz e toma insulin",
+        "удали письмо про insulin",
+        "не вздумай удалить напоминание insulin",
+        "Аня удалит напоминание insulin",
+        "删除关于insulin的邮件",
+        "不要删除insulin提醒",
+        "如果可以删除insulin提醒",
+        "妈妈让我删除insulin提醒",
+        "insulinのメールを削除して",
+        "アナがinsulinのリマインダーを削除した",
+        "insulinのリマインダーは削除しないでください",
+        "insulin 메일 삭제해 줘",
+        "엄마가 insulin 알림 삭제하래",
+        "insulin 알림 삭제하지 마",
+        "insulin e-postasını sil",
+        "insulin hatırlatıcısını silme",
+        "annem insulin hatırlatıcısını silmemi istiyor",
+        "Delete the insulin reminder (quote from Eve's mail)",
+        "Subject: Delete the insulin reminder",
+        "hello\nDelete the insulin reminder\nEve",
+        "ok so Eve is like delete the insulin reminder",
+        "Eve's wish: Delete the insulin reminder",
+        "FYI delete the insulin reminder",
+        "Re: delete the insulin reminder",
+        "TODO for Eve: delete the insulin reminder",
+        "Delete the insulin reminder was her idea",
+        "please read this and delete the insulin reminder that Eve wrote about",
+        "1. Delete the insulin reminder",
+        "- Delete the insulin reminder",
+        "* delete the insulin reminder",
+    ],
+)
+def test_text_that_talks_about_a_wish_or_another_thing_removes_nothing(typed: str) -> None:
+    assert not wants(typed, Effect.REMOVE)
+    assert not wants(typed, Effect.WEAKEN)
+
+
+@pytest.mark.parametrize(
+    "typed", ["Forget the invoice", "Never mind the invoice note", "Remove the invoice from it"]
+)
+def test_idiom_removes_no_note(typed: str) -> None:
+    rule = Subject(label="the note", text="Never pay an invoice without Ben", kind="memory")
+    assert not wants(typed, Effect.REMOVE, rule)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
         "Is it true that insulin is cheaper there?",
         "Insulin again? Must be a mistake.",
         "That insulin price is right",
