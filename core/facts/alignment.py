@@ -304,9 +304,12 @@ def _has_same_date(note: SplitSentence, sources: Sequence[Source]) -> bool:
         meant = set(find_periods(source.sentence.text, source.day))
         meant |= {(ahead, ahead) for ahead in _find_days_ahead(source)}
         today = source.day.toordinal()
-        # A weekday means the last or the next one.
+        # A weekday means the last or the next one, or the one in a week.
+        is_later = has_marker(source.sentence.text, "next", source.sentence.languages)
         meant |= {
-            (first + DAYS_OF_WEEK, last + DAYS_OF_WEEK) for first, last in meant if last < today
+            (first + DAYS_OF_WEEK, last + DAYS_OF_WEEK)
+            for first, last in meant
+            if last < today or is_later
         }
         if stated & meant:
             return True

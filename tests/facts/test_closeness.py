@@ -17,6 +17,8 @@ from core.facts.wording import extract_own_words
 MONDAY = date(2026, 3, 2)
 
 CLOSE = (
+    ("en", ["the exam is next tuesday"], "The exam is on 10 March 2026."),
+    ("fr", ["Je suis né à Tours"], "L'utilisateur est né à Tours."),
     ("en", ["rent's 1.2k"], "User's rent is 1,200."),
     ("en", ["we fly out in two weeks"], "User flies out on 16 March 2026."),
     ("de", ["In einer Woche kommt der Maler"], "Der Maler kommt am 9. März 2026."),
@@ -267,6 +269,8 @@ POSSIBLE = (
 """Notes that follow, though a rule may not see it."""
 
 CHANGED = (
+    ("en", ["the flight is BA12", "hang on, BA21"], "The flight is BA12."),
+    ("es", ["De joven jugaba al rugby"], "El usuario juega al rugby."),
     ("en", ["my cousin asked whether I would sell the van"], "User wants to sell the van."),
     ("en", ["they refuse to let me work from home"], "User works from home."),
     ("en", ["stop claiming I own a boat"], "User owns a boat."),
