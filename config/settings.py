@@ -151,6 +151,8 @@ class ModelOptions(_Section):
     chat: Name
     # Asked in this order if the chat model is out of reach.
     fallbacks: Annotated[tuple[Name, ...], Field(strict=False)]
+    # Further models that `/model` offers.
+    choices: Annotated[tuple[Name, ...], Field(strict=False)]
     helper: Name
     servers: Mapping[ModelServerName, ModelServer]
     max_tokens: Count
@@ -168,6 +170,18 @@ class ModelOptions(_Section):
     def chat_models(self) -> tuple[str, ...]:
         """The chat model and its fallbacks."""
         return (self.chat, *self.fallbacks)
+
+    @property
+    def offered_models(self) -> tuple[str, ...]:
+        """The models that people may choose for a conversation, the chat model first."""
+        return tuple(dict.fromkeys((*self.chat_models, *self.choices)))
+
+    def keep_name(self, name: str) -> str:
+        """Return the model for the continuation of a conversation with the model `name`.
+
+        A model that the settings no longer offer is replaced by the chat model.
+        """
+        return name if name in self.offered_models else self.chat
 
     def split_name(self, name: str) -> tuple[str, str]:
         """Return the server of a model and the model's name on that server.

@@ -60,6 +60,7 @@ from gateway.commands.export import ExportCommands
 from gateway.commands.facts import FactCommands
 from gateway.commands.instructions import InstructionCommands
 from gateway.commands.memory import MemoryCommands
+from gateway.commands.models import ModelCommands
 from gateway.commands.privacy import ForgetCommands
 from gateway.commands.recall import RecallCommands
 from gateway.commands.registry import CommandGroup, CommandRegistry
@@ -211,6 +212,7 @@ async def build_message_path(
     is_expanded = settings.recall.expand or settings.recall.rerank
     groups: list[CommandGroup] = [
         SessionCommands(services, agent.sessions, agent.compressor),
+        ModelCommands(services),
         UndoCommands(services, agent.sessions),
         RecallCommands(recall if is_expanded else services.recall, recall, services.zone),
         FactCommands(services),
@@ -508,8 +510,8 @@ def _create_models(services: Services, stack: AsyncExitStack) -> tuple[Model, Mo
         return OfflineModel(zone), None
     stack.push_async_callback(client.close)
     fallback = OfflineModel(zone, "The model is out of reach")
-    fallbacks = services.settings.model.fallbacks
-    return FallbackModel(client, fallback, services.clock, fallbacks), client
+    chat_models = services.settings.model.chat_models
+    return FallbackModel(client, fallback, services.clock, chat_models), client
 
 
 def _create_platforms(

@@ -320,7 +320,7 @@ def _build_result(subject: str, problems: Sequence[str], advice: str, right: str
 
 
 async def _probe_model(settings: Settings) -> str | None:
-    """Ask the chat model, its fallbacks and the helper model.
+    """Ask the chat model, its fallbacks, the other offered models and the helper model.
 
     Returns a sentence for each model, or None if no model is set up.
     """
@@ -330,7 +330,7 @@ async def _probe_model(settings: Settings) -> str | None:
     try:
         answers = []
         problems = []
-        for name in dict.fromkeys((*settings.model.chat_models, settings.model.helper)):
+        for name in dict.fromkeys((*settings.model.offered_models, settings.model.helper)):
             try:
                 answers.append(await client.probe(name))
             except ModelError as error:

@@ -304,7 +304,7 @@ def create_model_client(settings: Settings, clock: Clock) -> ModelRouter | None:
     if not settings.has_model:
         return None
     options = settings.model
-    servers = {options.split_name(name)[0] for name in (*options.chat_models, options.helper)}
+    servers = {options.split_name(name)[0] for name in (*options.offered_models, options.helper)}
     missing_keys = {name: settings.missing_key(name) for name in sorted(servers)}
     clients = {
         name: _connect_model_server(settings, clock, name)

@@ -230,6 +230,7 @@ class SessionTracker:
         job_rows.reverse()
         child = replace(
             blank,
+            model=self.options.keep_name(session.model),
             parent_id=session.id,
             title=next_title(session),
             carry_over=CarryOver(opens_at=job_rows[0].id if job_rows else None),
@@ -393,6 +394,7 @@ class SessionTracker:
         """Return a session, not stored yet, that begins with the head and tail of `parent`."""
         return replace(
             self._blank_session(address, scope),
+            model=self.options.keep_name(parent.model),
             parent_id=parent.id,
             carry_over=CarryOver(
                 opens_at=parts.tail[0].id if parts.tail else None,

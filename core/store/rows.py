@@ -403,6 +403,23 @@ def read_session(row: Row | Sequence[Any]) -> Session:
     )
 
 
+def session_values(session: Session) -> dict[str, object]:
+    """Return the columns of a session that need no other row and no predicate."""
+    return {
+        "external_id": session.external_id,
+        "parent_id": session.parent_id,
+        **field_values(session.carry_over),
+        "title": session.title,
+        "model": session.model,
+        "system_prompt": session.prompt.text,
+        "started_at": session.started_at,
+        "last_at": session.last_at or session.started_at,
+        "ended_at": None if session.end is None else session.end.at,
+        "end_reason": None if session.end is None else session.end.reason,
+        "is_delegated": session.is_delegated,
+    }
+
+
 def read_message(row: Iterable[Any]) -> Message:
     """Convert a row to a message.
 

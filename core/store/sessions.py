@@ -289,6 +289,13 @@ class Conversations:
         statement = "UPDATE sessions SET title = :title WHERE id = :id"
         await self._database.execute(statement, {"id": session_id, "title": title}, epoch)
 
+    async def set_model(
+        self, session_id: int, model: str, epoch: ErasureEpoch | None = None
+    ) -> None:
+        """Set the model that answers in a session in state.db."""
+        statement = "UPDATE sessions SET model = :model WHERE id = :id"
+        await self._database.execute(statement, {"id": session_id, "model": model}, epoch)
+
     async def append(
         self,
         new_messages: Sequence[Message],
@@ -649,19 +656,9 @@ def create_session(connection: Connection, session: Session, ending: EndReason =
     values = {
         "address": rows.ensure_address(connection, session.address),
         "scope": rows.ensure_scope(connection, session.scope),
-        "external_id": session.external_id,
-        "parent_id": session.parent_id,
         "ending": ending,
-        **rows.field_values(session.carry_over),
-        "title": session.title,
-        "model": session.model,
-        "system_prompt": session.prompt.text,
         "sight": scope_parameter(session.prompt.visible_scopes),
-        "started_at": session.started_at,
-        "last_at": session.last_at or session.started_at,
-        "ended_at": None if session.end is None else session.end.at,
-        "end_reason": None if session.end is None else session.end.reason,
-        "is_delegated": session.is_delegated,
+        **rows.session_values(session),
     }
     return _load_session(connection, rows.insert(connection, _INSERT_SESSION, values))
 
