@@ -565,6 +565,7 @@ async def test_a_notice_is_read_by_its_person_in_private_and_by_nobody_else(
                 owner_notices.notify_pending(note),
                 owner_notices.notify_pending(replace(note, is_draft=True, id=minutes + 1)),
                 owner_notices.notify_verdict(replace(note, id=minutes + 101), None),
+                owner_notices.notify_review([replace(note, id=minutes + 201)], minutes + 1),
                 owner_notices.notify_paused_job(
                     replace(job, id=int(named[animal]["job"]) + 1_000), "It is odd."
                 ),
