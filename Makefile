@@ -7,7 +7,7 @@ SETUP = venv=$$(./setup.sh) && PATH="$$venv/bin:$$PATH" && export PATH
 TEST_SETUP = venv=$$(./setup.sh test) && PATH="$$venv/bin:$$PATH" && export PATH
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check services soak bench docs picture audit
+.PHONY: help run test check services soak bench docs picture audit locks
 
 help:
 	@echo "make run       start Mneme on every platform that has a token, otherwise in this terminal"
@@ -17,6 +17,7 @@ help:
 	@echo "make soak      run tests with kills, fuzzing and load; takes long"
 	@echo "make bench     measure speed and quality; takes long"
 	@echo "make docs      build the documentation as a site in site/"
+	@echo "make locks     write the lock files with hashes from pyproject.toml and constraints.txt"
 	@echo "make audit     ask a vulnerability database about the pinned versions"
 	@echo "make picture   draw the picture of the README again"
 
@@ -47,6 +48,14 @@ endif
 
 docs:
 	@venv=$$(./setup.sh docs) && PATH="$$venv/bin:$$PATH" && export PATH && python -m tests.tools.build_site
+
+# Writes the lock files with hashes from pyproject.toml and constraints.txt. Needs uv on the PATH.
+LOCK = uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	--constraint constraints.txt --quiet
+locks:
+	@command -v uv >/dev/null || { echo "make locks needs uv: pip install uv"; exit 1; }
+	@$(LOCK) --output-file requirements.lock
+	@$(LOCK) --extra test --output-file requirements-test.lock
 
 # Fails with 2 if the database can't be reached.
 audit:
