@@ -13,6 +13,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, get_args
 
+from core.dates.rules import to_recurrences
 from core.dates.schedule import (
     ParsedSchedule,
     Schedule,
@@ -213,8 +214,9 @@ class Appointments:
     ) -> Job:
         """Set a job that is delivered to `target`, and return it.
 
-        If a job with this `origin` exists already, for example because the command runs again after
-        a crash, that job is returned. Raises Refused if the time is past or the account may not set
+        Cron lines and intervals are stored as recurrences. If a job with this `origin` exists
+        already, for example because the command runs again after a crash, that job is returned.
+        Raises Refused if the time is past or the account may not set
         the job.
         """
         async with self._add_lock:
@@ -225,7 +227,7 @@ class Appointments:
                 now = self.clock.now()
                 next_at = await self._check_new(reading, scope, account, now)
                 job = Job(
-                    schedule=reading.schedule,
+                    schedule=to_recurrences(reading.schedule, now),
                     text=reading.text,
                     target=target,
                     scope=scope,
@@ -321,16 +323,17 @@ class Appointments:
     def describe_time(self, planned: Job | ParsedSchedule, *, is_full: bool = True) -> str:
         """Describe a schedule in words: ``every Monday at 08:30 (Europe/Lisbon)``.
 
-        With `is_full`, the description always has the time zone and the next date.
+        With `is_full`, the description always has the time zone and the next date. An interval of
+        minutes or hours always has its next time.
         """
         schedule = planned.schedule
         if not schedule.recurrences:
             return describe(schedule, schedule.zone, self.clock.now(), is_full=is_full)
         words = describe_recurrences(schedule.recurrences, schedule.zone)
-        moments = self.list_next_moments(planned, 1) if is_full else []
+        has_short_interval = not has_clock_times(schedule.recurrences)
+        moments = self.list_next_moments(planned, 1) if is_full or has_short_interval else []
         next_date = f", next {format_moment(moments[0])}" if moments else ""
         today = self.clock.now().astimezone(load_zone(schedule.zone)).date()
-        has_short_interval = not has_clock_times(schedule.recurrences)
         if moments and has_short_interval and moments[0].date() == today:
             next_date = f", next at {moments[0]:%H:%M}"
         return f"{words}{next_date} ({schedule.zone})"

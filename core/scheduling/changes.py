@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from core.dates.rules import to_recurrences
 from core.dates.schedule import (
     ParsedSchedule,
     Schedule,
@@ -101,6 +102,7 @@ class JobChanges:
         job = await self.appointments.find_changeable(job_id, requester, include_ended=True)
         jobs = self.appointments.jobs
         if schedule is not None:
+            schedule = to_recurrences(schedule, self.appointments.clock.now())
             next_at = await self.appointments.check_schedule(schedule, job)
             await jobs.reschedule(job.id, schedule, next_at, requester.epoch)
         if text and text != job.text:

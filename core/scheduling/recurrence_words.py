@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from core.dates.schedule import load_zone
 
 _START = re.compile(r"DTSTART(?:;TZID=([\w+/-]+))?:(\d{8}T\d{6})(Z?)")
 _UNIT_NAMES = {
+    "SECONDLY": "second",
     "MINUTELY": "minute",
     "HOURLY": "hour",
     "DAILY": "day",
@@ -31,25 +33,33 @@ _MONTH_NAMES = (
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
 )
+# More clock times than this aren't listed one by one.
+_MAX_LISTED_TIMES = 6
 _WEEKDAYS = "MO,TU,WE,TH,FR"
 _WEEKEND = "SA,SU"
 
 
 def describe_recurrences(texts: Sequence[str], zone: str) -> str:
-    """Describe recurrences that differ only in their clock times.
+    """Describe recurrences: ``every Monday at 08:30``.
 
-    `zone` is the time zone for rules whose DTSTART is in UTC.
+    Days with the same clock times are joined. `zone` is the time zone for rules whose DTSTART is in
+    UTC.
     """
-    first = _Recurrence(texts[0], zone)
-    others = [_Recurrence(text, zone) for text in texts[1:]]
-    if all(one.is_single_day for one in (first, *others)):
-        times = sorted({time for one in (first, *others) for time in one.clock_times()})
-        return f"{first.describe_date()} at {_join(times)}"
-    words = first.describe_days()
-    if first.has_clock:
-        times = sorted({time for one in (first, *others) for time in one.clock_times()})
-        words += f" at {_join(times)}"
-    return words + first.describe_end()
+    recurrences = [_Recurrence(text, zone) for text in texts]
+    if all(recurrence.is_single_day for recurrence in recurrences):
+        clock_times = {time for recurrence in recurrences for time in recurrence.clock_times()}
+        return f"{recurrences[0].describe_date()} at {_join(sorted(clock_times))}"
+    times_by_days: dict[str, set[str]] = {}
+    for recurrence in recurrences:
+        times = recurrence.clock_times() if recurrence.has_clock else []
+        if len(texts) > 1 and not recurrence.has_clock:
+            times = recurrence.minutes_of_hour()
+        times_by_days.setdefault(recurrence.describe_days(), set()).update(times)
+    days_by_times: dict[str, list[str]] = {}
+    for days, times_of_days in times_by_days.items():
+        days_by_times.setdefault(_describe_times(sorted(times_of_days)), []).append(days)
+    parts = [f"{' and '.join(days)}{times}" for times, days in days_by_times.items()]
+    return " and ".join(parts) + recurrences[0].describe_end()
 
 
 def has_clock_times(texts: Sequence[str]) -> bool:
@@ -76,7 +86,7 @@ class _Recurrence:
     @property
     def has_clock(self) -> bool:
         """Whether the rule is due at certain clock times, and not after some minutes or hours."""
-        return self._parts["FREQ"] not in ("MINUTELY", "HOURLY")
+        return self._parts["FREQ"] not in ("SECONDLY", "MINUTELY", "HOURLY")
 
     @property
     def is_single_day(self) -> bool:
@@ -92,18 +102,23 @@ class _Recurrence:
         minutes = _numbers(self._parts.get("BYMINUTE")) or [self._start.minute]
         return [f"{hour:02d}:{minute:02d}" for hour in hours for minute in minutes]
 
+    def minutes_of_hour(self) -> list[str]:
+        """Return the minute of a rule of every hour, such as ``:30``; [] for any other rule."""
+        is_hourly = self._parts["FREQ"] == "HOURLY" and self._interval == 1
+        return [f":{self._start.minute:02d}"] if is_hourly else []
+
     def describe_days(self) -> str:
         """Describe when the rule is due, without clock times and end."""
         frequency = self._parts["FREQ"]
-        if frequency == "WEEKLY":
-            return self._describe_weeks()
         if frequency == "MONTHLY":
             return self._describe_months()
         if frequency == "YEARLY":
             month = _numbers(self._parts.get("BYMONTH")) or [self._start.month]
             day = _numbers(self._parts.get("BYMONTHDAY")) or [self._start.day]
             return f"{self._describe_unit()} on {day[0]} {_MONTH_NAMES[month[0] - 1]}"
-        return self._describe_unit()
+        days = self._describe_weeks() if frequency == "WEEKLY" else self._describe_unit()
+        months = _numbers(self._parts.get("BYMONTH"))
+        return f"{days} in {_join_months(months)}" if months else days
 
     def describe_end(self) -> str:
         """Describe the end of the rule; empty if it has none."""
@@ -137,7 +152,12 @@ class _Recurrence:
         unit = self._describe_unit()
         months = _numbers(self._parts.get("BYMONTH"))
         if months:
-            unit = f"in {_join([_MONTH_NAMES[month - 1] for month in months])}"
+            unit = f"every {_join_months(months)}"
+        if "BYDAY" in self._parts and "BYMONTHDAY" in self._parts:
+            numbers = _numbers(self._parts["BYMONTHDAY"])
+            names = [_DAY_NAMES[day] for day in self._parts["BYDAY"].split(",")]
+            dates = _join([_ordinal(number) for number in numbers])
+            return f"{unit} on the {dates} if it's a {_join_or(names)}"
         if "BYDAY" in self._parts:
             days = [_describe_nth(day) for day in self._parts["BYDAY"].split(",")]
             return f"{unit} on the {_join(days)}"
@@ -162,6 +182,29 @@ def _ordinal(number: int, *, is_day: bool = True) -> str:
         return "last day" if is_day else "last"
     suffix = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{'th' if 10 <= number % 100 <= 20 else suffix}"
+
+
+def _describe_times(times: Sequence[str]) -> str:
+    """Describe clock times: `` at 08:00 and 20:00``, or a regular run of them."""
+    if len(times) <= _MAX_LISTED_TIMES or times[0].startswith(":"):
+        return f" at {_join(times)}" if times else ""
+    minutes = [int(time[:2]) * 60 + int(time[3:]) for time in times]
+    steps = {later - earlier for earlier, later in pairwise(minutes)}
+    if len(steps) != 1:
+        return f" at {_join([*times[:_MAX_LISTED_TIMES], f'{len(times)} times a day in all'])}"
+    step = steps.pop()
+    unit = "hour" if step % 60 == 0 else "minute"
+    count = step // 60 if step % 60 == 0 else step
+    every = f"every {unit}" if count == 1 else f"every {count} {unit}s"
+    return f", {every} between {times[0]} and {times[-1]}"
+
+
+def _join_months(numbers: Sequence[int]) -> str:
+    return _join([_MONTH_NAMES[number - 1] for number in numbers])
+
+
+def _join_or(words: Sequence[str]) -> str:
+    return _join(words).replace(" and ", " or ")
 
 
 def _join(words: Sequence[str]) -> str:

@@ -564,9 +564,11 @@ async def test_a_scheduled_question_is_asked_only_while_who_planned_it_is_served
 async def test_a_day_of_every_month_repeats_and_is_read_back(home: Path) -> None:
     async with open_gateway(home) as harness:
         done = await harness.say("/remind on the 1st of every month pay rent")
-        assert "on the first day of every month at 09:00, next " in done.text
+        assert "every month on the 1st at 09:00, next " in done.text
         [job] = await harness.services.jobs.list_active()
-        assert (job.schedule.cron, job.text) == ("0 9 1 * *", "pay rent")
+        (rule,) = job.schedule.recurrences
+        assert rule.endswith("T090000\nRRULE:FREQ=MONTHLY;BYMONTHDAY=1")
+        assert job.text == "pay rent"
         asked = await harness.say("/remind tomorrow at 9 take pills daily")
         assert asked.text.startswith("Do you mean")
         assert await harness.services.jobs.list_active() == [job]

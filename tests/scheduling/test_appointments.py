@@ -106,7 +106,7 @@ async def test_a_line_becomes_a_job(
         ("tomorrow at 9 call Ana", "Saturday 21 November 2026 at 09:00 (Europe/Lisbon)"),
         (
             "on the 1st of every month pay rent",
-            "on the first day of every month at 09:00, next Tuesday 1 December 2026 at 09:00 (Europe/Lisbon)",
+            "every month on the 1st at 09:00, next Tuesday 1 December 2026 at 09:00 (Europe/Lisbon)",
         ),
         ("every 2 hours drink", "every 2 hours, next at 14:00 (Europe/Lisbon)"),
     ],

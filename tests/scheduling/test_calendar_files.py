@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from itertools import islice
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from cronsim import CronSim
-from dateutil.rrule import rrulestr  # type: ignore[import-untyped]
 from icalendar import Calendar
 
 from core.agent.offline import OfflineModel
 from core.dates.calendar_file import CalendarEntry, read_calendar, write_calendar
 from core.errors import Refused
-from core.scheduling.rules import convert_cron
 from tests.fixtures.command_line import good, mneme
 from tests.fixtures.gateway_harness import open_gateway
 
@@ -93,31 +89,6 @@ def test_open_events_and_tasks_are_read_and_past_or_finished_ones_are_not() -> N
 def test_file_that_is_no_calendar_is_refused() -> None:
     with pytest.raises(Refused, match="isn't a calendar file"):
         read_calendar(b"\x00\x01 no calendar", NOW, ZONE)
-
-
-@pytest.mark.parametrize(
-    "cron",
-    [
-        "30 8 * * 1",
-        "0 9-17/2 * * 1-5",
-        "0 0 13 * 5",
-        "15,45 6 1,15 jan,jul *",
-        "*/20 7 * * *",
-        "0 12 * * sun",
-    ],
-)
-def test_rules_of_a_cron_line_are_due_when_the_line_is(cron: str) -> None:
-    start = datetime(2026, 1, 1)  # noqa: DTZ001
-    expected = [*islice(CronSim(cron, start), 200)]
-    moments: set[datetime] = set()
-    for rule in convert_cron(cron):
-        rule_moments = rrulestr(rule, dtstart=start).between(start, expected[-1], inc=True)
-        moments.update(moment for moment in rule_moments if moment > start)
-    assert sorted(moments) == expected
-
-
-def test_cron_line_that_no_rule_expresses_has_none() -> None:
-    assert convert_cron("0 9 L * *") == []
 
 
 async def test_export_in_a_chat_contains_a_calendar_of_the_reminders(home: Path) -> None:

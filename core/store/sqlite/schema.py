@@ -12,12 +12,14 @@ index is damaged.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from string import Template
 
+from core.errors import MnemeError
 from core.store.query import DAY_TERM_COUNT
 from core.store.rows import scoped_term
 from core.text.normalize import (
@@ -118,6 +120,32 @@ def register_functions(connection: sqlite3.Connection) -> None:
     # The type stubs know only aggregates that return an int.
     connection.create_aggregate("chunk_terms", 4, ChunkTerms)  # type: ignore[arg-type]
     connection.create_function("bare", 1, comparison_form, deterministic=True)
+    # A migration uses it.
+    connection.create_function("job_recurrences", 5, _convert_job_schedule)
+
+
+def _convert_job_schedule(
+    zone: str, cron: str | None, every_s: int | None, start_at: float | None, since: float
+) -> str:
+    """Return the recurrences of a cron line or an interval in JSON; "[]" if no rule expresses it.
+
+    `since` is when the job was set.
+    """
+    from core.dates.rules import to_recurrences
+    from core.dates.schedule import Schedule
+
+    schedule = Schedule(
+        zone=zone,
+        cron=cron,
+        every_s=every_s,
+        start_at=None if start_at is None else datetime.fromtimestamp(start_at, UTC),
+    )
+    try:
+        converted = to_recurrences(schedule, datetime.fromtimestamp(since, UTC))
+    except (MnemeError, ValueError, OverflowError):
+        # The scheduler pauses such a job with a reason.
+        return "[]"
+    return json.dumps(converted.recurrences)
 
 
 # --- Text indexes ---
@@ -345,6 +373,14 @@ CREATE TABLE preferences (
 """
 """Adds recurrences of RFC 5545, urgent jobs, watches, and the time zone and quiet hours of people."""
 
+_JOBS_AS_RECURRENCES = """
+UPDATE jobs SET recurrences = job_recurrences(zone, cron, every_s, start_at, created_at)
+WHERE cron IS NOT NULL OR every_s IS NOT NULL;
+UPDATE jobs SET cron = NULL, every_s = NULL, start_at = NULL WHERE recurrences <> '[]';
+"""
+"""Stores cron lines and intervals as recurrences of RFC 5545. A cron line that no rule expresses
+stays."""
+
 MIGRATIONS: tuple[str, ...] = (
     _read_script("tables")
     + CREATE_INDEXES
@@ -394,4 +430,5 @@ MIGRATIONS: tuple[str, ...] = (
     # A note that the helper model hasn't compared yet with what was typed.
     "ALTER TABLE pending_notes ADD COLUMN is_proposed INTEGER NOT NULL DEFAULT 0;",
     _MEMORY_REVIEWS,
+    _JOBS_AS_RECURRENCES,
 )

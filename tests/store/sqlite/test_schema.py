@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from core.scheduling.due import next_due
+from core.store.jobs import Jobs
 from core.store.sqlite import opening
 from core.store.sqlite.database import Database
 from core.store.sqlite.schema import MIGRATIONS
@@ -39,3 +43,56 @@ async def test_messages_of_a_home_without_origins_get_theirs_and_keep_their_sent
         )
     assert [row["origin"] for row in found] == ["typed", "forwarded", "imported", "typed"]
     assert found[0]["sent"] == '[{"type":"text","text":"as it was sent"}]'
+
+
+_JOBS = """
+INSERT INTO scopes (id, key) VALUES (1, 'account:telegram:42');
+INSERT INTO addresses (id, platform, chat_id) VALUES (1, 'telegram', '42');
+INSERT INTO jobs (id, scope_id, address_id, text, zone, cron, every_s, start_at, at, created_at,
+    next_at, ended_at) VALUES
+    (1, 1, 1, 'pay', 'Europe/Lisbon', '0 9 1 * 5', NULL, NULL, NULL, 1767225600, 1767344400, NULL),
+    (2, 1, 1, 'tea', 'Europe/Lisbon', NULL, 172800, 1767254400, NULL, 1767225600, 1767254400, NULL),
+    (3, 1, 1, 'rent', 'Europe/Lisbon', '0 9 L * *', NULL, NULL, NULL, 1767225600, 1769850000, NULL),
+    (4, 1, 1, 'once', 'Europe/Lisbon', NULL, NULL, NULL, 1798790400, 1767225600, 1798790400, NULL),
+    (5, 1, 1, 'old', 'Europe/Lisbon', '30 7 * * *', NULL, NULL, NULL, 1767225600, NULL, 1767300000),
+    (6, 1, 1, 'odd', 'Nowhere/Gone', '30 7 * * *', NULL, NULL, NULL, 1767225600, 1767300000, NULL);
+"""
+
+
+async def test_cron_lines_and_intervals_of_an_old_home_become_recurrences_and_keep_their_next_time(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "state.db"
+    version = next(
+        number for number, script in enumerate(MIGRATIONS) if "job_recurrences" in script
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(opening, "MIGRATIONS", MIGRATIONS[:version])
+        async with Database.open(path) as database:
+            for statement in _JOBS.split(";\n"):
+                await database.write(lambda connection, one=statement: connection.execute(one))  # type: ignore[misc]
+            before = await database.fetch_all("SELECT id, next_at FROM jobs ORDER BY id", {})
+    async with Database.open(path) as database:
+        after = await database.fetch_all("SELECT id, next_at FROM jobs ORDER BY id", {})
+        rows = await database.fetch_all(
+            "SELECT recurrences, cron, every_s, start_at FROM jobs ORDER BY id", {}
+        )
+        job = await Jobs(database).get(1)
+    assert [tuple(row) for row in after] == [tuple(row) for row in before]
+    assert [json.loads(row["recurrences"]) for row in rows] == [
+        [
+            "DTSTART;TZID=Europe/Lisbon:20260101T090000\nRRULE:FREQ=MONTHLY;BYMONTHDAY=1",
+            "DTSTART;TZID=Europe/Lisbon:20260101T090000\nRRULE:FREQ=WEEKLY;BYDAY=FR",
+        ],
+        ["DTSTART;TZID=Europe/Lisbon:20260101T080000\nRRULE:FREQ=DAILY;INTERVAL=2"],
+        [],
+        [],
+        ["DTSTART;TZID=Europe/Lisbon:20260101T073000\nRRULE:FREQ=DAILY"],
+        [],
+    ]
+    assert [row["cron"] for row in rows] == [None, None, "0 9 L * *", None, None, "30 7 * * *"]
+    assert [(row["every_s"], row["start_at"]) for row in rows] == [(None, None)] * 6
+    assert job is not None
+    assert next_due(job.schedule, datetime(2026, 1, 2, 10, tzinfo=UTC)) == datetime(
+        2026, 1, 9, 9, tzinfo=UTC
+    )

@@ -1,0 +1,197 @@
+"""Converts cron lines and intervals to recurrences of RFC 5545.
+
+Cron is due if the day of the month OR the weekday fits, if both are restricted. That takes two
+recurrences. Minutes of every hour are recurrences in UTC, so that a clock change neither skips nor
+repeats one. Other cron lines keep their wall times.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from core.dates.schedule import DAY_S, MIN_INTERVAL_S, Schedule, load_zone, next_due
+
+_WEEK_S = 7 * DAY_S
+_WEEKDAYS = ("SU", "MO", "TU", "WE", "TH", "FR", "SA")
+_MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAY_NAMES = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+# Minutes of every hour become one recurrence each, if there aren't more.
+_MAX_HOURLY_RULES = 12
+
+
+def to_recurrences(schedule: Schedule, now: datetime) -> Schedule:
+    """Return a schedule that is due at the same times by recurrences.
+
+    A single time stays as it is, and so does a cron line with a sign that no rule expresses, such
+    as ``L`` or ``#``. `now` is the time from which on the recurrences must be due.
+    """
+    if schedule.cron is not None:
+        texts = _convert_cron_line(schedule, now)
+    elif schedule.every_s is not None:
+        texts = [_convert_interval(schedule, schedule.every_s)]
+    else:
+        return schedule
+    if not texts:
+        return schedule
+    return Schedule(zone=schedule.zone, recurrences=tuple(texts))
+
+
+# --- Intervals ---
+
+
+def _convert_interval(schedule: Schedule, every_s: int) -> str:
+    every_s = max(every_s, MIN_INTERVAL_S)
+    start = (schedule.start_at or datetime(1970, 1, 1, tzinfo=UTC)).astimezone(UTC)
+    if every_s % DAY_S == 0:
+        unit, size = ("WEEKLY", _WEEK_S) if every_s % _WEEK_S == 0 else ("DAILY", DAY_S)
+        local = start.astimezone(load_zone(schedule.zone))
+        return _at_wall_time(f"FREQ={unit}{_interval(every_s // size)}", local)
+    if every_s % 3600 == 0:
+        return _in_utc(f"FREQ=HOURLY{_interval(every_s // 3600)}", start)
+    if every_s % 60 == 0:
+        return _in_utc(f"FREQ=MINUTELY{_interval(every_s // 60)}", start)
+    return _in_utc(f"FREQ=SECONDLY{_interval(every_s)}", start)
+
+
+def _interval(number: int) -> str:
+    return "" if number == 1 else f";INTERVAL={number}"
+
+
+def _at_wall_time(rule: str, local: datetime) -> str:
+    """Return a recurrence at the wall time of an aware moment, whose zone has a name."""
+    return f"DTSTART;TZID={local.tzinfo}:{local:%Y%m%dT%H%M%S}\nRRULE:{rule}"
+
+
+def _in_utc(rule: str, moment: datetime) -> str:
+    return f"DTSTART:{moment.astimezone(UTC):%Y%m%dT%H%M%SZ}\nRRULE:{rule}"
+
+
+# --- Cron ---
+
+
+@dataclass(frozen=True, slots=True)
+class _CronLine:
+    """The fields of a cron line, and the numbers that they stand for."""
+
+    minutes: list[int]
+    hours: list[int]
+    days: list[int]
+    months: list[int]
+    weekdays: list[int]
+    # Cron combines the days of the month and the weekdays by OR unless a field begins with a star.
+    is_any_of_days: bool
+
+    @property
+    def has_all_days(self) -> bool:
+        return self.has_every_month and not self.has_days and not self.has_weekdays
+
+    @property
+    def has_every_month(self) -> bool:
+        return len(self.months) == 12
+
+    @property
+    def has_days(self) -> bool:
+        """Whether the days of the month are restricted."""
+        return len(self.days) < 31
+
+    @property
+    def has_weekdays(self) -> bool:
+        """Whether the weekdays are restricted."""
+        return len(self.weekdays) < 7
+
+    def list_day_rules(self) -> list[str]:
+        """Return the rules for the days, without clock times."""
+        limit = "" if self.has_every_month else f";BYMONTH={_join(self.months)}"
+        by_day = f";BYDAY={','.join(_WEEKDAYS[number] for number in self.weekdays)}"
+        by_month_day = f";BYMONTHDAY={_join(self.days)}"
+        if self.is_any_of_days:
+            return [f"FREQ=MONTHLY{limit}{by_month_day}", f"FREQ=WEEKLY{limit}{by_day}"]
+        if self.has_days and self.has_weekdays:
+            return [f"FREQ=MONTHLY{limit}{by_month_day}{by_day}"]
+        if self.has_weekdays:
+            return [f"FREQ=WEEKLY{limit}{by_day}"]
+        if not self.has_days:
+            return [f"FREQ=DAILY{limit}"]
+        unit = "YEARLY" if len(self.months) == 1 and len(self.days) == 1 else "MONTHLY"
+        return [f"FREQ={unit}{limit}{by_month_day}"]
+
+
+def _convert_cron_line(schedule: Schedule, now: datetime) -> list[str]:
+    """Return the recurrences of a cron line, or [] if no rule can express it."""
+    line = _read_cron_line(schedule.cron or "")
+    if line is None:
+        return []
+    first = next_due(schedule, now)
+    if first is None:
+        return []
+    if len(line.hours) == 24 and line.has_all_days:
+        rules = _list_hourly(line, schedule, now)
+        if rules:
+            return rules
+    zone = load_zone(schedule.zone)
+    # DTSTART is a day before all times that are due. The rules name the clock times.
+    start = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
+    times = f";BYHOUR={_join(line.hours)};BYMINUTE={_join(line.minutes)};BYSECOND=0"
+    if len(line.hours) == 1 and len(line.minutes) == 1:
+        start = start.replace(hour=line.hours[0], minute=line.minutes[0])
+        times = ""
+    return [_at_wall_time(f"{rule}{times}", start) for rule in line.list_day_rules()]
+
+
+def _list_hourly(line: _CronLine, schedule: Schedule, now: datetime) -> list[str]:
+    """Return the recurrences of minutes of every hour, or [] if there would be too many."""
+    step = line.minutes[1] - line.minutes[0] if len(line.minutes) > 1 else 60
+    is_regular = 60 % step == 0 and line.minutes == [*range(line.minutes[0] % step, 60, step)]
+    if is_regular and line.minutes[0] < step:
+        first = next_due(schedule, now)
+        assert first is not None
+        rule = "FREQ=HOURLY" if step == 60 else f"FREQ=MINUTELY{_interval(step)}"
+        return [_in_utc(rule, first)]
+    if len(line.minutes) > _MAX_HOURLY_RULES:
+        return []
+    starts = [next_due(replace(schedule, cron=f"{minute} * * * *"), now) for minute in line.minutes]
+    return [_in_utc("FREQ=HOURLY", start) for start in starts if start is not None]
+
+
+def _read_cron_line(cron: str) -> _CronLine | None:
+    """Read the five fields, or return None if one has a sign that no rule expresses."""
+    minute, hour, day, month, weekday = cron.lower().split()
+    minutes = _expand(minute, 0, 59)
+    hours = _expand(hour, 0, 23)
+    days = _expand(day, 1, 31)
+    months = _expand(month, 1, 12, _MONTH_NAMES)
+    weekdays = _expand(weekday, 0, 7, _DAY_NAMES)
+    if minutes is None or hours is None or days is None or months is None or weekdays is None:
+        return None
+    return _CronLine(
+        minutes,
+        hours,
+        days,
+        months,
+        # Sunday is 0 and 7. Weeks begin on Monday.
+        sorted({number % 7 for number in weekdays}, key=lambda number: (number - 1) % 7),
+        is_any_of_days=not day.startswith("*") and not weekday.startswith("*"),
+    )
+
+
+def _join(numbers: Sequence[int]) -> str:
+    return ",".join(map(str, numbers))
+
+
+def _expand(field: str, low: int, high: int, names: Sequence[str] = ()) -> list[int] | None:
+    """Return the numbers of a cron field, or None if it has another sign."""
+    first_name = low if names and len(names) == 12 else 0
+    for index, name in enumerate(names):
+        field = field.replace(name, str(index + first_name))
+    numbers: set[int] = set()
+    for part in field.split(","):
+        match = re.fullmatch(r"(?:\*|(\d+)(?:-(\d+))?)(?:/(\d+))?", part)
+        if match is None:
+            return None
+        begin = low if match[1] is None else int(match[1])
+        end = int(match[2]) if match[2] else (begin if match[1] and not match[3] else high)
+        numbers.update(range(begin, end + 1, int(match[3] or 1)))
+    return sorted(number for number in numbers if low <= number <= high)
