@@ -55,6 +55,7 @@ from core.types import Tool
 from gateway import texts
 from gateway.access_and_rates import Access, RateLimiter
 from gateway.admission import Admission
+from gateway.briefs import BriefWriter
 from gateway.commands.accounts import AccountCommands
 from gateway.commands.export import ExportCommands
 from gateway.commands.facts import FactCommands
@@ -231,7 +232,8 @@ async def build_message_path(
     talk = reminders.talk if isinstance(model, OfflineModel) else None
     commands = CommandRegistry(groups, services.actions, services.clock, skills.is_skill_call, talk)
     delivery = _build_delivery(services, memory, delivery_wakeup)
-    scheduler = _create_scheduler(services, access, delivery, platforms)
+    has_model = not isinstance(model, OfflineModel)
+    scheduler = _create_scheduler(services, access, delivery, platforms, has_model=has_model)
     adapters = {**platforms, scheduler.platform: scheduler}
     admission, turns = _build_turns(services, agent, commands, delivery, access, adapters, tasks)
     return MessagePath(
@@ -556,7 +558,12 @@ def _create_platforms(
 
 
 def _create_scheduler(
-    services: Services, access: Access, delivery: Delivery, platforms: Mapping[str, Adapter]
+    services: Services,
+    access: Access,
+    delivery: Delivery,
+    platforms: Mapping[str, Adapter],
+    *,
+    has_model: bool,
 ) -> Scheduler:
     """Create the scheduler, which delivers to `platforms`."""
     return Scheduler(
@@ -569,4 +576,6 @@ def _create_scheduler(
         load_view=access.load_job_view,
         on_pause=services.owner_notices.notify_paused_job,
         find_quiet_end=services.find_quiet_end,
+        write_brief=BriefWriter(services).write,
+        has_model=has_model,
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import structlog
@@ -31,7 +31,7 @@ from core.store.jobs import Job, Jobs, is_nothing_new
 from core.store.mailbox import Outbox, OutboxItem
 from core.store.ownership.people import View
 from core.text.normalize import language_data, shorten
-from core.types import Address, Answer, Button, CommandSpec, ErasureEpoch, Inbound, Sender
+from core.types import Address, Answer, Button, CommandSpec, ErasureEpoch, Inbound, Scope, Sender
 from gateway import texts
 from gateway.commands.registry import assign_button_ids, make_button, make_button_actions
 
@@ -74,6 +74,11 @@ class Scheduler:
     # Called with a job and the reason before the job is paused. If the process crashes before the
     # job is paused, the next process calls it again.
     on_pause: Callable[[Job, str], Awaitable[None]] | None = None
+    # Returns the facts for a brief or a check-in, from what these scopes contain. Returns None for
+    # any other job.
+    write_brief: Callable[[Job, frozenset[Scope]], Awaitable[str | None]] | None = None
+    # Whether a model answers scheduled questions. Without one, a brief is only its facts.
+    has_model: bool = True
     # Returns when the quiet hours of a job's author end, or None if the job needn't wait.
     find_quiet_end: Callable[[Job], Awaitable[datetime | None]] | None = None
 
@@ -170,7 +175,7 @@ class Scheduler:
             due_at = latest_due(job.schedule, job.next_at or now, now)
             next_at = next_due(job.schedule, now)
             await self.jobs.check_scope(job)
-            epoch = (await self.load_view(job)).epoch
+            view = await self.load_view(job)
         except (Refused, ConfigError) as error:
             await self._pause(job, str(error), now)
             return None
@@ -189,9 +194,9 @@ class Scheduler:
             await self.jobs.update(job.id, next_at=quiet_end)
             return quiet_end
         if current.text and current.is_prompt:
-            await self._ask(current, due_at, now, epoch, sink)
+            await self._ask(current, due_at, now, view, sink)
         elif current.text:
-            await self._remind(current, due_at, now, epoch)
+            await self._remind(current, due_at, now, view.epoch)
         await self.jobs.finish(current, now, next_at)
         return next_at
 
@@ -220,13 +225,24 @@ class Scheduler:
         return None
 
     async def _ask(
-        self, job: Job, due_at: datetime, now: datetime, epoch: ErasureEpoch, sink: InboundSink
+        self, job: Job, due_at: datetime, now: datetime, view: View, sink: InboundSink
     ) -> None:
-        """Admit a scheduled question as an event, and let the agent answer it."""
+        """Admit a scheduled question as an event, and let the agent answer it.
+
+        Without a model, the facts of a brief or a check-in are sent instead.
+        """
+        facts = None
+        if self.write_brief is not None:
+            facts = await self.write_brief(job, view.scopes)
+        if facts is not None and not self.has_model:
+            await self._send(job, Answer(text=facts), due_at, now, view.epoch)
+            return
         question = escape(shorten(job.text, HEADING_CHARS))
         late = self._render_lateness(job, due_at, now)
         heading = texts.QUESTION.format(id=job.id, late=late, text=question)
-        inbound = _build_question(job, due_at, now, epoch, heading)
+        inbound = _build_question(job, due_at, now, view.epoch, heading)
+        if facts is not None:
+            inbound = replace(inbound, text=f"{inbound.text}\n\n{facts}")
         entry_id = await sink.admit(inbound, self.reply(inbound.address))
         if entry_id is not None:
             # Serve the question now, before the caller's next write. If that write fails, the run
@@ -236,14 +252,21 @@ class Scheduler:
     async def _remind(self, job: Job, due_at: datetime, now: datetime, epoch: ErasureEpoch) -> None:
         """Put a reminder into the outbox."""
         late = self._render_lateness(job, due_at, now)
+        answer = Answer(
+            text=texts.REMINDER.format(id=job.id, late=late, text=job.text),
+            buttons=assign_button_ids(make_reminder_buttons(job)),
+        )
+        await self._send(job, answer, due_at, now, epoch)
+
+    async def _send(
+        self, job: Job, answer: Answer, due_at: datetime, now: datetime, epoch: ErasureEpoch
+    ) -> None:
+        """Put the message of a run into the outbox, once for each due time."""
         item = OutboxItem(
             key=f"job:{job.id}:{due_at.isoformat()}",
             kind="reminder",
             address=job.target,
-            answer=Answer(
-                text=texts.REMINDER.format(id=job.id, late=late, text=job.text),
-                buttons=assign_button_ids(make_reminder_buttons(job)),
-            ),
+            answer=answer,
             next_at=now,
         )
         await self.outbox.put(item, epoch=epoch, actions=_make_actions(item, job, now))

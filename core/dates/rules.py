@@ -18,6 +18,7 @@ _WEEK_S = 7 * DAY_S
 _WEEKDAYS = ("SU", "MO", "TU", "WE", "TH", "FR", "SA")
 _MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAY_NAMES = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_LIMIT = re.compile(r";(?:COUNT|UNTIL)=[^;\s]+")
 # Minutes of every hour become one recurrence each, if there aren't more.
 _MAX_HOURLY_RULES = 12
 
@@ -37,6 +38,16 @@ def to_recurrences(schedule: Schedule, now: datetime) -> Schedule:
     if not texts:
         return schedule
     return Schedule(zone=schedule.zone, recurrences=tuple(texts))
+
+
+def end_at(schedule: Schedule, last: datetime | None) -> Schedule:
+    """Return a schedule with recurrences that ends at `last` (aware), or that doesn't end if None.
+
+    A number of times that the recurrences had is replaced.
+    """
+    end = "" if last is None else f";UNTIL={last.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+    texts = tuple(f"{_LIMIT.sub('', text)}{end}" for text in schedule.recurrences)
+    return replace(schedule, recurrences=texts)
 
 
 # --- Intervals ---

@@ -6,10 +6,14 @@ person.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+import asyncio
+from dataclasses import dataclass, replace
+from datetime import datetime, time, timedelta
+from zoneinfo import ZoneInfo
 
-from core.dates.rules import to_recurrences
+from core.dates.requests.parts import Problem
+from core.dates.requests.reader import read_request, revise_reading
+from core.dates.rules import end_at, to_recurrences
 from core.dates.schedule import (
     ParsedSchedule,
     Schedule,
@@ -22,7 +26,10 @@ from core.scheduling.appointments import Appointments, Requester
 from core.scheduling.due import next_due
 from core.scheduling.zones import move_to_zone
 from core.store.jobs import Job
-from core.types import ErasureEpoch
+from core.types import Address, ErasureEpoch
+
+_NEVER = frozenset({"never", "off", "none"})
+_END_OF_DAY = time(23, 59)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +117,71 @@ class JobChanges:
         self.appointments.on_change()
         return await self.appointments.find_changeable(job_id, requester, include_ended=True)
 
+    async def limit_times(self, job_id: int, count: int, requester: Requester) -> Job:
+        """End a recurring job after its next `count` times, and return it."""
+        job = await self._find_recurring(job_id, requester)
+        moments = self.appointments.list_next_moments(job, count)
+        if len(moments) < count:
+            raise Refused(
+                f"Reminder {job.id} ends before that. `/cron end {job.id} never` removes its end."
+            )
+        return await self._end_at(job, moments[-1], requester)
+
+    async def end(self, job_id: int, words: str, requester: Requester) -> Job:
+        """End a recurring job at a time such as "Christmas", and return it.
+
+        A day without a clock time is the last day. "never" removes the end.
+        """
+        job = await self._find_recurring(job_id, requester)
+        if words.strip().lower() in _NEVER:
+            return await self._end_at(job, None, requester)
+        now = self.appointments.clock.now()
+        last = await asyncio.to_thread(read_end, words, now, load_zone(job.schedule.zone))
+        if last is None:
+            raise Refused(
+                f"I don't understand when to end. Write it like `/cron end {job.id} 31 December`, "
+                f"or `/cron end {job.id} never`."
+            )
+        return await self._end_at(job, last, requester)
+
+    async def _find_recurring(self, job_id: int, requester: Requester) -> Job:
+        """Return a recurring job. Raises Refused if it has a single time, or can't have an end."""
+        job = await self.appointments.find_changeable(job_id, requester)
+        if not _is_recurring(job):
+            raise Refused(
+                f"Reminder {job.id} is due only once. `/cron remove {job.id}` removes it."
+            )
+        if not job.schedule.recurrences:
+            raise Refused(
+                f"Reminder {job.id} is the cron line '{job.schedule.cron}', which can't have an "
+                f"end. `/cron remove {job.id}` removes it."
+            )
+        return job
+
+    async def _end_at(self, job: Job, last: datetime | None, requester: Requester) -> Job:
+        schedule = end_at(job.schedule, last)
+        now = self.appointments.clock.now()
+        next_at = next_due(schedule, now)
+        if next_at is None:
+            raise Refused(
+                f"Reminder {job.id} isn't due before that. `/cron remove {job.id}` removes it."
+            )
+        if job.next_at is not None and job.next_at > next_at and next_due(schedule, job.next_at):
+            # The next time was skipped.
+            next_at = job.next_at
+        await self.appointments.jobs.reschedule(job.id, schedule, next_at, requester.epoch)
+        self.appointments.on_change()
+        return await self.appointments.find_changeable(job.id, requester)
+
+    async def retarget(self, job_id: int, target: Address, requester: Requester) -> Job:
+        """Deliver a job in another chat of the same scope from now on, and return it.
+
+        Raises Refused if people outside the job's scope could read it there.
+        """
+        job = await self.appointments.find_changeable(job_id, requester)
+        await self.appointments.jobs.retarget(job, target, requester.epoch)
+        return await self.appointments.find_changeable(job_id, requester)
+
     async def move_to_zone(self, job: Job, zone: str, epoch: ErasureEpoch | None) -> bool:
         """Move a job to the same clock times in another zone.
 
@@ -171,6 +243,32 @@ class JobChanges:
         """Format a moment in the zone of the job."""
         zone = load_zone(job.schedule.zone)
         return f"{format_moment(moment.astimezone(zone))} ({zone.key})"
+
+
+def read_end(words: str, now: datetime, zone: ZoneInfo) -> datetime | None:
+    """Return the moment after which a job ends, or None if the words name no time.
+
+    A day without a clock time counts as a whole. A past time ends the job now.
+    """
+    if not any(map(str.isalpha, words)):
+        # A date in digits has no language of its own.
+        words = f"on {words.strip()}"
+    reading = read_request(words, now, zone, is_request=True)
+    if reading.problem is Problem.PAST:
+        return now
+    if not reading.names_time:
+        return None
+    if reading.parts.until is not None:
+        reading = replace(reading, parts=reading.parts.until)
+    if reading.parts.has_clock:
+        return reading.moment
+    if reading.moment is not None:
+        day = reading.moment.astimezone(zone).date()
+        return resolve_wall_time(datetime.combine(day, _END_OF_DAY), zone)
+    whole_day = revise_reading(reading, f"at {_END_OF_DAY:%H:%M}", now, zone)
+    if whole_day is None:
+        return None
+    return now if whole_day.problem is Problem.PAST else whole_day.moment
 
 
 def _is_recurring(job: Job) -> bool:

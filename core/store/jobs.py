@@ -121,6 +121,13 @@ UPDATE jobs SET zone = :zone, recurrences = :recurrences, cron = :cron, every_s 
     start_at = :start_at, at = :at, next_at = :next_at, ended_at = NULL
 WHERE id = :id AND text <> ''
 """
+_SET_ADDRESS = "UPDATE jobs SET address_id = :address_id WHERE id = :id AND ended_at IS NULL"
+_SELECT_TARGETS = f"""
+SELECT addresses.platform, addresses.chat_id, addresses.thread_id, MAX(sessions.id) AS latest
+FROM sessions JOIN addresses ON addresses.id = sessions.address_id
+WHERE {visible("sessions.scope_id")} AND addresses.platform NOT IN ('cron', 'import')
+GROUP BY addresses.id ORDER BY latest DESC LIMIT 20
+"""
 _COUNT_FAILURE = "UPDATE jobs SET failures = failures + 1 WHERE id = :id"
 _CLEAR_FAILURES = "UPDATE jobs SET failures = 0 WHERE id = :id AND failures > 0"
 _SELECT_SCOPE_OF_TARGET = """
@@ -328,6 +335,22 @@ class Jobs:
         """Give a job another schedule. A job that has ended continues, unless it was erased."""
         values = {**_schedule_values(schedule), "id": job_id, "next_at": next_at}
         await self._database.execute(_RESCHEDULE, values, epoch)
+
+    async def retarget(self, job: Job, target: Address, epoch: ErasureEpoch | None = None) -> None:
+        """Deliver a job at another address. Raises Refused if the address has another scope."""
+
+        def set_address(connection: Connection) -> None:
+            _check_scope(connection, target, job.scope)
+            address_id = rows.ensure_address(connection, target)
+            connection.execute(_SET_ADDRESS, {"id": job.id, "address_id": address_id})
+
+        await self._database.write(set_address, epoch)
+
+    async def list_targets(self, scope: Scope) -> list[Address]:
+        """List the chats of a scope in which a job of this scope may be delivered."""
+        values = {"scopes": scope_parameter(frozenset({scope}))}
+        targets = await self._database.fetch_all(_SELECT_TARGETS, values)
+        return [rows.read_address(row) for row in targets]
 
     async def finish(self, job: Job, now: datetime, next_at: datetime | None) -> None:
         """Record that a run was queued for delivery, and set when the job is due next.

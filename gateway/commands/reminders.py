@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import cast
 
 from core.dates.schedule import ParsedSchedule
 from core.errors import Refused
 from core.markup.markdown import escape
-from core.scheduling.appointments import ACTIONS, Action
+from core.scheduling.appointments import ACTIONS, Action, Requester
 from core.scheduling.changes import JobChanges
 from core.store.actions import build_question
 from core.types import LOCAL_SCOPE, Answer, Command, ToolContext
@@ -15,6 +16,13 @@ from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs, parse_number
 from gateway.commands.reminder_talk import ReminderTalk, requester_of
 from gateway.services import Services
+
+# The actions of /cron apart from `core.scheduling.appointments.ACTIONS`.
+_OTHER_ACTIONS = ("count", "done", "edit", "end", "keep", "skip", "target", "urgent")
+_ACTIONS_WITH_WORDS = ("count", "edit", "end", "keep", "target")
+MAX_COUNT = 1_000
+_DEFAULT_TIMES = {"brief": "7:30", "checkin": "18:00"}
+_CLOCK_TIME = re.compile(r"\d{1,2}(?::\d\d)?(?:\s*[ap]m)?", re.IGNORECASE)
 
 
 class ReminderCommands:
@@ -38,17 +46,23 @@ class ReminderCommands:
             return await self._add(rest, context, is_prompt=True)
         if action in ("", "list"):
             return await self._list(context)
-        if action not in (*ACTIONS, "done", "edit", "keep", "skip", "urgent"):
+        if action in ("brief", "checkin"):
+            return await self._add_ready_made(action, rest, context)
+        if action not in (*ACTIONS, *_OTHER_ACTIONS):
             raise Refused(texts.CRON_USAGE)
         first, _, words = rest.strip().partition(" ")
         number = parse_number(first)
-        if number is None or (words and action not in ("edit", "keep")):
+        if number is None or (words and action not in _ACTIONS_WITH_WORDS):
             raise Refused(f"Add the number: `/cron {action} 3`. `/cron` lists the numbers.")
         requester = requester_of(context)
         if action == "edit":
             return await self.talk.edit(number, words, context)
         if action == "keep":
             return await self.talk.keep(number, context)
+        if action in ("end", "count"):
+            return await self._limit(action, number, words, requester)
+        if action == "target":
+            return await self._set_target(number, words, context)
         if action == "urgent":
             is_urgent = await self._changes.toggle_urgent(number, requester)
             text = texts.URGENT_ON if is_urgent else texts.URGENT_OFF
@@ -62,6 +76,50 @@ class ReminderCommands:
                 cast(Action, action), number, requester.scopes, requester.account
             )
         return Answer(text=escape(report))
+
+    async def _limit(self, action: str, number: int, words: str, requester: Requester) -> Answer:
+        """End a recurring job at a time, or after a number of times."""
+        if not words:
+            raise Refused(texts.END_USAGE.format(id=number))
+        if action == "end":
+            job = await self._changes.end(number, words, requester)
+        else:
+            count = parse_number(words)
+            if count is None or not 0 < count <= MAX_COUNT:
+                raise Refused(texts.END_USAGE.format(id=number))
+            job = await self._changes.limit_times(number, count, requester)
+        return Answer(text=escape(self._appointments.describe_receipt(job)))
+
+    async def _set_target(self, number: int, words: str, context: CommandContext) -> Answer:
+        """Deliver a job in another chat, or list the chats that are possible."""
+        requester = requester_of(context)
+        job = await self._appointments.find_changeable(number, requester)
+        if not words:
+            targets = await self._appointments.jobs.list_targets(job.scope)
+            lines = [texts.TARGETS.format(id=number, current=job.target.key)]
+            lines += [f"- `{target.key}`" for target in targets if target != job.target]
+            return Answer(text="\n".join(lines))
+        target = context.inbound.address
+        if words != "here":
+            targets = await self._appointments.jobs.list_targets(job.scope)
+            by_key = {target.key: target for target in targets}
+            if words not in by_key:
+                raise Refused(texts.TARGET_UNKNOWN.format(id=number))
+            target = by_key[words]
+        job = await self._changes.retarget(number, target, requester)
+        return Answer(text=texts.TARGET_SET.format(id=number, target=job.target.key))
+
+    async def _add_ready_made(self, kind: str, words: str, context: CommandContext) -> Answer:
+        """Add a morning brief or a check-in, every day at a time or as the words say."""
+        question = texts.BRIEF_QUESTION if kind == "brief" else texts.CHECKIN_QUESTION
+        for job in await self._appointments.jobs.list_visible(context.scopes):
+            if job.text == question and job.target == context.inbound.address:
+                line = self._appointments.describe_job(job)
+                raise Refused(texts.READY_MADE_EXISTS.format(id=job.id, job=line))
+        when = words.strip() or _DEFAULT_TIMES[kind]
+        if _CLOCK_TIME.fullmatch(when):
+            when = f"daily at {when}"
+        return await self._add(f"{when} | {question}", context, is_prompt=True)
 
     async def _snooze(self, arguments: str, context: CommandContext) -> Answer:
         """Snooze the reminder with a number, or the one that was delivered here last.

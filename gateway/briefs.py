@@ -1,0 +1,75 @@
+"""Morning briefs and check-ins: scheduled questions with what is on for the day.
+
+The model gets the day's reminders and what is still open together with the question. Without a
+model, this is the whole message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from core.dates.schedule import load_zone, resolve_wall_time
+from core.markup.markdown import escape
+from core.scheduling.due import next_due
+from core.store.jobs import Job
+from core.types import Scope
+from gateway import texts
+from gateway.services import Services
+
+# A job that is due more often on one day is listed with its first times only.
+MAX_TIMES = 3
+MAX_LISTED = 20
+
+
+class BriefWriter:
+    """Writes the facts of briefs and check-ins."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def write(self, job: Job, scopes: frozenset[Scope]) -> str | None:
+        """Return the facts for a brief or a check-in; None for any other job."""
+        if job.text not in (texts.BRIEF_QUESTION, texts.CHECKIN_QUESTION):
+            return None
+        now = self._services.clock.now()
+        zone = load_zone(await self._services.appointments.zone_of(job.account))
+        jobs = await self._services.jobs.list_visible(scopes)
+        reminders = list_day(jobs, now, zone)
+        is_brief = job.text == texts.BRIEF_QUESTION
+        lines: list[str] = []
+        if is_brief:
+            local = now.astimezone(zone)
+            lines.append(texts.BRIEF_TODAY.format(day=f"{local:%A} {local.day} {local:%B}"))
+            lines += reminders or [texts.BRIEF_NOTHING]
+        else:
+            lines.append(texts.CHECKIN_ASK)
+            if reminders:
+                lines += [texts.BRIEF_LATER, *reminders]
+        pending = await self._services.notes.list_pending(scopes)
+        if pending:
+            count = texts.format_count(len(pending), "change")
+            lines.append(texts.BRIEF_PENDING.format(count=count))
+        return "\n".join(lines)
+
+
+def list_day(jobs: Sequence[Job], now: datetime, zone: ZoneInfo) -> list[str]:
+    """List the reminders that are due between `now` and midnight in `zone`, earliest first."""
+    tomorrow = now.astimezone(zone).date() + timedelta(days=1)
+    midnight = resolve_wall_time(datetime.combine(tomorrow, time()), zone)
+    entries: list[tuple[list[str], str]] = []
+    for job in jobs:
+        if job.is_prompt or job.paused_at is not None:
+            continue
+        times: list[str] = []
+        moment = job.next_at
+        while moment is not None and moment < midnight and len(times) <= MAX_TIMES:
+            times.append(f"{moment.astimezone(zone):%H:%M}")
+            moment = next_due(job.schedule, moment)
+        if len(times) > MAX_TIMES:
+            times[-1] = "…"
+        if times:
+            entries.append((times, job.text))
+    entries.sort()
+    return [f"- {', '.join(times)} {escape(text)}" for times, text in entries[:MAX_LISTED]]
