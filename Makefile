@@ -35,7 +35,7 @@ check:
 services:
 	@$(TEST_SETUP) && sh tests/services/setup.sh && sh tests/services/run.sh
 
-# make soak PART=kills runs only the files of tests/soak whose names contain "kills": 1,000 kills. If no file there has the name,
+# make soak PART=kills runs only the files of tests/soak whose names contain "kills": 1,100 kills. If no file there has the name,
 # as with PART=full_disk, it runs the other tests with it.
 # SEED=7 repeats the choices of a run that printed this number.
 soak:

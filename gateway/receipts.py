@@ -30,6 +30,7 @@ from gateway.commands.registry import (
     make_button_actions,
     make_decision_buttons,
 )
+from gateway.commands.time_settings import hint_at_zone
 from gateway.services import Services
 
 QUOTE_CHARS = 80
@@ -48,6 +49,7 @@ class Receipt:
 
     text: str
     undo: Button | None = None
+    is_new_job: bool = False
 
 
 @dataclass
@@ -65,9 +67,7 @@ class ReceiptWriter:
         """
         receipts = await self.list_receipts(rows, turn.scopes)
         pending = await self._list_pending(rows, turn.scopes)
-        lines = []
-        if receipts:
-            lines.append(texts.RECEIPTS.format(changes=" · ".join(item.text for item in receipts)))
+        lines = await self._render_receipts(receipts, turn)
         buttons = [item.undo for item in receipts if item.undo is not None]
         choices = await self._list_choices(rows, turn)
         if choices:
@@ -81,12 +81,26 @@ class ReceiptWriter:
             lines.append(texts.TURN_BUDGET_SPENT)
         if not lines:
             return answer, ()
-        assigned = assign_button_ids(buttons[:MAX_BUTTONS])
+        labelled_buttons = assign_button_ids(buttons[:MAX_BUTTONS])
         inbound = turn.entries[-1].inbound
         presser = inbound.account if inbound.is_direct else None
-        actions = make_button_actions(assigned, turn.scope, presser, self.services.clock.now())
+        actions = make_button_actions(
+            labelled_buttons, turn.scope, presser, self.services.clock.now()
+        )
         text = "\n\n".join(part for part in (answer.text, "\n".join(lines)) if part)
-        return replace(answer, text=text, buttons=(*answer.buttons, *assigned)), actions
+        return replace(answer, text=text, buttons=(*answer.buttons, *labelled_buttons)), actions
+
+    async def _render_receipts(self, receipts: Sequence[Receipt], turn: Turn) -> list[str]:
+        """Return the line of the receipts, and once for each person the zone of new jobs."""
+        if not receipts:
+            return []
+        lines = [texts.RECEIPTS.format(changes=" · ".join(item.text for item in receipts))]
+        if any(item.is_new_job for item in receipts):
+            account = turn.entries[-1].inbound.account
+            hint = await hint_at_zone(self.services, account, is_owner=turn.is_owner)
+            if hint:
+                lines.append(hint.strip())
+        return lines
 
     async def list_receipts(
         self, rows: Sequence[Message], scopes: frozenset[Scope]
@@ -105,11 +119,13 @@ class ReceiptWriter:
         self, ids: set[int], since: datetime, scopes: frozenset[Scope]
     ) -> list[Receipt]:
         changes = await self.services.notes.list_changes(scopes, MAX_CHANGES)
-        made = [change for change in changes if change.message_id in ids and change.at >= since]
+        own_changes = [
+            change for change in changes if change.message_id in ids and change.at >= since
+        ]
         undone_ids = {change.undoes for change in changes}
         receipts: list[Receipt] = []
         skills: set[str] = set()
-        for change in reversed(made):
+        for change in reversed(own_changes):
             if change.id in undone_ids or change.undoes is not None:
                 continue
             if change.skill:
@@ -160,7 +176,7 @@ class ReceiptWriter:
             text=_quote(job.text),
         )
         label = texts.RECEIPT_UNDO.format(what=f"/cron {undo}")
-        return Receipt(text, make_button(label, "cron", undo))
+        return Receipt(text, make_button(label, "cron", undo), is_new_job=action == "add")
 
     async def _list_choices(self, rows: Sequence[Message], turn: Turn) -> list[Button]:
         """Return a button for each time among which the person must choose for a reminder.

@@ -26,7 +26,7 @@ from core.scheduling.appointments import Appointments, Requester
 from core.scheduling.due import next_due
 from core.scheduling.zones import move_to_zone
 from core.store.jobs import Job
-from core.types import Address, ErasureEpoch
+from core.types import Account, Address, ErasureEpoch
 
 _NEVER = frozenset({"never", "off", "none"})
 _END_OF_DAY = time(23, 59)
@@ -95,8 +95,8 @@ class JobChanges:
             )
         await self.appointments.jobs.update(job.id, requester.epoch, next_at=following)
         self.appointments.on_change()
-        skipped = self._format(job, job.next_at)
-        return f"Skipped {skipped}. The next time is {self._format(job, following)}."
+        moment_text = self._format(job, job.next_at)
+        return f"Skipped {moment_text}. The next time is {self._format(job, following)}."
 
     async def edit(
         self, job_id: int, requester: Requester, schedule: Schedule | None, text: str
@@ -204,17 +204,18 @@ class JobChanges:
 
     # --- Times ---
 
-    async def read_snooze(self, words: str) -> Snooze | None:
+    async def read_snooze(self, words: str, account: Account | None) -> Snooze | None:
         """Read how long to snooze: "10 minutes", "18:00", "tomorrow", or "" for ten minutes.
 
-        Returns None if the words aren't a single time.
+        Times are meant in the zone of `account`. Returns None if the words aren't a single time.
         """
         words = words.strip() or "10 minutes"
         if words.lower() == "tomorrow":
             return Snooze()
+        zone = await self.appointments.zone_of(account)
         for line in (f"in {words}", words):
             try:
-                reading = await self.appointments.parse_line(line)
+                reading = await self.appointments.parse_line(line, zone)
             except Refused:
                 continue
             if not reading.text and reading.schedule.at is not None:

@@ -24,6 +24,7 @@ from core.scheduling.phrases import (
     meant_words,
     plain_words,
     split_command,
+    strip_lead,
     strip_name,
 )
 from core.store.jobs import Job
@@ -59,6 +60,8 @@ class Move(Enum):
     DONE = "done"
     # The request names a reminder that doesn't exist, or several ones.
     UNKNOWN = "unknown"
+    # The person says no to what was set, but not what is wrong.
+    ASK_CHANGE = "ask change"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +110,9 @@ def decide(text: str, situation: Situation) -> Step:
     reading = read_request(text, situation.now, situation.zone, situation.languages)
     if reading.intent is Intent.QUESTION_ABOUT_REMINDERS:
         return Step(move=Move.NEXT if find_phrase("next", text) else Move.LIST)
-    if reading.intent is Intent.SET and not _is_about_past(reading):
+    is_request = reading.intent is Intent.SET and not _is_about_past(reading)
+    is_again = is_request and not reading.task and dialogue is not None and dialogue.job is not None
+    if is_request and not is_again:
         return _step_for(reading, (text,))
     if dialogue is not None:
         step = _decide_answer(text, dialogue, situation)
@@ -126,9 +131,9 @@ def decide_edit(words: str, job: Job, situation: Situation) -> Step:
     if not answer.names_time:
         reading = replace(previous, task=_task_of(words))
         return Step(move=Move.CHANGE, reading=reading, job=job)
-    revised = revise_reading(previous, words, situation.now, situation.zone) or answer
-    revised = replace(revised, task=answer.task or job.text)
-    return Step(move=Move.CHANGE, reading=revised, job=job, lines=(words,))
+    reading = revise_reading(previous, words, situation.now, situation.zone) or answer
+    reading = replace(reading, task=answer.task or job.text)
+    return Step(move=Move.CHANGE, reading=reading, job=job, lines=(words,))
 
 
 def _is_about_past(reading: ReminderReading) -> bool:
@@ -149,13 +154,18 @@ def _decide_short_answer(text: str, dialogue: Dialogue) -> Step | None:
     """Return the step for a yes, a no, "done" or "snooze"; None for any other message."""
     job = dialogue.job
     if job is None:
-        return Step(move=Move.DROP) if is_answer("cancel", text) else None
+        is_refusal = is_answer("cancel", text) or is_answer("no", text)
+        return Step(move=Move.DROP) if is_refusal else None
+    if is_answer("snooze", text):
+        return Step(move=Move.SNOOZE, job=job)
     if is_answer("done", text):
         return Step(move=Move.DONE, job=job)
     if is_answer("cancel", text):
         return Step(move=Move.REMOVE, job=job)
     if is_answer("yes", text):
         return Step(move=Move.CONFIRM, job=job, lines=dialogue.lines)
+    if is_answer("no", text):
+        return Step(move=Move.ASK_CHANGE, job=job, lines=dialogue.lines)
     return None
 
 
@@ -163,13 +173,15 @@ def _decide_answer(text: str, dialogue: Dialogue, situation: Situation) -> Step 
     """Return the step for a missing part or a correction; None if the message is neither."""
     previous = _read_dialogue(dialogue, situation)
     lines = (*dialogue.lines, text)
-    revised = _revise(previous, text, situation)
-    if revised is not None:
+    reading = _revise(previous, text, situation)
+    if reading is not None:
         if dialogue.job is None:
-            return _step_for(revised, lines)
-        if revised.is_complete:
-            return Step(move=Move.CHANGE, reading=revised, job=dialogue.job, lines=lines)
-        return Step(move=Move.ASK, reading=revised, job=dialogue.job, lines=lines)
+            return _step_for(reading, lines)
+        if _is_once_for_recurring(reading, dialogue.job):
+            return Step(move=Move.SNOOZE, job=dialogue.job, words=text)
+        if reading.is_complete:
+            return Step(move=Move.CHANGE, reading=reading, job=dialogue.job, lines=lines)
+        return Step(move=Move.ASK, reading=reading, job=dialogue.job, lines=lines)
     if dialogue.job is not None:
         task = _corrected_task(dialogue.job.text, text)
         if task is None:
@@ -182,6 +194,11 @@ def _decide_answer(text: str, dialogue: Dialogue, situation: Situation) -> Step 
     return None
 
 
+def _is_once_for_recurring(reading: ReminderReading, job: Job) -> bool:
+    """Whether a recurring reminder comes once more at a single time, and keeps its rhythm."""
+    return reading.moment is not None and job.schedule.at is None
+
+
 def _read_dialogue(dialogue: Dialogue, situation: Situation) -> ReminderReading:
     """Return what the messages of a dialogue mean together, as seen when they were written."""
     zone = situation.zone
@@ -191,9 +208,9 @@ def _read_dialogue(dialogue: Dialogue, situation: Situation) -> ReminderReading:
         if reading is None:
             reading = read_request(line, dialogue.asked_at, zone, languages, is_request=True)
             continue
-        revised = _revise(reading, line, replace(situation, now=dialogue.asked_at))
-        if revised is not None:
-            reading = revised
+        revision = _revise(reading, line, replace(situation, now=dialogue.asked_at))
+        if revision is not None:
+            reading = revision
         elif Missing.TASK in reading.missing:
             missing = reading.missing - {Missing.TASK}
             reading = replace(reading, task=_task_of(line), missing=missing)
@@ -239,7 +256,7 @@ def _may_be_task(text: str) -> bool:
 
 
 def _task_of(text: str) -> str:
-    return " ".join(text.split()).strip(" .。!")
+    return strip_lead(" ".join(text.split()).strip(" .。!"))
 
 
 def _corrected_task(task: str, text: str) -> str | None:
@@ -271,9 +288,9 @@ def _decide_command(text: str, situation: Situation) -> Step:
     words = split_command("snooze", text)
     if words is not None and _names_only_time(words, situation):
         return Step(move=Move.SNOOZE, job=job, words=words)
-    moved = _decide_move(text, situation)
-    if moved is not None:
-        return moved
+    step = _decide_move(text, situation)
+    if step is not None:
+        return step
     words = split_command("remove", text)
     if words is None:
         return Step(move=Move.NONE)
@@ -282,10 +299,13 @@ def _decide_command(text: str, situation: Situation) -> Step:
 
 
 def _names_only_time(words: str, situation: Situation) -> bool:
-    reading = read_request(
-        words, situation.now, situation.zone, situation.languages, is_request=True
-    )
-    return reading.names_time and not reading.task
+    for line in (words, f"in {words}"):
+        reading = read_request(
+            line, situation.now, situation.zone, situation.languages, is_request=True
+        )
+        if reading.names_time and not reading.task:
+            return True
+    return False
 
 
 def _decide_move(text: str, situation: Situation) -> Step | None:
@@ -299,20 +319,20 @@ def _decide_move(text: str, situation: Situation) -> Step | None:
     answer = read_request(text, situation.now, situation.zone, situation.languages, is_request=True)
     if not answer.names_time:
         return None
-    named = split_command("move", answer.task)
+    name = split_command("move", answer.task)
     step = _find_named(
-        plain_words(answer.task) if named is None else named, situation, Move.CHANGE, is_sure=False
+        plain_words(answer.task) if name is None else name, situation, Move.CHANGE, is_sure=False
     )
     if step.job is None:
         return None if step.move is Move.NONE else step
     previous = _with_job(None, step.job)
     previous = replace(previous, language=answer.language)
-    revised = revise_reading(previous, text, situation.now, situation.zone)
-    if revised is None:
+    reading = revise_reading(previous, text, situation.now, situation.zone)
+    if reading is None:
         return None
-    revised = replace(revised, task=step.job.text)
-    move = Move.CHANGE if revised.is_complete else Move.ASK
-    return Step(move=move, reading=revised, job=step.job, lines=(text,))
+    reading = replace(reading, task=step.job.text)
+    move = Move.CHANGE if reading.is_complete else Move.ASK
+    return Step(move=move, reading=reading, job=step.job, lines=(text,))
 
 
 def _find_named(words: str, situation: Situation, move: Move, *, is_sure: bool) -> Step:

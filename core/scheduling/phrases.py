@@ -18,7 +18,7 @@ MAX_ANSWER_CHARS = 80
 _SEPARATORS = re.compile(r"[^\w']+|_")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _LEADS = re.compile(r"^(?:(?:please|pls|can you|could you|bitte|kannst du|no|ok|hey) )+")
-_THUMB = "👍"
+_THUMBS = {"👍": "yes", "👎": "no"}
 
 
 def plain_words(text: str) -> str:
@@ -30,13 +30,13 @@ def plain_words(text: str) -> str:
 def is_answer(kind: str, text: str) -> bool:
     """Whether a message consists only of phrases of a table, such as "cancel", and fillers.
 
-    At least one phrase of the table must occur. A thumb counts as a yes.
+    At least one phrase of the table must occur. A thumb up counts as a yes, one down as a no.
     """
     if len(text) > MAX_ANSWER_CHARS:
         return False
     words = plain_words(text)
     if not words:
-        return kind == "yes" and _THUMB in text
+        return any(kind == meaning and thumb in text for thumb, meaning in _THUMBS.items())
     rest, count = _pattern(kind).subn(" ", words)
     return count > 0 and not _pattern("fillers").sub(" ", rest).strip()
 
@@ -58,6 +58,15 @@ def split_command(kind: str, text: str) -> str | None:
             rest = words[: match.start()] + " " + words[match.end() :]
             return " ".join(rest.split())
     return None
+
+
+def strip_lead(text: str) -> str:
+    """Return a task without words such as "to" at its beginning."""
+    words = text.split()
+    for count in range(min(4, len(words) - 1), 0, -1):
+        if plain_words(" ".join(words[:count])) in list_phrases("task_lead"):
+            return " ".join(words[count:])
+    return text
 
 
 def strip_name(words: str) -> str:

@@ -123,10 +123,10 @@ def find_typed_alternative(
         if not reading.parts.has_day:
             return None
         # The words name a day, so the model chose the hour.
-        completed = revise_reading(reading, f"at {local:%H:%M}", now, zone)
-        if completed is None:
+        whole_reading = revise_reading(reading, f"at {local:%H:%M}", now, zone)
+        if whole_reading is None:
             return None
-        reading = completed
+        reading = whole_reading
     typed_schedule = to_schedule(reading, zone)
     if typed_schedule is None or _agree(reading, typed_schedule, schedule, now):
         return None
@@ -173,12 +173,12 @@ def _move_clock(
     minute = min(minutes, key=lambda minute: abs(minute - planned_minute))
     if minute == planned_minute:
         return None
-    typed = local.replace(hour=minute // 60, minute=minute % 60, second=0, tzinfo=None)
+    wall_time = local.replace(hour=minute // 60, minute=minute % 60, second=0, tzinfo=None)
     if planned.at is not None:
-        moment = resolve_wall_time(typed, local.tzinfo)
+        moment = resolve_wall_time(wall_time, local.tzinfo)
         return replace(planned, at=moment) if moment > now else None
     recurrences = tuple(
-        _START_CLOCK.sub(rf"\g<1>{typed:%H%M%S}", text) for text in planned.recurrences
+        _START_CLOCK.sub(rf"\g<1>{wall_time:%H%M%S}", text) for text in planned.recurrences
     )
-    moved = replace(planned, recurrences=recurrences)
-    return moved if next_due(moved, now) != next_due(planned, now) else None
+    alternative = replace(planned, recurrences=recurrences)
+    return alternative if next_due(alternative, now) != next_due(planned, now) else None

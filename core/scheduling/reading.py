@@ -60,13 +60,13 @@ def _parse_everyday(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule 
     if len(line) > MAX_REQUEST_CHARS:
         return None
     if "|" not in line:
-        parsed = _parse_reading(read_request(line, now, zone, is_request=True), zone)
-        return None if parsed is None else _with_question_mark(parsed, line)
+        schedule_and_text = _parse_reading(read_request(line, now, zone, is_request=True), zone)
+        return None if schedule_and_text is None else _with_question_mark(schedule_and_text, line)
     when, _, text = line.partition("|")
-    parsed = _parse_reading(read_request(when, now, zone, is_request=True), zone)
-    if parsed is None or parsed.text:
+    schedule_and_text = _parse_reading(read_request(when, now, zone, is_request=True), zone)
+    if schedule_and_text is None or schedule_and_text.text:
         return None
-    return ParsedSchedule(schedule=parsed.schedule, text=text.strip(), is_certain=True)
+    return ParsedSchedule(schedule=schedule_and_text.schedule, text=text.strip(), is_certain=True)
 
 
 def _with_question_mark(parsed: ParsedSchedule, line: str) -> ParsedSchedule:

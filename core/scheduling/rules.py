@@ -41,15 +41,15 @@ def _list_rules(job: Job, now: datetime) -> list[tuple[datetime, str]]:
         return []
     if schedule.at is not None:
         return [(next_at, "")]
-    converted = to_recurrences(schedule, now)
+    schedule_by_rules = to_recurrences(schedule, now)
     rules = []
-    for text in converted.recurrences:
+    for text in schedule_by_rules.recurrences:
         match = _RULE.search(text)
         start = next_due(Schedule(zone=schedule.zone, recurrences=(text,)), now)
         if match is not None and start is not None:
             rules.append((start, _without_count(match[1])))
     # A cron line that no rule expresses leaves with its next time only.
-    return rules if converted.recurrences else [(next_at, "")]
+    return rules if schedule_by_rules.recurrences else [(next_at, "")]
 
 
 def _without_count(rule: str) -> str:

@@ -128,10 +128,10 @@ class _ReminderTool:
 
     async def find_subjects(self, arguments: Json, context: ToolContext) -> Sequence[Subject]:
         """Return the job that a call changes."""
-        parsed = parse_arguments(_Arguments, arguments)
-        if parsed.job_id is None:
+        call = parse_arguments(_Arguments, arguments)
+        if call.job_id is None:
             return []
-        job = await self.appointments.jobs.find(parsed.job_id, context.scopes)
+        job = await self.appointments.jobs.find(call.job_id, context.scopes)
         if job is None:
             return []
         jobs = await self.appointments.jobs.list_visible(context.scopes)

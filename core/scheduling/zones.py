@@ -42,12 +42,14 @@ def move_to_zone(schedule: Schedule, zone: str) -> Schedule:
     recurrences = tuple(
         text.replace(f"TZID={old_zone}:", f"TZID={zone}:") for text in schedule.recurrences
     )
-    moved = replace(schedule, zone=zone, recurrences=recurrences)
+    new_schedule = replace(schedule, zone=zone, recurrences=recurrences)
     if schedule.at is not None:
-        moved = replace(moved, at=_move_moment(schedule.at, old_zone, zone))
+        new_schedule = replace(new_schedule, at=_move_moment(schedule.at, old_zone, zone))
     if schedule.start_at is not None and schedule.every_s and schedule.every_s % DAY_S == 0:
-        moved = replace(moved, start_at=_move_moment(schedule.start_at, old_zone, zone))
-    return moved
+        new_schedule = replace(
+            new_schedule, start_at=_move_moment(schedule.start_at, old_zone, zone)
+        )
+    return new_schedule
 
 
 def _move_moment(moment: datetime, old_zone: str, zone: str) -> datetime:

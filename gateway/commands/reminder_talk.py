@@ -35,6 +35,7 @@ from gateway.commands.registry import (
     make_button,
     make_button_actions,
 )
+from gateway.commands.time_settings import hint_at_zone
 from gateway.services import Services
 
 # How long the next message may answer a question or correct a reminder.
@@ -110,17 +111,29 @@ class ReminderTalk:
         if words.strip():
             situation = await self._load_situation(context, None)
             step = await asyncio.to_thread(decide_edit, words, job, situation)
-            changed = await self._change(step, context)
+            result = await self._change(step, context)
         else:
             question = self._question_about(job, (), context)
             text = texts.EDIT_HOW.format(
                 job=escape(self._appointments.describe_job(job)), id=job.id
             )
-            changed = self._build(text, (), question, context)
+            result = self._build(text, (), question, context)
         await self._services.actions.add(
-            [action for action in changed.actions if action.address is not None]
+            [action for action in result.actions if action.address is not None]
         )
-        return changed.answer
+        return result.answer
+
+    async def ask_time(self, request: str, context: CommandContext) -> Answer:
+        """Ask for the time of a request, after the button for another time.
+
+        The next message answers the question. `request` contains the messages so far, one a line.
+        """
+        command = Command(name="remind", arguments=request)
+        result = self._build(texts.ASK_OTHER_TIME, (), (self._question(command, context),), context)
+        await self._services.actions.add(
+            [action for action in result.actions if action.address is not None]
+        )
+        return result.answer
 
     async def keep(self, job_id: int, context: CommandContext) -> Answer:
         """Say that a reminder is set, as the answer to a "yes" after its receipt."""
@@ -191,7 +204,8 @@ class ReminderTalk:
         if step.move is Move.DONE:
             report = await self._changes.finish(step.job.id, requester)
             return self._build(escape(report), (), (), context)
-        text = texts.STAYS_SET.format(job=escape(self._appointments.describe_job(step.job)))
+        template = texts.ASK_CHANGE if step.move is Move.ASK_CHANGE else texts.STAYS_SET
+        text = template.format(job=escape(self._appointments.describe_job(step.job)))
         return self._build(text, (), self._question_about(step.job, step.lines, context), context)
 
     async def _set(self, step: Step, context: CommandContext) -> TalkAnswer:
@@ -216,30 +230,16 @@ class ReminderTalk:
             epoch=context.epoch,
         )
         text = self.read_back(job, reading)
-        if await self._must_hint_at_zone(context):
-            text += " " + texts.ZONE_HINT.format(zone=zone)
+        text += await hint_at_zone(self._services, context.account, is_owner=context.is_owner)
         question = self._question_about(job, step.lines, context)
         return self._build(text, _change_buttons(job), question, context)
-
-    async def _must_hint_at_zone(self, context: CommandContext) -> bool:
-        """Return True once for each person who isn't the owner and has chosen no zone yet.
-
-        The zone of the settings, which is the owner's, becomes their choice until they change it.
-        """
-        if context.is_owner:
-            return False
-        preference = await self._services.load_preference(context.account)
-        if preference.zone is not None:
-            return False
-        await self._services.preferences.save(context.account, zone=self._appointments.zone)
-        return True
 
     async def _find_equal(
         self, schedule: Schedule, task: str, context: CommandContext
     ) -> Job | None:
         """Return a reminder here with the same text that is due at the same moments, or None."""
-        planned = ParsedSchedule(schedule=schedule, text=task, is_certain=True)
-        moments = self._appointments.list_next_moments(planned)
+        parsed_schedule = ParsedSchedule(schedule=schedule, text=task, is_certain=True)
+        moments = self._appointments.list_next_moments(parsed_schedule)
         for job in await self._appointments.jobs.list_visible(context.scopes):
             is_same_text = job.text.casefold() == task.casefold() and not job.is_prompt
             is_here = job.target == context.inbound.address and job.paused_at is None
@@ -260,7 +260,7 @@ class ReminderTalk:
             return self._build(text, (), question, context)
         buttons: tuple[Button, ...] = ()
         if reading.task and Missing.TIME in reading.missing:
-            buttons = _time_buttons(reading.task)
+            buttons = _time_buttons(reading.task, step.lines)
         command = Command(name="remind", arguments="\n".join(map(_one_line, step.lines)))
         return self._build(text, buttons, (self._question(command, context),), context)
 
@@ -273,10 +273,10 @@ class ReminderTalk:
         schedule = None
         if reading.moment is not None or reading.recurrences:
             schedule = make_schedule(reading, job.schedule.zone)
-        changed = await self._changes.edit(job.id, requester, schedule, reading.task)
-        text = self.read_back(changed, reading)
-        question = self._question_about(changed, step.lines, context)
-        return self._build(text, _change_buttons(changed), question, context)
+        new_job = await self._changes.edit(job.id, requester, schedule, reading.task)
+        text = self.read_back(new_job, reading)
+        question = self._question_about(new_job, step.lines, context)
+        return self._build(text, _change_buttons(new_job), question, context)
 
     async def _snooze(self, step: Step, context: CommandContext) -> TalkAnswer:
         """Snooze the reminder that was delivered here last."""
@@ -285,7 +285,7 @@ class ReminderTalk:
         )
         if job is None:
             return self._build(texts.NOTHING_TO_SNOOZE, (), (), context)
-        snooze = await self._changes.read_snooze(step.words)
+        snooze = await self._changes.read_snooze(step.words, context.account)
         if snooze is None:
             return self._build(texts.SNOOZE_USAGE, (), (), context)
         report = await self._changes.snooze(
@@ -366,10 +366,10 @@ class ReminderTalk:
         presser = None if context.scope.is_group else context.account
         if questions:
             self.open_dialogues.add((context.inbound.address, context.account))
-        named = assign_button_ids(buttons)
+        labelled_buttons = assign_button_ids(buttons)
         now = self._services.clock.now()
-        actions = [*make_button_actions(named, context.scope, presser, now), *questions]
-        return TalkAnswer(Answer(text=text, buttons=named), actions)
+        actions = [*make_button_actions(labelled_buttons, context.scope, presser, now), *questions]
+        return TalkAnswer(Answer(text=text, buttons=labelled_buttons), actions)
 
 
 def requester_of(context: CommandContext) -> Requester:
@@ -389,6 +389,8 @@ def make_schedule(reading: ReminderReading, zone: str) -> Schedule:
 def _question_text(reading: ReminderReading) -> str:
     """Return a question for the missing or impossible part of a request."""
     task = escape(reading.task)
+    if reading.problem is Problem.VAGUE and not task:
+        return texts.ASK_TIME_AND_TASK
     if reading.problem is not None:
         return _PROBLEM_TEXTS[reading.problem].format(task=task)
     if Missing.TIME in reading.missing:
@@ -398,11 +400,14 @@ def _question_text(reading: ReminderReading) -> str:
     return texts.ASK_TASK
 
 
-def _time_buttons(task: str) -> tuple[Button, ...]:
+def _time_buttons(task: str, lines: Sequence[str]) -> tuple[Button, ...]:
+    """Make buttons with likely times, and one to write another time. `lines` are the request."""
+    request = "\n".join(map(_one_line, lines))
     return (
         make_button(texts.BUTTON_IN_ONE_HOUR, "remind", f"in 1 hour | {task}"),
         make_button(texts.BUTTON_TONIGHT, "remind", f"today at 20:00 | {task}"),
         make_button(texts.BUTTON_TOMORROW_AT_NINE, "remind", f"tomorrow at 9:00 | {task}"),
+        make_button(texts.BUTTON_OTHER_TIME, "cron", f"when {request}"),
     )
 
 
@@ -428,9 +433,9 @@ def _load_triggers() -> re.Pattern[str]:
         lexicon = load_lexicon(language)
         for table in (lexicon.phrases, lexicon.stems):
             phrases.update(form for form, tokens in table.items() if _is_trigger(tokens))
-    spaced = {phrase for phrase in phrases if phrase[:1].isalpha() and phrase < "\u2e80"}
-    unspaced = phrases - spaced
-    return re.compile(rf"\b(?:{_build_pattern(spaced)})|{_build_pattern(unspaced)}")
+    alphabetic = {phrase for phrase in phrases if phrase[:1].isalpha() and phrase < "\u2e80"}
+    others = phrases - alphabetic
+    return re.compile(rf"\b(?:{_build_pattern(alphabetic)})|{_build_pattern(others)}")
 
 
 def _build_pattern(phrases: Iterable[str]) -> str:

@@ -15,6 +15,7 @@ from core.types import LOCAL_SCOPE, Answer, Command, ToolContext
 from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs, parse_number
 from gateway.commands.reminder_talk import ReminderTalk, requester_of
+from gateway.commands.time_settings import hint_at_zone
 from gateway.services import Services
 
 # The actions of /cron apart from `core.scheduling.appointments.ACTIONS`.
@@ -46,6 +47,8 @@ class ReminderCommands:
             return await self._add(rest, context, is_prompt=True)
         if action in ("", "list"):
             return await self._list(context)
+        if action == "when" and rest.strip():
+            return await self.talk.ask_time(rest.strip(), context)
         if action in ("brief", "checkin"):
             return await self._add_ready_made(action, rest, context)
         if action not in (*ACTIONS, *_OTHER_ACTIONS):
@@ -54,6 +57,12 @@ class ReminderCommands:
         number = parse_number(first)
         if number is None or (words and action not in _ACTIONS_WITH_WORDS):
             raise Refused(f"Add the number: `/cron {action} 3`. `/cron` lists the numbers.")
+        return await self._change(action, number, words, context)
+
+    async def _change(
+        self, action: str, number: int, words: str, context: CommandContext
+    ) -> Answer:
+        """Change the job with a number."""
         requester = requester_of(context)
         if action == "edit":
             return await self.talk.edit(number, words, context)
@@ -130,7 +139,7 @@ class ReminderCommands:
         number = parse_number(first)
         until = None
         if number is not None:
-            until = await self._changes.read_snooze(rest)
+            until = await self._changes.read_snooze(rest, context.account)
         if until is None:
             latest = await self._appointments.jobs.find_last_delivered(
                 context.inbound.address, context.scopes
@@ -138,7 +147,7 @@ class ReminderCommands:
             if latest is None:
                 raise Refused(texts.NOTHING_TO_SNOOZE)
             number = latest.id
-            until = await self._changes.read_snooze(arguments)
+            until = await self._changes.read_snooze(arguments, context.account)
         if number is None or until is None:
             raise Refused(texts.SNOOZE_USAGE)
         report = await self._changes.snooze(
@@ -189,7 +198,10 @@ class ReminderCommands:
             if scope == LOCAL_SCOPE:
                 place = "in the terminal"
             receipt = f"{receipt.removesuffix('.')} ({place})"
-        return Answer(text=escape(receipt))
+        hint = ""
+        if not context.is_shell:
+            hint = await hint_at_zone(self._services, context.account, is_owner=context.is_owner)
+        return Answer(text=escape(receipt) + hint)
 
     async def ask(self, schedule: ParsedSchedule, context: ToolContext, origin: str | None) -> str:
         """Store a question that asks the person to confirm a new job, and return its text.

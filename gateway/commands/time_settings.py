@@ -10,7 +10,7 @@ from core.errors import Refused
 from core.scheduling.changes import JobChanges
 from core.scheduling.zones import find_zones
 from core.store.jobs import Job
-from core.types import Answer, Command
+from core.types import Account, Answer, Command
 from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs
 from gateway.services import Services
@@ -64,10 +64,10 @@ class TimeCommands:
         """Move the person's jobs to the same clock times in a zone."""
         if find_zones(zone) != [zone]:
             raise Refused(texts.ZONE_UNKNOWN.format(words=zone[:40]))
-        moved = 0
+        moved_count = 0
         for job in await self._list_elsewhere(zone, context):
-            moved += await self._changes.move_to_zone(job, zone, context.epoch)
-        count = texts.format_count(moved, "reminder")
+            moved_count += await self._changes.move_to_zone(job, zone, context.epoch)
+        count = texts.format_count(moved_count, "reminder")
         return Answer(text=texts.ZONE_MOVED.format(count=count, zone=zone))
 
     async def _list_elsewhere(self, zone: str, context: CommandContext) -> list[Job]:
@@ -93,6 +93,22 @@ class TimeCommands:
         begin, end = _parse_hours(words)
         await preferences.save(context.account, quiet_from=begin, quiet_until=end)
         return Answer(text=texts.QUIET_SET.format(begin=begin, end=end))
+
+
+async def hint_at_zone(services: Services, account: Account | None, *, is_owner: bool) -> str:
+    """Return a sentence with the zone in which a person's times are meant; "" if they know it.
+
+    Each person is asked once, when they first name a time, unless they are the owner, whose zone is
+    that of the settings. It then counts as their choice until they change it.
+    """
+    if is_owner or account is None:
+        return ""
+    preference = await services.load_preference(account)
+    if preference.zone is not None:
+        return ""
+    zone = services.appointments.zone
+    await services.preferences.save(account, zone=zone)
+    return " " + texts.ZONE_HINT.format(zone=zone)
 
 
 def _parse_hours(words: str) -> tuple[str, str]:

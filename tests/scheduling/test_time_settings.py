@@ -13,6 +13,7 @@ from core.scheduling.zones import find_zones, move_to_zone
 from core.store.preferences import Preference
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.scheduler_harness import NOON, lifetime
+from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 LISBON, BERLIN = "Europe/Lisbon", "Europe/Berlin"
 
@@ -81,6 +82,28 @@ async def test_guest_is_told_once_in_which_zone_times_are_meant(home: Path) -> N
         assert "I take your times in Europe/Lisbon." in first.text
         second = await harness.say("remind me tomorrow at 10am to call Bob", "7")
         assert "I take your times" not in second.text
+
+
+async def test_guest_is_told_the_zone_once_also_after_a_command_and_after_the_model(
+    home: Path,
+) -> None:
+    wish = {"action": "add", "moment": "2030-01-15T09:00", "task": "call Ana"}
+    model = ScriptedModel(calls(("reminder", wish)), says("Done."))
+    async with open_gateway(home, model) as harness:
+        by_model = await harness.say("remind me on 15 January 2030 at 9:00 to call Ana", "7")
+        assert by_model.text.endswith("`/timezone Lisbon`.")
+        by_command = await harness.say("/remind 2030-01-16 09:00 | call Bob", "7")
+        assert "I take your times" not in by_command.text
+        by_owner = await harness.say("/remind 2030-01-16 09:00 | call Bob")
+        assert "I take your times" not in by_owner.text
+
+
+async def test_snooze_until_a_time_is_meant_in_the_persons_zone(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("/timezone Tokyo")
+        await harness.say("/remind 2030-01-15 09:00 | call Ana")
+        answer = await harness.say("/snooze 1 2030-01-16 18:00")
+        assert "16 January 2030 at 18:00 (Asia/Tokyo)" in answer.text
 
 
 async def test_quiet_hours_are_set_shown_and_ended(home: Path) -> None:

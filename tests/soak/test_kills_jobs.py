@@ -1,4 +1,4 @@
-"""Two hundred kills around the moments at which reminders and scheduled questions are due, on
+"""Three hundred kills around the moments at which reminders and scheduled questions are due, on
 Telegram and Discord. Each job is made once, runs once, and is shown once."""
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tests.fixtures.kill_storm import (
     telegram_place,
 )
 
-KILLS = 200
-"""Together with the other files test_kills_*.py: 1,000."""
+KILLS = 300
+"""Together with the other files test_kills_*.py: 1,100."""
 KILLS_PER_HOME = 50
 LATE = r"(?: \(due [^)]*: I was away\))?"
 PAST = r"[^⏰]* is in the past\."

@@ -139,3 +139,66 @@ async def test_incognito_conversation_sets_no_reminder(home: Path) -> None:
         await harness.say("/incognito")
         await harness.say("remind me tomorrow at 9am to send the offer")
         assert await texts_of_jobs(harness) == []
+
+
+async def test_button_for_another_time_asks_and_the_next_message_answers(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        asked = await harness.say("erinnere mich an den Zahnarzt")
+        pressed = await harness.say(button(asked, "Other").id, kind="action", command=None)
+        assert pressed.text.startswith("At what time?")
+        answer = await harness.say("morgen um 10:30")
+        assert "at 10:30 (Europe/Lisbon): “den Zahnarzt”" in answer.text
+        assert await texts_of_jobs(harness) == ["den Zahnarzt"]
+
+
+@pytest.mark.parametrize("refusal", ["no", "👎", "nein", "いいえ", "нет"])
+async def test_no_after_a_reminder_asks_what_to_change_and_keeps_it_until_then(
+    home: Path, refusal: str
+) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("remind me tomorrow at 9am to call Bob")
+        assert (await harness.say(refusal)).text.startswith("What should I change?")
+        assert await texts_of_jobs(harness) == ["call Bob"]
+        assert "at 11:00" in (await harness.say("at 11")).text
+
+
+@pytest.mark.parametrize(
+    "refusal", ["no", "lieber nicht", "plutôt pas", "还是算了", "やっぱりいい"]
+)
+async def test_no_to_the_question_for_a_time_sets_nothing(home: Path, refusal: str) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("remind me to call Bob")
+        assert (await harness.say(refusal)).text == "All right, I set no reminder."
+        assert await texts_of_jobs(harness) == []
+
+
+@pytest.mark.parametrize(
+    "words", ["remind me later", "snooze 10 minutes", "rappelle-moi plus tard"]
+)
+async def test_later_after_a_reminder_moves_it_instead_of_asking_for_a_text(
+    home: Path, words: str
+) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("remind me tomorrow at 9am to call Bob")
+        assert (await harness.say(words)).text.startswith("I'll remind you again on ")
+        assert await texts_of_jobs(harness) == ["call Bob"]
+
+
+async def test_single_time_for_a_delivered_recurring_reminder_keeps_its_rhythm(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("/remind every monday at 8:30 | stand-up")
+        await harness.say("what reminders do I have?")
+        await harness.say("in 10 minutes")
+        weekly, once = sorted(
+            await harness.services.jobs.list_active(), key=lambda job: job.schedule.at is not None
+        )
+        assert weekly.schedule.recurrences[0].endswith("FREQ=WEEKLY;BYDAY=MO")
+        assert once.schedule.at is not None
+        assert once.text == "stand-up"
+
+
+async def test_answer_with_the_task_loses_its_first_to(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("remind me tomorrow at 9am")
+        await harness.say("to buy milk")
+        assert await texts_of_jobs(harness) == ["buy milk"]
