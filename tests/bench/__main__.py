@@ -3,7 +3,7 @@ the same run.
 
 ``python -m tests.bench [--only NAME] [--sessions N] [--turns N] [--conversations N] [--peer
 PYTHON]``, NAME one of shape, cache, long, facts, guard, evidence, recall, hurry, owner, questions,
-changes, reminders, speed, gateway; or services, which runs only when it is named: it takes minutes, needs the engines that
+changes, reminders, jobs, speed, gateway; or services, which runs only when it is named: it takes minutes, needs the engines that
 ``tests/services/setup.sh`` makes, and names those that are not there. Guard, evidence, recall, hurry,
 owner, questions, reminders and speed need the project's shared benchmark folder beside the checkout (or where
 MNEME_SHARED says); without it they are left out, visibly. The peer, hermes-agent 0.19.0, takes part
@@ -28,6 +28,7 @@ from tests.bench import (
     doors,
     evidence_table,
     gateway,
+    jobs,
     knowing,
     long,
     recall,
@@ -52,6 +53,7 @@ BENCHES = [
     "questions",
     "changes",
     "reminders",
+    "jobs",
     "speed",
     "gateway",
 ]
@@ -114,6 +116,11 @@ def main() -> int:
             sys.stdout.write(
                 asyncio.run(long.measure(Path(folder), asked.turns, asked.conversations)) + "\n\n"
             )
+        sys.stdout.flush()
+    if "jobs" in which:
+        sys.stdout.write("## The scheduler: start, looks and lateness\n\n")
+        with tempfile.TemporaryDirectory() as folder:
+            sys.stdout.write(asyncio.run(jobs.measure(Path(folder))) + "\n\n")
         sys.stdout.flush()
     if "facts" in which:
         sys.stdout.write("## Facts: what each part of the blend adds, and what 100,000 cost\n\n")
