@@ -169,13 +169,19 @@ async def _repair_file(settings: Settings) -> str:
     except Timeout as error:
         raise ConfigError(texts.REPAIR_NEEDS_STOP) from error
     lost_rows = ", ".join(
-        f"{texts.format_count(n, 'row')} of {name}" for name, n in report.lost.items()
+        f"{_describe_count(count)} of {name}" for name, count in report.lost.items()
     )
     return texts.REPAIRED.format(
         saved=texts.format_count(sum(report.saved.values()), "row"),
-        lost=f"lost: up to {lost_rows}" if lost_rows else "nothing is lost",
+        lost=f"lost: {lost_rows}" if lost_rows else "nothing is lost",
         path=report.damaged_path,
     )
+
+
+def _describe_count(lost_count: int | None) -> str:
+    if lost_count is None:
+        return "an unknown number of rows"
+    return f"up to {texts.format_count(lost_count, 'row')}"
 
 
 def _describe_settings_problem(problem: str) -> CheckResult:

@@ -23,7 +23,7 @@ async def find_damage(database: Database) -> list[str]:
     """
 
     def check(connection: Connection) -> list[str]:
-        problems = _run_check(connection, f"PRAGMA quick_check({MAX_REPORTED_PROBLEMS})")
+        problems = _run_check(connection, f"PRAGMA integrity_check({MAX_REPORTED_PROBLEMS})")
         broken_rows = connection.execute("PRAGMA foreign_key_check").fetchall()
         for row in broken_rows[:MAX_REPORTED_PROBLEMS]:
             problems.append(f"a row of {row[0]} refers to nothing")

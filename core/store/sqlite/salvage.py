@@ -8,6 +8,7 @@ they are rebuilt from the rows.
 from __future__ import annotations
 
 import contextlib
+import heapq
 import os
 import shutil
 import sqlite3
@@ -24,23 +25,34 @@ from core.store.sqlite.schema import MIGRATIONS, STALE_KEY
 BATCH_ROWS = 500
 UNKNOWN_ROWS = 100_000
 """How many row ids after the last readable row are tried if no index knows the last id."""
+MAX_FAILED_READS = 50_000
+"""How many ranges of row ids of a table are tried."""
 MAX_ROUNDS = 10
 """How often rows that refer to lost rows are removed. A removal can leave further such rows."""
 
 _SELECT_TABLES = """
 SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_'
 """
+_CREATE_LOST_PEOPLE = """
+INSERT INTO people (id)
+SELECT DISTINCT person_id FROM accounts WHERE person_id NOT IN (SELECT id FROM people)
+"""
+"""Who is the owner isn't known then. The settings tell it at the next start."""
+_SELECT_SESSION_SCOPES = "SELECT id, scope_id FROM sessions INDEXED BY sessions_by_scope"
 _CREATE_LOST_SESSIONS = """
 INSERT INTO sessions (id, address_id, scope_id, title, started_at, last_at, ended_at, end_reason,
     messages)
-SELECT session_id, address_id, (
+SELECT session_id, address_id, COALESCE((
+        SELECT scope_id FROM session_scopes WHERE session_scopes.id = session_id
+    ), (
         SELECT scope_id FROM sessions AS others WHERE others.address_id = messages.address_id
         ORDER BY others.id DESC LIMIT 1
-    ) AS scope, 'Recovered', MIN(created_at), MAX(created_at), MAX(created_at), 'repair', COUNT(*)
+    )) AS scope, 'Recovered', MIN(created_at), MAX(created_at), MAX(created_at), 'repair', COUNT(*)
 FROM messages WHERE session_id NOT IN (SELECT id FROM sessions)
 GROUP BY session_id HAVING scope IS NOT NULL
 """
-"""Creates sessions for messages whose session is lost, in the scope of their chat."""
+"""Makes sessions for messages whose own session is lost. An index tells their scope. If it can't be
+read, the scope is that of their chat."""
 
 
 @dataclass(kw_only=True)
@@ -51,7 +63,8 @@ class SalvageReport:
     damaged_path: Path
     # The numbers of rows, by table.
     saved: dict[str, int] = field(default_factory=dict)
-    lost: dict[str, int] = field(default_factory=dict)
+    # At most so many rows. None if nothing tells how many rows the table had.
+    lost: dict[str, int | None] = field(default_factory=dict)
 
 
 def find_file_damage(path: Path) -> str:
@@ -135,7 +148,7 @@ def _salvage(damaged_path: Path, new_path: Path, report: SalvageReport) -> None:
         contextlib.closing(_open(damaged_path)) as source,
         contextlib.closing(sqlite3.connect(new_path, isolation_level=None)) as target,
     ):
-        version = source.execute("PRAGMA user_version").fetchone()[0]
+        version = _read_schema_version(source)
         if not 0 < version <= len(MIGRATIONS):
             raise StoreError(f"{damaged_path} has no schema that can be read. Restore a backup.")
         configure(target, is_reader=False)
@@ -150,12 +163,24 @@ def _salvage(damaged_path: Path, new_path: Path, report: SalvageReport) -> None:
             target.execute(f'DROP TRIGGER "{name}"')
         for name in _list_tables(target):
             _copy_table(source, target, name, report)
+        if not report.saved:
+            raise StoreError(f"{damaged_path} has no row that can be read. Restore a backup.")
+        _read_session_scopes(source, target)
         _mend_references(target, report)
         target.execute("REPLACE INTO state_meta (key, value) VALUES (?, '1')", (STALE_KEY,))
         for _, statement in triggers:
             target.execute(statement)
         target.execute("COMMIT")
         target.execute("PRAGMA journal_mode = DELETE")
+
+
+def _read_schema_version(connection: sqlite3.Connection) -> int:
+    """The version of the schema, or 0 if the schema can't be read."""
+    try:
+        connection.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+    except sqlite3.DatabaseError:
+        return 0
 
 
 def _list_tables(connection: sqlite3.Connection) -> list[str]:
@@ -192,8 +217,9 @@ def _copy_table(
     if saved_count:
         report.saved[name] = saved_count
     if reader.has_failed:
-        lost_count = reader.count_rows(default=saved_count + reader.failed_count) - saved_count
-        report.lost[name] = max(lost_count, 1)
+        lost_count = reader.count_lost_rows(saved_count)
+        if lost_count != 0:
+            report.lost[name] = lost_count
 
 
 class TableReader:
@@ -205,7 +231,8 @@ class TableReader:
         self._column_list = column_list
         self.has_failed = False
         # How many row ids couldn't be read one by one. There may be no rows with some of these ids.
-        self.failed_count = 0
+        # None if the last row id is unknown.
+        self._failed_count: int | None = None
 
     def read_rows(self) -> Iterator[Sequence[object]]:
         """Yield all rows that can be read."""
@@ -221,7 +248,14 @@ class TableReader:
                 return
             self.has_failed = True
         if self.has_failed:
-            yield from self._read_range(last_id + 1, self._find_last_id(last_id))
+            known_last_id = self._query_rows("MAX(rowid)")
+            guess = last_id + UNKNOWN_ROWS
+            yield from self._read_range(
+                last_id + 1, guess if known_last_id is None else known_last_id
+            )
+            if known_last_id is None:
+                self._failed_count = None
+            yield from self._read_index()
 
     def _read_both_ends(self) -> Iterator[Sequence[object]]:
         """Yield the rows of a table without row ids, from both ends up to damaged pages."""
@@ -236,12 +270,43 @@ class TableReader:
             except sqlite3.DatabaseError:
                 self.has_failed = True
 
+    def _read_index(self) -> Iterator[Sequence[object]]:
+        """Yield the rows of an index that has all columns that a row needs.
+
+        Columns that the index doesn't have get their defaults. Rows that were read from the table
+        itself are yielded again; inserting them changes nothing.
+        """
+        columns = self._connection.execute(f'PRAGMA table_info("{self._name}")').fetchall()
+        keys = {column[1] for column in columns if column[5] and column[2] == "INTEGER"}
+        required = {column[1] for column in columns if column[3] and column[4] is None} - keys
+        for index in self._list_full_indexes():
+            info = self._connection.execute(f'PRAGMA index_info("{index}")').fetchall()
+            indexed = {row[2] for row in info} | keys
+            if not keys or not required <= indexed:
+                continue
+            defaults = [
+                f'"{column[1]}"' if column[1] in indexed else str(column[4] or "NULL")
+                for column in columns
+            ]
+            sql = f'SELECT {", ".join(defaults)} FROM "{self._name}" INDEXED BY "{index}"'
+            with contextlib.suppress(sqlite3.DatabaseError):
+                yield from self._connection.execute(sql)
+                return
+
     def _read_range(self, first_id: int, last_id: int) -> Iterator[Sequence[object]]:
-        """Yield the readable rows of a range of row ids."""
+        """Yield the readable rows of a range of row ids.
+
+        The ids of a damaged page may be far apart. So the largest ranges are read first, and the
+        rest is given up after `MAX_FAILED_READS`.
+        """
         select = f'SELECT rowid, {self._column_list} FROM "{self._name}" WHERE rowid'
-        ranges = [(first_id, last_id)]
-        while ranges:
-            first_id, last_id = ranges.pop()
+        # Negative sizes, because the smallest item of a heap is its first one.
+        ranges = [(first_id - last_id, first_id, last_id)]
+        self._failed_count = 0
+        for _ in range(MAX_FAILED_READS):
+            if not ranges:
+                return
+            _, first_id, last_id = heapq.heappop(ranges)
             # A search for one id doesn't go on to the next page, which may be the damaged one.
             is_single = first_id == last_id
             condition = "= ?1" if is_single else "BETWEEN ?1 AND ?2 ORDER BY rowid"
@@ -253,33 +318,31 @@ class TableReader:
                     yield row[1:]
             except sqlite3.DatabaseError:
                 if is_single:
-                    self.failed_count += 1
+                    self._failed_count += 1
                     continue
                 middle_id = (next_id + last_id) // 2
-                if middle_id < last_id:
-                    ranges.append((middle_id + 1, last_id))
-                ranges.append((next_id, middle_id))
+                for first, last in ((next_id, middle_id), (middle_id + 1, last_id)):
+                    if first <= last:
+                        heapq.heappush(ranges, (first - last, first, last))
+        self._failed_count = None
 
-    def _find_last_id(self, known_id: int) -> int:
-        """Return the largest row id, or a guess if neither the table nor an index can be read."""
-        last_id = self._query_indexes("MAX(rowid)")
-        return known_id + UNKNOWN_ROWS if last_id is None else last_id
+    def count_lost_rows(self, saved_count: int) -> int | None:
+        """How many rows weren't saved, at most. None if nothing tells how many there were."""
+        # COUNT(*) would read the first page of the table itself.
+        count = self._query_rows("COUNT(rowid)")
+        return self._failed_count if count is None else max(count - saved_count, 0)
 
-    def count_rows(self, default: int) -> int:
-        """Return how many rows the table had, or `default` if none of its indexes can be read."""
-        count = self._query_indexes("COUNT(*)")
-        return default if count is None else count
+    def _list_full_indexes(self) -> list[str]:
+        """The indexes that contain all rows."""
+        indexes = self._connection.execute(f'PRAGMA index_list("{self._name}")').fetchall()
+        return [row[1] for row in indexes if not row[4]]
 
-    def _query_indexes(self, expression: str) -> int | None:
-        """Evaluate an expression with the table or, if that fails, with one of its indexes.
+    def _query_rows(self, expression: str) -> int | None:
+        """Evaluate an expression over the first index that can be read, or over the table.
 
-        Indexes of only some rows are skipped. Returns None if no index can be read either.
+        The table is damaged, so an index is more trustworthy.
         """
-        sources = [""]
-        for row in self._connection.execute(f'PRAGMA index_list("{self._name}")').fetchall():
-            if not row[4]:
-                sources.append(f'INDEXED BY "{row[1]}"')
-        for source in sources:
+        for source in (*(f'INDEXED BY "{index}"' for index in self._list_full_indexes()), ""):
             sql = f'SELECT {expression} FROM "{self._name}" {source}'
             try:
                 value = self._connection.execute(sql).fetchone()[0]
@@ -289,15 +352,27 @@ class TableReader:
         return None
 
 
+def _read_session_scopes(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+    """Read the scopes of all sessions, also of lost ones, from an index."""
+    target.execute("CREATE TEMP TABLE session_scopes (id INTEGER PRIMARY KEY, scope_id INTEGER)")
+    with contextlib.suppress(sqlite3.DatabaseError):
+        for row in source.execute(_SELECT_SESSION_SCOPES):
+            target.execute("INSERT OR IGNORE INTO session_scopes VALUES (?, ?)", row)
+
+
 def _mend_references(target: sqlite3.Connection, report: SalvageReport) -> None:
-    """Create sessions for messages without one, and remove rows that refer to lost rows."""
+    """Create lost people and sessions that rows refer to, and remove other rows that refer to lost
+    rows."""
+    target.execute(_CREATE_LOST_PEOPLE)
     target.execute(_CREATE_LOST_SESSIONS)
     for _ in range(MAX_ROUNDS):
         tables = {row[0] for row in target.execute("PRAGMA foreign_key_check")}
         for name in tables:
             removed_count = _remove_broken_rows(target, name)
             if removed_count:
-                report.lost[name] = report.lost.get(name, 0) + removed_count
+                lost_count = report.lost.get(name, 0)
+                if lost_count is not None:
+                    report.lost[name] = lost_count + removed_count
                 report.saved[name] -= removed_count
         if not tables:
             return
