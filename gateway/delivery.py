@@ -422,8 +422,10 @@ class Delivery:
         except DeliveryError as error:
             _log.info("not told", address=inbound.address.key, error=str(error))
 
-    async def tell_unstored(self, address: Address, answer: Answer) -> None:
-        """Send a notice that can't be stored. Failures are only logged."""
+    async def tell_unstored(self, address: Address, answer: Answer) -> bool:
+        """Send a notice that can't be stored. Returns whether it was sent; failures are logged."""
+        if address.platform not in self._replies:
+            return False
         try:
             with contain_adapter_errors():
                 reply = self._replies[address.platform](address, None)
@@ -431,6 +433,8 @@ class Delivery:
                 await reply.finish(answer)
         except DeliveryError as error:
             _log.info("not told", address=address.key, error=str(error))
+            return False
+        return True
 
     async def _send(
         self, outbox_item: OutboxItem, reply: Reply, answer: Answer, *, is_unstored: bool = False

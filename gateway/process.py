@@ -24,6 +24,7 @@ from core.memory.manager import MemoryManager
 from core.ports import Adapter
 from core.store.ownership.people import TERMINAL
 from core.store.sync import PLATFORM as MEMORY
+from core.types import Address
 from gateway import texts
 from gateway.access_and_rates import CRON, Access
 from gateway.admission import Admission
@@ -157,12 +158,16 @@ class GatewayProcess:
 
     def _create_store_watch(self) -> StoreWatch:
         services = self._services
+        # On Telegram, the direct chat with a person has their id.
+        ids = services.settings.owner.telegram
+        owner_chat = Address(platform="telegram", chat_id=str(ids[0])) if ids else None
         return StoreWatch(
             services.database,
             services.owner_notices,
             services.clock,
             services.find_private_chat,
             self._path.delivery.tell_unstored,
+            owner_chat if "telegram" in services.settings.platform_tokens else None,
         )
 
     def _start_intake(self) -> list[asyncio.Task[None]]:

@@ -29,8 +29,8 @@ _log = structlog.get_logger("store_watch")
 
 # Finds the private chat of a scope's person. The second argument names an excluded platform.
 FindPrivateChat = Callable[[Scope, str], Awaitable[tuple[Address, Scope] | None]]
-# Sends a notice without storing it.
-TellUnstored = Callable[[Address, Answer], Awaitable[None]]
+# Sends a notice without storing it. Returns whether it was sent.
+TellUnstored = Callable[[Address, Answer], Awaitable[bool]]
 
 
 class StoreWatch:
@@ -43,20 +43,23 @@ class StoreWatch:
         clock: Clock,
         find_private_chat: FindPrivateChat,
         tell_unstored: TellUnstored,
+        owner_chat: Address | None = None,
     ) -> None:
+        """`owner_chat` is used as long as the store doesn't say where the owner wrote last."""
         self._database = database
         self._notices = notices
         self._clock = clock
         self._find_private_chat = find_private_chat
         self._tell_unstored = tell_unstored
         # The owner's chat, for notices that can't be stored.
-        self._owner_chat: Address | None = None
+        self._owner_chat = owner_chat
         self._found_chat_at: datetime | None = None
         # When the log was first seen over its limit; None while it's small.
         self._log_large_since: datetime | None = None
         self._is_log_reported = False
         self._known_rescue_count = 0
         self._is_loss_reported = False
+        self._is_damage_logged = False
         self._is_damage_reported = False
         self._integrity = IntegrityCheck(database, clock)
 
@@ -87,14 +90,22 @@ class StoreWatch:
         damage = self._database.damage
         if not damage or self._is_damage_reported:
             return
-        self._is_damage_reported = True
-        _log.error("state.db is damaged", damage=damage)
+        if not self._is_damage_logged:
+            self._is_damage_logged = True
+            _log.error("state.db is damaged", damage=damage)
         text = texts.STORE_IS_DAMAGED.format(damage=damage)
+        # Checks of the file and of its integrity report concurrently.
+        self._is_damage_reported = True
         try:
             await self._notices.notify(f"damaged:{self._clock.now().date()}", text)
         except StoreError:
-            if self._owner_chat is not None:
-                await self._tell_unstored(self._owner_chat, Answer(text=text))
+            self._is_damage_reported = await self._tell_owner_unstored(text)
+
+    async def _tell_owner_unstored(self, text: str) -> bool:
+        """Tell the owner something that can't be stored. Returns whether that succeeded."""
+        if self._owner_chat is None:
+            return False
+        return await self._tell_unstored(self._owner_chat, Answer(text=text))
 
     async def _find_owner_chat(self) -> None:
         """Look up the owner's private chat, at most once a minute, while the store can be read."""
@@ -103,7 +114,7 @@ class StoreWatch:
             return
         with contextlib.suppress(StoreError):
             chat = await self._find_private_chat(LOCAL_SCOPE, "")
-            self._owner_chat = chat[0] if chat else None
+            self._owner_chat = chat[0] if chat else self._owner_chat
             self._found_chat_at = now
 
     async def _check_files(self) -> bool:
@@ -115,10 +126,9 @@ class StoreWatch:
             await self._database.check_files()
         except StoreLostError as error:
             _log.error("state.db is lost", error=error)
-            if not self._is_loss_reported and self._owner_chat is not None:
-                self._is_loss_reported = True
+            if not self._is_loss_reported:
                 text = texts.STORE_IS_LOST.format(error=error)
-                await self._tell_unstored(self._owner_chat, Answer(text=text))
+                self._is_loss_reported = await self._tell_owner_unstored(text)
             return False
         self._is_loss_reported = False
         if self._database.rescue_count != self._known_rescue_count:

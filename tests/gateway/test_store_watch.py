@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from core.errors import StoreDamagedError
 from core.store.rows import set_meta
+from core.types import Address
 from gateway import store_watch
+from gateway.owner_notices import OwnerNotices
 from gateway.store_watch import StoreWatch
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, notices, open_gateway
@@ -82,3 +85,33 @@ async def test_damage_is_reported_at_once_and_shown_by_status(home: Path) -> Non
         texts += [reply.text for _, reply in harness.platforms["telegram"].replies if reply.answer]
         assert sum("state.db is damaged" in text for text in texts) == 1
         assert "damaged" in (await harness.say("/status")).text
+
+
+async def test_damage_found_before_the_platform_is_open_is_reported_when_it_is(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        services, telegram = harness.services, harness.platforms["telegram"]
+
+        async def fail(*_: object) -> None:
+            raise StoreDamagedError("the list of chats can't be read")
+
+        notices = OwnerNotices(
+            fail, services.actions, services.outbox, services.clock, services.zone, lambda: None
+        )
+        owner_chat = Address(platform="telegram", chat_id="42")
+        watch = StoreWatch(
+            services.database,
+            notices,
+            services.clock,
+            fail,
+            harness.delivery.tell_unstored,
+            owner_chat,
+        )
+        services.database.note_damage("a page is damaged")
+        await watch.check()
+        assert telegram.replies == []
+        harness.delivery.add_platform("telegram", telegram.reply)
+        await watch.check()
+        await watch.check()
+        ((address, reply),) = telegram.replies
+        assert address == owner_chat
+        assert "a page is damaged" in reply.text
