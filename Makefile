@@ -37,13 +37,16 @@ services:
 
 # make soak PART=kills runs only the files of tests/soak whose names contain "kills": 1,100 kills. If no file there has the name,
 # as with PART=full_disk, it runs the other tests with it.
+# Without PART, the tests of outages (one minute, 40 minutes, three days), locks, full disks and lost files run, too.
 # SEED=7 repeats the choices of a run that printed this number.
+FAULTS = tests/gateway/test_outages.py tests/gateway/test_store_lock.py tests/end_to_end/test_full_disk.py tests/end_to_end/test_lost_files.py \
+	tests/store/sqlite/test_missing_file.py
 soak:
 ifdef PART
 	@$(TEST_SETUP) && files=$$(ls tests/soak/test_*$(PART)*.py 2>/dev/null || find tests -name 'test_*$(PART)*.py') && \
 	if [ -n "$$files" ]; then python -m pytest -q --timeout 3600 $$files; else echo "No test has the name $(PART)."; exit 1; fi
 else
-	@$(TEST_SETUP) && python -m pytest -q --timeout 3600 tests/soak && python -m pytest -q --timeout 3600 -m hypothesis --hypothesis-profile thorough
+	@$(TEST_SETUP) && python -m pytest -q --timeout 3600 tests/soak $(FAULTS) && python -m pytest -q --timeout 3600 -m hypothesis --hypothesis-profile thorough
 endif
 
 docs:

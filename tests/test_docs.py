@@ -93,6 +93,27 @@ def test_every_command_line_runs(document: Path, home: Path) -> None:
             (home.parent / output).write_text(done.stdout, encoding="utf-8")
 
 
+FAULTS = (
+    "can't be reached, for any length of time",
+    "The write-ahead log stays small",
+    "interrupts an answer to a Telegram group",
+    "refuses the token",
+    "each write of a tool, happens once",
+    "Discord can't be reached, and people write",
+    "in the order in which they were due",
+    "`state.db` is missing or empty",
+    "removes, replaces or cuts off `state.db`",
+    "part of `state.db` is damaged",
+    "removes `state.db-wal`",
+    "locks `state.db`",
+    "disk is full",
+    "files may be open",
+    "costly to read",
+    "200 people write for half an hour",
+)
+"""Words of the guarantees against faults that once lost messages, or that no one noticed."""
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_links_and_paths_lead_somewhere(document: Path) -> None:
     text = re.sub(
@@ -118,6 +139,21 @@ def _anchors(document: Path) -> set[str]:
 
 def test_the_readme_takes_ten_minutes() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= README_LINES
+
+
+def test_each_guarantee_names_tests_that_exist() -> None:
+    text = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
+    section = text.partition("\n## What Mneme guarantees\n")[2].partition("\n### ")[0]
+    _, _, *guarantees = re.findall(r"^\|(.+)\|$", section, re.MULTILINE)
+    assert len(guarantees) >= len(FAULTS)
+    for guarantee in guarantees:
+        _, _, tests = guarantee.split(" | ")
+        paths = re.findall(r"`(tests/[\w/]+\.py)`", tests)
+        assert paths, guarantee
+        for path in paths:
+            assert "def test_" in (ROOT / path).read_text(encoding="utf-8"), path
+    for fault in FAULTS:
+        assert any(fault in guarantee for guarantee in guarantees), fault
 
 
 def test_each_promise_of_security_names_a_test_and_it_is_said_what_is_none() -> None:
