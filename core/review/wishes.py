@@ -22,10 +22,15 @@ from core.types import Effect
 
 LANGUAGES = ("en", "de", "es", "fr", "pt", "ru", "zh", "ja", "ko", "tr")
 UNSPACED_LANGUAGES = frozenset({"zh", "ja"})
+MAX_LINES = 20
+"""A wish stands in one of the first lines of a message."""
 MAX_SENTENCE_CHARS = 300
 """A longer sentence is no wish."""
 MAX_NAME_WORDS = 3
 """A signature has at most this many words."""
+MAX_LEADS = 6
+MAX_TAILS = 3
+"""At most so many polite words may stand before and behind a frame, so that matching stays fast."""
 MAX_SHORT_CHARS = 40
 """A sentence of at most this length may say who wishes what its neighbour says."""
 
@@ -62,13 +67,15 @@ _LETTERS = {
 # Languages that short texts don't tell apart.
 _RELATED = frozenset({"es", "pt"})
 _SENTENCE_END = re.compile(
-    r"(?<=[.!?\u2026])(?<!\b[A-Z][a-z]\.)(?<!\b[A-Z]\.)(?<!\b[A-Z][a-z]{2}\.)\s+|(?<=[\u3002\uff01\uff1f])"
+    r"(?<=[.!?\u2026])(?<!\b[A-Z][a-z]\.)(?<!\b[A-Z]\.)(?<!\b[A-Z][a-z]{2}\.)\s+"
+    r"|(?<=[\u3002\uff01\uff1f])"
 )
 _CLAUSE_END = re.compile(
     r"(?<!\d)[,:](?!\d)|[,:]\s|[;()\u2013\u2014\uff0c\uff1a\uff1b\u3001\u201d\u2026]|\s-\s"
 )
 _QUOTATION = re.compile(
-    '\u201c[^\u201d]*\u201d|"[^"]*"|\u201e[^\u201c\u201d]*[\u201c\u201d]|\u00ab[^\u00bb]*\u00bb|\u300c[^\u300d]*\u300d|\u300e[^\u300f]*\u300f'
+    '\u201c[^\u201d]*\u201d|"[^"]*"|\u201e[^\u201c\u201d]*[\u201c\u201d]|\u00ab[^\u00bb]*\u00bb'
+    "|\u300c[^\u300d]*\u300d|\u300e[^\u300f]*\u300f"
 )
 # Stands for a quotation, whose words aren't the person's.
 _MASK = "\u00a7"
@@ -127,7 +134,7 @@ def _find_in_message(message: str, tables: Sequence[str], effect: Effect) -> lis
     """
     languages = find_languages(message)
     wishes: list[Wish] = []
-    lines = [line for line in message.splitlines() if line.strip()]
+    lines = [line for line in message.splitlines() if line.strip()][:MAX_LINES]
     if len(lines) > 1 and _is_signature(lines[-1], languages):
         return []
     for line in lines:
@@ -284,36 +291,68 @@ def _match(
             continue
         text = clause.replace(" ", "") if language in UNSPACED_LANGUAGES else clause
         for table in tables:
-            for pattern, is_object_first in _frames(language, table, is_offer):
-                match = pattern.match(text)
-                if match is not None:
-                    words = " ".join(filter(None, match.groups()))
-                    if is_object_first and _has_marker(words, "denial", (language,)):
-                        continue
-                    matches.append(_Match(table, language, words, is_object_first))
-                    break
+            match = _match_table(text, table, language, is_offer=is_offer)
+            if match is not None:
+                matches.append(match)
     return matches
 
 
+def _match_table(text: str, table: str, language: str, *, is_offer: bool) -> _Match | None:
+    """Return the first frame of a table that fits a clause without its polite words."""
+    bodies = _list_bodies(text, language, _lead_pattern(language, table == "plan", is_offer))
+    for frame, is_object_first in _frames(language, table):
+        for body in bodies:
+            match = frame.fullmatch(body)
+            if match is None:
+                continue
+            words = " ".join(filter(None, match.groups()))
+            if not (is_object_first and _has_marker(words, "denial", (language,))):
+                return _Match(table, language, words, is_object_first)
+    return None
+
+
+def _list_bodies(text: str, language: str, leads: re.Pattern[str]) -> list[str]:
+    """Return a clause without the polite words before and behind it, then with more of them."""
+    starts = [0]
+    while len(starts) <= MAX_LEADS and (lead := leads.match(text, starts[-1])):
+        starts.append(lead.end())
+    tails = _tail_pattern(language)
+    ends = [len(text)]
+    while len(ends) <= MAX_TAILS and (tail := tails.search(text, 0, ends[-1])):
+        ends.append(tail.start())
+    return [text[start:end] for start in reversed(starts) for end in ends if start < end]
+
+
 @cache
-def _frames(language: str, table: str, is_offer: bool) -> tuple[tuple[re.Pattern[str], bool], ...]:
+def _lead_pattern(language: str, has_time: bool, is_offer: bool) -> re.Pattern[str]:
+    """Return a pattern of a polite word, and perhaps of a time, before a frame."""
+    phrases = _join_phrases(language, ("lead", "request", *(("offer",) if is_offer else ())))
+    if has_time:
+        phrases = f"{phrases}|{_time_words(language)}"
+    return re.compile(f"(?:{phrases}){_gap(language)}")
+
+
+@cache
+def _tail_pattern(language: str) -> re.Pattern[str]:
+    return re.compile(f"{_gap(language)}(?:{_join_phrases(language, ('tail',))})$")
+
+
+def _gap(language: str) -> str:
+    return "" if language in UNSPACED_LANGUAGES else " "
+
+
+@cache
+def _frames(language: str, table: str) -> tuple[tuple[re.Pattern[str], bool], ...]:
     """Return the patterns of a table, and whether the object comes first in each."""
-    gap = "" if language in UNSPACED_LANGUAGES else " "
-    leads = _join_phrases(language, ("lead", "request", *(("offer",) if is_offer else ())))
-    if table == "plan":
-        leads = f"{leads}|{_time_words(language)}"
-    tails = _join_phrases(language, ("tail",))
-    before = f"(?:(?:{leads}){gap})*"
-    after = f"(?:{gap}(?:{tails}))*"
     patterns = []
     for frame in language_data("wishes", "core.review")[language][table]:
         body = _to_plain_frame(frame)
         if table == "plan" and body.endswith("*"):
-            body = f"{body[:-2]}(?: *)?" if gap else f"{body[:-1]}(?:*)?"
+            body = f"{body[:-2]}(?: *)?" if _gap(language) else f"{body[:-1]}(?:*)?"
         body = body.replace("(", "(?:").replace("(?:?:", "(?:").replace("*", "\0")
         body = _restore_repeats(body)
         body = body.replace("\0", "(.+?)" if not body.endswith("\0") else "(.+)")
-        patterns.append((re.compile(f"{before}(?:{body}){after}$"), frame.startswith("*")))
+        patterns.append((re.compile(body), frame.startswith("*")))
     return tuple(patterns)
 
 
@@ -329,7 +368,7 @@ def _to_plain_frame(frame: str) -> str:
 @cache
 def _join_phrases(language: str, tables: tuple[str, ...]) -> str:
     data = language_data("wishes", "core.review")[language]
-    phrases = [_to_plain_frame(phrase) for table in tables for phrase in data[table]]
+    phrases = {_to_plain_frame(phrase) for table in tables for phrase in data[table]}
     ordered = sorted(phrases, key=len, reverse=True)
     return "|".join(phrase.replace("(", "(?:").replace("(?:?:", "(?:") for phrase in ordered)
 
@@ -351,7 +390,7 @@ def _is_lead(clause: str, languages: frozenset[str]) -> bool:
         gap = "" if language in UNSPACED_LANGUAGES else " "
         text = clause.replace(" ", "") if not gap else clause
         phrases = _join_phrases(language, ("lead", "request", "tail"))
-        if re.fullmatch(rf"(?:(?:{phrases})(?:{gap}|$))+", text):
+        if re.fullmatch(rf"(?:(?:{phrases})(?:{gap}|$)){{1,{MAX_LEADS}}}", text):
             return True
     return False
 

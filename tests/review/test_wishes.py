@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.review.naming import names_subject
 from core.review.repetition import repeats
@@ -285,6 +287,20 @@ def test_thing_is_named_by_the_unique_best_match(
 )
 def test_function_words_and_ties_name_nothing(typed: str, text: str) -> None:
     assert not wants(typed, Effect.REMOVE, with_text(text, "call Ben"))
+
+
+@pytest.mark.parametrize(
+    "words", ["please ", "can you ", "bitte mal ", "请帮我", "ください", "오늘 "]
+)
+def test_many_polite_words_end_soon_and_ask_for_nothing(words: str) -> None:
+    assert not wants(f"{words * 40}x", Effect.REMOVE)
+    assert not wants(f"{words * 40}x", Effect.PLAN)
+
+
+@given(st.text(max_size=200), st.sampled_from(list(Effect)))
+def test_any_text_is_read_without_a_stumble(text: str, effect: Effect) -> None:
+    for wish in find_wishes([text, f"delete {text}"], effect, [f"Shall I delete {text}?"]):
+        names_subject(wish, INSULIN)
 
 
 def test_yes_adopts_the_wish_of_a_question_and_not_its_words() -> None:
