@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 # A job's text has at most this many characters.
 TEXT_CHARS = 2000
+# "In 5 seconds" may have passed when a busy machine sets the job, which is then due at once.
+_GRACE = timedelta(seconds=30)
 # Lists and refusals show this many characters of a text.
 _PREVIEW_CHARS = 160
 
@@ -389,7 +391,8 @@ class Appointments:
             await self.usage_log.check_limits(
                 billing_scope, now, "scheduled_questions" if reading.is_prompt else "reminders"
             )
-        next_at = next_due(reading.schedule, now)
+        is_once = reading.schedule.at is not None
+        next_at = next_due(reading.schedule, now - _GRACE if is_once else now)
         if next_at is None:
             raise Refused(
                 f"{describe(reading.schedule, reading.schedule.zone, now)} is in the past."

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from core.dates.calendar_file import CalendarEntry
+from core.dates.recurrence import next_recurrences
 from core.dates.rules import to_recurrences
 from core.dates.schedule import Schedule, load_zone
 from core.scheduling.due import next_due
 from core.store.jobs import Job
 
 _RULE = re.compile(r"RRULE:(\S+)")
+_COUNT = re.compile(r"\bCOUNT=(\d+)")
 
 
 def list_calendar_entries(jobs: Sequence[Job], now: datetime) -> list[CalendarEntry]:
@@ -47,11 +49,18 @@ def _list_rules(job: Job, now: datetime) -> list[tuple[datetime, str]]:
         match = _RULE.search(text)
         start = next_due(Schedule(zone=schedule.zone, recurrences=(text,)), now)
         if match is not None and start is not None:
-            rules.append((start, _without_count(match[1])))
+            rules.append((start, _count_remaining(match[1], text, now)))
     # A cron line that no rule expresses leaves with its next time only.
     return rules if schedule_by_rules.recurrences else [(next_at, "")]
 
 
-def _without_count(rule: str) -> str:
-    """Return a rule without its COUNT, which is counted from another DTSTART."""
-    return ";".join(part for part in rule.split(";") if not part.startswith("COUNT="))
+def _count_remaining(rule: str, text: str, now: datetime) -> str:
+    """Return a rule whose COUNT is the number of moments after `now`, if it has one.
+
+    `text` is the recurrence with its own DTSTART, from which its COUNT is counted.
+    """
+    count = _COUNT.search(rule)
+    if count is None:
+        return rule
+    remaining = len(next_recurrences([text], now, int(count[1])))
+    return _COUNT.sub(f"COUNT={remaining}", rule)

@@ -12,7 +12,11 @@ from icalendar import Calendar
 
 from core.agent.offline import OfflineModel
 from core.dates.calendar_file import CalendarEntry, read_calendar, write_calendar
+from core.dates.schedule import Schedule
 from core.errors import Refused
+from core.scheduling.rules import list_calendar_entries
+from core.store.jobs import Job
+from core.types import Address, Scope
 from tests.fixtures.command_line import good, mneme
 from tests.fixtures.gateway_harness import open_gateway
 
@@ -89,6 +93,23 @@ def test_open_events_and_tasks_are_read_and_past_or_finished_ones_are_not() -> N
 def test_file_that_is_no_calendar_is_refused() -> None:
     with pytest.raises(Refused, match="isn't a calendar file"):
         read_calendar(b"\x00\x01 no calendar", NOW, ZONE)
+
+
+def test_exported_rule_with_a_count_has_only_the_times_that_are_left() -> None:
+    rule = "DTSTART;TZID=Europe/Lisbon:20261118T083000\nRRULE:FREQ=DAILY;COUNT=5"
+    schedule = Schedule(zone="Europe/Lisbon", recurrences=(rule,))
+    now = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    job = Job(
+        schedule=schedule,
+        text="pills",
+        target=Address(platform="telegram", chat_id="42"),
+        scope=Scope.account("telegram", "42"),
+        created_at=now,
+        next_at=datetime(2026, 11, 21, 8, 30, tzinfo=UTC),
+        id=7,
+    )
+    (entry,) = list_calendar_entries([job], now)
+    assert (entry.start, entry.rule) == (job.next_at, "FREQ=DAILY;COUNT=2")
 
 
 async def test_export_in_a_chat_contains_a_calendar_of_the_reminders(home: Path) -> None:
