@@ -498,10 +498,10 @@ class ToolContext:
     # Recall leaves these messages out, because they are already in the model's context.
     window: Window = ()
     epoch: ErasureEpoch | None = None
-    # Why the call has to wait for a tap, as a clause, or empty if it may run at once. Set by the
+    # A clause that says why the call waits for approval, or empty if it may run at once. Set by the
     # gate (`core/review/gate.py`).
     hold_reason: str = ""
-    # What the tools of this turn may still spend. None if the call belongs to no turn of a model.
+    # The budget of the turn to which the call belongs. None outside of a model's turn.
     budget: TurnBudget | None = None
 
     @property
@@ -511,7 +511,7 @@ class ToolContext:
 
 
 class Effect(Enum):
-    """What a tool call does to the person. The gate decides by it what runs at once."""
+    """The kind of change that a tool call makes. Based on it, the gate holds back calls."""
 
     # Shows what is stored here or in a memory service that the owner chose.
     READ = "read"
@@ -532,7 +532,7 @@ class Effect(Enum):
 class Subject:
     """A stored thing that a tool call changes."""
 
-    # What a person calls the thing: "reminder 4", "note", "fact 7", "skill".
+    # A noun phrase for the thing: "reminder 4", "the note", "fact 7", "the skill".
     label: str
     text: str
     # The number by which a person may name the thing, as digits; empty if it has none.
@@ -573,16 +573,16 @@ class Tool:
     # The tool counts the model calls that it makes against the budget of the turn. Each call of
     # another tool with the effect `SPEND` counts as one model call.
     counts_own_calls: bool = False
-    # The tool itself asks the person if `ToolContext.hold_reason` is set. The gate stores the calls
-    # of other tools, and runs them after a tap.
+    # The tool itself asks the person if `ToolContext.hold_reason` is set. The gate stores calls of
+    # other tools, and they run after the person has approved them.
     can_hold: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
 class TurnBudget:
-    """What the tools of one turn may spend on helpers, all tools and tasks of the turn together.
+    """Limits the model calls and tokens that all tools and tasks of one turn may use together.
 
-    Counts model calls that a tool makes, however deeply nested, and calls of tools that cost money.
+    `calls` counts the model calls that the tools make, and the calls of tools that cost money.
     """
 
     max_calls: int

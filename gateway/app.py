@@ -392,7 +392,7 @@ def _build_delegation_tool(
     memory: MemoryManager,
     tools: Sequence[Tool],
 ) -> Tool:
-    """Build the tool with which the model delegates a task to the helper model."""
+    """Build the tool with which the model delegates a task to a separate session."""
     settings = services.settings
     delegator = Delegator(
         helper,

@@ -1,7 +1,7 @@
-"""Answers a question by quoting, if there is no model: what holds now first, then what it replaced.
+"""Answers a question with quotes if there is no model. Statements that still hold come first.
 
-The input is what the tools have found: facts, and messages of earlier conversations. A statement of
-the asker that says that something has changed also answers questions about what it replaced.
+The quotes are facts and messages that the tools have found. If the asker said that something has
+changed, that statement also answers questions about the earlier state.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ class Quote:
 
     text: str
     at: datetime
-    # Who said it, as the subject of a sentence: "You", "I", "Ben".
+    # The speaker as the subject of a sentence: "You", "I", "Ben".
     speaker: str
-    # Whether the asker typed it.
+    # Whether the asker typed the text.
     is_askers: bool = False
     session_id: int | None = None
     message_id: int | None = None
     # The rank in the results of the search, or None if the search didn't match this message.
     rank: int | None = None
-    # Until when it held, as a clause: "until May 2027, no longer so".
+    # The end of the time in which the statement held, as a clause: "until May 2027, no longer so".
     end: str = ""
-    # The share of the question's words that it covers, from 0 to 1.
+    # The share of the question's words that the statement covers, from 0 to 1.
     relevance: float = 0.0
-    # The later statement that replaced it.
+    # The later statement that replaced this one.
     replaced_by: Quote | None = None
     reading: Reading = field(init=False)
 
@@ -123,7 +123,11 @@ class AskedQuestion:
         return any(word in _plain(name) for name in self.names)
 
     def penalty(self, quote: Quote, others: Sequence[Quote]) -> int:
-        """Return 0 for a statement of what holds, or a higher number the less it says that."""
+        """Return 0 for a statement about the asker's present, or more for another statement.
+
+        1 stands for a statement about the past, a later or limited time, or an unreal case that the
+        question doesn't ask for. 2 stands for a statement about another person.
+        """
         if self._is_about_other(quote, others):
             return 2
         kinds = quote.reading.kinds
@@ -135,7 +139,7 @@ class AskedQuestion:
         return 0
 
     def _asks_for_state(self) -> bool:
-        """Whether the question asks for what holds, and not for the day of an event."""
+        """Whether the question asks for a state, and not for a plan."""
         topics = {topic for topics in self.topic_words.values() for topic in topics}
         return bool(topics) and "plan" not in topics and "when" not in self.reading.kinds
 
@@ -185,8 +189,8 @@ def _find_opening_name(text: str) -> str | None:
 def rank_quotes(question: AskedQuestion, quotes: Iterable[Quote]) -> list[Quote]:
     """Return the quotes to show, best first.
 
-    Statements of the asker that cover the question come first: what holds now, then what it
-    replaced. Other messages follow in the order in which the search found them.
+    Statements of the asker that cover the question come first, and among them those that still
+    hold. Other messages follow in the order of the search results.
     """
     quotes = list(quotes)
     for quote in quotes:
@@ -207,13 +211,13 @@ def _find_answers(question: AskedQuestion, own: list[Quote]) -> list[Quote]:
         if not penalties[id(quote)]:
             _replace_earlier(question, quote, own[:index], penalties)
     answers = [quote for quote in own if quote.relevance >= MIN_RELEVANCE]
-    # What replaced an answer is an answer, too.
+    # A statement that replaced an answer is an answer, too.
     for quote in list(answers):
         if quote.replaced_by is not None and quote.replaced_by not in answers:
             answers.append(quote.replaced_by)
 
     def order(quote: Quote) -> tuple[bool, bool, int, int, float]:
-        """What holds comes before what is over, the relevant first, of equals the latest."""
+        """Statements that still hold come first, then relevant ones, then the latest ones."""
         penalty = penalties[id(quote)]
         relevance = round(2 * quote.relevance)
         if "still" in question.reading.kinds:
@@ -225,10 +229,10 @@ def _find_answers(question: AskedQuestion, own: list[Quote]) -> list[Quote]:
 
 
 def add_facts(quotes: dict[object, Quote], facts: Sequence[Json]) -> None:
-    """Add facts to quotes, which are kept by the id of their message or by their text.
+    """Add facts to `quotes`, whose keys are ids of messages or texts.
 
-    Each source is shown once: if the message of a fact is among the quotes, the fact only says
-    until when the message held. Of several facts from one message, the first is added.
+    If the message of a fact is among the quotes, the fact isn't added, and only its end is copied
+    to the quote. Of several facts from one message, the first is added.
     """
     sources: dict[int, object] = {}
     for fact in facts:
@@ -260,7 +264,7 @@ def _replace_earlier(
     """
     is_correction = "correction" in quote.reading.kinds
     for position, other in enumerate(reversed(earlier)):
-        # A correction in the next message needn't name what it corrects.
+        # A correction in the next message needn't name its subject.
         is_close = position == 0 and other.session_id == quote.session_id
         if not other.relevance or penalties[id(other)] > 1:
             continue

@@ -120,7 +120,7 @@ class ContextWindows:
 
 
 class Flush:
-    """Asks the model to store what it wants to remember, before a conversation is compressed.
+    """Asks the model to store notes before a conversation is compressed.
 
     After the compression, the model no longer sees the messages that the summary replaces.
     """
@@ -210,8 +210,8 @@ class Summarizer:
     ) -> str:
         """Return a summary of the parts that don't stay, in the form in which it's sent.
 
-        `memory_text` has lines that memory providers add. `focus` describes what the person wants
-        the summary to keep. If the helper fails, rules make the summary.
+        `memory_text` has lines that memory providers add. `focus` names the subject that the person
+        wants the summary to emphasize. If the helper fails, rules make the summary.
         """
         previous = unframe_summary(parts.summary)
         summary = previous
@@ -269,7 +269,7 @@ class Summarizer:
         return summary
 
     def _render_instruction(self, max_chars: int, focus: str) -> str:
-        """Return the last block of the helper's request: what to write, how long, and the focus."""
+        """Return the last block of the helper's request: the focus, the task, and the length."""
         texts = _texts()
         today = self.clock.now().astimezone(self.zone)
         date = f"{today:%A} {today.day} {today:%B %Y}"
@@ -321,19 +321,19 @@ class Compressor:
     def pop_give_up_notice(self, session: Session) -> bool:
         """Return True if automatic compression has stopped and the person doesn't know yet.
 
-        Later calls return False, so that the person is told only once.
+        Later calls return False, so that the person gets only one notice.
         """
         root_id = _root_id(session)
         if self._futile_counts[root_id] != MAX_FUTILE_COMPRESSIONS:
             return False
-        # A count above the maximum means that the person has been told.
+        # A count above the maximum means that the person has got the notice.
         self._futile_counts[root_id] += 1
         return True
 
     async def compress(
         self, session: Session, rows: Sequence[Message], turn: Turn, *, is_exceeded: bool = False
     ) -> tuple[Session, list[Message]] | None:
-        """Compress a session; return the child that continues it and the child's history.
+        """Compress a session, and return the child that continues it and the child's history.
 
         Returns None if nothing can be left out or shortened. `is_exceeded` means that the model has
         refused the history as too long. Raises StaleReadError if data was erased meanwhile, and

@@ -461,7 +461,7 @@ def _parse_globs(value: Any) -> tuple[str, ...]:
 
 
 def _expand_braces(glob: str) -> Iterator[str]:
-    """Yield the globs without braces that a glob stands for: ``*.{ts,tsx}`` -> ``*.ts``, ``*.tsx``.
+    """Yield the globs without braces that a glob means: ``*.{ts,tsx}`` -> ``*.ts``, ``*.tsx``.
 
     At most `MAX_FILES` globs are expanded.
     """

@@ -89,7 +89,7 @@ class Delegator:
     tools: Sequence[Tool]
     clock: Clock
     options: ModelOptions
-    # The most rounds and tokens of a task, and its timeout.
+    # The maximum rounds and tokens of a task, and its timeout.
     budget: DelegationOptions
 
     def __post_init__(self) -> None:
@@ -212,7 +212,7 @@ class Delegator:
         return session, answer.text
 
     async def _store_task(self, arguments: _Arguments, context: ToolContext) -> list[Message]:
-        """Store the task and its context as the first message of the session; return its row."""
+        """Store the task and its context as the first message of the session. Returns its row."""
         paragraphs = (arguments.task.strip(), arguments.context.strip())
         text = "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
         (row,) = self.prompt.render_sent_form_without_memory(

@@ -32,7 +32,7 @@ OFFLINE_MODEL = "offline"
 # A search returns at most this many conversations and facts.
 MAX_SESSIONS = 5
 MAX_FACTS = 10
-# So many messages on each side of a match are looked through for statements.
+# A search also returns this many messages before and after each match.
 WINDOW_MESSAGES = 12
 RESULT_CHARS = 30_000
 MAX_QUERY_CHARS = 2000
@@ -53,7 +53,7 @@ _TRAILING_CHARS = " \t\r\n!！.。…\"'”’»」)"
 
 @dataclass(frozen=True, slots=True)
 class _Utterance:
-    """What a person wrote in one message of a request, without frames and memory."""
+    """The text that a person wrote in one message of a request, without frames and memory."""
 
     # The line that precedes the text, such as "[Friday 20 November 2026, 12:05 Europe/Lisbon]".
     time_line: str
@@ -129,7 +129,8 @@ class OfflineModel:
     def _answer_small(self, text: str, messages: Sequence[Json]) -> str | None:
         """Answer a greeting, thanks, or a short question about the time or about Mneme itself.
 
-        Returns None for any other message. The first greeting also says what works without a model.
+        Returns None for any other message. The answer to the first greeting also explains how to
+        use Mneme without a model.
         """
         if len(text) > MAX_SMALL_CHARS:
             return None
@@ -145,7 +146,7 @@ class OfflineModel:
         return answer
 
     def _explain(self) -> str:
-        """Say what works without a model."""
+        """Return sentences that explain how to use Mneme without a model."""
         return (
             f"{self._reason}, so I can't hold a conversation. "
             "Ask me a question or use `/recall`, and I'll find what you told me. "
@@ -153,7 +154,10 @@ class OfflineModel:
         )
 
     def _acknowledge(self, text: str, messages: Sequence[Json]) -> str:
-        """Say that a message was stored. The first reply also says what works without a model."""
+        """Return a reply that says that a message was stored.
+
+        The first reply of a conversation also explains how to use Mneme without a model.
+        """
         if _ATTACHMENT.search(text):
             reply = "I've saved your message, but I can't open the attachment."
         elif is_smalltalk(text):
@@ -210,7 +214,7 @@ class OfflineModel:
     def _collect_quotes(
         self, messages: Sequence[Json], question: str, results: Sequence[_ToolResult]
     ) -> list[Quote]:
-        """Return what the searches found, and the statements of this conversation, each once."""
+        """Return the results of the searches and the statements of this conversation, each once."""
         from core.agent.answers import Quote, add_facts
 
         quotes: dict[object, Quote] = {}
@@ -260,7 +264,7 @@ def _call_searches(question: str, *, has_facts: bool) -> Completion:
 def _add_messages(quotes: dict[object, Quote], found: Json, *, is_ranked: bool) -> None:
     """Add the messages of a search result. Questions of the asker are left out.
 
-    Without `is_ranked`, only what the asker stated is added.
+    Without `is_ranked`, only statements of the asker are added.
     """
     from core.agent.answers import Quote
 
@@ -310,7 +314,10 @@ def _time_of_last_message(messages: Sequence[Json], zone: ZoneInfo) -> datetime:
 
 
 def _speaker(item: Json) -> str:
-    """Return the speaker of a search result: "I", "You", "Ana", "Somebody, forwarded by Ana"."""
+    """Return the speaker of a search result.
+
+    Examples: "I", "You", "Ana", "Somebody (forwarded by Ana)".
+    """
     if item["role"] == "assistant":
         return "I"
     name = "You" if item.get("is_asker") else str(item.get("sender") or "Someone")
@@ -356,10 +363,10 @@ def _is_question(text: str) -> bool:
 
 
 def _list_utterances(message: Json) -> list[_Utterance]:
-    """Return what people wrote in a user message of a request.
+    """Return the texts that people wrote in a user message of a request.
 
-    Time lines, frames and memory fences are recognized by how a block begins. People can't imitate
-    them, because their texts are neutralised (`core.guard.origin_and_fence`).
+    Time lines, frames and memory fences are recognized by the beginning of their blocks. People
+    can't imitate them, because their texts are neutralised (`core.guard.origin_and_fence`).
     """
     utterances: list[_Utterance] = []
     time_line = ""

@@ -1,4 +1,4 @@
-"""Builds what is sent to the model: the system prompt, the messages and the whole request.
+"""Builds the requests to the model: the system prompt, the messages, and the memory in both.
 
 The system prompt is written once, stored with its session and sent unchanged from then on. So it
 must not contain anything that changes within a session, such as the time.
@@ -8,7 +8,7 @@ or forwards, the text, and a fence with recalled memory. These blocks are the me
 They are stored before the first request and reused in all later requests. People never see them,
 and they are neither indexed nor exported.
 
-The provider's prefix cache needs identical bytes, so the same rows always give the same request.
+The provider's prefix cache needs identical bytes, so the same rows always lead to the same request.
 This module doesn't write to the store.
 """
 
@@ -132,7 +132,7 @@ class PromptWriter:
     # All tools. A session may have fewer.
     tools: Sequence[Tool] = ()
     sections: PromptSections = PromptSections()
-    # Returns the most tokens that one message may have, given the name of the model.
+    # Returns the maximum number of tokens of one message, given the name of the model.
     max_message_tokens: Callable[[str], float] = lambda model: math.inf
 
     def __post_init__(self) -> None:
@@ -555,7 +555,7 @@ def _put_results_first(blocks: Sequence[Json], call_ids: Sequence[str]) -> list[
 
 
 def build_cache_mark(life: CacheLife) -> Json:
-    """Return the value of ``cache_control`` for a cache entry that is kept for `life`."""
+    """Return the value of ``cache_control`` for a cache entry that the server stores for `life`."""
     return {"type": "ephemeral"} if life == "5m" else {"type": "ephemeral", "ttl": life}
 
 
@@ -625,8 +625,8 @@ def estimate_request_tokens(session: Session, rows: Sequence[Message]) -> float:
 def cut_to_tokens(text: str, limit_tokens: float) -> str:
     """Return a text without its middle if it has more than `limit_tokens`.
 
-    Three quarters of what remains are the beginning of the text, and the rest is its end. A notice
-    between them says how many characters are missing.
+    The result contains the beginning and the end of the text, in the ratio of three to one. A
+    notice between them says how many characters are missing.
     """
     tokens = estimate_text_tokens(text)
     if tokens <= limit_tokens:

@@ -120,7 +120,7 @@ class Boundary:
     zone: tzinfo = UTC
 
     def end_reason(self, last_at: datetime, now: datetime) -> EndReason | None:
-        """Return why a session whose last message is from `last_at` ends, or None if it goes on."""
+        """Return why a session with its last message at `last_at` ends, or None if it continues."""
         if self.idle and now - last_at >= self.idle:
             return "idle"
         if self.daily_at is None:
@@ -195,8 +195,8 @@ class SessionTracker:
     async def _open_scheduled(self, blank: Session, turn: Turn) -> tuple[Session, list[Message]]:
         """Open a session for a scheduled question; its history is the last results of the job.
 
-        If a killed process has begun to answer the question, its session goes on, so that its tools
-        don't run again.
+        If a killed process has begun to answer the question, its session continues, so that its
+        tools don't run again.
         """
         results = await self.conversations.list_job_results(
             turn.address, turn.scopes, MAX_JOB_RESULTS
@@ -219,7 +219,7 @@ class SessionTracker:
         reason: EndReason,
         turn: Turn,
     ) -> tuple[Session, list[Message]]:
-        """End a session at a boundary, and open its child; return the child and its history.
+        """End a session at a boundary, open its child, and return the child and its history.
 
         The history consists of the job results at the end of the parent's history, because the
         person may be answering them now.
@@ -413,9 +413,9 @@ class SessionTracker:
         summary: Message | None = None,
         sent_blocks: Mapping[int, tuple[Json, ...]] | None = None,
     ) -> Session:
-        """Store a session that replaces `previous` for `reason`, and inform memory; return it.
+        """Store a session that replaces `previous` for `reason`, and inform memory.
 
-        `Conversations.create` describes the other arguments.
+        Returns the stored session. `Conversations.create` describes the other arguments.
         """
         new_session = await self.conversations.create(
             session, reason, epoch, summary=summary, sent_blocks=sent_blocks
@@ -473,7 +473,7 @@ class SessionTracker:
         """
         questions = [row.text for row in rows if row.role == "user" and row.kind == "chat"]
         answers = [row.text for row in rows if row.role == "assistant"]
-        # A greeting says nothing about the conversation. A later message will give it a title.
+        # A greeting says nothing about the conversation, so the title is made from a later message.
         question = _find_first_statement(questions)
         if not question:
             return

@@ -1,8 +1,8 @@
 """Adds blocks about skills to the messages that the model gets.
 
-If a message calls a skill, such as ``/tidy-inbox``, the text of that skill follows the message.
-Sometimes a nudge follows: it asks the model to save a procedure that worked as a skill, or to
-improve the skill that it used. The use of each shown skill is counted; nothing else is stored.
+If a message calls a skill, such as ``/tidy-inbox``, the text of that skill is added. Sometimes a
+nudge is added, which asks the model to save its last procedure as a skill, or to improve the skill
+that it used. The use of each shown skill is counted; nothing else is stored.
 """
 
 from __future__ import annotations

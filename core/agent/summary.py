@@ -105,7 +105,7 @@ def split_history(rows: Sequence[Message], tail_tokens: float, head_tokens: floa
     if summary_index is None:
         head = _short_first_turn(turns, head_tokens)
     else:
-        # What an earlier compression has kept comes before its summary.
+        # The rows that stayed in an earlier compression come before its summary.
         head = rows[:summary_index]
         summary = rows[summary_index]
     later_turns = [turn for turn in turns if not head or turn[0].id != head[0].id]

@@ -66,7 +66,7 @@ class ToolRunner:
             if fault := find_effect_fault(tool):
                 raise ValueError(f"the tool {tool.name} can't be registered: {fault}")
         self._timeout_s = timeout_s
-        # Decides which calls wait for a tap. Without a gate, only read-only tools may be given.
+        # Decides which calls wait for approval. Without a gate, all tools must be read-only.
         self._gate = gate
         self._log = structlog.get_logger("tools")
 
@@ -213,7 +213,7 @@ class ToolRunner:
         return await self._run_tool(tool, arguments, context)
 
     async def run_approved(self, name: str, arguments: Json, context: ToolContext) -> str:
-        """Run a call that waited for a tap, and return its text.
+        """Run a call that the person has approved, and return its text.
 
         Raises ToolError if there is no such tool any more, or if it fails or takes too long.
         """

@@ -88,7 +88,7 @@ class RunningTurn:
     is_call_open: bool = False
     # Model calls that aren't in the usage log yet.
     unlogged_calls: list[ModelCall] = field(default_factory=list)
-    # What the tools of the turn may spend. None until a tool is called.
+    # Limits the model calls of the turn's tools. None until a tool is called.
     budget: TurnBudget | None = None
     # The raw text of the present call, as the model client last reported it.
     _received_text: str = field(default="", init=False)
@@ -183,7 +183,7 @@ class Agent:
     tool_runner: ToolRunner
     clock: Clock
     options: ModelOptions
-    # Adds to an answer what the tools of its turn changed, and returns the rows of its buttons.
+    # Adds a list of the tools' changes to an answer. Also returns the rows of the list's buttons.
     add_receipts: AddReceipts | None = None
 
     def __post_init__(self) -> None:
@@ -207,7 +207,7 @@ class Agent:
         except ModelError as error:
             if error.status != TOO_LONG_STATUS:
                 raise
-            # The model's window is smaller than assumed: compress the session and ask once more.
+            # The model's window is smaller than assumed. Compress the session, and ask again.
             session, rows = await self.sessions.open(turn)
             continuation = await self.compressor.compress(session, rows, turn, is_exceeded=True)
             if continuation is None:
@@ -373,7 +373,7 @@ class Agent:
             raise
 
     async def _open_budget(self, running: RunningTurn) -> TurnBudget:
-        """Return what the tools of a turn may spend, less what they spent before a restart."""
+        """Return the budget of the turn's tools. Calls before a restart are already counted."""
         turn_rows = (split_turns(running.rows) or ((),))[-1]
         earlier_calls = [row.created_at for row in turn_rows if row.role == "assistant"]
         since = earlier_calls[0] if earlier_calls else None
@@ -548,7 +548,7 @@ class Agent:
         )
 
     async def _finish(self, running: RunningTurn, row: Message) -> AnsweredTurn:
-        """Store the last row of a turn together with the answer to deliver; return the turn."""
+        """Store the last row of a turn and the answer to deliver, and return the answered turn."""
         answer = Answer(text=running.render_answer(row.text))
         actions: Sequence[ButtonAction] = ()
         turn_rows = (split_turns(running.rows) or ((),))[-1]
