@@ -5,7 +5,7 @@ conversation. It waits for a yes in these cases:
 
 * Its content looks suspicious, such as a password (`find_suspicion` in `core/guard/guard.py`).
 * The person didn't type its content. `core/facts/closeness.py` compares the content with their
-  messages. If only a reader can tell, the helper model decides after the answer
+  messages. If these rules can't decide, the helper model decides after the answer
   (`core/notes/verdicts.py`).
 * A group member wants something noted or reworded. The owner decides about the notes of a group.
 
@@ -34,7 +34,7 @@ class NoteApproval:
 
     notebook: Notebook
     evidence: EvidenceSearch
-    # Whether a helper model judges notes that the rules can't tell from what was typed.
+    # Whether a helper model judges notes about which the rules can't decide.
     has_verifier: bool = False
 
     async def decide(
@@ -88,7 +88,7 @@ class NoteApproval:
     ) -> tuple[str | None, bool]:
         """Return a clause that says which content the person didn't type, or None.
 
-        The second result is True if the contents may follow from what the person typed. The words
+        The second result is True if the contents may follow from the person's messages. The words
         of a note that is replaced count as typed, because the note was accepted before.
         """
         old_texts = [text for operation in operations if (text := operation.old_text.strip())]
@@ -103,9 +103,9 @@ class NoteApproval:
 def _explain_unsupported(
     evidence: Evidence, contents: Sequence[str], sender: Sender | None
 ) -> tuple[str | None, bool]:
-    """Return a clause about the first content that isn't close to what was typed, or None.
+    """Return a clause about the first content that isn't close to the typed messages, or None.
 
-    The second result is True if no content says something else than what was typed.
+    The second result is True if no content contradicts the messages or adds to them.
     """
     reason = None
     is_unclear = True
@@ -116,5 +116,5 @@ def _explain_unsupported(
         is_unclear = is_unclear and judgement.support is Support.UNCLEAR
         if judgement.reasons & {"name", "figure", "nothing typed"}:
             reason = reason or evidence.describe_missing(content)
-        reason = reason or "it says it otherwise than it was typed here"
+        reason = reason or "its wording differs from what was typed here"
     return reason, is_unclear

@@ -22,7 +22,7 @@ class NoteEdit:
     """Changes the notes of one target in memory, and records the changes.
 
     `template` contains the author, the time and the scope of new notes. If a change isn't possible,
-    each method raises Refused with a sentence that says what to do.
+    each method raises Refused with advice.
     """
 
     def __init__(self, entries: EntriesByScope, template: NoteChange) -> None:

@@ -216,7 +216,7 @@ class Notebook:
 
         Only the size after the last operation is limited. Operations wait for a yes unless
         `author.origin` is "typed". Returns a report: the changes and the size of the file, or that
-        the operations wait. Raises Refused, which says what to do, if an operation isn't possible.
+        the operations wait. Raises Refused, with advice, if an operation isn't possible.
         """
         if author.origin != "typed":
             return await self._put_aside(scope, target, operations, author)
@@ -286,7 +286,7 @@ class Notebook:
     async def undo(
         self, change: NoteChange, scope: Scope, scopes: Scopes, author: Author = TYPED
     ) -> str:
-        """Undo a change and all changes that were made together with it.
+        """Undo a change. If it belongs to a draft of the curator, undo all changes of the draft.
 
         Returns a report of the changes and of the size of the file. Raises Refused if a note that
         the change wrote no longer exists.
@@ -373,7 +373,7 @@ class Notebook:
         return target, entry, await self._notes.find_origin(scopes, entry)
 
     async def list_news(self, scopes: Scopes, session: Session) -> Sequence[NoteChange]:
-        """Return the changes that others made since the session started, oldest first."""
+        """Return the changes made outside of the session since it started, oldest first."""
         await self.log_hand_edits(scopes)
         return await self._notes.list_changes_since(scopes, session.id, session.started_at)
 

@@ -248,7 +248,7 @@ def _has_entry(prompt: str, entry: str) -> bool:
 
 
 def _describe_news(change: NoteChange) -> str:
-    """Return a sentence for the model: what a file says now, and no longer says."""
+    """Return a sentence for the model about the new and the earlier text of a note."""
     file = FILES[change.target]
     if change.after is None:
         return f"{file} no longer says: {_quote(change.before)}."

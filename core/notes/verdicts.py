@@ -1,12 +1,12 @@
-"""Lets the helper model judge notes that rules can't tell from what was typed.
+"""Lets the helper model judge notes of the model about which rules can't decide.
 
 `core/notes/approval.py` proposes such a note during a turn. After the answer, one call asks the
-helper model about all notes that are proposed in a conversation. A note that follows is made, and
-the person gets a receipt. All others wait for a tap, also if the model can't be reached. What is
-proposed is stored, so that it's judged after a crash, too.
+helper model whether the proposed notes of a conversation follow from the person's messages. A note
+that follows is added, and the person gets a receipt. All others wait for the person's approval,
+also if the model can't be reached. Proposals are stored, so they are judged even after a crash.
 
-The rules are a floor below the verdict: a note that they refuse by now, because a later message
-corrects it, waits in any case.
+If a later message corrects a note, the rules refuse the note. It then waits for approval, whatever
+the model says.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ MAX_TOKENS = 1_000
 MAX_LINES = 40
 """The helper model reads this many of the latest typed lines."""
 MAX_NOTES = 20
-"""One call asks about this many notes. The others wait for a tap."""
+"""One call asks about this many notes. The others wait for approval."""
 _log = structlog.get_logger("verdicts")
 
 OnVerdict = Callable[[PendingNote, int | None], Awaitable[None]]
-"""Tells the person about a note. The number of its change is None if the note waits for a tap."""
+"""Tells the person about a note. The number of its change is None if the note needs approval."""
 
 
 class _Verdict(BaseModel):
@@ -101,7 +101,7 @@ class Verifier:
             await self._settle(session, proposals)
 
     async def _settle(self, session: Session | None, proposals: Sequence[_Proposal]) -> None:
-        """Make the notes of one conversation that follow, and let the others wait."""
+        """Add the notes of one conversation that follow from it, and let the others wait."""
         following: set[int] = set()
         if session is not None:
             following = await self._ask(session, proposals[:MAX_NOTES])
@@ -114,7 +114,7 @@ class Verifier:
             await self.on_verdict(proposal.note, change_id)
 
     async def _ask(self, session: Session, proposals: Sequence[_Proposal]) -> set[int]:
-        """Return the indexes of the notes that the helper model says follow from what was typed."""
+        """Return the indexes of the notes that follow from the messages, as the helper judges."""
         note = proposals[0].note
         sender = _sender_of(note) if note.scope.is_group else None
         evidence = await self.evidence.load_session(session, frozenset((note.scope,)))
@@ -144,12 +144,12 @@ class Verifier:
                 ),
             )
         except ModelError as error:
-            _log.info("notes wait for a tap", why=error.log_message)
+            _log.info("notes wait for approval", why=error.log_message)
             return set()
         return _read_verdicts(completion.text, possible)
 
     async def _make(self, proposal: _Proposal) -> int | None:
-        """Make a proposed note, and return the number of its change, or None if it can't be."""
+        """Add a proposed note. Returns the number of its change, or None if that isn't possible."""
         note = proposal.note
         scopes = frozenset((note.scope,))
         author = Author(**note.source_values, origin="typed", epoch=proposal.epoch)
@@ -157,7 +157,7 @@ class Verifier:
             await self.notebook.apply(note.scope, scopes, note.target, note.operations, author)
             change = await self.notebook.find_change(scopes, None)
         except Refused as refusal:
-            _log.info("a note can't be made", why=str(refusal))
+            _log.info("a note can't be added", why=str(refusal))
             return None
         await self.notes.drop(note.id)
         return change.id

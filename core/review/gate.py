@@ -1,16 +1,16 @@
-"""Decides before a tool runs whether a call runs at once or waits for a tap.
+"""Decides before a tool runs whether a call runs at once or waits for the person's approval.
 
-The gate decides for all tools, by the effect of the call (`core.types.Effect`), by what the person
-typed in the messages that are being answered, and by the foreign text in the conversation
+The gate decides for all tools. It considers the effect of the call (`core.types.Effect`), the
+person's words in the messages that are being answered, and the foreign text in the conversation
 (`core/review/transcript.py`):
 
-* `READ` and `SPEND` run at once. A budget limits what a turn spends.
+* `READ` and `SPEND` run at once. A budget limits the costs of a turn.
 * A call that changes a pinned item waits.
 * If the person spoke, and the conversation contains no foreign text, every other call runs at once.
-* Otherwise, the person must have typed the wish and named the thing: its number or words of its
-  text. What is added or sent must consist of what they typed.
+* Otherwise, the person must have typed the wish and named the item, by its number or by words of
+  its text. Texts that are added or sent must consist of words that the person typed.
 
-The tools for notes, facts, skills and reminders also compare what they store with what was typed.
+The tools for notes, facts, skills and reminders also compare their texts with the typed messages.
 """
 
 from __future__ import annotations
@@ -37,15 +37,16 @@ EvidenceCheck = Callable[[Sequence[str], ToolContext], Awaitable[str | None]]
 FREE_EFFECTS = frozenset({Effect.READ, Effect.SPEND})
 # A replacement is a statement of the person if they typed this share of the words that it adds.
 _MIN_TYPED_SHARE = 0.6
-# A replacement changes the note that it replaces if it keeps this share of its words.
+# A replacement must repeat this share of the words of the note that it replaces.
 _MIN_KEPT_SHARE = 0.3
-# A replacement may drop so many words more than it adds: articles, or a word for two.
+# A replacement may drop this many words more than it adds, such as an article.
 _MAX_DROPPED_WORDS = 1
-# Tools that ask themselves compare the texts of these effects with what was typed.
+# For these effects, the texts of a call are compared with the typed messages. A tool that holds
+# back its own calls (`can_hold`) compares them itself.
 _CONTENT_EFFECTS = frozenset({Effect.ADD, Effect.CHANGE, Effect.PLAN})
 # A text that leaves the machine must consist of typed words to this share.
 _MIN_SENT_SHARE = 1.0
-_PINNED = "{label} is pinned, and a pinned item is never changed without a tap"
+_PINNED = "{label} is pinned, and a pinned item is never changed without approval"
 _NOT_TYPED = "nobody typed that wish in this message, and the conversation has {source}"
 _NOBODY_SPOKE = "nobody asked for that in this message"
 _NOT_NAMED = "you didn't name {label}, and the conversation has {source}"
@@ -81,7 +82,7 @@ class Gate:
         return context
 
     async def hold(self, tool: Tool, arguments: Json, context: ToolContext) -> str:
-        """Store a call until a tap, and return a sentence for the model.
+        """Store a call that waits for approval, and return a sentence for the model.
 
         Raises Refused if too many changes wait already.
         """
@@ -151,7 +152,7 @@ def _explain_untyped(
 
 
 def _find_unnamed(wishes: Sequence[Wish], subjects: Sequence[Subject], effect: Effect) -> str:
-    """Return what a call changes although no wish names it, or ""."""
+    """Return the label of the first subject of a call that no wish names, or ""."""
     for subject in subjects:
         if not any(names_subject(wish, subject) for wish in wishes):
             return subject.label
@@ -161,7 +162,7 @@ def _find_unnamed(wishes: Sequence[Wish], subjects: Sequence[Subject], effect: E
 def _is_weakened(texts: Sequence[str], subject: Subject) -> bool:
     """Return True if a replacement drops more words of a text than it adds, such as a condition.
 
-    It then takes something away, also if it adds words that the person typed.
+    Such a replacement counts as a removal, even if it adds words that the person typed.
     """
     new_texts = [text for text in texts if text not in subject.text]
     if not new_texts:
@@ -180,7 +181,7 @@ def _has_word(word: str, words: Sequence[str]) -> bool:
 def _is_typed_statement(
     texts: Sequence[str], subjects: Sequence[Subject], transcript: Transcript
 ) -> bool:
-    """Return True if the person typed the words that a replacement adds to what it replaces."""
+    """Return True if the person typed the words that a replacement adds to the replaced text."""
     typed = "\n".join(transcript.messages)
     for subject in subjects:
         new_texts = [text for text in texts if text not in subject.text]
@@ -234,7 +235,7 @@ def _list_odd_texts(value: object, action_argument: str, depth: int = 0) -> list
 
 
 async def _find_subjects(tool: Tool, arguments: Json, context: ToolContext) -> Sequence[Subject]:
-    """Return the things that a call changes. The tool itself reports things that don't exist."""
+    """Return the items that a call changes. If one doesn't exist, the tool itself reports that."""
     if tool.find_subjects is None:
         return ()
     try:

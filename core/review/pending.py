@@ -72,7 +72,7 @@ class Review:
         )
         if not await self.add_pending(note, author.epoch):
             raise Refused(
-                f"Not kept: {reason}, and too much waits to be looked at already (/memory pending)."
+                f"Not kept: {reason}, and too many changes wait already (/memory pending)."
             )
         if author.is_proposed:
             return (
@@ -116,7 +116,7 @@ class Review:
 
 
 def clean_typed_text(content: str, limit_chars: int, *, has_anyway: bool) -> tuple[str, str]:
-    """Return a typed text without hidden characters, and a sentence about what was removed.
+    """Return a typed text without hidden characters, and a sentence about the removed ones.
 
     The sentence is empty if nothing suspicious was removed. Raises Refused if the text is too long,
     or if it's suspicious and the person doesn't insist (`has_anyway`).
@@ -188,10 +188,10 @@ def find_foreign_source(
     for row in rows:
         if not (_is_recalled(row) or is_foreign(row, asker, own_tools)):
             continue
-        source = "what nobody has typed in it"
+        source = "text that nobody typed here"
         if row.role == "tool":
-            source = f"what {row.tool_name} has found"
-        return f"this conversation has {source}, which may be where it comes from"
+            source = f"a result of {row.tool_name}"
+        return f"this conversation contains {source}, and the idea may come from that"
     return None
 
 

@@ -1,4 +1,4 @@
-"""Reads a conversation as the gate needs it: what the person typed now, and what is foreign.
+"""Splits a conversation into texts that the person typed and foreign texts, for the gate.
 
 Foreign text is everything in the model's context that the person didn't type: forwards, quotes,
 pastes, files, other members of a group, results of tools that read from elsewhere, recalled lines
@@ -141,7 +141,7 @@ def read_transcript(
 def _adopted_question(part: str, earlier: Sequence[Message], asker: Sender) -> str:
     """Return the question that a typed "yes" answers, or "".
 
-    A question that repeats what another member of the group wrote isn't the assistant's own.
+    A question that repeats another member's words isn't the assistant's own, so it doesn't count.
     """
     question = find_question(earlier) if is_plain_yes(part) else ""
     for row in earlier:
@@ -188,8 +188,8 @@ def list_foreign_texts(rows: Sequence[Message], session: Session) -> list[str]:
 def find_question(earlier: Sequence[Message]) -> str:
     """Return the question that a "yes" after these messages confirms, or "".
 
-    It must be the only question of the assistant's last answer and stand at its end, and it must
-    not repeat foreign text.
+    The question must be the only one in the assistant's last answer, and at its end. It must not
+    repeat foreign text.
     """
     for message in reversed(earlier):
         if message.role == "assistant" and message.text.strip():
@@ -262,7 +262,7 @@ def mark_repeats(rows: Sequence[Message], earlier_foreign: Sequence[str]) -> lis
 
 
 def _typed_by(row: Message, asker: Sender) -> str:
-    """Return what the asker typed in a message, or ""."""
+    """Return the text that the asker typed in a message, or ""."""
     if row.sender is None or row.sender.id != asker.id:
         return ""
     return typed_text(row)
@@ -271,7 +271,7 @@ def _typed_by(row: Message, asker: Sender) -> str:
 def _list_current(rows: Sequence[Message]) -> list[Message]:
     """Return the messages that are being answered: the last messages of people.
 
-    Calls of tools may stand between them, after a restart or if a message arrives meanwhile.
+    Calls of tools may be between them, after a restart or if a message arrives meanwhile.
     """
     current: list[Message] = []
     for row in reversed(rows):
@@ -309,7 +309,7 @@ def _list_message_parts(row: Message) -> list[ForeignText]:
     """Return the parts of a person's message that its sender didn't type."""
     parts: list[ForeignText] = []
     if row.quote is not None and not row.quote.is_ours:
-        # The name is foreign, too: it stands in the prompt, also above a picture without text.
+        # The name is foreign, too, because it becomes a part of the sent message.
         quoted_text = f"{row.quote.name} {row.quote.text}".strip()
         if quoted_text:
             parts.append(ForeignText("a quoted message", quoted_text))
@@ -327,7 +327,10 @@ def _list_message_parts(row: Message) -> list[ForeignText]:
 
 
 def _list_background(row: Message, session: Session) -> list[ForeignText]:
-    """Return what Mneme added to a message: recalled lines of others, skills, rules and jobs."""
+    """Return the texts that Mneme added to a message: recalled lines, skills, rules and jobs.
+
+    Recalled lines that the sender typed are left out.
+    """
     texts: list[ForeignText] = []
     for block in row.sent_blocks or ():
         text = str(block.get("text", ""))
@@ -342,7 +345,7 @@ def _list_background(row: Message, session: Session) -> list[ForeignText]:
 
 
 def _is_own_line(line: str, row: Message, session: Session) -> bool:
-    """Return True if a recalled line shows what the sender of the row typed earlier."""
+    """Return True if a recalled line quotes an earlier message that the row's sender typed."""
     if row.sender is None or session.scope.is_group:
         return False
     name = re.escape(row.sender.name)

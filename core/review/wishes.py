@@ -3,9 +3,9 @@
 A wish is one clause that a person typed, in their language or in English: an imperative, a request
 or a plain statement that something is over. A whole clause must have the form of a wish
 (`data/wishes.toml` lists the forms as frames), so that "I deleted it" or "Ana says delete it" is
-none. Nor is a sentence with hearsay or a condition, one that is taken back, a question about
-something else, or a line below text that asks for nothing. `core/review/naming.py` finds out which
-thing a wish names.
+none. Sentences with hearsay or a condition, sentences that are taken back, questions about
+something else, and lines below a text without a wish don't count either. `core/review/naming.py`
+finds out which item a wish names.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ _ARCHIVE_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, Value
 def read_skills(
     root: Path, title: str, scope: Scope, *, is_own: bool
 ) -> Iterator[tuple[str, Skill | Refused]]:
-    """Yield each skill below `root` with its name. If a folder is no skill, yield the problem.
+    """Yield each skill below `root` with its name. For an invalid folder, yield the problem.
 
     A skill may also be one level deeper, in a folder that is named after its category. `title` is
     the name of `root` in problems. If `is_own`, interrupted deletions of skills are finished first.
@@ -312,7 +312,7 @@ def unpack_skills(source: Path) -> list[UnpackedSkill | Refused]:
 def _unpack(
     title: str, sizes: Mapping[str, int], read: Callable[[str], bytes]
 ) -> list[UnpackedSkill | Refused]:
-    """Read the files of the skills of a source, each skill for itself.
+    """Return the files of each skill in a source, or the problem with the skill.
 
     `sizes` contains the size of each file by its path, and `read` returns the content of a
     file. Raises Refused if the source contains no skill or is too large.

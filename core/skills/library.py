@@ -34,7 +34,7 @@ from core.types import LOCAL_SCOPE, ErasureEpoch, Scope
 
 # Larger files aren't searched for texts to erase.
 MAX_SEARCHED_BYTES = 5_000_000
-# What is suspicious is shorter than this, so it's found in one of two overlapping parts of a text.
+# Suspicious passages are shorter than this, so each is whole in one of two overlapping parts.
 OVERLAP_CHARS = 2_000
 # To make the index for the prompt fit, descriptions are shortened to each of these lengths in turn.
 DESCRIPTION_LENGTHS = (1024, 300, 200, 120, 60, 0)
@@ -263,7 +263,7 @@ class Skills:
         return await self.apply(note.scope, scopes | {note.scope}, note.operations[0], author)
 
     async def undo(self, change: NoteChange, author: Author) -> str:
-        """Undo a change and all changes that were made together with it.
+        """Undo a change. If it added or deleted a skill, undo the changes of all its files.
 
         Returns a sentence about the result. Raises Refused if one of the files was changed later.
         """
@@ -295,10 +295,10 @@ class Skills:
     async def add(
         self, source: Path, scope: Scope, scopes: frozenset[Scope], author: Author
     ) -> AddedSkills:
-        """Add the skills of a folder or zip archive, each for itself.
+        """Add the skills of a folder or zip archive, and leave out those that can't be added.
 
-        A skill isn't added if it's invalid or too large, exists already, or contains suspicious
-        text, unless `author.is_insisting`. Raises Refused if no skill is added.
+        A skill can't be added if it's invalid or too large, if it exists already, or if it contains
+        suspicious text, unless `author.is_insisting`. Raises Refused if no skill is added.
         """
         home = LOCAL_SCOPE if LOCAL_SCOPE in scopes else scope
         root = self._root(home)
@@ -511,7 +511,7 @@ def _check_new_skill(
 
 
 def _find_suspicious_text(files: Mapping[str, bytes]) -> str | None:
-    """Return what is suspicious about the names or the texts of files, as a phrase, or None.
+    """Return a phrase about a suspicious name or text of the files, or None.
 
     Files that aren't text are skipped. Long texts are checked in overlapping parts.
     """

@@ -191,7 +191,7 @@ async def test_a_flood_is_not_kept(home: Path) -> None:
     async with open_gateway(home, options=ROOMS) as harness:
         for number in range(51):
             said = await harness.say(f"/memory add {ORDER} {number} times", "7", **IN_ROOM)
-        assert "too much waits" in said.text
+        assert "too many changes wait already" in said.text
         assert len(await harness.services.notebook.review.list_pending(frozenset((ROOM,)))) == 50
 
 

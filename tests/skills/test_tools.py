@@ -162,7 +162,7 @@ async def test_what_was_recalled_from_elsewhere_waits_for_a_yes(home: Path) -> N
         await harness.say("what was it about the invoice? keep that as a skill", "7")
         assert "Zanzibar" in str(model.requests[1].messages[-1]), "it was recalled"
         assert result(model).startswith(
-            "Not kept yet: this conversation has what nobody has typed in it"
+            "Not kept yet: this conversation contains text that nobody typed here"
         )
         assert await names(harness, MEMBER) == []
 
