@@ -1,4 +1,4 @@
-"""Reads what a message says about change: what holds now, what is over, and what never held.
+"""Recognizes statements about change in a message: what began, ended, or never came true.
 
 The expressions of ten languages are in `data/changes.toml`, and the words of each topic in
 `data/topics.toml`. Only the lists of the message's own language are searched, because "he" is a
@@ -66,7 +66,7 @@ _MAIL = re.compile(r"\S+@\S+\.\w")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a message says about change."""
+    """The kinds of statements about change in a message, and the topics of the message."""
 
     kinds: frozenset[ChangeKind]
     topics: frozenset[str]
@@ -75,12 +75,12 @@ class Reading:
 
     @property
     def holds(self) -> bool:
-        """Whether the message says what holds, and not what once held or never came true."""
+        """Whether the message is about a lasting state that hasn't ended and isn't imagined."""
         return self.kinds.isdisjoint(("temporary", "past", "unreal"))
 
     @property
     def replaces(self) -> bool:
-        """Whether the message says that something else holds from now on."""
+        """Whether the message says that a new state replaces an earlier one."""
         changes = "change" in self.kinds and "addition" not in self.kinds
         return self.holds and (changes or "correction" in self.kinds)
 
@@ -232,7 +232,7 @@ def _topic_patterns(language: str) -> Mapping[str, re.Pattern[str]]:
 
 
 def _word_expression(word: str) -> str:
-    """Return the expression for a word of the list: `*` stands for any ending, `_` for a space."""
+    """Return the expression for a word of the list: `*` means any ending, and `_` a space."""
     plain = re.escape(plain_with_offsets(fold(word.replace("_", " ")))[0])
     return plain.replace(r"\*", r"\w*")
 

@@ -1,4 +1,4 @@
-"""Splits sentences into clauses and words, and finds the words that change what a clause says.
+"""Splits sentences into clauses and words, and finds the words that change a clause's meaning.
 
 A clause has markers: it denies, sets a condition, repeats what others say, and so on. The words of
 each language are in `data/closeness.toml`. `core/facts/closeness.py` compares the clauses of a note

@@ -4,8 +4,8 @@ A note is close if it repeats typed clauses: the same names and figures in the s
 negation, condition and time. Person, units, dates, endings and typos may differ. A note is refused
 if it has a name or figure that the person didn't type, or if it changes what a clause says: it
 drops a "not" or an "only if", swaps two people, takes a question or hearsay for a statement, or
-ignores a later correction. Whatever lies between is unclear: only a reader can tell whether it
-follows.
+ignores a later correction. Any other note is unclear: only a reader can decide whether it follows
+from the typed messages.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from core.text.normalize import is_unspaced
 from core.text.terms import word_terms
 
 MIN_CLOSE_SHARE = 0.8
-"""A close note has at least this share of its words from what was typed."""
+"""At least this share of a close note's words was typed."""
 MIN_KEPT_SHARE = 0.34
 """A close note keeps at least this share of the words of the clauses that it repeats."""
 MIN_RELATED_SHARE = 0.3
-"""A note in the language of the typed text has at least this share of its words from there."""
+"""If a note is in the language of the typed text, at least this share of its words was typed."""
 MIN_DENIED_SHARE = 0.33
-"""A note with less of the typed words may say with "not" what was said without it."""
+"""If less of a note was typed, a "not" that only the note or only the text has changes nothing."""
 LEAD_WORDS = 2
 """A clause with at most this many words may only say whose opinion follows."""
 ELLIPSIS_WORDS = 5
@@ -71,17 +71,17 @@ _COMPARED_MARKERS = (
     Marker.PAST,
     Marker.FUTURE,
 )
-"""What a note must not drop."""
+"""The markers of typed clauses that a note must not drop."""
 
 
 class Support(Enum):
-    """What typed messages say about a note."""
+    """How well typed messages support a note."""
 
     # The note repeats them.
     CLOSE = "close"
     # The note may follow from them.
     UNCLEAR = "unclear"
-    # The note has something that nobody typed, or says something else.
+    # The note has a name or figure that nobody typed, or contradicts the messages.
     REFUSED = "refused"
 
 
@@ -93,7 +93,7 @@ class Judgement:
 
 
 def judge(content: str, typed: Sequence[TypedText]) -> Judgement:
-    """Judge a note by what was typed, oldest message first."""
+    """Judge a note by the typed messages, which are sorted, oldest first."""
     notes, sources = split_all(content, typed)
     if not notes or not sources:
         return Judgement(Support.REFUSED, frozenset({"nothing typed"}))
@@ -108,11 +108,11 @@ def judge(content: str, typed: Sequence[TypedText]) -> Judgement:
     return Judgement(support, frozenset(doubts))
 
 
-# --- What nobody typed ---
+# --- Untyped names and figures ---
 
 
 def _find_untyped(alignment: Alignment, sources: Sequence[Source]) -> set[str]:
-    """Return whether a name, a figure or a span of time of the note was never typed."""
+    """Return which of these were never typed: a name, a figure, a span of time, or most words."""
     reasons = set()
     numbers = _numbers_of(alignment.sources)
     is_comparable = not (alignment.is_foreign or alignment.has_same_date)
@@ -206,10 +206,10 @@ def _find_changes(alignment: Alignment, sources: Sequence[Source]) -> set[str]:
 
 
 def _find_unaligned_changes(note: SplitSentence, sources: Sequence[Source]) -> set[str]:
-    """Return what the latest messages tell against a note that shares no word with them.
+    """Return reasons in the latest messages against a note that shares no word with them.
 
-    Such a note is in another language. It may not follow a correction, nor a denial, and it may not
-    deny what nothing typed denies.
+    Such a note is in another language. The reason is "corrected" if one of the messages is a
+    correction, and "denial" if only the note or only the messages deny something.
     """
     last = sources[-1].message
     latest = [source for source in sources if source.message > last - LATEST_MESSAGES]
@@ -226,7 +226,7 @@ def _find_unaligned_changes(note: SplitSentence, sources: Sequence[Source]) -> s
 
 
 def _dropped_markers(alignment: Alignment, source: Source, used: Sequence[Clause]) -> set[str]:
-    """Return what the typed clauses do that the note doesn't, such as setting a condition."""
+    """Return the markers of the typed clauses that the note lacks, such as a condition."""
     sentence = source.sentence
     typed_markers = markers_of(used)
     if Marker.CONDITION in markers_of(_with_neighbours(sentence, used)):
@@ -312,7 +312,7 @@ def _changes_denial(alignment: Alignment, *, is_strict: bool = False) -> bool:
 
 
 def _changes_person(alignment: Alignment) -> bool:
-    """Whether the note says of someone what was said of somebody else."""
+    """Whether the note ascribes a typed statement to another person."""
     note = alignment.note
     begins_with_user = evidence_pattern("user").match(note.text) is not None
     if begins_with_user and len(alignment.sources) == 1:
@@ -477,9 +477,9 @@ def _is_unspaced_word(token: Token) -> bool:
 
 
 def _trade_places(source: Source, one: int, other: int) -> bool:
-    """Whether two words of a clause mean another thing in the other order.
+    """Whether swapping two words of a clause changes its meaning.
 
-    In "my sister is called Ana", they don't.
+    In "my sister is called Ana", it doesn't.
     """
     clause = source.find_clause(one)
     if clause != source.find_clause(other):
@@ -531,7 +531,7 @@ def _has_other_figure(source: Source, position: int, figures: set[int | None]) -
 
 
 def _is_corrected(alignment: Alignment, sources: Sequence[Source]) -> bool:
-    """Whether one of the next messages corrects what the note repeats, and the note ignores it."""
+    """Whether the note ignores a correction in the messages after those that it repeats."""
     used = {source.message for source in alignment.sources}
     first = min(used)
     later = [
@@ -552,11 +552,11 @@ def _is_about_others(source: Source, people: set[str]) -> bool:
     return bool(others) and others.isdisjoint(people) and not source.begins_with_correction
 
 
-# --- What may follow ---
+# --- Doubts about notes that may follow ---
 
 
 def _find_doubts(alignment: Alignment) -> set[str]:
-    """Return why a note that changes nothing may still not follow."""
+    """Return reasons to doubt that a note follows, although it changes no clause."""
     if not alignment.sources:
         return {"words"}
     used = alignment.all_used_clauses()
@@ -612,7 +612,7 @@ def _combines(alignment: Alignment) -> bool:
 
 
 def _continues(source: Source) -> bool:
-    """Whether a sentence goes on about the one before: it is short, or begins with a pronoun."""
+    """Whether a sentence continues the one before: it's short, or begins with a pronoun."""
     first = source.sentence.clauses[0]
     if Marker.PRONOUN in first.markers:
         return True
@@ -621,7 +621,7 @@ def _continues(source: Source) -> bool:
 
 
 def _count_descents(alignment: Alignment) -> int:
-    """Return how often the note goes back in what was typed."""
+    """Return how often the note's words are in another order than the typed ones."""
     descents = 0
     for number in range(len(alignment.sources)):
         positions = alignment.positions_in(number)

@@ -1,6 +1,6 @@
-"""Checks whether a person has said what a model wants to store, and in which message.
+"""Finds the message in which a person stated a fact that a model wants to store.
 
-Only typed messages count, never a summary. The person must have said all names and numbers of the
+Only typed messages count, never a summary. The person must have typed all names and numbers of the
 statement and most of its other words, or synonyms of these words.
 """
 
@@ -64,7 +64,7 @@ MISSING_CHARS = 80
 class _Comparison:
     """A message compared with a statement.
 
-    `question` is what the assistant asked right before the message, and `speaker` is the name of
+    `question` is the assistant's question right before the message, and `speaker` is the name of
     the message's sender.
     """
 
@@ -83,7 +83,7 @@ class _Comparison:
             and is_short
             and evidence_pattern("yes").match(message.text) is not None
         )
-        # The text that counts as said: the message, and the question if the answer is "yes".
+        # The text that counts as typed: the message, and the question if the answer is "yes".
         self.own = message
         if self.is_yes:
             self.own = AnalyzedText(f"{message.text}\n{question.text}")
@@ -146,7 +146,7 @@ class Evidence:
         )
 
     def judge_note(self, content: str, sender: Sender | None = None) -> Judgement:
-        """Judge how close a note is to what was typed. See `core/facts/closeness.py`.
+        """Judge how close a note is to the typed messages. See `core/facts/closeness.py`.
 
         With `sender`, only this person's messages count, and notes that were accepted before. The
         sender's name in the note means the sender.
@@ -156,7 +156,10 @@ class Evidence:
         return judge(content, self.list_typed(sender))
 
     def list_typed(self, sender: Sender | None) -> list[TypedText]:
-        """Return the typed messages, oldest first. A "yes" stands for the question before it."""
+        """Return the typed messages, oldest first. A "yes" is replaced by the question before it.
+
+        With `sender`, messages of other people are left out.
+        """
         texts = []
         for index in self._typed_indexes:
             message = self.messages[index]

@@ -1,8 +1,8 @@
 """Extracts facts from the messages of people, with a model or by rules. Each message is read once.
 
-A model also gets the facts that are held already, and returns operations on them (see
-`core/facts/reading/operations.py`). It is asked once: if a part of its answer can't be read, the
-rules read the messages that are missing.
+A model also gets the facts that are already stored, and returns operations on them (see
+`core/facts/reading/operations.py`). The model is asked once. If a part of its answer can't be read,
+the rules read the missing messages.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from core.text.terms import terms_of
 from core.types import Account, ErasureEpoch, Message, Session
 
 MAX_KNOWN = 200
-"""So many facts of a scope are compared with a message about a change."""
+"""A message about a change is compared with at most this many facts of its scope."""
 MIN_MESSAGE_TERMS = 2
 """A message with fewer different terms states nothing, so it isn't sent to the model."""
 MAX_INLINE_CHARS = 1_000
@@ -105,7 +105,7 @@ class FactReader:
     async def _accept(
         self, session: Session, candidates: Sequence[Candidate], epoch: ErasureEpoch | None
     ) -> list[Lesson]:
-        """Return what to store.
+        """Return the claims to store as facts.
 
         Suspicious claims are dropped. Claims that need approval are stored for review. In groups,
         such claims are dropped, because the owner would have to judge other people's statements.
@@ -179,7 +179,7 @@ class FactReader:
     async def _find_successors(
         self, session: Session, messages: Sequence[Message], candidates: Sequence[Candidate]
     ) -> list[Candidate]:
-        """Return what messages say about the end, or the correction, of known facts.
+        """Return the claims in messages that end or correct known facts.
 
         A message in which the rules find a value of an attribute isn't read again: the new value
         ends the old one anyway.

@@ -1,7 +1,8 @@
 """Finds the known fact that a message ends or corrects, without a model.
 
 "I sold the Golf" ends "I drive a Golf", and "no, I meant 4 May" corrects a date in one of the
-messages before. The message, or the corrected statement, becomes the fact that follows.
+messages before. The message, or the corrected statement, becomes the fact that replaces the known
+one.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _VALUES = (
 def find_successor(
     message: Message, known_facts: Sequence[Fact], earlier_ids: Sequence[int], zone: ZoneInfo
 ) -> Claim | None:
-    """Return the claim that follows a known fact, or None if the message ends or corrects none.
+    """Return the claim that replaces a known fact, or None if the message ends or corrects none.
 
     `known_facts` are open facts of the message's sender, and `earlier_ids` are the ids of the
     messages before it, the last one first.
@@ -130,7 +131,7 @@ def _ends_data() -> Mapping[str, Mapping[str, Sequence[str]]]:
 
 
 def _correct(fact: Fact, text: str, message: Message, zone: ZoneInfo) -> Claim | None:
-    """Return a fact's statement with the value that a correction gives, or None.
+    """Return a fact's statement with the value of a correction, or None.
 
     The value must have the same form as the old one: a day, a time, or another number.
     """

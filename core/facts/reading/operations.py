@@ -1,4 +1,4 @@
-"""Lets a model read messages for facts, next to the facts that are held already.
+"""Lets a model find facts in messages, given the facts that are already stored ("held").
 
 The model answers with operations: `add` a fact, `replace` or `end` a held one, or `same` if a
 message repeats a held one. Each operation is checked against the messages before it is applied. An
@@ -37,7 +37,7 @@ MAX_OPERATIONS = 24
 MAX_HELD = 40
 """The model is shown at most this many held facts."""
 MAX_MATCHING = 30
-"""So many of them share a word or a name with the messages. The others are the latest."""
+"""At most this many of them are chosen for their words or names. The others are the latest."""
 MAX_LISTED = 200
 CONTEXT_MESSAGES = 2
 """A correction may get its words from this many messages before it."""
@@ -67,7 +67,7 @@ class _EvidenceInContext(Evidence):
 
 @dataclass(frozen=True, slots=True)
 class OperationReader:
-    """Asks a model what messages say, and checks its answer."""
+    """Asks a model for the facts in messages, and checks its answer."""
 
     model: Model
     model_name: str
@@ -78,9 +78,9 @@ class OperationReader:
     ) -> tuple[list[Candidate], list[Message]]:
         """Return the claims that the model finds, and the messages that its answer doesn't cover.
 
-        The model is asked once. If its answer is incomplete, the messages about which it has said
-        nothing aren't covered. If the service rejects the messages or a spending limit is reached,
-        none are covered. Raises ModelError if the model can't be reached.
+        The model is asked once. If its answer is incomplete, messages without an operation aren't
+        covered. If the service rejects the messages or a spending limit is reached, none are
+        covered. Raises ModelError if the model can't be reached.
         """
         operations, is_complete = await self._ask(messages, held)
         candidates = self._check(operations, messages, {fact.id: fact for fact in held})
@@ -149,7 +149,7 @@ class OperationReader:
         messages: Sequence[Message],
         held: Mapping[int, Fact],
     ) -> list[Candidate]:
-        """Return what people typed, as candidates. Drop the other operations."""
+        """Return a candidate for each operation that a message supports or the model quotes."""
         evidence = Evidence(messages)
         candidates = []
         for operation in operations[:MAX_OPERATIONS]:
@@ -173,7 +173,7 @@ class OperationReader:
         message: Message,
         evidence: Evidence,
     ) -> Candidate | None:
-        """Return the candidate for an operation, or None if no message supports it.
+        """Return the candidate for an operation, or None if it must be dropped.
 
         An operation on a fact that isn't held, or that another person stated, only adds a fact.
         """
@@ -226,7 +226,7 @@ def _may_change(operation: ReportedOperation, fact: Fact, message: Message) -> b
 
 
 def _earlier_words(messages: Sequence[Message], message: Message) -> str:
-    """Return what the sender of a message wrote in the messages before it."""
+    """Return the texts of the last messages that the sender of a message wrote before it."""
     earlier = []
     for other in messages:
         if other is message:

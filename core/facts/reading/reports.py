@@ -96,8 +96,8 @@ class ReportedFact(ToolArguments):
     def to_claim(self, message: Message, zone: ZoneInfo, *, is_dated: bool) -> Claim:
         """Return the fact as a claim of the message's sender.
 
-        The claim has the reported date only with `is_dated`. What begins after the message gets
-        neither a date nor an attribute, so that it doesn't end what still holds.
+        The claim has the reported date only with `is_dated`. A claim about a time after the message
+        gets neither a date nor an attribute, so that it doesn't end a fact that still holds.
         """
         valid_from, grain = parse_since(self.since if is_dated else None, message.created_at, zone)
         is_future = self.begins_later(message, zone)
@@ -123,9 +123,9 @@ class ReportedFact(ToolArguments):
 
 
 class ReportedOperation(ReportedFact):
-    """What one of several numbered messages says about the facts that are held already.
+    """A model's report of one fact in one of several numbered messages.
 
-    `content` is the new fact, also with `end`: the sentence that says that something is over.
+    `content` is the new fact. With `end`, it's the sentence that says that something is over.
     """
 
     model_config = ConfigDict(extra="ignore", strict=True)
