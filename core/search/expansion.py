@@ -89,7 +89,7 @@ class _ModelLists:
     """The ranked lists of messages that the model's help added to a query."""
 
     lists: list[RankedList] = field(default_factory=list)
-    # Sentences for the person about what the model did, or why it failed.
+    # Sentences for the person that describe the model's help, or say why it failed.
     notes: list[str | None] = field(default_factory=list)
 
 

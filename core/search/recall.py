@@ -172,7 +172,7 @@ class Recall:
         )
 
     async def _describe_attempts(self, query: SearchQuery, answer: SearchResults) -> str | None:
-        """Return a note about what a search without results tried.
+        """Return a note that describes the attempts of a search without results.
 
         Returns None if another note already explains the result, or if the query is empty.
         """
@@ -391,7 +391,11 @@ class _IndexSearch:
         self._excerpts = SessionExcerpts(connection, query)
 
     def find_as_typed(self, plan: SearchPlan) -> SearchResults | None:
-        """Return the messages that match the plan of the typed text, or None if there are none."""
+        """Return the results for `plan`, the search plan of the typed text.
+
+        The matches are merged with the ranked lists of the other retrievers. Returns None if no
+        message matches the plan.
+        """
         matches = _take_enough(self._index.find_messages(plan), self._query)
         if not matches:
             return None
@@ -405,17 +409,17 @@ class _IndexSearch:
         )
 
     def find_for_turn(self) -> SearchResults:
-        """Return the best messages with any of the words, without highlights and notes."""
+        """Return the results for any of the words, without highlights and notes."""
         ranking = self._fuse(self._rank_by_words())
         return results.build_discovery(
             self._excerpts, self._query, ranking.matches, (), scores=ranking.scores
         )
 
     def find_any_word(self, note: str | None) -> SearchResults:
-        """Return the best messages with any of the words.
+        """Return the results for any of the words, best first.
 
-        `note` says why the search for the typed text wasn't enough. If ranking chunks finds
-        nothing, the index over messages is searched for any of the words.
+        `note` says why the search for the typed text wasn't enough. If no chunk has one of the
+        words, the index over messages is searched.
         """
         ranking = self._rank_by_words()
         plan = plan_any_word(ranking.text)

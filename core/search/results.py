@@ -445,7 +445,7 @@ def _densest_part(text: str, spans: Sequence[tuple[int, int]], width_chars: int)
 def describe_attempts(
     words: Sequence[str], *, is_typed: bool, is_limited: bool, is_wider: bool
 ) -> str:
-    """Return a note about what a search without results tried.
+    """Return a note that describes the attempts of a search without results.
 
     The search looked for any of the `words`. With `is_typed`, the search first looked for the text
     as typed. With `is_limited`, the query has filters. With `is_wider`, there are results without

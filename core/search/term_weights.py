@@ -296,7 +296,7 @@ def _correct_word(index: TextIndex, word: str) -> list[Correction]:
 
 
 class _IntendedText(NamedTuple):
-    """A text that a misspelt word may have been meant as."""
+    """A text that the person may have meant to type instead of a misspelt word."""
 
     # The probability of the typing error.
     probability: float
@@ -304,7 +304,7 @@ class _IntendedText(NamedTuple):
 
 
 def _list_intended_texts(word: str) -> dict[tuple[str, ...], _IntendedText]:
-    """Return the texts that a misspelt word may have been meant as, by their terms.
+    """Return the texts that a person may have meant by a misspelt word. The keys are their terms.
 
     A missing space between two words is a typing error, too.
     """
