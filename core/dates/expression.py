@@ -118,7 +118,7 @@ class TimeExpression:
     def _next_moment(self, here: datetime) -> datetime:
         """Return the moment (UTC) of a time that doesn't repeat. `here` is the present local time.
 
-        A moment in the past is returned only if no later one can be meant.
+        A moment in the past is returned only if no later one is possible.
         """
         if self.moment is not None:
             return self.moment.astimezone(UTC).replace(microsecond=0)
@@ -156,9 +156,9 @@ class TimeExpression:
         return moment.astimezone(UTC) + timedelta(seconds=span.seconds)
 
     def _likely_days(self, today: date) -> list[date]:
-        """Return the days that may be meant, ascending.
+        """Return the possible days, ascending.
 
-        If the clock time has already passed on the first day, the next day is meant.
+        If the clock time has already passed on the first day, the caller takes the next day.
         """
         if not self.has_day:
             return [today, today + _DAY, today + 2 * _DAY]
@@ -173,7 +173,7 @@ class TimeExpression:
     ) -> list[tuple[datetime, bool]]:
         """Return the moments that a clock time may mean on a day, best first.
 
-        Each moment comes with True if it is certainly meant, or with False if it is a guess.
+        Each moment comes with True if it is certain, or with False if it is a guess.
         """
         moment = wall_moment(day, clock.hour, clock.minute, here)
         if not clock.is_bare:

@@ -1,6 +1,6 @@
 """Splits a sentence in any language into the tokens that the grammar in `mentions` reads.
 
-A token is what a word or number means in a date: ``in early May`` becomes IN, PART and MONTH.
+A token is the meaning of a word or number in a date: ``in early May`` becomes IN, PART and MONTH.
 `data/mentions.toml` lists the words for each kind of token. Some names of months are also other
 words or names (``may``, ``mars``, ``April``). Such a word counts as a month only if the tokens next
 to it suggest a date.
@@ -21,7 +21,7 @@ from core.text.normalize import LETTER_CLASS, comparison_form, language_data
 MAX_TEXT_CHARS = 2_000
 """Only this many characters at the beginning of a text are read."""
 _MAX_ENDING_LETTERS = 4
-"""A star in `data/mentions.toml` stands for an ending of at most this many letters."""
+"""A star in `data/mentions.toml` matches an ending of at most this many letters."""
 
 
 class Kind(StrEnum):
@@ -164,7 +164,7 @@ def _lexicon() -> _Lexicon:
 
 
 def _parse_token_name(name: str) -> tuple[Token, ...]:
-    """Return the tokens that a key of `data/mentions.toml` stands for.
+    """Return the tokens that a key of `data/mentions.toml` names.
 
     ``month 5`` is a token with a number, ``relative -1 day`` is a token with a number and a unit,
     ``in weekday 0`` is two tokens, and ``nothing`` is no token.

@@ -61,7 +61,7 @@ _DONE: Mapping[Action, str] = {
     "remove": "Removed",
     "restore": "Set again",
 }
-# The changes that may wait for a tap, as actions of a pending operation.
+# The changes that may wait for approval, as actions of a pending operation.
 HELD_ACTIONS: Mapping[Action, Literal["pause", "resume", "remove"]] = {
     "pause": "pause",
     "resume": "resume",
@@ -75,15 +75,15 @@ _ASK_FOR_QUESTION_TEXT = (
     "like 'daily at 8 | what is on my list?'."
 )
 QuestionInterval = Callable[[Account | None], Awaitable[float | None]]
-"""Returns the shortest interval of an account's scheduled questions; None if it may set none."""
+"""Returns the shortest interval of an account's scheduled questions, or None if it may set none."""
 
 PreferenceLoader = Callable[[Account | None], Awaitable[Preference]]
-"""Returns what the person of an account has chosen."""
+"""Returns the preferences of an account's person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requester:
-    """The person who wants to change a job, and what they may see."""
+    """The person who wants to change a job, and the scopes that they may see."""
 
     scopes: frozenset[Scope]
     # None for the owner, who may change every job.
@@ -104,9 +104,9 @@ class Appointments:
     question_interval_s: QuestionInterval
     # Checks how many jobs an account has set today. None means no limit.
     usage_log: UsageLog | None = None
-    # Returns what a person has chosen, such as their time zone. None means only defaults.
+    # Returns a person's preferences, such as their time zone. None means only defaults.
     load_preference: PreferenceLoader | None = None
-    # A question that the model plans more often than this waits for a tap unless it was typed.
+    # A question that the model plans more often than this waits for approval unless it was typed.
     planned_question_every_s: float = 900.0
 
     def __post_init__(self) -> None:
@@ -114,7 +114,7 @@ class Appointments:
         self._parse_lock = asyncio.Lock()
 
     async def zone_of(self, account: Account | None) -> str:
-        """Return the time zone in which a person's times are meant."""
+        """Return the time zone of a person's times."""
         if self.load_preference is None:
             return self.zone
         preference = await self.load_preference(account)

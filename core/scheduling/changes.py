@@ -196,7 +196,7 @@ class JobChanges:
         return True
 
     async def toggle_urgent(self, job_id: int, requester: Requester) -> bool:
-        """Make a reminder urgent or no longer urgent; return True if it's urgent now."""
+        """Make a reminder urgent or no longer urgent. Returns True if it's urgent now."""
         job = await self.appointments.find_changeable(job_id, requester)
         is_urgent = not job.is_urgent
         await self.appointments.jobs.update(job.id, requester.epoch, is_urgent=is_urgent)

@@ -1,8 +1,8 @@
-"""Decides what a message means in a dialogue about reminders, without a model.
+"""Decides the next step of a dialogue about reminders, without a model.
 
-A dialogue begins with a request. `Dialogue` is what was said since: the person's messages, and the
-reminder that they led to. `decide` returns the next step, and the gateway carries it out and words
-the answer. A message that is neither a request nor an answer ends the dialogue.
+A dialogue begins with a request. `Dialogue` contains the person's messages since then, and the
+reminder that they led to. `decide` returns the next step. The gateway carries out the step and
+words the answer. A message that is neither a request nor an answer ends the dialogue.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _BARE_HOUR = re.compile(r"(?:[^\W\d]+ ){0,3}(\d{1,2})")
 
 
 class Move(Enum):
-    """What to do with a message."""
+    """The kind of a step."""
 
     # The message doesn't concern reminders.
     NONE = "none"
@@ -83,13 +83,13 @@ class Step:
     # The messages that led to `reading`.
     lines: tuple[str, ...] = ()
     job: Job | None = None
-    # For SNOOZE: how long, in the person's words.
+    # For SNOOZE: the length of the snooze, in the person's words.
     words: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """What is known when a message arrives."""
+    """The information that decides the meaning of a message."""
 
     now: datetime
     zone: ZoneInfo
@@ -101,7 +101,7 @@ class Situation:
 
 
 def decide(text: str, situation: Situation) -> Step:
-    """Return what to do with a message."""
+    """Return the next step after a message."""
     dialogue = situation.dialogue
     if dialogue is not None:
         step = _decide_short_answer(text, dialogue)
@@ -142,7 +142,7 @@ def _is_about_past(reading: ReminderReading) -> bool:
 
 
 def _step_for(reading: ReminderReading, lines: tuple[str, ...]) -> Step:
-    """Return the step that sets a reminder, or that asks for what is missing."""
+    """Return the step that sets a reminder, or that asks for a missing part."""
     move = Move.SET if reading.is_complete else Move.ASK
     return Step(move=move, reading=reading, lines=lines)
 
@@ -151,7 +151,7 @@ def _step_for(reading: ReminderReading, lines: tuple[str, ...]) -> Step:
 
 
 def _decide_short_answer(text: str, dialogue: Dialogue) -> Step | None:
-    """Return the step for a yes, a no, "done" or "snooze"; None for any other message."""
+    """Return the step for a yes, a no or "done", or None for any other message."""
     job = dialogue.job
     if job is None:
         is_refusal = is_answer("cancel", text) or is_answer("no", text)
@@ -170,7 +170,7 @@ def _decide_short_answer(text: str, dialogue: Dialogue) -> Step | None:
 
 
 def _decide_answer(text: str, dialogue: Dialogue, situation: Situation) -> Step | None:
-    """Return the step for a missing part or a correction; None if the message is neither."""
+    """Return the step for a missing part or a correction, or None if the message is neither."""
     previous = _read_dialogue(dialogue, situation)
     lines = (*dialogue.lines, text)
     reading = _revise(previous, text, situation)
@@ -200,7 +200,7 @@ def _is_once_for_recurring(reading: ReminderReading, job: Job) -> bool:
 
 
 def _read_dialogue(dialogue: Dialogue, situation: Situation) -> ReminderReading:
-    """Return what the messages of a dialogue mean together, as seen when they were written."""
+    """Return the reading of all messages of a dialogue together, as of the time of the dialogue."""
     zone = situation.zone
     languages = situation.languages
     reading: ReminderReading | None = None
@@ -233,7 +233,7 @@ def _with_job(reading: ReminderReading | None, job: Job) -> ReminderReading:
 
 
 def _revise(previous: ReminderReading, text: str, situation: Situation) -> ReminderReading | None:
-    """Return a reading with the time in an answer; None if the message says something else."""
+    """Return a reading with the time in an answer, or None if the message isn't an answer."""
     text = _with_preposition(text)
     languages = (previous.language, *situation.languages)
     answer = read_request(text, situation.now, situation.zone, languages, is_request=True)
@@ -309,7 +309,7 @@ def _names_only_time(words: str, situation: Situation) -> bool:
 
 
 def _decide_move(text: str, situation: Situation) -> Step | None:
-    """Return the step for "move the dentist to 11"; None if the message isn't such a request."""
+    """Return the step for "move the dentist to 11", or None if it isn't such a request."""
     if split_command("move", text) is None:
         return None
     hour = _BARE_HOUR_AT_END.search(text)

@@ -47,7 +47,7 @@ def find_phrase(kind: str, text: str) -> bool:
 
 
 def split_command(kind: str, text: str) -> str | None:
-    """Return what a request such as "cancel the dentist" is about, in plain words.
+    """Return the rest of a request such as "cancel the dentist" after its phrase, in plain words.
 
     The phrase must be at the beginning or at the end of the message. Returns None if there is none.
     """

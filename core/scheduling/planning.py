@@ -1,9 +1,9 @@
-"""Decides whether the model may set a job at once: when, how often and of which kind.
+"""Decides by its time, frequency and kind whether the model may set a job at once.
 
 While the conversation contains foreign text, the time must be one that the person typed, the text
-must consist of words of their request, and a question to the model always waits for a tap, because
-each of its runs costs money. A question that runs very often waits unless the person typed its
-time.
+must consist of words of their request, and a question to the model always waits for approval,
+because each of its runs costs money. A question that runs very often waits unless the person typed
+its time.
 
 `find_typed_alternative` compares the model's time with the one that the person's own words mean.
 """
@@ -44,7 +44,7 @@ def explain_untyped_schedule(
     now: datetime,
     min_interval: timedelta,
 ) -> str | None:
-    """Return why a job of the model waits for a tap, as a clause, or None.
+    """Return why a job of the model waits for approval, as a clause, or None.
 
     `typed_reading` is what the typed text means if it's read as a request; None if it isn't one.
     """
@@ -105,7 +105,7 @@ def _list_first(schedule: Schedule, now: datetime) -> list[datetime]:
 def find_typed_alternative(
     planned: ParsedSchedule, typed: str, now: datetime, zone: ZoneInfo
 ) -> Schedule | None:
-    """Return what the person's words mean if it differs from the schedule that the model plans.
+    """Return the schedule of the person's words if it differs from the model's schedule.
 
     Only the parts that the words name are compared: after "at 11", the day is the model's. Returns
     None if the words name the same time, no time, or one that isn't clear.
@@ -162,7 +162,7 @@ def _agree(reading: ReminderReading, typed: Schedule, planned: Schedule, now: da
 def _move_clock(
     planned: Schedule, clock: ClockTime, local: datetime, now: datetime
 ) -> Schedule | None:
-    """Return the planned days with the clock time that was typed; None if it's the planned time.
+    """Return the planned days with the typed clock time, or None if that is the planned time.
 
     `local` is the first planned time. A bare hour is taken in the half of the day nearer to it.
     """

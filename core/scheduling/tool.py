@@ -146,7 +146,7 @@ class _ReminderTool:
         ]
 
     async def _hold_change(self, action: Action, job_id: int, context: ToolContext) -> str:
-        """Store a change of a job until a tap, and return the result for the model.
+        """Store a change of a job that waits for approval, and return the result for the model.
 
         Raises Refused if there is no such job, or if too many changes wait.
         """
@@ -233,7 +233,7 @@ class _ReminderTool:
     async def _explain_schedule(
         self, reading: ParsedSchedule, transcript: Transcript, context: ToolContext
     ) -> str | None:
-        """Return why the time, frequency or kind of a new job waits for a tap, or None."""
+        """Return why the time, frequency or kind of a new job needs approval, or None."""
         typed_reading = None
         with contextlib.suppress(Refused):
             typed_reading = await self.appointments.interpret(
@@ -342,7 +342,7 @@ def _build_schedule(arguments: _Arguments, zone: str, now: datetime) -> Schedule
 
 
 def _request_origin(arguments: _Arguments, context: ToolContext) -> str | None:
-    """Return a key that is the same for equal requests in one turn; None without a message.
+    """Return a key that is the same for equal requests in one turn, or None without a message.
 
     If a turn is repeated after a crash, the key prevents that the job is set twice.
     """

@@ -29,7 +29,7 @@ VAGUE_LATER = 2
 
 
 class Item(NamedTuple):
-    """A time in a sentence: the tokens from `start` to `end` (exclusive), and what they mean."""
+    """A time in a sentence: the tokens from `start` to `end` (exclusive), and their meaning."""
 
     start: int
     end: int
@@ -38,7 +38,7 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the meaning of the tokens depends on."""
+    """The lexicon and the present time, on which the meaning of tokens depends."""
 
     lexicon: Lexicon
     # The present wall time.
