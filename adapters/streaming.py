@@ -54,6 +54,7 @@ class PostLock:
 
     @asynccontextmanager
     async def hold_for_post(self) -> AsyncIterator[None]:
+        """Wait until no search runs, and keep searches from starting meanwhile."""
         while self._is_searching:
             await self._ended.wait()
         self._posts += 1
@@ -67,6 +68,7 @@ class PostLock:
 
     @asynccontextmanager
     async def hold_for_search(self) -> AsyncIterator[None]:
+        """Wait until no post and no other search runs, and keep both from starting meanwhile."""
         while self._posts or self._is_searching:
             await self._ended.wait()
         self._is_searching = True

@@ -122,6 +122,7 @@ class StoreErrorLimit:
         self._logged_at: dict[str, float] = {}
 
     def __call__(self, record: logging.LogRecord) -> bool:
+        """Return False if the record repeats a StoreError that was logged within a minute."""
         text = _find_store_error(record)
         if not text:
             return True

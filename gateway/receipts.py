@@ -118,6 +118,7 @@ class ReceiptWriter:
     async def _list_note_receipts(
         self, ids: set[int], since: datetime, scopes: frozenset[Scope]
     ) -> list[Receipt]:
+        """Return a receipt for each change of a note or skill, unless the change was undone."""
         changes = await self.services.notes.list_changes(scopes, MAX_CHANGES)
         own_changes = [
             change for change in changes if change.message_id in ids and change.at >= since
@@ -141,6 +142,7 @@ class ReceiptWriter:
     async def _list_fact_receipts(
         self, ids: set[int], since: datetime, scopes: frozenset[Scope]
     ) -> list[Receipt]:
+        """Return a receipt for each changed fact."""
         receipts: dict[int, Receipt] = {}
         for fact_id, action in await self.services.facts.list_changed(sorted(ids), since, scopes):
             fact = await self.services.facts.find(fact_id, scopes)
@@ -158,6 +160,7 @@ class ReceiptWriter:
     async def _list_job_receipts(
         self, rows: Sequence[Message], ids: set[int], since: datetime, scopes: frozenset[Scope]
     ) -> list[Receipt]:
+        """Return a receipt for each reminder that the turn set, removed, paused or resumed."""
         receipts: list[Receipt] = []
         for job in await self.services.jobs.list_visible(scopes):
             if _is_set_by(job, ids):

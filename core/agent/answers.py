@@ -383,6 +383,7 @@ def render_quotes(question: AskedQuestion, quotes: Sequence[Quote], zone: tzinfo
 
 
 def _render_quote(question: AskedQuestion, quote: Quote, zone: tzinfo) -> str:
+    """Return a quote as an item of a list, with its day, its end and its session."""
     notes = []
     if quote.end:
         notes.append(quote.end)

@@ -88,6 +88,10 @@ def read_calendar(content: bytes, now: datetime, zone: ZoneInfo) -> list[Calenda
 
 
 def _read_items(components: Sequence[Any], now: datetime, zone: ZoneInfo) -> Iterator[CalendarItem]:
+    """Yield an item for each event and task that is still to come.
+
+    Components without a text or a start, and cancelled or completed ones, are left out.
+    """
     for component in components:
         if component.name not in ("VEVENT", "VTODO"):
             continue

@@ -70,7 +70,7 @@ def easter_sunday(year: int, *, is_orthodox: bool = False) -> date:
 
 
 class _Recurrence(NamedTuple):
-    """A text that was read."""
+    """A recurrence that was read from a text with DTSTART and RRULE."""
 
     zone: ZoneInfo
     # The first wall time, without a zone.
@@ -89,6 +89,7 @@ class _Recurrence(NamedTuple):
 
 
 def _next_of_one(text: str, after: datetime, count: int) -> list[datetime]:
+    """Return the next `count` moments of one recurrence that are later than `after`."""
     recurrence = _load(text)
     step = _fixed_step(recurrence)
     if step is not None:

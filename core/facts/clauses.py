@@ -326,6 +326,7 @@ def ends_with(text: str, name: str, languages: Iterable[str]) -> bool:
 
 @lru_cache(maxsize=2_000)
 def _split_sentence(sentence: str, languages: frozenset[str]) -> SplitSentence:
+    """Split a sentence into clauses, without words for the person such as "the user"."""
     without_user = evidence_pattern("user").sub(" ", sentence)
     clauses: list[Clause] = []
     separator = evidence_pattern("clause_joint")

@@ -490,7 +490,10 @@ def _trade_places(source: Source, one: int, other: int) -> bool:
 
 
 def _changes_figures(alignment: Alignment) -> bool:
-    """Whether a clause of the note gives a word the figure of another typed clause."""
+    """Whether a clause of the note combines a typed word with the figure of another clause.
+
+    "Tea at 9" does so after "Tea at 8, call at 9".
+    """
     if alignment.is_corrected_inside:
         return False
     start = 0

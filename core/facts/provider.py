@@ -263,7 +263,10 @@ class FactSearch:
         return (await self._add_successors(useful_facts, question.scopes))[:limit]
 
     async def _add_successors(self, facts: Sequence[Fact], scopes: frozenset[Scope]) -> list[Fact]:
-        """Put before each former fact the current one that closed it, directly or in steps."""
+        """Return the facts with, before each former fact, the fact that finally replaced it.
+
+        A fact may be replaced in several steps. The facts in between aren't added.
+        """
         known = {fact.id: fact for fact in facts}
         missing = {fact.closed_by for fact in facts if fact.closed_by} - set(known)
         while missing:

@@ -572,7 +572,7 @@ def split(styled: StyledText, limit: int, measure: Callable[[StyledText], int]) 
 def _cut_lookahead(
     styled: StyledText, begin: int, limit: int, measure: Callable[[StyledText], int]
 ) -> StyledText:
-    """Return the text from `begin` on that decides where the part that begins there ends."""
+    """Return enough of the text after `begin` to decide where the part ends that begins there."""
     size = 2 * limit
     entities = bisect_left(styled.entities, begin + size, key=lambda entity: entity.offset)
     # Many entities fill a part with few characters, unless not even the address of a link fits.

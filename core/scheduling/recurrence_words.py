@@ -138,6 +138,7 @@ class _Recurrence:
         return f"every {unit}" if self._interval == 1 else f"every {self._interval} {unit}s"
 
     def _describe_weeks(self) -> str:
+        """Describe a weekly rule: ``every weekday``, ``every 2 weeks on Monday``."""
         days = self._parts.get("BYDAY", "")
         if self._interval == 1 and days == _WEEKDAYS:
             return "every weekday"
@@ -149,6 +150,7 @@ class _Recurrence:
         return f"every {self._interval} weeks on {_join(names)}"
 
     def _describe_months(self) -> str:
+        """Describe a monthly rule: ``every month on the 1st``."""
         unit = self._describe_unit()
         months = _numbers(self._parts.get("BYMONTH"))
         if months:

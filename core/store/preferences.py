@@ -89,6 +89,7 @@ class Preferences:
 
 
 def _load(connection: Connection, accounts: Sequence[Account]) -> Preference:
+    """Return the preference of several accounts: for each setting, the first that is set."""
     values = {"accounts": encode_list(account.key for account in accounts)}
     stored = {row["account"]: row for row in connection.execute(_SELECT, values).fetchall()}
     preference = Preference()

@@ -211,6 +211,7 @@ class _LongTextCache:
         self._lock = Lock()
 
     def __call__(self, text: str, name: str, day_number: int) -> MessageTerms:
+        """Return the terms of a message, from the cache if possible."""
         key = text, name, day_number
         with self._lock:
             terms = self._terms.get(key)

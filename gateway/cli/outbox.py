@@ -109,6 +109,7 @@ def _print_count(text: str, count: int) -> None:
 
 
 def _dead_item_to_json(dead_item: DeadItem) -> dict[str, object]:
+    """Return the fields of an undeliverable message for the JSON output."""
     item = dead_item.item
     return {
         "number": item.id,

@@ -146,6 +146,10 @@ def settle_points(tokens: Sequence[Token], *, has_dates: bool) -> list[Token]:
 def _settle_point(
     token: Token, before: Kind | None, after: Kind | None, *, has_clock: bool, has_dates: bool
 ) -> Token:
+    """Return a token such as ``7.30`` as a clock time, a date, or another word.
+
+    `before` and `after` are the kinds of the neighbours.
+    """
     left, right = token.date
     is_clock = left <= 24 and right < 60 and token.end - token.start > 3
     is_date = 1 <= right <= 12 and 1 <= left <= 31

@@ -129,6 +129,7 @@ def _read_item(
     context: Context,
     rules: Sequence[Rules],
 ) -> Item | None:
+    """Return the longest time that begins at `position`, or None if no rule reads one."""
     matches = [pair for group in rules for pair in group.match(kinds, position)]
     matches.sort(key=lambda pair: -pair[0].end())
     for match, build in matches:

@@ -279,6 +279,7 @@ def _fold(text: str) -> str:
 
 
 def _add_phrase(lexicon: Lexicon, phrase: str, tokens: tuple[Token, ...]) -> None:
+    """Add a phrase to a lexicon. If it ends with a star, it's a stem. An earlier phrase wins."""
     form = _fold(phrase.strip())
     if not form:
         return

@@ -404,6 +404,7 @@ class _Resolver:
         return [self.today, self.today + _DAY]
 
     def _weekday_dates(self, weekday: int) -> list[date]:
+        """Return the next dates with a weekday, or its date in the named week."""
         parts = self.parts
         if parts.week_offset is not None:
             monday = self.today - self.today.weekday() * _DAY
@@ -429,6 +430,10 @@ class _Resolver:
         return days
 
     def _nth_dates(self) -> list[date]:
+        """Return the next dates such as "the first Monday of a month".
+
+        Raises _Unclear if there is no such date.
+        """
         first = self.today.replace(day=1)
         months = range(3) if self.parts.month_offset is None else (self.parts.month_offset,)
         days = []
@@ -516,6 +521,10 @@ class _Resolver:
         return f"FREQ=YEARLY{interval};BYMONTH={day.month};BYMONTHDAY={day.day}"
 
     def _monthly_rule(self, repeat: Repeat, interval: str) -> str:
+        """Return the RRULE of every `repeat.interval` months.
+
+        Raises _Unclear if the days of the month are missing.
+        """
         parts = self.parts
         months = interval
         if repeat.interval in (2, 3, 4, 6) and parts.start is None:
@@ -628,6 +637,7 @@ class _Resolver:
         return (f"DTSTART:{first:%Y%m%dT%H%M%SZ}\nRRULE:{rule}{self._short_end()}",)
 
     def _short_end(self) -> str:
+        """Return the end of a recurrence of minutes or hours as a part of its RRULE, or ""."""
         parts = self.parts
         now = self.here.astimezone(UTC)
         if parts.count is not None:
