@@ -22,7 +22,7 @@ from core.agent.delegation import TOOL_NAME as DELEGATE
 from core.agent.delegation import Delegator
 from core.agent.memory_review import MemoryReviewer
 from core.agent.offline import OfflineModel
-from core.agent.prompt import PromptSections, PromptWriter
+from core.agent.prompt_and_memory import PromptSections, PromptWriter
 from core.agent.sessions import Boundary, SessionTracker
 from core.agent.tool_runner import ToolRunner
 from core.agent.turn import Agent

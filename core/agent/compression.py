@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from config.settings import ModelOptions
-from core.agent.prompt import (
+from core.agent.prompt_and_memory import (
     CHARS_PER_TOKEN,
     build_request,
     cut_to_tokens,

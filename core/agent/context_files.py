@@ -42,7 +42,7 @@ FILE_NAMES = (
     "CODEX.md",
     ".github/copilot-instructions.md",
 )
-# Files of the home that are part of every prompt (`core.agent.prompt`).
+# Files of the home that are part of every prompt (`core.agent.prompt_and_memory`).
 OWNER_FILES = ("SOUL.md", "AGENTS.md")
 RULES_FOLDER = ".cursor/rules"
 # Files above this size aren't read.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from config.settings import DelegationOptions, ModelOptions
-from core.agent.prompt import PromptWriter, build_request, is_tool_available
+from core.agent.prompt_and_memory import PromptWriter, build_request, is_tool_available
 from core.agent.tool_runner import ToolRunner
 from core.agent.turn import build_assistant_row, build_last_row, extract_tool_calls
 from core.errors import LimitReached, ModelError, StoreError, ToolError, TurnBudgetSpent

@@ -40,7 +40,7 @@ MAX_QUERY_CHARS = 2000
 MAX_SMALL_CHARS = 80
 MAX_FOLLOW_UP_CHARS = 300
 STORED_REPLY = "I've saved that."
-# A line of `core.agent.prompt.with_attachments`: "[attached photo: boat.jpg (image/jpeg)]".
+# A line of `prompt_and_memory.with_attachments`: "[attached photo: boat.jpg (image/jpeg)]".
 _ATTACHMENT = re.compile(r"\[attached [^:\[\]\n]{1,40}: [^\n]*\]")
 _WORDING: Mapping[str, Any] = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")

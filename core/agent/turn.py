@@ -15,7 +15,7 @@ from enum import Enum
 from config.settings import ModelOptions
 from core.agent.compression import MAX_MESSAGES, Compressor
 from core.agent.offline import OFFLINE_MODEL
-from core.agent.prompt import (
+from core.agent.prompt_and_memory import (
     CHARS_PER_TOKEN,
     PromptWriter,
     build_request,

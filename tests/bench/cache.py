@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from core.agent.prompt import MANY_TOOL_CALLS
+from core.agent.prompt_and_memory import MANY_TOOL_CALLS
 from core.dates.schedule import Schedule
 from core.guard.origin_and_fence import (
     FORWARD_LEAD,

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from core.agent.prompt import INTERRUPTED_RESULT
+from core.agent.prompt_and_memory import INTERRUPTED_RESULT
 from core.agent.tool_runner import NOT_DONE
 from tests.end_to_end.test_command_kills import column, kills
 from tests.fixtures.echo_model import said

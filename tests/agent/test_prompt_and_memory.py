@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from core.agent.context_files import OwnerFiles
-from core.agent.prompt import (
+from core.agent.prompt_and_memory import (
     AGENTS_CHARS,
     INTERRUPTED_RESULT,
     PromptSections,
