@@ -34,14 +34,14 @@ _END_OF_DAY = time(23, 59)
 
 @dataclass(frozen=True, slots=True)
 class Snooze:
-    """How long to snooze: until `at`, or until the same time tomorrow."""
+    """The end of a snooze: the moment `at`, or the same time tomorrow if it's None."""
 
     at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class JobChanges:
-    """Changes jobs of `appointments`. Each method returns a sentence about the change."""
+    """Changes jobs of `appointments`. Methods that return a text return a sentence for the person."""
 
     appointments: Appointments
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _CHOICE_LEAD = "Not set yet: the person's own words mean another time. They get these buttons:"
 _CHOICE_END = "Tell the person to choose. Set nothing before they have answered."
 _CHOICE = re.compile(r"^- (remind|cron) (.+)$", re.MULTILINE)
-# A question that must say nothing if nothing is new begins like this, so that it is a watch.
+# The beginning of a question to which Mneme sends an answer only if something is new (a watch).
 _WATCH_LEAD = "Tell me only if something is new"
 _MOMENT_PATTERN = r"^(\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?)?$"
 _RECURRENCE_PATTERN = (
@@ -299,7 +299,7 @@ def read_choices(result: str) -> list[Command]:
 
 
 def _without_lead(text: str) -> str:
-    """Return the text of a watch as the model gave it."""
+    """Return the text of a watch without the beginning that the tool has added."""
     return text.removeprefix(f"{_WATCH_LEAD}: ")
 
 
