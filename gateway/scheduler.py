@@ -287,7 +287,10 @@ class Scheduler:
         job_id = _job_id_of(address)
 
         async def send(record: DeliveryRecord, answer: Answer) -> None:
-            """Send the answer to the chat of the job, unless a watch has nothing to report."""
+            """Send the answer to the chat of the job, unless a watch has nothing to report.
+
+            Raises DeliveryError if that isn't possible.
+            """
             job = await self.jobs.get(job_id)
             if job is None:
                 raise DeliveryError(f"There is no job {job_id}.", is_permanent=True)

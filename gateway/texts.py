@@ -19,7 +19,7 @@ from core.types import Account
 
 
 def __getattr__(name: str) -> str:
-    """Return a text of `data/texts.toml`."""
+    """Return a text of `data/texts.toml`. Raises AttributeError if there is no such text."""
     text = language_data("texts", "gateway").get(name)
     if not isinstance(text, str):
         raise AttributeError(name)

@@ -214,7 +214,10 @@ class DiscordMessages(_Messages):
             self._is_typing = False
 
     async def _get_channel(self) -> discord.PartialMessageable:
-        """Return the library's object for the channel, without a call to Discord."""
+        """Return the library's object for the channel, without a call to Discord.
+
+        Raises DeliveryError if the id of the channel isn't a number.
+        """
         client = await self._channels.get_client()
         if not self._channel_id.isdecimal():
             raise DeliveryError(

@@ -537,7 +537,7 @@ def _relative_weekday(weekday: int, direction: int, tokens: Sequence[Token], tod
 def _relative_name(period: Period, direction: int, today: date) -> Period:
     """Return the last, present or next occurrence of a month or season, such as "last May".
 
-    `direction` is the result of `_direction`.
+    `direction` is the result of `_direction`. Raises ValueError if no year fits.
     """
     # The first year that fits is right: "last May" is in this year if it is over, else in the year
     # before. A winter begins in the year before, so two years back may be needed.

@@ -426,7 +426,8 @@ class FactsProvider(MemoryProvider):
     async def _run(self, arguments: _Arguments, context: ToolContext) -> str:
         """Run the tool `facts` in the requested mode.
 
-        Returns JSON, or a sentence if facts were added or changed.
+        Returns JSON, or a sentence if facts were added or changed. Raises ToolError if an argument
+        is missing or wrong.
         """
         result: dict[str, object]
         match arguments.mode:
@@ -477,7 +478,8 @@ class FactsProvider(MemoryProvider):
     ) -> dict[str, object]:
         """Return the facts about the first name or, in the mode "reason", about all names.
 
-        In the mode "related", return names that share facts with these names instead.
+        In the mode "related", return names that share facts with these names instead. Raises
+        ToolError if the arguments contain no name.
         """
         names = arguments.names or [arguments.query]
         keys = [key for key in map(entity_key, names) if key]
@@ -497,6 +499,7 @@ class FactsProvider(MemoryProvider):
         """Raise or lower the trust in a fact, or ask the person first.
 
         Returns the id of the fact and the new trust as JSON, or a sentence if the person is asked.
+        Raises ToolError if an argument is missing or the person may not judge the fact.
         """
         if arguments.is_right is None:
             raise ToolError("is_right: must be true or false.")
@@ -537,6 +540,7 @@ class FactsProvider(MemoryProvider):
 
         The change needs approval if a person worded or pinned the fact, or if no message of the
         person supports the new text. The gate decides about removals (`context.hold_reason`).
+        Raises ToolError if the fact may not be changed here.
         """
         if not context.session.is_remembered:
             raise ToolError(_SCHEDULED)

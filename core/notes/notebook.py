@@ -422,7 +422,7 @@ class Notebook:
         template = self._build_change(scope, target, author)
 
         def plan_edit() -> NoteEdit:
-            """Change the notes in memory and check them."""
+            """Change the notes in memory and check them. Raises Refused if that isn't possible."""
             edit = NoteEdit(self._read(scopes, target), template)
             change_notes(edit)
             edit.check_size(self._limits[target], ALL_FILES[target])

@@ -41,7 +41,7 @@ class Snooze:
 
 @dataclass(frozen=True, slots=True)
 class JobChanges:
-    """Changes jobs of `appointments`. Methods that return a text return a sentence for the person."""
+    """Changes jobs of `appointments`. A text that a method returns is a sentence for the person."""
 
     appointments: Appointments
 
@@ -66,7 +66,8 @@ class JobChanges:
         """Remind the person again later.
 
         A recurring job continues as before, and an additional reminder is set; `origin` is its key
-        (see `Job.origin`).
+        (see `Job.origin`). Raises Refused if the job is a scheduled question, or if the person may
+        not change it.
         """
         job = await self.appointments.find_changeable(job_id, requester, include_ended=True)
         if job.is_prompt:
@@ -79,7 +80,10 @@ class JobChanges:
         return f"I'll remind you again on {self._format(job, until)}: “{job.text}”."
 
     async def skip(self, job_id: int, requester: Requester) -> str:
-        """Leave out the next time of a recurring job."""
+        """Leave out the next time of a recurring job.
+
+        Raises Refused if the job has no later time, or if the person may not change it.
+        """
         job = await self.appointments.find_changeable(job_id, requester)
         if not _is_recurring(job):
             raise Refused(

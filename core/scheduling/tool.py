@@ -108,7 +108,10 @@ class _ReminderTool:
     ask: Ask
 
     async def run(self, arguments: _Arguments, context: ToolContext) -> str:
-        """Run a call, and return its result for the model."""
+        """Run a call, and return its result for the model.
+
+        Raises ToolError if the arguments are wrong, and Refused if the action isn't possible.
+        """
         if arguments.action == "add":
             return await self._add(arguments, context)
         if arguments.action == "list":
@@ -165,7 +168,8 @@ class _ReminderTool:
         A job is set at once if the person typed its text and their words don't mean another time.
         Otherwise, the person is asked. If the model has also read text of others, which may have
         suggested the job, the job is stored as pending instead. The person is also asked about an
-        ambiguous time if the task is a whole line, as `core.agent.offline` passes it.
+        ambiguous time if the task is a whole line, as `core.agent.offline` passes it. Raises
+        ToolError in a scheduled session, and Refused if the text or the time can't be used.
         """
         if context.session.address.platform == "cron":
             raise ToolError(

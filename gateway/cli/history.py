@@ -89,7 +89,10 @@ def recall_command(  # noqa: PLR0913  Typer reads the options from the signature
     text = " ".join(query or ())
 
     async def work(services: Services, context: CommandContext) -> object:
-        """Search, and print the results or, for JSON, return them."""
+        """Search, and print the results or, for JSON, return them.
+
+        Raises Refused if the query names a session or a message that doesn't exist.
+        """
         search_query = SearchQuery(
             scopes=context.scopes,
             text=text,

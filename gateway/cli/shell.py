@@ -78,7 +78,7 @@ def run_as_owner(work: Work, scope: str | None = None) -> None:
 
     An `Answer` is printed as text and any other value as JSON; for None, nothing is printed. With
     a `scope`, the work may only read and write that scope. This also works while the gateway is
-    running. Warnings go to the log file.
+    running. Warnings go to the log file. Raises BadParameter if the scope is invalid.
     """
     if scope is not None and not _SCOPE_KEY.fullmatch(scope):
         raise typer.BadParameter(

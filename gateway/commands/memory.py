@@ -166,7 +166,7 @@ class MemoryCommands:
         """Add, replace or remove a note.
 
         If the text looks suspicious, the person is asked first. Members of a group may only change
-        their own notes.
+        their own notes. Raises Refused if the change isn't allowed or isn't possible.
         """
         operation, target, is_insisting = edit
         author = replace(context.author, is_insisting=is_insisting)

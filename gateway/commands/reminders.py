@@ -36,7 +36,10 @@ class ReminderCommands:
         self.talk = ReminderTalk(services)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Run /remind, /snooze or /cron: set a job, list all jobs, or change one."""
+        """Run /remind, /snooze or /cron: set a job, list all jobs, or change one.
+
+        Raises Refused if the action isn't possible.
+        """
         if command.name == "remind":
             return await self._add(command.arguments, context, is_prompt=False)
         if command.name == "snooze":
@@ -133,7 +136,8 @@ class ReminderCommands:
     async def _snooze(self, arguments: str, context: CommandContext) -> Answer:
         """Snooze the reminder with a number, or the one that was delivered here last.
 
-        "3 10 minutes" names the reminder 3, but "10 minutes" is a time only.
+        "3 10 minutes" names the reminder 3, but "10 minutes" is a time only. Raises Refused if
+        there is no such reminder, or if the time can't be read.
         """
         first, _, rest = arguments.strip().partition(" ")
         number = parse_number(first)
@@ -168,7 +172,8 @@ class ReminderCommands:
     async def _add(self, line: str, context: CommandContext, *, is_prompt: bool) -> Answer:
         """Add a reminder, or a scheduled question if `is_prompt`.
 
-        If the time in `line` is ambiguous, the person is asked to confirm it first.
+        If the time in `line` is ambiguous, the person is asked to confirm it first. Raises Refused
+        if the line has no time or no text.
         """
         if not line.strip():
             raise Refused(texts.REMIND_USAGE)

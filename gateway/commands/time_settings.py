@@ -40,7 +40,10 @@ class TimeCommands:
         return await self._set_zone(words, context)
 
     async def _set_zone(self, words: str, context: CommandContext) -> Answer:
-        """Set the time zone, and ask whether the person's jobs move to it."""
+        """Set the time zone, and ask whether the person's jobs move to it.
+
+        Without words, the present zone is shown. Raises Refused unless the words name one zone.
+        """
         current = await self._services.appointments.zone_of(context.account)
         if not words:
             return Answer(text=texts.ZONE_SHOWN.format(zone=current))
@@ -61,7 +64,10 @@ class TimeCommands:
         return Answer(text=text, confirm_command=Command(name="timezone", arguments=f"move {zone}"))
 
     async def _move_jobs(self, zone: str, context: CommandContext) -> Answer:
-        """Move the person's jobs to the same clock times in a zone."""
+        """Move the person's jobs to the same clock times in a zone.
+
+        Raises Refused if there is no such zone.
+        """
         if find_zones(zone) != [zone]:
             raise Refused(texts.ZONE_UNKNOWN.format(words=zone[:40]))
         moved_count = 0
