@@ -359,8 +359,8 @@ async def _probe_platform(settings: Settings, name: str) -> str | None:
     return await check_discord(token, settings.discord_api_url, has_message_content=has_content)
 
 
-async def _probe_memory(settings: Settings, name: str, counts: OutboxCounts) -> str | None:
-    """Ask a memory service whether it works, and count its waiting and failed outbox items.
+async def _probe_memory(settings: Settings, name: str, counts: OutboxCounts) -> str:
+    """Return a sentence about a memory service, and about its waiting and failed outbox items.
 
     Raises ConfigError if the service can't be used, or if items have failed permanently.
     """

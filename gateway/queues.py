@@ -418,7 +418,7 @@ class ConversationQueues:
         return True
 
     def find(self, inbound: Inbound) -> PendingEvent | None:
-        """Find the waiting or running message to which an edit or a deletion applies."""
+        """Return the waiting or running message to which an edit or a deletion applies, or None."""
         batches = (queue.batch.events for queue in self._queues.values())
         for event in chain(*self._waiting_lists(), *batches):
             message = event.inbound

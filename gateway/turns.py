@@ -260,7 +260,10 @@ class TurnRunner:
         return answered_turn
 
     async def _answer_by_rules(self, turn: Turn) -> AnsweredTurn | None:
-        """Answer the messages of a turn one after the other, and store the answers as one."""
+        """Answer the messages of a turn one after the other, and store the answers as one.
+
+        Returns None if no message concerns reminders.
+        """
         session = await self._agent.sessions.ensure_session(turn)
         talk = self._commands.talk
         if talk is None or session.is_incognito:

@@ -108,7 +108,10 @@ class DiscordChannels:
     async def find_for_interaction(
         self, interaction: discord.Interaction[discord.Client]
     ) -> DiscordChannel | None:
-        """Return the channel in which a command was called or a button pressed."""
+        """Return the channel in which a command was called or a button pressed.
+
+        Returns None if the bot may not see the channel.
+        """
         user_id = None
         is_direct = isinstance(interaction.channel, discord.DMChannel)
         if is_direct and interaction.context.dm_channel:

@@ -314,7 +314,10 @@ class DiscordEvents:
         return []
 
     async def _admit_missed(self, sink: InboundSink, raw: Any) -> int | None:
-        """Admit a message that was fetched as raw data, unless the bot itself wrote it."""
+        """Admit a message that was fetched as raw data, unless the bot itself wrote it.
+
+        Returns the id of its inbox entry, or None if the message isn't admitted.
+        """
         channel_id = int(raw["channel_id"])
         client = await self._channels.get_client()
         channel = await self._channels.find(channel_id)
@@ -455,7 +458,10 @@ class DiscordEvents:
         library_channel: object,
         read_inbound: _ReadInbound,
     ) -> int | None:
-        """Normalize an event and admit it. Returns the id of its inbox entry, if there is one."""
+        """Normalize an event and admit it.
+
+        Returns the id of its inbox entry, or None if the event isn't admitted.
+        """
         channel = await self._channels.find(channel_id, library_channel)
         if channel is None:
             return None
@@ -468,7 +474,10 @@ class DiscordEvents:
         return await sink.admit(inbound, self.reply(inbound.address, reply_to))
 
     async def _try_admit(self, raw: Any, admit: _Admit) -> int | None:
-        """Admit an event. If all attempts fail, set it aside, so that later events continue."""
+        """Admit an event. If all attempts fail, set it aside, so that later events continue.
+
+        Returns the id of its inbox entry, or None if the event isn't admitted.
+        """
         failure = ""
         for _ in range(MAX_ATTEMPTS):
             try:

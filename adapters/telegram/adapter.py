@@ -255,7 +255,7 @@ class Telegram:
         return retry_ids
 
     async def _admit(self, raw: Json, sink: InboundSink, blocked_addresses: set[str]) -> int | None:
-        """Normalize an update and admit it. Returns the id of its inbox entry, if there is one.
+        """Normalize an update and admit it. Returns the id of its inbox entry, or None without one.
 
         If the update can't be stored, adds its address to `blocked_addresses` and raises
         StoreError. Also raises StoreError if the address is already blocked, so that the updates of

@@ -309,7 +309,7 @@ def _read_retry_after(body: bytes) -> float:
 
 @cache
 def _find_proxy(root: str) -> str | None:
-    """Return the proxy that the environment names for a server.
+    """Return the proxy that the environment names for a server, or None if it names none.
 
     aiohttp could also find the proxy, but would start a thread for each call.
     """
@@ -640,7 +640,10 @@ def _convert_entities(part: StyledText) -> list[telegram.MessageEntity]:
 
 
 def _build_keyboard(answer: Answer | None) -> telegram.InlineKeyboardMarkup | None:
-    """Arrange the buttons in rows, in their order. Up to three with short labels share a row."""
+    """Arrange the buttons in rows, in their order. Returns None if there are no buttons.
+
+    Up to three buttons with short labels share a row.
+    """
     if answer is None or not answer.buttons:
         return None
     rows: list[list[telegram.InlineKeyboardButton]] = []

@@ -130,7 +130,7 @@ def _render_text(text: str, entities: tuple[MessageEntity, ...], start: int) -> 
 
 
 def group_migration(update: Update) -> tuple[str, str] | None:
-    """Return the old and the new chat id if the update says that a group became a supergroup."""
+    """Return the old and the new chat id if a group became a supergroup, or None otherwise."""
     message = update.message
     if message is None or not (message.migrate_to_chat_id or message.migrate_from_chat_id):
         return None
@@ -140,7 +140,7 @@ def group_migration(update: Update) -> tuple[str, str] | None:
 
 
 def _convert_press(query: CallbackQuery, now: datetime) -> Inbound | None:
-    """Convert a press on a button.
+    """Convert a press on a button. Returns None for a button without an id, or in a channel.
 
     An update doesn't contain the time of the press. The time of the message is used instead, so
     that the result is the same if Telegram delivers the press twice. The content of an old message

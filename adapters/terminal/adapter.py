@@ -83,7 +83,10 @@ class Terminal:
         screen.welcome(commands)
 
         async def admit(inbound: Inbound) -> int | None:
-            """Admit a message. If the store isn't available, try again until it is."""
+            """Admit a message. If the store isn't available, try again until it is.
+
+            Returns the result of `InboundSink.admit`.
+            """
             while True:
                 try:
                     return await sink.admit(inbound, screen.reply())

@@ -513,7 +513,10 @@ def _find_first_statement(texts: Sequence[str]) -> str:
 
 
 def next_title(session: Session) -> str | None:
-    """Return a title for the session that continues this one: ``Trip`` -> ``Trip #2``."""
+    """Return a title for the session that continues this one: ``Trip`` -> ``Trip #2``.
+
+    Returns None if this session has no title.
+    """
     if not session.title:
         return session.title
     number = _TITLE_NUMBER.search(session.title) if session.parent_id is not None else None

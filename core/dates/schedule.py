@@ -98,7 +98,10 @@ def add_months(day: date, months: int) -> date:
 
 
 def nth_weekday(first: date, nth: int, weekday: int) -> date | None:
-    """Return the `nth` (-1 for the last) weekday of the month that begins on `first`."""
+    """Return the `nth` (-1 for the last) weekday of the month that begins on `first`.
+
+    Returns None if the month doesn't have so many of these weekdays.
+    """
     if nth < 0:
         last = add_months(first, 1) - timedelta(days=1)
         return last - timedelta(days=(last.weekday() - weekday) % 7)

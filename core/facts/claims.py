@@ -133,7 +133,7 @@ def qualify_attribute(attribute: str | None, scope: Scope, account: Account | No
     """Return an attribute as it is stored.
 
     In a group, a subject such as "me" or "my sister" is qualified with the account of the speaker:
-    ``me|home`` becomes ``telegram:42|home``.
+    ``me|home`` becomes ``telegram:42|home``. None stays None.
     """
     if attribute and scope.is_group and account and claim_pattern("own_subject").match(attribute):
         return f"{account.key}|{attribute.removeprefix('me|')}"

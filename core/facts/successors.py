@@ -153,7 +153,7 @@ def _correct(fact: Fact, text: str, message: Message, zone: ZoneInfo) -> Claim |
 
 
 def _find_value(spellings: Sequence[re.Pattern[str]], text: str) -> str | None:
-    """Return the last value of a form in a text. A word with a number must be a month."""
+    """Return the last value of a form in a text, or None. A word with a number must be a month."""
     for spelling in spellings:
         for value in reversed(spelling.findall(text)):
             words = re.findall(rf"{_WORD}{{3,}}", value)

@@ -250,7 +250,7 @@ class _ReminderTool:
     async def _find_alternative(
         self, reading: ParsedSchedule, transcript: Transcript, context: ToolContext
     ) -> ParsedSchedule | None:
-        """Return the job with the time of the person's own words if it is another time."""
+        """Return the job with the time of the person's words, or None if it's the same time."""
         zone = load_zone(await self.appointments.zone_of(_account_of(context)))
         schedule = find_typed_alternative(
             reading, transcript.typed, self.appointments.clock.now(), zone

@@ -236,8 +236,9 @@ class Recall:
     async def _search_indexes(
         self, query: SearchQuery, lists: Sequence[RankedList], *, needs_fresh_index: bool
     ) -> SearchResults | None:
-        """Run `_search` in a read transaction, and update the average duration of a search.
+        """Run `_search` in a read transaction, and return its result.
 
+        The average duration of a search is updated.
         If searches are quick on average, a search for a turn runs on the event loop, because waking
         a reader thread would take as long as the search itself.
         """

@@ -296,7 +296,10 @@ class Jobs:
         return None
 
     async def get(self, job_id: int) -> Job | None:
-        """Return an open or ended job of any scope, to run or deliver it but not to show it."""
+        """Return an open or ended job of any scope, or None. Use it to run or deliver the job.
+
+        To show a job to a person, use `find`, which checks the scope.
+        """
         return await self._fetch_job(_SELECT_JOB, {"id": job_id})
 
     async def list_active(self) -> list[Job]:

@@ -197,7 +197,7 @@ class Inbox:
         """
 
         def insert(connection: Connection) -> int | None:
-            """Store the entry with its address."""
+            """Store the entry with its address. Returns None if it was stored before."""
             values = {
                 "address": rows.ensure_address(connection, inbound.address),
                 "external": _external_id(inbound),

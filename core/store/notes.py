@@ -662,7 +662,7 @@ def _insert_change(connection: Connection, change: NoteChange) -> int:
 
 
 def insert_pending(connection: Connection, note: PendingNote) -> PendingNote | None:
-    """Store a pending change as `Notes.add_pending` does, and return it with its id."""
+    """Store a pending change as `Notes.add_pending` does, with the same result."""
     operations = rows.dump_json(
         [
             [operation.action, operation.content, operation.old_text, operation.path]

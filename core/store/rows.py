@@ -228,7 +228,7 @@ def load_inbound(encoded: str) -> Inbound:
 
 
 def dump_answer(answer: Answer | None) -> str | None:
-    """Encode the parts of an answer that are delivered, with files in base64."""
+    """Encode the parts of an answer that are delivered, with files in base64. None stays None."""
     if answer is None:
         return None
     values = asdict(answer)
@@ -236,7 +236,7 @@ def dump_answer(answer: Answer | None) -> str | None:
 
 
 def load_answer(encoded: str | None) -> Answer | None:
-    """Decode an answer that `dump_answer` has encoded."""
+    """Decode an answer that `dump_answer` has encoded. None stays None."""
     if encoded is None:
         return None
     values = json.loads(encoded)

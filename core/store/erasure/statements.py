@@ -524,7 +524,10 @@ class Erasures:
         values = self._list_values(token, request)
 
         def mark_begun(connection: Connection) -> ErasureList | None:
-            """Mark the list as begun, and delete other lists that may contain the words."""
+            """Mark the list as begun, and delete other lists that may contain the words.
+
+            Returns the list, or None if this person no longer has it.
+            """
             row = connection.execute(_SELECT_LIST, values).fetchone()
             if row is None:
                 return None

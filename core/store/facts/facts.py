@@ -443,7 +443,11 @@ class Facts:
         """
 
         def take_back(connection: Connection) -> Fact | None:
-            """Find the fact and its last change, and take it back."""
+            """Find the fact and its last change, and take the change back.
+
+            Returns the fact as it is now. The id is 0 if the fact was deleted. Returns None if
+            there is no such fact or no change.
+            """
             fact = find_fact(connection, fact_id, scopes)
             values = {"scopes": scope_parameter(scopes), "id": rows.int64_or_zero(fact_id)}
             change = connection.execute(f"{_SELECT_CHANGES} DESC LIMIT 1", values).fetchone()
@@ -555,7 +559,10 @@ class Facts:
         """
 
         def write(connection: Connection) -> Fact | None:
-            """Store the edited fact unless nothing has changed."""
+            """Store the edited fact unless nothing has changed, and return it.
+
+            Returns None if the fact or the message that states it no longer exists.
+            """
             fact = find_fact(connection, fact_id, scopes)
             if fact is None:
                 return None

@@ -244,7 +244,10 @@ class Links:
         """
 
         def store_decision(connection: Connection) -> Link | None:
-            """Find the link by its token, and join its persons or delete it."""
+            """Find the link by its token, and join its persons or delete it.
+
+            Returns the link, or None if there is no such link.
+            """
             links = _list_links(connection, normalize_code(token), now)
             if not links:
                 return None

@@ -465,7 +465,7 @@ class People:
         """
 
         def use_code(connection: Connection) -> Pairing | None:
-            """Mark the code as used and approve its account."""
+            """Mark the code as used and approve its account. Returns None for a wrong code."""
             values = {"code": normalize_code(code), "now": now}
             used_rows = connection.execute(_USE_PAIRING, values).fetchall()
             if not used_rows:
