@@ -1,4 +1,4 @@
-"""Finds out whether the words of a wish name a thing, and no other.
+"""Finds out whether a wish names one certain thing, such as one of a person's reminders.
 
 A thing is named by its number next to the word for its kind ("reminder 4"), as one of all things of
 its kind ("all my reminders"), or by words of its text. These words must name it better than any
@@ -26,7 +26,7 @@ from core.text.terms import word_terms
 from core.types import Subject
 
 KINDS = ("reminder", "memory", "skill")
-# Words that differ only behind so many letters are forms of one word.
+# Two words are forms of one word if at least this many of their first letters agree.
 _MIN_STEM_LETTERS = 4
 _MIN_CYRILLIC_STEM_LETTERS = 3
 _MAX_ENDING_LETTERS = 4
@@ -35,14 +35,14 @@ _PART = re.compile(rf"\d+|[{_UNSPACED_LETTERS}]+|[^\W\d_{_UNSPACED_LETTERS}]+")
 _HIRAGANA = re.compile("[\u3041-\u309f]+")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _CYRILLIC = re.compile("[\u0400-\u052f]")
-# Marks the one who does something, behind a word.
+# Endings of words that mark the subject of a clause: the one who does something.
 _SUBJECT_PARTICLES = {"ko": ("\uac00", "\uc774", "\uaed8\uc11c"), "ja": ("\u304c",)}
-# At most one letter of so many may be missing in scripts without spaces.
+# In scripts without spaces, at most one letter in this many may be missing.
 _MAX_MISSING_SHARE = 4
-# Languages in which the one who does something may stand in front without a mark.
+# In these languages, a clause may begin with its subject, and nothing marks it as the subject.
 _STRICT_LANGUAGES = frozenset({"de", "zh"})
 _USER_WORDS = frozenset({"user", "users", "nutzer", "usuario", "utilizador", "utilisateur"})
-# So many words of a note or fact name it without a word such as "note".
+# This many words of a note or fact name it without a word such as "note".
 _MIN_CLEAR_SCORE = 2
 _DOUBTED_KIND = "memory"
 
@@ -82,7 +82,10 @@ def names_subject(wish: Wish, subject: Subject) -> bool:
 
 
 def _may_mean_kind(wish: Wish, parts: Sequence[_Part], kind: str) -> bool:
-    """Return True unless a wish names another kind of thing, or doubts what states nothing."""
+    """Return True unless a wish names another kind of thing.
+
+    Doubt ("that's not true") can only mean a memory, because reminders and skills claim nothing.
+    """
     if wish.table in ("doubt", "denied") and kind not in ("", _DOUBTED_KIND):
         return False
     kinds = {part.role for part in parts if part.role in KINDS}
@@ -92,6 +95,7 @@ def _may_mean_kind(wish: Wish, parts: Sequence[_Part], kind: str) -> bool:
 def _names_by_words(
     wish: Wish, parts: Sequence[_Part], content: Sequence[str], subject: Subject
 ) -> bool:
+    """Return True if most words of a wish are a thing's own, and it fits them best."""
     own_score, missing = _compare(content, subject.text)
     if own_score == 0:
         return False
@@ -145,9 +149,9 @@ def consists_of(text: str, source: str) -> bool:
 
 
 def _compare(words: Sequence[str], text: str) -> tuple[int, int]:
-    """Return how much of the words a text contains, and how much not.
+    """Return how many of the words a text contains, and how many it doesn't contain.
 
-    Words in scripts without spaces count by their letters.
+    In scripts without spaces, letters are counted instead of words.
     """
     plain = to_plain(text)
     text_words = plain.split()
@@ -166,7 +170,10 @@ def _compare(words: Sequence[str], text: str) -> tuple[int, int]:
 
 
 def _count_letters(run: str, text: str) -> int:
-    """Return how many letters of a run are in a text, next to the same letters."""
+    """Return how many letters of a run are in a text together with one of their neighbours.
+
+    A run of one letter needs no neighbour.
+    """
     if len(run) == 1 or run in text:
         return len(run) if run in text else 0
     shared = set()
@@ -177,7 +184,10 @@ def _count_letters(run: str, text: str) -> int:
 
 
 def _has_doer(wish: Wish, content: Sequence[str], subject: Subject) -> bool:
-    """Return True if a word before the verb is marked as the one who does it."""
+    """Return True if a particle marks a word as the subject, so that the clause is no wish.
+
+    In Korean, words of the thing's own text don't count.
+    """
     for particle in _SUBJECT_PARTICLES.get(wish.language, ()):
         for word in content:
             if word.endswith(particle) and _compare([word], subject.text)[0] == 0:
@@ -190,7 +200,10 @@ def _has_doer(wish: Wish, content: Sequence[str], subject: Subject) -> bool:
 
 
 def _find_numbers(parts: Sequence[_Part], *, has_content: bool, language: str) -> set[str]:
-    """Return the numbers that name things: next to a word for a kind, or all that is named."""
+    """Return the numbers that name things.
+
+    They are next to a word for a kind ("reminder 4"), or the wish contains no other content.
+    """
     numbers: set[str] = set()
     is_number_first = language in ("zh", "ja", "ko", "tr")
     markers: set[str] = set(KINDS)
@@ -211,6 +224,7 @@ def _find_numbers(parts: Sequence[_Part], *, has_content: bool, language: str) -
 
 
 def _read_parts(wish: Wish) -> list[_Part]:
+    """Return the words and numbers of a wish with their roles."""
     languages = (wish.language, "en") if wish.language != "en" else ("en",)
     parts: list[_Part] = []
     for match in _PART.finditer(wish.object):
@@ -251,6 +265,7 @@ def _run_pattern(language: str) -> re.Pattern[str]:
 
 @cache
 def _find_role(word: str, languages: tuple[str, ...]) -> str:
+    """Return the role of a word of a wish: "content" if no list of the languages contains it."""
     for language in languages:
         data = language_data("wishes", "core.review")[language]
         for role, name in (("word of numbers", "number"), ("all", "all"), ("generic", "generic")):
@@ -274,7 +289,7 @@ def _matches_star(word: str, entry: str) -> bool:
 
 
 def is_same_word(one: str, other: str) -> bool:
-    """Return True if two plain words are forms of one word."""
+    """Return True if two plain words are probably forms of one word, such as "car" and "cars"."""
     if one == other or set(word_terms(one)) & set(word_terms(other)):
         return True
     short, long = sorted((one, other), key=len)

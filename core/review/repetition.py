@@ -1,4 +1,4 @@
-"""Compares texts by their words: what a person typed, and what repeats the words of others."""
+"""Finds out whether a text repeats another text, by comparing their words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from core.text.terms import word_terms
 SEQUENCE_WORDS = 4
 SEQUENCE_CHARACTERS = 8
 MIN_SHARED_RUN = 2
-"""Words that repeat a text stand next to each other, at least so many."""
+"""Shared words count as repeated if at least this many of them follow each other."""
 MIN_REPEATED_WORDS = 5
 """A shorter text must be equal to a whole sentence, or it repeats nothing."""
 MIN_REPEATED_SHARE = 0.7
@@ -50,7 +50,10 @@ def _is_whole_sentence(words: Sequence[str], foreign: str) -> bool:
 
 
 def _is_retyped(words: Sequence[str], foreign: str) -> bool:
-    """Return True if most words stand in a foreign text in the same order, in runs."""
+    """Return True if a foreign text contains most of the words in the same order.
+
+    Only runs of at least two words count.
+    """
     if not MIN_REPEATED_WORDS <= len(words) <= MAX_COMPARED_WORDS:
         return False
     foreign_words = words_of(foreign.casefold())

@@ -65,11 +65,11 @@ class ForeignText:
 class Transcript:
     """A conversation up to a tool call."""
 
-    # What the person typed in the messages that are being answered, each by itself.
+    # The texts that the person typed in the messages that are being answered.
     messages: tuple[str, ...]
-    # The questions of the assistant to which they said yes there.
+    # The questions of the assistant to which the person said yes in these messages.
     questions: tuple[str, ...]
-    # Everything the person typed in the conversation.
+    # All texts that the person typed in the conversation.
     all_typed: str
     # Text in the model's context that the person didn't type.
     foreign: tuple[ForeignText, ...]
@@ -87,14 +87,14 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptReader:
-    """Loads conversations for the gate and for the tools that ask themselves."""
+    """Loads conversations for the gate, and for tools that check by themselves who typed a text."""
 
     conversations: Conversations
     # Headings of the texts of others that a system prompt may contain.
     prompt_marks: Sequence[str] = ()
 
     async def load(self, context: ToolContext) -> Transcript:
-        """Load what was typed in the conversation of a tool call, and what is foreign."""
+        """Load the typed and the foreign texts of the conversation of a tool call."""
         rows = await self.conversations.load_history(context.session, context.scopes)
         latest = await self.conversations.list_latest_from_outside(context.scopes, MAX_EARLIER)
         earlier = list_foreign_texts(latest, context.session)
@@ -161,7 +161,7 @@ def _list_all_foreign(
         foreign.append(ForeignText(_PROMPT_SOURCE, session.prompt.text))
     for row in rows:
         foreign += _list_foreign(row, session, asker)
-        # What suggested the assistant's own words in this conversation is among its rows.
+        # The rows already contain the texts behind the assistant's answers of this conversation.
         quote = row.quote
         if quote is not None and quote.is_ours and quote.message_id not in known_ids:
             foreign.append(ForeignText("an answer from an earlier conversation", quote.text))
@@ -245,7 +245,7 @@ def _list_result(row: Message, *, is_group: bool) -> list[ForeignText]:
 
 
 def mark_repeats(rows: Sequence[Message], earlier_foreign: Sequence[str]) -> list[Message]:
-    """Return the rows; those that repeat a foreign text get the origin "pasted".
+    """Return the rows. Rows that repeat a foreign text have the origin "pasted".
 
     `earlier_foreign` are foreign texts of earlier conversations. Foreign texts of these rows count
     from the row on in which they appear.

@@ -32,7 +32,7 @@ MAX_LEADS = 6
 MAX_TAILS = 3
 """At most so many polite words may stand before and behind a frame, so that matching stays fast."""
 MAX_SHORT_CHARS = 40
-"""A sentence of at most this length may say who wishes what its neighbour says."""
+"""A sentence of at most this length may name somebody else who has the wish next to it."""
 
 # The tables of frames that show the wish for an effect.
 _TABLES = {
@@ -64,7 +64,7 @@ _LETTERS = {
     "pt": "\u00e3\u00f5",
     "tr": "\u011f\u015f\u0131",
 }
-# Languages that short texts don't tell apart.
+# Languages that can't be told apart in short texts.
 _RELATED = frozenset({"es", "pt"})
 _SENTENCE_END = re.compile(
     r"(?<=[.!?\u2026])(?<!\b[A-Z][a-z]\.)(?<!\b[A-Z]\.)(?<!\b[A-Z][a-z]{2}\.)\s+"
@@ -77,7 +77,7 @@ _QUOTATION = re.compile(
     '\u201c[^\u201d]*\u201d|"[^"]*"|\u201e[^\u201c\u201d]*[\u201c\u201d]|\u00ab[^\u00bb]*\u00bb'
     "|\u300c[^\u300d]*\u300d|\u300e[^\u300f]*\u300f"
 )
-# Stands for a quotation, whose words aren't the person's.
+# This sign replaces a quotation, because its words aren't the person's own.
 _MASK = "\u00a7"
 _NOT_A_WORD = re.compile(rf"[^\w'{_MASK}]+")
 # Numbers in a list stay in one clause.
@@ -104,7 +104,7 @@ class Wish:
     table: str
     # The language of its frame.
     language: str
-    # Whether the words stand before the verb, where they may contain the one who does it.
+    # Whether the words come before the verb, so that one of them may be its subject.
     is_object_first: bool
     # The sentence, as typed.
     sentence: str
@@ -130,7 +130,7 @@ def find_wishes(
 def _find_in_message(message: str, tables: Sequence[str], effect: Effect) -> list[Wish]:
     """Return the wishes of a message, up to the first line that asks for nothing.
 
-    What follows such a line may be the text of somebody else.
+    The lines after such a line may be the text of somebody else.
     """
     languages = find_languages(message)
     wishes: list[Wish] = []
@@ -157,7 +157,10 @@ def _is_signature(line: str, languages: frozenset[str]) -> bool:
 
 
 def _is_doubtful(sentences: Sequence[str], index: int, languages: frozenset[str]) -> bool:
-    """Return True if the sentence before or after one says that it's somebody else's wish."""
+    """Return True if a sentence is somebody else's wish, or is taken back.
+
+    A short sentence next to it may say whose wish it is. Only the next sentence can take it back.
+    """
     neighbours = [
         *(sentences[max(0, index - 1) : index]),
         *(sentences[index + 1 : index + 2]),
@@ -198,7 +201,7 @@ def _find_in_sentence(
     wishes: list[Wish] = []
     is_own = True
     for clause, is_after_colon in _split_clauses(masked, languages):
-        # What follows a colon is one's own only if the words before it ask or greet.
+        # Words after a colon may be a quotation, unless the words before it ask or greet.
         if is_after_colon and not is_own:
             break
         is_own = bool(_match(clause, _ALL_TABLES, languages, is_offer=is_offer))
@@ -273,7 +276,7 @@ def find_languages(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """A frame that fits a clause, and the words in place of its stars."""
+    """A frame that fits a clause, and the words of the clause in place of the frame's stars."""
 
     table: str
     language: str
@@ -397,6 +400,7 @@ def _is_lead(clause: str, languages: frozenset[str]) -> bool:
 
 @cache
 def _joint_pattern(languages: frozenset[str]) -> re.Pattern[str]:
+    """Return a pattern of the words between two clauses, such as "and" and "then"."""
     joints = []
     for language in sorted(languages):
         words = language_data("wishes", "core.review")[language]["joint"]
@@ -412,6 +416,7 @@ def _has_marker(plain: str, name: str, languages: Iterable[str]) -> bool:
 
 @cache
 def _marker(language: str, name: str) -> re.Pattern[str]:
+    """Return a pattern of a language's words of one table, such as those for hearsay."""
     words = language_data("wishes", "core.review")[language][name]
     joined = "|".join(words) if isinstance(words, list) else words
     joined = _to_plain_frame(joined)
@@ -423,14 +428,14 @@ def _marker(language: str, name: str) -> re.Pattern[str]:
 
 @cache
 def detail_words(language: str) -> frozenset[str]:
-    """Return the words of a language that name nothing by themselves, such as days."""
+    """Return words that only name a thing together with other words, such as days of the week."""
     words = language_data("wishes", "core.review")[language]["filler"].split()
     return frozenset(filter(None, map(to_plain, words)))
 
 
 @cache
 def filler_words(language: str) -> frozenset[str]:
-    """Return the words of a language that name nothing."""
+    """Return the words of a language that name no thing, such as articles, and `detail_words`."""
     forms = set(detail_words(language))
     for name, code in _NAMES.items():
         if code == language:
