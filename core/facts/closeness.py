@@ -49,7 +49,7 @@ MIN_KEPT_SHARE = 0.34
 MIN_RELATED_SHARE = 0.3
 """If a note is in the language of the typed text, at least this share of its words was typed."""
 MIN_DENIED_SHARE = 0.33
-"""If less of a note was typed, a "not" that only the note or only the text has changes nothing."""
+"""If less of a note was typed, the note may deny a statement in other words than the text."""
 LEAD_WORDS = 2
 """A clause with at most this many words may only say whose opinion follows."""
 ELLIPSIS_WORDS = 5
@@ -249,7 +249,7 @@ def _dropped_markers(alignment: Alignment, source: Source, used: Sequence[Clause
 
 
 def _is_mostly_typed(alignment: Alignment) -> bool:
-    """Whether half of the note's words were typed. Otherwise it's another way to say it."""
+    """Whether enough of the note's words were typed to compare where it says "not"."""
     return len(alignment.places) >= MIN_DENIED_SHARE * len(alignment.note.tokens)
 
 
