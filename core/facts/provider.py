@@ -263,10 +263,7 @@ class FactSearch:
         return (await self._add_successors(useful_facts, question.scopes))[:limit]
 
     async def _add_successors(self, facts: Sequence[Fact], scopes: frozenset[Scope]) -> list[Fact]:
-        """Return the facts with, before each former fact, the fact that finally replaced it.
-
-        A fact may be replaced in several steps. The facts in between aren't added.
-        """
+        """Return the facts with, before each former fact, the fact that finally replaced it."""
         known = {fact.id: fact for fact in facts}
         missing = {fact.closed_by for fact in facts if fact.closed_by} - set(known)
         while missing:
@@ -426,8 +423,7 @@ class FactsProvider(MemoryProvider):
     async def _run(self, arguments: _Arguments, context: ToolContext) -> str:
         """Run the tool `facts` in the requested mode.
 
-        Returns JSON, or a sentence if facts were added or changed. Raises ToolError if an argument
-        is missing or wrong.
+        Returns JSON, or a sentence after a change. Raises ToolError if an argument is wrong.
         """
         result: dict[str, object]
         match arguments.mode:
