@@ -250,7 +250,10 @@ async def build_message_path(
 
 
 def _build_reviewer(services: Services, helper: Model | None) -> MemoryReviewer | None:
-    """Build the background review of memory, if there is a helper model and it's switched on."""
+    """Build the background review of memory.
+
+    Returns None without a helper model, or if reviews are switched off.
+    """
     turns = services.settings.memory.review_turns
     if helper is None or not turns:
         return None

@@ -177,10 +177,10 @@ class OwnerNotices:
         await self.notify(key, f"{text}{_of_group(note.scope)}", note.scope, buttons=buttons)
 
     async def notify_review(self, notes: Sequence[PendingNote], message_id: int) -> None:
-        """Show a person in one list what a review of their memory proposes, with buttons.
+        """Show a person the proposals of a review of their memory in one list with buttons.
 
-        `message_id` is the last message that was reviewed. If nothing else waits, the list also
-        stands for the announcement that something waits.
+        `message_id` is the id of the last reviewed message. If nothing waited before, the list
+        replaces the announcement that changes wait.
         """
         first = notes[0]
         lines = [texts.REVIEW_PROPOSES]

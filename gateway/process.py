@@ -58,7 +58,7 @@ class MessagePath:
     commands: CommandRegistry
     memory: MemoryManager
     scheduler: Scheduler
-    # Reviews memory in the background. None without a helper model.
+    # Reviews memory in the background. None without a helper model, or if reviews are switched off.
     reviewer: MemoryReviewer | None
     # The adapters by platform, including the scheduler.
     adapters: Mapping[str, Adapter]

@@ -217,11 +217,11 @@ def _find_answers(question: AskedQuestion, own: list[Quote]) -> list[Quote]:
             answers.append(quote.replaced_by)
 
     def order(quote: Quote) -> tuple[bool, bool, int, int, float]:
-        """Statements that still hold come first, then relevant ones, then the latest ones."""
+        """Sort by what holds, then by relevance, and the latest first. Others' come last."""
         penalty = penalties[id(quote)]
         relevance = round(2 * quote.relevance)
         if "still" in question.reading.kinds:
-            # "Do we still have Clover?" asks for the last that was told about Clover.
+            # "Do we still have Clover?" asks for the latest statement about Clover.
             relevance = 2
         return penalty > 1, quote.is_over, penalty, -relevance, -quote.at.timestamp()
 
@@ -258,8 +258,9 @@ def add_facts(quotes: dict[object, Quote], facts: Sequence[Json]) -> None:
 def _replace_earlier(
     question: AskedQuestion, quote: Quote, earlier: Sequence[Quote], penalties: dict[int, int]
 ) -> None:
-    """Mark the earlier statements that a statement of change replaces.
+    """Mark the earlier statements that a newer statement replaces.
 
+    A newer statement replaces others if it tells of a change, or gives another value.
     The newer statement then covers as many of the question's words as the replaced one.
     """
     is_correction = "correction" in quote.reading.kinds

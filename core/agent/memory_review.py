@@ -1,11 +1,11 @@
-"""Lets the helper model look over a person's messages for what memory should learn.
+"""Asks the helper model which changes of memory follow from a person's latest messages.
 
-After every few turns, at most once a day for each person, one call proposes notes, facts that are
-over, and corrections of skills. Each proposal cites the message that it follows from, and passes
-the same checks as a change by the model in a turn. All of them wait for the person, in one list.
+After every few messages, at most once a day for each person, one call proposes notes, ends of
+facts, and corrections of skills. Each proposal cites the message that it follows from, and passes
+the same checks as a change by the model in a turn. The person approves or rejects each proposal.
 
-The review runs in the background, so no turn waits for it. It's recorded before the call: after a
-crash it is left out until the next one, and nothing is proposed twice.
+The review runs in the background, so no turn waits for it. Each review is recorded before its call,
+so a review that a crash interrupts isn't repeated.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ MAX_MESSAGES = 40
 MAX_MESSAGE_CHARS = 500
 MAX_FACTS = 40
 MAX_SKILLS = 3
-"""So many of the skills that were used since the last review are shown to the model."""
+"""At most this many of the person's recently used skills are shown to the model."""
 MAX_SKILL_CHARS = 6_000
 MAX_FOREIGN = 200
 MAX_PROPOSALS = 4
@@ -60,7 +60,7 @@ MAX_ANSWER_TOKENS = 1_500
 _log = structlog.get_logger("review")
 
 OnProposals = Callable[[Sequence[PendingNote], int], Awaitable[None]]
-"""Tells a person what a review proposes. The number is the last message that was reviewed."""
+"""Tells a person what a review proposes. The number is the id of the last reviewed message."""
 
 
 class _Proposal(BaseModel):
@@ -82,7 +82,7 @@ class _Proposal(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _Holdings:
-    """What memory holds on a person when a review begins."""
+    """The notes, facts and skills that a person has when a review begins."""
 
     entries: Mapping[str, Sequence[str]]
     facts: Mapping[int, Fact]
@@ -92,7 +92,7 @@ class _Holdings:
 
 @dataclass
 class MemoryReviewer:
-    """Reviews what people have typed since the last time."""
+    """Reviews the messages that people have typed lately, and proposes changes of their memory."""
 
     reviews: MemoryReviews
     people: People
@@ -101,7 +101,7 @@ class MemoryReviewer:
     facts: Facts
     skills: Skills
     clock: Clock
-    # After so many typed messages, a person's memory is due.
+    # A person's memory is due after this many typed messages.
     turns: int
     # The helper model and its name.
     model: Model
@@ -112,7 +112,10 @@ class MemoryReviewer:
         self._next_check_at = self.clock.now()
 
     async def tend(self) -> bool:
-        """Review the memory of one person who is due. Returns True if others may be due, too."""
+        """Review the memory of one person who is due.
+
+        Returns True if others may be due, too.
+        """
         now = self.clock.now()
         if now < self._next_check_at:
             return False
@@ -129,7 +132,11 @@ class MemoryReviewer:
         return False
 
     async def _review(self, due: DueReview, now: datetime) -> bool:
-        """Ask the helper model about one person. Returns False if the person isn't due any more."""
+        """Ask the helper model about one person, and store its proposals.
+
+        Returns False if the person isn't due any more. Raises StaleReadError if something that the
+        model read was erased meanwhile.
+        """
         scopes = await self.people.load_visible_scopes(due.scope)
         own_scopes = frozenset(scope for scope in scopes if not scope.is_group) | {due.scope}
         material = await self.reviews.begin(
@@ -157,7 +164,7 @@ class MemoryReviewer:
     async def _mark_foreign(
         self, material: ReviewMaterial, scopes: frozenset[Scope]
     ) -> Sequence[Message]:
-        """Return the messages. One that repeats a text of others doesn't count as typed."""
+        """Return the messages. Those that repeat a text of others have the origin "pasted"."""
         latest = await self.conversations.list_latest_from_outside(scopes, MAX_FOREIGN)
         last_id = material.messages[-1].id
         session = await self.conversations.find_by_message(last_id, scopes)
@@ -168,7 +175,7 @@ class MemoryReviewer:
         return mark_repeats(material.messages, foreign_texts)
 
     async def _load_holdings(self, scopes: frozenset[Scope], since: datetime) -> _Holdings:
-        """Load the notes, the latest facts, and the skills that were used lately."""
+        """Load the notes, the latest facts that can be ended, and the skills used after `since`."""
         entries = {target: await self.notebook.entries(scopes, target) for target in FILES}
         page = await self.facts.list_page(scopes, 0, MAX_FACTS)
         skills: dict[str, tuple[Skill, str]] = {}
@@ -204,7 +211,7 @@ class MemoryReviewer:
         messages: Sequence[Message],
         holdings: _Holdings,
     ) -> list[PendingNote]:
-        """Return the proposals that a message bears out, as changes that wait for a yes."""
+        """Return the proposals that their message bears out, as pending changes."""
         account = parse_account(scope.key.partition(":")[2])
         notes: dict[tuple[str, Operation], PendingNote] = {}
         for proposal in proposals:
@@ -266,7 +273,7 @@ def _render_holdings(holdings: _Holdings) -> str:
 
 
 def _render_messages(messages: Sequence[Message]) -> str:
-    """Return what was typed as lines of JSON."""
+    """Return the typed messages as lines of JSON."""
     lines = []
     for number, message in enumerate(messages, 1):
         text = shorten(extract_own_words(message.text), MAX_MESSAGE_CHARS)

@@ -60,7 +60,7 @@ _PHONE = re.compile(rf"(?:\d[ ()/.-]?){{{PHONE_DIGITS},}}")
 _CLOCK = re.compile(r"\d{1,2}(?:[:.h]\d{2}| ?(?:uhr|h|am|pm|時|时|点|點|시)(?![a-z]))")
 _FIGURE = re.compile(r"\d[\d.,-]*")
 WEEKDAY_CHARS = 6
-"""The first letters of a weekday distinguish it, whatever its ending is."""
+"""This many first letters distinguish the weekdays of a language, whatever their endings are."""
 _MAIL = re.compile(r"\S+@\S+\.\w")
 
 

@@ -1,7 +1,6 @@
-"""Says whose conversations are due for a review of memory, and records each review.
+"""Finds the people whose memory is due for a review, and records each review.
 
-A review is recorded before it begins, so a review that a crash interrupts is left out, and none is
-made twice.
+A review is recorded before it begins, so a review that a crash interrupts isn't repeated.
 """
 
 from __future__ import annotations
@@ -55,13 +54,13 @@ class DueReview:
     """A private scope whose person has typed enough since the last review."""
 
     scope: Scope
-    # The latest message.
+    # The person's latest typed message.
     message_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewMaterial:
-    """What a person has typed lately, oldest first."""
+    """The messages that a person has typed lately, oldest first."""
 
     messages: Sequence[Message]
     epoch: ErasureEpoch
@@ -97,10 +96,11 @@ class MemoryReviews:
         before: datetime,
         limit: int,
     ) -> ReviewMaterial | None:
-        """Record that a review begins, and return what was typed.
+        """Record that a review begins, and return the latest messages typed after `since`.
 
         `scopes` are all scopes of the person. Returns None if one of them was reviewed after
-        `before`, or while something in them is being erased.
+        `before`, or while something in them is being erased. `limit` is the largest number of
+        messages.
         """
 
         def begin(connection: Connection) -> ReviewMaterial | None:
@@ -126,9 +126,10 @@ class MemoryReviews:
         return await self._database.write(begin)
 
     async def propose(self, notes: Sequence[PendingNote], epoch: ErasureEpoch) -> list[PendingNote]:
-        """Store the proposals of a review, and return them with their ids.
+        """Store the proposals of a review, and return the new ones with their ids.
 
-        Those that wait already, and those for which there is no room, are left out.
+        Proposals that already wait, or for which there is no room, are left out. Raises
+        StaleReadError if something in the scopes of `epoch` has been erased since.
         """
 
         def write(connection: Connection) -> list[PendingNote]:
