@@ -92,7 +92,7 @@ Frames = Callable[
 ]
 """Returns the extra blocks for each row of a turn, given these rows and all earlier rows."""
 
-# A turn with this many tool calls may have been worth learning from.
+# A turn with this many tool calls may contain a procedure that is worth saving as a skill.
 MANY_TOOL_CALLS = 5
 
 

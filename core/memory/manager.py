@@ -78,7 +78,7 @@ class CircuitBreaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether the provider is out of order. Remains True after a rest until a call succeeds."""
+        """Whether the provider is out of order. Even after a rest, a call must first succeed."""
         return self._failures >= FAILURES_TO_OPEN
 
     @property

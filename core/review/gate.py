@@ -35,16 +35,16 @@ EvidenceCheck = Callable[[Sequence[str], ToolContext], Awaitable[str | None]]
 """Returns a clause about the first text that nobody typed, or None."""
 
 FREE_EFFECTS = frozenset({Effect.READ, Effect.SPEND})
-# A replacement is a statement of the person if they typed this share of the words that it adds.
+# A replacement counts as typed if the person typed at least this share of the words that it adds.
 _MIN_TYPED_SHARE = 0.6
-# A replacement must repeat this share of the words of the note that it replaces.
+# A replacement must repeat at least this share of the words of the note that it replaces.
 _MIN_KEPT_SHARE = 0.3
 # A replacement may drop this many words more than it adds, such as an article.
 _MAX_DROPPED_WORDS = 1
 # For these effects, the texts of a call are compared with the typed messages. A tool that holds
 # back its own calls (`can_hold`) compares them itself.
 _CONTENT_EFFECTS = frozenset({Effect.ADD, Effect.CHANGE, Effect.PLAN})
-# A text that leaves the machine must consist of typed words to this share.
+# At least this share of the words of a text that leaves the machine must be typed by the person.
 _MIN_SENT_SHARE = 1.0
 _PINNED = "{label} is pinned, and a pinned item is never changed without approval"
 _NOT_TYPED = "nobody typed that wish in this message, and the conversation has {source}"

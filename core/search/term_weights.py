@@ -86,7 +86,7 @@ class TermWeights:
     frequencies: Mapping[str, int]
     # The text of the query and all added terms, which are highlighted, too.
     text: str
-    # Typed words that no message contains, with their corrections separated by ``”, “``.
+    # The corrections of each typed word that no message contains, such as ``Lisbon”, “Lisboa``.
     corrections: Mapping[str, str]
 
 

@@ -42,7 +42,7 @@ class TaskReader:
     def _pieces(self) -> list[list[Token]]:
         """Return the adjacent tokens that are neither the request nor an accepted time."""
         has_request = any(token.kind is Kind.REQUEST for token in self._tokens)
-        # With a request, a word such as "reminder" belongs to the task.
+        # If "remind me" or another request is present, the word "reminder" belongs to the task.
         asking = {Kind.REQUEST} if has_request else ASKING
         pieces: list[list[Token]] = [[]]
         for index, token in enumerate(self._tokens):

@@ -38,7 +38,7 @@ class Fact:
     kind: FactKind
     origin: FactOrigin
     created_at: datetime
-    # 0 to 1.
+    # From 0 to 1. Facts with less trust have a lower rank.
     trust: float = 0.6
     # A property that can have only one value, such as ``me|home``. None if several facts of this
     # kind can be true at once.
