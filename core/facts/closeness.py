@@ -517,7 +517,7 @@ def _changes_figures(alignment: Alignment) -> bool:
 
 
 def _has_other_figure(source: Source, position: int, figures: set[int | None]) -> bool:
-    """Whether a word's only clause has figures, but none of these."""
+    """Whether a typed word occurs in one clause only, which has figures but none of `figures`."""
     token = source.tokens[position]
     if token.number is not None:
         return False

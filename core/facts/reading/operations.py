@@ -175,7 +175,8 @@ class OperationReader:
     ) -> Candidate | None:
         """Return the candidate for an operation, or None if it must be dropped.
 
-        An operation on a fact that isn't held, or that another person stated, only adds a fact.
+        `fact` is the stored fact that the operation may change. If it's None, the operation can
+        only add a fact.
         """
         support = operation.find_support(evidence, message)
         if support is None:
