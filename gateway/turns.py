@@ -563,16 +563,16 @@ class BatchRunner:
         Waiting events are removed from their queues. Running turns stop, and restart without the
         events.
         """
-        revoked = [event for event in events if await self._has_lost_access(event)]
-        withdrawn = [event for event in revoked if event.is_waiting]
-        for event in revoked:
+        revoked_events = [event for event in events if await self._has_lost_access(event)]
+        withdrawn = [event for event in revoked_events if event.is_waiting]
+        for event in revoked_events:
             if event in withdrawn:
                 self._queues.withdraw(event)
                 continue
             event.state = EventState.REVOKED
             if event.kind is not EventKind.IMMEDIATE:
                 self._queues.stop(event.queue_address)
-        await self._delivery.inbox.close([event.entry.id for event in revoked])
+        await self._delivery.inbox.close([event.entry.id for event in revoked_events])
         for event in withdrawn:
             await event.reply.abandon()
 

@@ -259,8 +259,8 @@ class DiscordEvents:
         is_cut = not is_complete and int(messages[-1]["id"]) > heard_id
         if is_cut or await self._has_addressed(channel_id, old_messages):
             await self._report_missed(channel_id)
-        missed = [raw for raw in messages if int(raw["id"]) > first_id]
-        return missed[:CATCH_UP_MESSAGES][::-1]
+        missed_messages = [raw for raw in messages if int(raw["id"]) > first_id]
+        return missed_messages[:CATCH_UP_MESSAGES][::-1]
 
     async def _has_addressed(self, channel_id: int, messages: Sequence[Any]) -> bool:
         """Whether one of these messages is meant for the bot.

@@ -118,12 +118,12 @@ def _render_text(text: str, entities: tuple[MessageEntity, ...], start: int) -> 
             continue
         words = _slice_utf16(text, entity.offset, entity.length)
         if entity.type == MessageEntity.TEXT_LINK and entity.url:
-            shown = f"{words} {insertion(entity.url)}"
+            visible_text = f"{words} {insertion(entity.url)}"
         elif entity.type == MessageEntity.TEXT_MENTION:
-            shown = insertion(words.removeprefix("@"), "@")
+            visible_text = insertion(words.removeprefix("@"), "@")
         else:
             continue
-        parts += [_slice_utf16(text, position, entity.offset - position), shown]
+        parts += [_slice_utf16(text, position, entity.offset - position), visible_text]
         position = end
     parts.append(_slice_utf16(text, position))
     return _replace_surrogates("".join(parts))

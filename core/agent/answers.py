@@ -108,10 +108,10 @@ class AskedQuestion:
         if not total:
             return 0.0
         missing = self.find_missing(quote.text)
-        covered = sum(weight for word, weight in weights.items() if word not in missing)
+        covered_weight = sum(weight for word, weight in weights.items() if word not in missing)
         topics = quote.reading.topics
-        covered += sum(not topics.isdisjoint(word) for word in self.topic_words.values())
-        return covered / total
+        covered_weight += sum(not topics.isdisjoint(word) for word in self.topic_words.values())
+        return covered_weight / total
 
     def is_name(self, word: str) -> bool:
         """Whether a word of the question is a part of a name, or a word without spaces."""
@@ -341,8 +341,8 @@ def _content_words(text: str) -> list[str]:
     """
     words = content_words([word.casefold() for word in words_of(text) if not is_unspaced(word)])
     plain_words = [_plain(word) for word in words]
-    unspaced = [term for term in query_terms(text) if is_unspaced(term)]
-    return [word for word in (*plain_words, *unspaced) if word not in _common_words()]
+    unspaced_terms = [term for term in query_terms(text) if is_unspaced(term)]
+    return [word for word in (*plain_words, *unspaced_terms) if word not in _common_words()]
 
 
 @cache
@@ -412,11 +412,11 @@ def _shorten(question: AskedQuestion, text: str) -> str:
     best = min(
         range(len(sentences)), key=lambda index: len(question.find_missing(sentences[index]))
     )
-    shown = " ".join(sentences[best].split())
+    passage = " ".join(sentences[best].split())
     following = best + 1
-    while following < len(sentences) and len(shown) + len(sentences[following]) < MAX_QUOTE_CHARS:
-        shown = f"{shown} {' '.join(sentences[following].split())}"
+    while following < len(sentences) and len(passage) + len(sentences[following]) < MAX_QUOTE_CHARS:
+        passage = f"{passage} {' '.join(sentences[following].split())}"
         following += 1
     start = "… " if best else ""
-    end = " …" if following < len(sentences) or len(shown) > MAX_QUOTE_CHARS else ""
-    return f"{start}{shown[:MAX_QUOTE_CHARS]}{end}"
+    end = " …" if following < len(sentences) or len(passage) > MAX_QUOTE_CHARS else ""
+    return f"{start}{passage[:MAX_QUOTE_CHARS]}{end}"

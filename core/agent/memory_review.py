@@ -156,9 +156,9 @@ class MemoryReviewer:
         notes = await asyncio.to_thread(
             self._check_proposals, due.scope, proposals, messages, holdings
         )
-        stored = await self.reviews.propose(notes, material.epoch)
-        if stored:
-            await self.on_proposals(stored, due.message_id)
+        pending_notes = await self.reviews.propose(notes, material.epoch)
+        if pending_notes:
+            await self.on_proposals(pending_notes, due.message_id)
         return True
 
     async def _mark_foreign(

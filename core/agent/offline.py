@@ -194,8 +194,8 @@ class OfflineModel:
         # Imported here because only questions need it.
         from core.agent.answers import AskedQuestion, rank_quotes, render_quotes
 
-        asked = AskedQuestion(question, _time_of_last_message(messages, self._zone))
-        quotes = rank_quotes(asked, self._collect_quotes(messages, question, results))
+        asked_question = AskedQuestion(question, _time_of_last_message(messages, self._zone))
+        quotes = rank_quotes(asked_question, self._collect_quotes(messages, question, results))
         searches = [result for result in results if result.tool_name == "session_search"]
         if quotes and quotes[0].is_askers and searches[-1].query in (question, _topics(question)):
             # Later statements may share words only with the best one: "my laptop is a ThinkPad",
@@ -206,7 +206,7 @@ class OfflineModel:
                 "" if self._has_explained(messages) else f" ({self._reason}, so I can only search.)"
             )
             return _say(f"I found nothing about that in earlier messages.{reason}")
-        answer = render_quotes(asked, quotes, self._zone)
+        answer = render_quotes(asked_question, quotes, self._zone)
         if not self._has_explained(messages):
             answer += f"\n\n_{self._reason}, so I can only quote._"
         return _say(answer)
@@ -294,8 +294,8 @@ def _rank_matches(found: Json) -> dict[int, int]:
                 scores[item["message_id"]] = session.get("score", 0.0)
         for match in session.get("matches", ()):
             scores[match["message_id"]] = match["score"]
-    ordered = sorted(scores, key=lambda key: -scores[key])
-    return {key: rank for rank, key in enumerate(ordered)}
+    keys_by_rank = sorted(scores, key=lambda key: -scores[key])
+    return {key: rank for rank, key in enumerate(keys_by_rank)}
 
 
 def _parse_time_line(line: str, zone: ZoneInfo) -> datetime:

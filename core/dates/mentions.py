@@ -282,8 +282,8 @@ def _read_form(match: re.Match[str], tokens: Sequence[Token], today: date) -> li
     start = max(0, match.start() - _MAX_BOUND_TOKENS)
     bound_match = _BOUND.search(match.string, start, match.start())
     if bound_match:
-        bound = Kind(match.string[bound_match.start()])
-        periods = [_apply_bound(_latest_occurrence(periods[0], today), bound, today)]
+        bound_kind = Kind(match.string[bound_match.start()])
+        periods = [_apply_bound(_latest_occurrence(periods[0], today), bound_kind, today)]
     return periods
 
 

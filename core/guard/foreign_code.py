@@ -85,14 +85,14 @@ def _walk(folder: Path) -> Iterator[Path]:
 
     Links to folders are followed, and each folder is entered only once.
     """
-    visited: set[Path] = set()
+    visited_folders: set[Path] = set()
     pending = [folder]
     while pending:
         current = pending.pop()
         real_path = current.resolve()
-        if real_path in visited:
+        if real_path in visited_folders:
             continue
-        visited.add(real_path)
+        visited_folders.add(real_path)
         for child in sorted(current.iterdir()):
             if child.name.startswith(".") or child.name == "__pycache__":
                 continue

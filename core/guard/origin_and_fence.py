@@ -221,11 +221,11 @@ class Scrubber:
         If the text would complete a tag that was shown in part, the last letter of the tag's name
         is left out.
         """
-        shown = self._tail + text
-        while tag := _TAG_NAME.search(shown):
-            shown = shown[: tag.end() - 1] + shown[tag.end() :]
-        text = shown[len(self._tail) :]
-        self._tail = shown[-_TAIL_CHARS:]
+        visible_text = self._tail + text
+        while tag := _TAG_NAME.search(visible_text):
+            visible_text = visible_text[: tag.end() - 1] + visible_text[tag.end() :]
+        text = visible_text[len(self._tail) :]
+        self._tail = visible_text[-_TAIL_CHARS:]
         return text
 
 
@@ -393,10 +393,10 @@ def typed_part(text: str) -> str:
     result is empty if the part is so long that it counts as pasted.
     """
     text = text.strip()
-    typed = _QUOTED_LINE.sub("", text[: find_paste(text)]).strip()
-    if len(typed) > TYPED_CHARS:
+    unquoted_text = _QUOTED_LINE.sub("", text[: find_paste(text)]).strip()
+    if len(unquoted_text) > TYPED_CHARS:
         return ""
-    return _SPACES.sub(" ", _INSERTION.sub(" ", typed)).strip()
+    return _SPACES.sub(" ", _INSERTION.sub(" ", unquoted_text)).strip()
 
 
 def list_insertions(text: str) -> list[str]:

@@ -194,12 +194,12 @@ class NotesProvider(MemoryProvider):
 
     async def _find_subjects(self, arguments: Json, context: ToolContext) -> Sequence[Subject]:
         """Return the notes that a call replaces or removes."""
-        parsed = parse_arguments(_Arguments, arguments)
-        target = await self._choose_target(parsed, context)
+        call = parse_arguments(_Arguments, arguments)
+        target = await self._choose_target(call, context)
         versions = await self.notebook.versions(context.scopes, target)
         pinned_entries = {version.after for version in versions if version.is_pinned}
         entries = await self.notebook.entries(context.scopes, target)
-        old_texts = [parsed.old_text, *(edit.old_text for edit in parsed.operations)]
+        old_texts = [call.old_text, *(edit.old_text for edit in call.operations)]
         subjects = []
         for old_text in filter(str.strip, old_texts):
             entry = _find_entry(old_text, entries)

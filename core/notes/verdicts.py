@@ -122,10 +122,10 @@ class Verifier:
         if not possible:
             return set()
         lines = [
-            json.dumps({"typed": typed.text, "on": f"{typed.day:%A %d %B %Y}"}, ensure_ascii=False)
-            for typed in evidence.list_typed(sender)[-MAX_LINES:]
+            json.dumps({"typed": line.text, "on": f"{line.day:%A %d %B %Y}"}, ensure_ascii=False)
+            for line in evidence.list_typed(sender)[-MAX_LINES:]
         ]
-        asked = [
+        questions = [
             json.dumps({"note": number, "text": proposals[index].text}, ensure_ascii=False)
             for number, index in enumerate(possible, 1)
         ]
@@ -135,7 +135,7 @@ class Verifier:
                 self.name,
                 "evidence",
                 language_data("prompts", "core.notes")["evidence"],
-                ["\n".join(lines), "\n".join(asked)],
+                ["\n".join(lines), "\n".join(questions)],
                 max_tokens=MAX_TOKENS,
                 billing=BillingScope(
                     session_id=session.id,
@@ -179,10 +179,10 @@ def _read_verdicts(answer: str, possible: Sequence[int]) -> set[int]:
     verdicts, is_whole = parse_items(answer, _Verdict)
     if not is_whole:
         return set()
-    said: dict[int, set[str]] = {}
+    answers: dict[int, set[str]] = {}
     for verdict in verdicts:
-        said.setdefault(verdict.note, set()).add(verdict.follows)
-    return {index for number, index in enumerate(possible, 1) if said.get(number) == {"yes"}}
+        answers.setdefault(verdict.note, set()).add(verdict.follows)
+    return {index for number, index in enumerate(possible, 1) if answers.get(number) == {"yes"}}
 
 
 def _sender_of(note: PendingNote) -> Sender | None:

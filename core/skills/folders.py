@@ -327,17 +327,17 @@ def _unpack(
         root = _find_root(PurePosixPath(path), roots)
         if root is not None:
             skills[root][PurePosixPath(path).relative_to(root).as_posix()] = path
-    unpacked: list[UnpackedSkill | Refused] = []
+    results: list[UnpackedSkill | Refused] = []
     for root, paths in skills.items():
         name = root.name or title
         try:
             _check_files(name, paths, [sizes[path] for path in paths.values()])
         except Refused as refusal:
-            unpacked.append(refusal)
+            results.append(refusal)
         else:
             files = {path: read(source_path) for path, source_path in paths.items()}
-            unpacked.append(UnpackedSkill(name, files))
-    return unpacked
+            results.append(UnpackedSkill(name, files))
+    return results
 
 
 def _check_files(title: str, paths: Collection[str], sizes: Collection[int]) -> None:

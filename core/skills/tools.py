@@ -159,10 +159,10 @@ class SkillTools:
 
     async def _find_subjects(self, arguments: Json, context: ToolContext) -> Sequence[Subject]:
         """Return the skill that a call changes."""
-        parsed = parse_arguments(_Manage, arguments)
-        if parsed.action == "create":
+        parsed_arguments = parse_arguments(_Manage, arguments)
+        if parsed_arguments.action == "create":
             return []
-        skill = await self.skills.find(parsed.name, context.scopes)
+        skill = await self.skills.find(parsed_arguments.name, context.scopes)
         skills, _ = await self.skills.list_skills(context.scopes, "")
         others = [_describe(other) for other in skills if other.name != skill.name]
         return [Subject(label="the skill", text=_describe(skill), kind="skill", others=others)]

@@ -570,13 +570,13 @@ class Notes:
         """
 
         def read(connection: Connection) -> list[tuple[PendingNote, ErasureEpoch]]:
-            proposed = []
+            proposals = []
             for row in connection.execute(_SELECT_PROPOSED).fetchall():
                 note = _read_pending(row)
                 epoch = current_epoch(connection, scope_parameter(frozenset((note.scope,))))
                 if epoch is not None:
-                    proposed.append((note, epoch))
-            return proposed
+                    proposals.append((note, epoch))
+            return proposals
 
         return await self._database.read(read)
 

@@ -91,10 +91,12 @@ class Preferences:
 def _load(connection: Connection, accounts: Sequence[Account]) -> Preference:
     """Return the preference of several accounts: for each setting, the first that is set."""
     values = {"accounts": encode_list(account.key for account in accounts)}
-    stored = {row["account"]: row for row in connection.execute(_SELECT, values).fetchall()}
+    rows_by_account = {
+        row["account"]: row for row in connection.execute(_SELECT, values).fetchall()
+    }
     preference = Preference()
     for account in accounts:
-        row = stored.get(account.key)
+        row = rows_by_account.get(account.key)
         if row is None:
             continue
         if preference.zone is None:

@@ -135,7 +135,7 @@ class MemoryReviews:
         def write(connection: Connection) -> list[PendingNote]:
             statement = "SELECT COALESCE(MAX(id), 0) AS id FROM pending_notes"
             last_id = connection.execute(statement).fetchone()["id"]
-            stored = [insert_pending(connection, note) for note in notes]
-            return [note for note in stored if note is not None and note.id > last_id]
+            waiting_notes = [insert_pending(connection, note) for note in notes]
+            return [note for note in waiting_notes if note is not None and note.id > last_id]
 
         return await self._database.write(write, epoch)

@@ -150,12 +150,12 @@ class SkillCommands:
         if not path or not context.is_shell:
             raise Refused(texts.ADD_SKILLS_IN_SHELL)
         author = replace(context.author, is_insisting=is_insisting)
-        added = await self._skills.add(Path(path), context.scope, context.scopes, author)
-        quoted_names = texts.join_list([f"`{name}`" for name in added.names])
+        results = await self._skills.add(Path(path), context.scope, context.scopes, author)
+        quoted_names = texts.join_list([f"`{name}`" for name in results.names])
         lines = [texts.SKILLS_ADDED.format(names=quoted_names)]
-        if added.problems:
+        if results.problems:
             lines.append(texts.SKILLS_LEFT_OUT)
-            lines += [f"- {escape(problem)}" for problem in added.problems]
+            lines += [f"- {escape(problem)}" for problem in results.problems]
         return Answer(text="\n".join(lines))
 
     async def _remove(self, text: str, context: CommandContext) -> Answer:

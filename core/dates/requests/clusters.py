@@ -69,15 +69,15 @@ class ClusterReader:
         clusters: list[Cluster] = []
         floor = 0
         for item in items:
-            marked = self._mark_item(item, floor, has_rhythm=has_rhythm)
+            marked_item = self._mark_item(item, floor, has_rhythm=has_rhythm)
             floor = item.end
-            joined = self._join(clusters[-1], marked) if clusters else None
-            if joined is not None:
-                clusters[-1] = joined
+            joined_cluster = self._join(clusters[-1], marked_item) if clusters else None
+            if joined_cluster is not None:
+                clusters[-1] = joined_cluster
                 continue
-            parts = combine(TimeParts(), item.parts, marked.marker)
+            parts = combine(TimeParts(), item.parts, marked_item.marker)
             if parts is not None:
-                clusters.append(Cluster(marked.start, marked.end, parts))
+                clusters.append(Cluster(marked_item.start, marked_item.end, parts))
         return clusters
 
     def _mark_item(self, item: Item, floor: int, *, has_rhythm: bool) -> _MarkedItem:
@@ -175,20 +175,20 @@ class ClusterReader:
 
     def select_clusters(self, clusters: Sequence[Cluster]) -> list[Cluster]:
         """Return the clusters that belong to the request, and not to its task."""
-        ranked = sorted(clusters, key=lambda cluster: (self._rank(cluster), cluster.start))
-        accepted: list[Cluster] = []
+        candidates = sorted(clusters, key=lambda cluster: (self._rank(cluster), cluster.start))
+        accepted_clusters: list[Cluster] = []
         parts = TimeParts()
-        for cluster in ranked:
+        for cluster in candidates:
             if _is_day_of_lead(parts, cluster.parts):
                 # "Dentist on 3 May at 9, remind me the day before at 6": 9 isn't the hour.
                 cluster = cluster._replace(parts=replace(cluster.parts, clocks=(), part=None))
-            if accepted and not self._completes(parts, cluster):
+            if accepted_clusters and not self._completes(parts, cluster):
                 continue
-            accepted.append(cluster)
+            accepted_clusters.append(cluster)
             parts = parts.merge(cluster.parts)
         if not parts.is_time:
-            accepted += self._read_timer(accepted)
-        return sorted(accepted)
+            accepted_clusters += self._read_timer(accepted_clusters)
+        return sorted(accepted_clusters)
 
     def _read_timer(self, accepted: Sequence[Cluster]) -> list[Cluster]:
         """Return the length in "a timer of 10 minutes" as a time from now."""
@@ -255,14 +255,14 @@ class ClusterReader:
         Examples are the end of "every day until the children are back", the feast of "on
         midsummer at 9" and the days of "on my day off at 9".
         """
-        taken = {index for cluster in accepted for index in range(cluster.start, cluster.end)}
-        if parts.repeat is not None and self._has_unread_end(taken):
+        indexes = {index for cluster in accepted for index in range(cluster.start, cluster.end)}
+        if parts.repeat is not None and self._has_unread_end(indexes):
             return True
-        if parts.is_time and (self._has_unread_rhythm(taken) or self._has_unread_lead(taken)):
+        if parts.is_time and (self._has_unread_rhythm(indexes) or self._has_unread_lead(indexes)):
             return True
         if self._has_unread_words_before_task(accepted):
             return True
-        return any(self._follows_unread_words(cluster, taken) for cluster in accepted)
+        return any(self._follows_unread_words(cluster, indexes) for cluster in accepted)
 
     def _has_unread_end(self, taken: set[int]) -> bool:
         """Whether "until" isn't part of the time, but words for a time follow it."""

@@ -133,14 +133,14 @@ def settle_points(tokens: Sequence[Token], *, has_dates: bool) -> list[Token]:
     has_clock |= any(
         left.kind is Kind.AT and right.kind is Kind.NUMBER for left, right in pairwise(tokens)
     )
-    settled = []
+    settled_tokens = []
     for index, token in enumerate(tokens):
         if token.kind is Kind.CLOCK_OR_DATE:
             before = tokens[index - 1].kind if index else None
             after = tokens[index + 1].kind if index + 1 < len(tokens) else None
             token = _settle_point(token, before, after, has_clock=has_clock, has_dates=has_dates)
-        settled.append(token)
-    return settled
+        settled_tokens.append(token)
+    return settled_tokens
 
 
 def _settle_point(

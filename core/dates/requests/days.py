@@ -57,8 +57,8 @@ def _next_weekday(match: Match, context: Context) -> TimeParts | None:
     weekday = match.number("weekday")
     days = (weekday - context.today.weekday()) % 7 or 7
     is_this_week = weekday > context.today.weekday()
-    assumed = frozenset({Assumption.WEEKDAY} if is_this_week or days == 7 else ())
-    return TimeParts(days=(context.today + timedelta(days=days),), assumed=assumed)
+    assumptions = frozenset({Assumption.WEEKDAY} if is_this_week or days == 7 else ())
+    return TimeParts(days=(context.today + timedelta(days=days),), assumed=assumptions)
 
 
 @RULES.add(
@@ -227,8 +227,8 @@ def _weekend(match: Match, context: Context) -> TimeParts | None:
     if match.number("group") != WEEKEND:
         return None
     days = (5 - context.today.weekday()) % 7
-    assumed = frozenset({Assumption.FIRST_DAY})
-    return TimeParts(days=(context.today + timedelta(days=days),), assumed=assumed)
+    assumptions = frozenset({Assumption.FIRST_DAY})
+    return TimeParts(days=(context.today + timedelta(days=days),), assumed=assumptions)
 
 
 @RULES.add(

@@ -234,8 +234,8 @@ def _clock_offset(match: Match, context: Context) -> TimeParts | None:
 def _minutes_offset(match: Match, context: Context) -> TimeParts | None:
     """Read "in 5", in which the minutes are implied."""
     minutes = match.number("count")
-    assumed = frozenset({Assumption.MINUTES})
-    return TimeParts(offset=Span(seconds=minutes * 60), assumed=assumed)
+    assumptions = frozenset({Assumption.MINUTES})
+    return TimeParts(offset=Span(seconds=minutes * 60), assumed=assumptions)
 
 
 @RULES.add(

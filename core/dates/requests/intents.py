@@ -149,14 +149,14 @@ class IntentReader:
     def _are_quoted(self, requests: Sequence[int]) -> bool:
         """Whether the message quotes a request, and nothing outside of the quote names a time."""
         quotes = self._quotes()
-        quoted = [index for index in requests if self._is_within(quotes, index)]
-        if not quoted:
+        quoted_requests = [index for index in requests if self._is_within(quotes, index)]
+        if not quoted_requests:
             return False
         has_own_time = any(
             cluster.parts.is_time and not self._is_within(quotes, cluster.start)
             for cluster in self._clusters
         )
-        return len(quoted) == len(requests) or not has_own_time
+        return len(quoted_requests) == len(requests) or not has_own_time
 
     def _quotes(self) -> list[tuple[int, int]]:
         """Return where the plain text has quotes, unless the whole text is one."""

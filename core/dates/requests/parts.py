@@ -136,8 +136,8 @@ class TimeParts:
         changes: dict[str, Any] = {"problem": None}
         names = other.names()
         if names & _DAY_PARTS:
-            kept = {"repeat"} if names & {"weekdays", "month_days"} and self.repeat else set()
-            changes |= dict.fromkeys(_DAY_PARTS - kept - {"days", "weekdays"})
+            kept_names = {"repeat"} if names & {"weekdays", "month_days"} and self.repeat else set()
+            changes |= dict.fromkeys(_DAY_PARTS - kept_names - {"days", "weekdays"})
             changes |= {"days": (), "weekdays": (), "month_days": ()}
             if other.has_clock or (self.has_clock and self.offset is not None):
                 changes["offset"] = None
@@ -145,8 +145,8 @@ class TimeParts:
             changes |= {"clocks": (), "offset": None, "window": None}
             if other.offset is not None:
                 changes |= {"part": None}
-        revised = replace(self, **changes).merge(other)
-        return revised._in_same_half_of_day(self)
+        new_parts = replace(self, **changes).merge(other)
+        return new_parts._in_same_half_of_day(self)
 
     def _in_same_half_of_day(self, previous: TimeParts) -> TimeParts:
         """Move a bare hour to the afternoon if it replaces one: "at 5pm … no, at 6"."""
@@ -318,10 +318,10 @@ class _Resolver:
         local = moment.astimezone(self.here.tzinfo)
         day = add_months(local.date(), sign * span.months) + sign * span.days * _DAY
         wall_time = datetime.combine(day, local.time())
-        shifted = moment
+        new_moment = moment
         if day != local.date():
-            shifted = resolve_wall_time(wall_time, self.here.tzinfo)
-        return shifted + sign * timedelta(seconds=span.seconds)
+            new_moment = resolve_wall_time(wall_time, self.here.tzinfo)
+        return new_moment + sign * timedelta(seconds=span.seconds)
 
     def _moment_after(self, span: Span) -> datetime:
         """Return the moment at the end of a span from now, at the clock time if one is named."""
@@ -457,13 +457,13 @@ class _Resolver:
         return self._likely_minute(self.parts.clocks[0], is_other_day)
 
     def _likely_minute(self, clock: ClockTime, is_other_day: bool = True) -> int:
-        adjusted = clock_in_part(clock, self.parts.part)
-        if not adjusted.is_bare:
-            return adjusted.minute
-        if not self._is_later(adjusted) or not is_other_day:
-            return adjusted.minute
+        new_clock = clock_in_part(clock, self.parts.part)
+        if not new_clock.is_bare:
+            return new_clock.minute
+        if not self._is_later(new_clock) or not is_other_day:
+            return new_clock.minute
         self.assumed.add(Assumption.HALF_OF_DAY)
-        return adjusted.minute + 720
+        return new_clock.minute + 720
 
     # --- Recurrences ---
 

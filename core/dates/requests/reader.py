@@ -126,11 +126,11 @@ def revise_reading(
 
 def _likely_languages(plain: str, preferred: Sequence[str]) -> list[str]:
     """Return the languages in whose script a text is written, preferred languages first."""
-    known = request_languages()
-    first = [language for language in preferred if language in known]
+    known_languages = request_languages()
+    first = [language for language in preferred if language in known_languages]
     return [
         language
-        for language in dict.fromkeys([*first, *known])
+        for language in dict.fromkeys([*first, *known_languages])
         if load_lexicon(language).letters.search(plain)
     ]
 
@@ -171,11 +171,11 @@ class _Reader:
         if intent is not Intent.SET:
             reading = ReminderReading(intent=intent, language=self._lexicon.language)
             return _Scored(reading, (intent is not Intent.NONE, 0, self._known_length()))
-        accepted = clusters.select_clusters(times)
-        parts = self._merge_parts(clusters, accepted)
-        task = TaskReader(sentence, accepted).read()
+        accepted_clusters = clusters.select_clusters(times)
+        parts = self._merge_parts(clusters, accepted_clusters)
+        task = TaskReader(sentence, accepted_clusters).read()
         reading = _finish(intent, self._lexicon.language, parts, task, self._now, self._zone)
-        return _Scored(reading, (2, self._request_length(accepted), self._known_length()))
+        return _Scored(reading, (2, self._request_length(accepted_clusters), self._known_length()))
 
     def _merge_parts(self, clusters: ClusterReader, accepted: Sequence[Cluster]) -> TimeParts:
         """Return the parts of all accepted times together."""
@@ -199,8 +199,8 @@ class _Reader:
         clock = parts.clocks[0]
         if not clock.is_bare or clock.minute < FIRST_LIKELY_ALARM_HOUR * 60:
             return parts
-        assumed = parts.assumed | {Assumption.MORNING}
-        return replace(parts, part=MORNING, assumed=assumed)
+        assumptions = parts.assumed | {Assumption.MORNING}
+        return replace(parts, part=MORNING, assumed=assumptions)
 
     def _known_length(self) -> int:
         """Return how many characters belong to phrases of the language."""

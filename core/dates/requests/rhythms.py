@@ -37,13 +37,13 @@ _RANGE_KINDS = (Kind.TO, Kind.UNTIL, Kind.AT, Kind.START_AFTER)
 def _list_weekdays(tokens: Sequence[Token]) -> tuple[int, ...]:
     """Return the weekdays of a list or of a range: "mondays and thursdays", "mon-fri"."""
     kinds = (Kind.WEEKDAY, Kind.WEEKDAYS, Kind.DAY_GROUP)
-    named = [token for token in tokens if token.kind in kinds]
+    named_days = [token for token in tokens if token.kind in kinds]
     is_range = any(token.kind in _RANGE_KINDS for token in tokens[1:-1])
-    if is_range and len(named) == 2:
-        first, last = int(named[0].number), int(named[1].number)
+    if is_range and len(named_days) == 2:
+        first, last = int(named_days[0].number), int(named_days[1].number)
         return tuple(sorted((first + step) % 7 for step in range((last - first) % 7 + 1)))
     days: set[int] = set()
-    for token in named:
+    for token in named_days:
         number = int(token.number)
         days.update(WEEKDAY_GROUPS.get(number, (number,)))
     return tuple(sorted(days))
@@ -80,8 +80,8 @@ def _several_weekdays(match: Match, context: Context) -> TimeParts | None:
     """Read "Mon, Wed and Fri", which is probably a rhythm. Two weekdays may be an alternative."""
     weekdays = _list_weekdays(match.all("days"))
     if len(weekdays) > 2:
-        assumed = frozenset({Assumption.RHYTHM})
-        return TimeParts(repeat=Repeat(Unit.WEEK), weekdays=weekdays, assumed=assumed)
+        assumptions = frozenset({Assumption.RHYTHM})
+        return TimeParts(repeat=Repeat(Unit.WEEK), weekdays=weekdays, assumed=assumptions)
     return TimeParts(weekdays=weekdays, problem=Problem.SEVERAL_TIMES)
 
 
@@ -97,9 +97,9 @@ def _alternate_weekday(match: Match, context: Context) -> TimeParts | None:
         interval = 2
     if interval < 1:
         return None
-    assumed = frozenset({Assumption.FIRST_DAY})
+    assumptions = frozenset({Assumption.FIRST_DAY})
     weekdays = _list_weekdays(match.all("days"))
-    return TimeParts(repeat=Repeat(Unit.WEEK, interval), weekdays=weekdays, assumed=assumed)
+    return TimeParts(repeat=Repeat(Unit.WEEK, interval), weekdays=weekdays, assumed=assumptions)
 
 
 @RULES.add(
@@ -236,8 +236,8 @@ def _every_month_day(match: Match, context: Context) -> TimeParts | None:
     is_valid = all(day == -1 or 1 <= day <= 31 for day in days)
     if not is_valid or repeat.unit is not Unit.MONTH:
         return None
-    stated = match.all("day") if match.get("day") else ()
-    if stated and stated[0].unit is not Unit.DAY:
+    stated_days = match.all("day") if match.get("day") else ()
+    if stated_days and stated_days[0].unit is not Unit.DAY:
         return None
     return TimeParts(repeat=repeat, month_days=tuple(days))
 

@@ -49,11 +49,11 @@ class Sentence:
 
     def neighbour(self, index: int, step: int) -> Kind | None:
         """Return the kind of the next token outside of a cluster, or None at the end."""
-        skipped = GLUE | {Kind.POLITE}
+        skipped_kinds = GLUE | {Kind.POLITE}
         index = index - 1 if step < 0 else index
         while 0 <= index < len(self.tokens):
             token = self.tokens[index]
-            if token.kind not in skipped and not self.is_punctuation(token):
+            if token.kind not in skipped_kinds and not self.is_punctuation(token):
                 return token.kind
             index += step
         return None

@@ -88,12 +88,12 @@ class Lesson(NamedTuple):
 def learn_lesson(connection: Connection, lesson: Lesson, now: datetime) -> None:
     """Learn a fact, and close the fact that it replaces."""
     fact = learn_fact(connection, lesson.fact, lesson.source_text, now)
-    replaced = find_fact(connection, lesson.replaced_id, frozenset((fact.scope,)))
-    if not fact.id or not fact.is_open or replaced is None or replaced.id == fact.id:
+    replaced_fact = find_fact(connection, lesson.replaced_id, frozenset((fact.scope,)))
+    if not fact.id or not fact.is_open or replaced_fact is None or replaced_fact.id == fact.id:
         return
-    if replaced.is_open and not replaced.is_pinned:
+    if replaced_fact.is_open and not replaced_fact.is_pinned:
         author = Author(account=fact.account, message_id=fact.message_id)
-        close_contradicted(connection, [replaced], fact, author, now)
+        close_contradicted(connection, [replaced_fact], fact, author, now)
 
 
 def learn_fact(connection: Connection, fact: Fact, source_text: str | None, now: datetime) -> Fact:
