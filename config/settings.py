@@ -149,7 +149,7 @@ class ModelServer(_Section):
 
 class ModelOptions(_Section):
     chat: Name
-    # Asked in this order if the chat model is out of reach.
+    # The models that answer instead, in this order, if the chat model is out of reach.
     fallbacks: Annotated[tuple[Name, ...], Field(strict=False)]
     # Further models that `/model` offers.
     choices: Annotated[tuple[Name, ...], Field(strict=False)]

@@ -64,9 +64,9 @@ _THINKING_END = "</think>"
 
 @dataclass(slots=True)
 class _Dialect:
-    """The optional fields that a server knows. A server's refusal corrects them."""
+    """The optional fields that a server accepts. They are corrected when it refuses one."""
 
-    # OpenAI's newer models know only "max_completion_tokens", most other servers only "max_tokens".
+    # OpenAI's newer models accept only "max_completion_tokens", most servers only "max_tokens".
     limit_field: str = "max_tokens"
     is_limit_field_certain: bool = False
     reports_usage: bool = True
@@ -115,7 +115,7 @@ class ChatCompletions:
         sleep: Callable[[float], Awaitable[None]],
     ) -> None:
         """Set up the SDK's client. The client doesn't retry, because `Retries` does."""
-        # People often copy the address of a request.
+        # People often copy the address of a request, so its path is removed.
         self.url = (base_url or OFFICIAL_URL).rstrip("/").removesuffix("/chat/completions")
         self._dialect = _Dialect()
         if self.url == OFFICIAL_URL:
@@ -296,7 +296,7 @@ def build_messages(request: Request) -> list[dict[str, Any]]:
 
 
 def _build_assistant_messages(blocks: Sequence[Json]) -> list[dict[str, Any]]:
-    """Return an answer with its tool calls as a message, or nothing if it has neither."""
+    """Return an answer with its tool calls as a message. Returns [] if there are neither."""
     message: dict[str, Any] = {"role": "assistant"}
     text = join_text([block for block in blocks if block["type"] in ("text", "tool_use")])
     if text:
@@ -315,7 +315,7 @@ def _build_assistant_messages(blocks: Sequence[Json]) -> list[dict[str, Any]]:
 
 
 def _build_user_messages(blocks: Sequence[Json]) -> list[dict[str, Any]]:
-    """Return the tool results, each as a message, and what the person wrote as one message."""
+    """Return each tool result as a message, and the other blocks as one message of the user."""
     messages: list[dict[str, Any]] = []
     content: list[Json] = []
     for block in blocks:
@@ -324,14 +324,14 @@ def _build_user_messages(blocks: Sequence[Json]) -> list[dict[str, Any]]:
             continue
         result = block.get("content") or ""
         if not isinstance(result, str):
-            # The message of a tool has only text, so pictures follow as content of the person.
+            # The message of a tool can contain only text, so its pictures follow in the user's.
             content += [part for part in result if part["type"] == "image"]
             result = _join_texts(result)
         messages.append({"role": "tool", "tool_call_id": block["tool_use_id"], "content": result})
     if not content:
         return messages
     if all(block["type"] == "text" for block in content):
-        # Many local servers know only a string.
+        # Many local servers accept only a string.
         return [*messages, {"role": "user", "content": _join_texts(content)}]
     parts = [_build_part(block) for block in content]
     return [*messages, {"role": "user", "content": parts}]
@@ -351,7 +351,7 @@ def _build_part(block: Json) -> dict[str, Any]:
 
 
 def _build_tool(tool: Json) -> dict[str, Any]:
-    """Return the definition of a tool as that of a function."""
+    """Return the definition of a tool in the form of the Chat Completions API."""
     return {
         "type": "function",
         "function": {

@@ -295,7 +295,7 @@ class _Failure:
 
 
 class _Breaker:
-    """Knows whether to ask a model, from its latest failures.
+    """Decides whether to ask a model, by its latest failures.
 
     A model that failed in a turn isn't asked again in that turn. After `MAX_FAILED_TURNS` failed
     turns in a row, no turn waits for it. From then on, one call in each `RETRY_PAUSE` tries it
@@ -364,10 +364,11 @@ class _Breaker:
 
 
 class FallbackModel:
-    """A `Model` that asks `model`, then its fallbacks, and at last `last_resort`.
+    """A `Model` that asks a request's model, then the fallbacks, and at last `last_resort`.
 
-    `fallbacks` are names of further models, which `model` also knows. Each has a breaker of its
-    own. An answer of `last_resort` begins with a sentence about the failure of the first model.
+    `model` sends requests to all models except `last_resort`. `fallbacks` are the names of the
+    models to ask, in this order. Each model has its own breaker. An answer of `last_resort` begins
+    with a sentence about the failure of the first model.
     """
 
     def __init__(
@@ -378,7 +379,7 @@ class FallbackModel:
         self._clock = clock
         self._fallbacks = fallbacks
         self._breakers: dict[str, _Breaker] = {}
-        # The conversations that know of the present outage of the first model.
+        # The conversations in which an answer has mentioned the present outage.
         self._informed_sessions: set[int | None] = set()
         self._log = structlog.get_logger("model")
 
@@ -432,7 +433,7 @@ class FallbackModel:
         return self._finish(request, name, completion, prefix)
 
     def _fallback_notice(self, request: Request, name: str) -> str:
-        """Return the line above a fallback's answer: once a conversation, in each outage."""
+        """Return the line above a fallback's answer. In each outage, a conversation has one."""
         if name == request.model or request.billing.session_id in self._informed_sessions:
             return ""
         return f"_{request.model} is out of reach, so {name} answers._\n\n"
@@ -440,7 +441,7 @@ class FallbackModel:
     def _finish(
         self, request: Request, name: str, completion: Completion, prefix: str
     ) -> Completion:
-        """Return the answer with the line above its text, if there is any."""
+        """Return the answer with `prefix` above its text, and note who knows of the outage."""
         if name == request.model:
             self._informed_sessions.clear()
         if not prefix or not completion.text:
