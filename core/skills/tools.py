@@ -1,11 +1,13 @@
 """The model's tools for skills, and the section about skills in the prompt.
 
 A change by the model waits for a person's yes if the conversation contains any text that the person
-didn't type, such as a web page or a forwarded message, because the idea may come from that text.
+didn't type, such as a web page or a forwarded message, because the idea may come from that text. If
+each instruction of the skill follows from what the person typed, it doesn't wait (`support.py`).
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -180,13 +182,48 @@ class SkillTools:
             return replace(
                 author, origin="member", reason="in a group, the owner decides about its skills"
             )
-        reason = explain_suspicion([operation]) or context.hold_reason or None
-        if not reason and operation.action not in ("delete", "remove_file"):
-            rows = await self.conversations.load_history(context.session, context.scopes)
-            reason = find_foreign_source(rows, context.sender, _OWN_TOOLS)
+        reason = explain_suspicion([operation]) or None
+        if reason is None:
+            reason = await self._find_doubt(operation, context)
         if reason is None:
             return replace(author, origin="typed")
         return replace(author, reason=reason)
+
+    async def _find_doubt(self, operation: Operation, context: ToolContext) -> str | None:
+        """Return why a change may not come from the person, as a clause, or None.
+
+        What the gate holds back waits, unless it only adds instructions that the person typed.
+        """
+        hold_reason = context.hold_reason or None
+        if operation.action in ("delete", "remove_file"):
+            return hold_reason
+        rows = await self.conversations.load_history(context.session, context.scopes)
+        source = find_foreign_source(rows, context.sender, _OWN_TOOLS)
+        if hold_reason is None and source is None:
+            return None
+        old_text = await self._load_old_text(operation, context)
+        # Imported here because few conversations write skills.
+        from core.facts.evidence import EvidenceSearch
+        from core.skills.support import SkillSupport, adds_only
+
+        evidence = await EvidenceSearch(self.conversations).load_session(
+            context.session, context.scopes
+        )
+
+        def is_supported() -> bool:
+            support = SkillSupport.collect(evidence, rows, context.sender)
+            return support.supports(operation.content, old_text)
+
+        if not await asyncio.to_thread(is_supported):
+            return hold_reason or source
+        return None if adds_only(operation.content, old_text) else hold_reason
+
+    async def _load_old_text(self, operation: Operation, context: ToolContext) -> str:
+        """Return the text that an operation replaces, or "" if it creates a skill or a file."""
+        if operation.action == "edit":
+            skill = await self.skills.find(operation.path, context.scopes)
+            return await self.skills.read_text(skill)
+        return operation.old_text if operation.action == "patch" else ""
 
 
 def _excerpt(text: str, line: int) -> str:
