@@ -350,6 +350,7 @@ class EmbeddingOptions(_Section):
 class RecallOptions(_Section):
     expand: bool
     rerank: bool
+    background: bool
     embeddings: EmbeddingOptions
 
 

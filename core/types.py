@@ -65,6 +65,7 @@ CallKind = Literal[
     "compression",
     "expansion",
     "rerank",
+    "deep",
     "facts",
     "delegation",
     "curator",

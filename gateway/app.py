@@ -166,7 +166,6 @@ async def build_message_path(
     windows = ContextWindows(settings.model, getattr(helper, "fetch_window_tokens", None))
     evidence = EvidenceSearch(services.conversations)
     delivery_wakeup = asyncio.Event()
-    memory = _build_memory(services, helper_model, evidence, delivery_wakeup.set)
     recall = ExpandedRecall(
         services.recall,
         services.conversations,
@@ -177,6 +176,7 @@ async def build_message_path(
         settings.recall.expand,
         settings.recall.rerank,
     )
+    memory = _build_memory(services, helper_model, evidence, recall, delivery_wakeup.set)
     caches = (memory, services.conversations, recall)
     epoch_guard = EpochGuard(services.database, [cache.invalidate for cache in caches])
     access = Access(services.people, services.clock, settings, services.owner_notices, epoch_guard)
@@ -282,6 +282,7 @@ def _build_memory(
     services: Services,
     helper: Model | None,
     evidence: EvidenceSearch,
+    recall: ExpandedRecall,
     wake_delivery: Callable[[], None],
 ) -> MemoryManager:
     """Build the built-in memories, and the memory services that the settings switch on.
@@ -304,7 +305,11 @@ def _build_memory(
         NotesProvider(
             services.notebook, evidence, curator, _build_verifier(services, helper, evidence)
         ),
-        HistoryProvider(services.recall, settings.general.zone),
+        HistoryProvider(
+            services.recall,
+            settings.general.zone,
+            recall if helper is not None and settings.recall.background else None,
+        ),
     ]
     if settings.memory.facts:
         review = services.notebook.review

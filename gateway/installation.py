@@ -37,7 +37,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
     "core/review": ("data/wishes.toml",),
     "core/scheduling": ("data/dialogue.toml", "data/prompts.toml"),
     "core/search": ("data/filters.toml", "data/prompts.toml"),
-    "core/skills": ("data/prompts.toml",),
+    "core/skills": ("data/instructions.toml", "data/prompts.toml"),
     "core/store/ownership": ("data/links.toml",),
     "core/store/sqlite": ("facts.sql", "indexes.sql", "tables.sql", "triggers.sql"),
     "core/text": (

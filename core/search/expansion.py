@@ -1,8 +1,8 @@
 """Extends recall with a cheap language model.
 
 The model can add searches to a question (expansion), sort the best messages (reranking) and
-summarize the sessions that were found. If a step fails, the results are returned without it, and a
-note gives the reason.
+summarize the sessions that were found. If both of the first are wanted, one call does them (a deep
+search). If a step fails, the results are returned without it, and a note gives the reason.
 """
 
 from __future__ import annotations
@@ -11,11 +11,19 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
 import structlog
-from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+)
 
 from core.errors import ModelError, StoreError
 from core.guard.origin_and_fence import fence, neutralise, scrub
@@ -36,7 +44,7 @@ from core.store.query import FoundSession, Hit, SearchQuery, SearchResults, Text
 from core.store.sessions import Conversations
 from core.text.normalize import language_data
 from core.text.terms import highlight_patterns, query_terms
-from core.types import BillingScope, Completion, Message, Window
+from core.types import UNBILLED, BillingScope, Completion, Message, Window
 
 NO_MODEL = "This needs a model. Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for your own server."
 NO_WISH = "They look for nothing in particular: tell what it was about."
@@ -70,6 +78,11 @@ NOT_RERANKED = "The model couldn't sort the results."
 NO_ANSWER_NAMED = "The model found no answer among the results, so they keep the search's order."
 _NUMBERS = TypeAdapter(Annotated[list[int], Field(max_length=10 * MAX_RERANKED)])
 
+DEEP_TOKENS = 500
+NOT_DEEP = "The model couldn't help with the search."
+DEEP_CACHE_TIME = timedelta(minutes=10)
+"""The model isn't asked again about the same deep search within this time."""
+
 MAX_REMEMBERED_QUERIES = 16
 """The model's lists for this many queries are cached, so that later pages use the same lists."""
 MAX_CONCURRENT_SUMMARIES = 3
@@ -84,10 +97,21 @@ LATER_OMITTED = "\n[… later messages left out]"
 _log = structlog.get_logger("expansion")
 
 
+class _DeepAnswer(BaseModel):
+    """The model's answer to a deep search: the messages that answer, and more searches."""
+
+    model_config = ConfigDict(strict=True)
+
+    order: Annotated[list[int], Field(max_length=10 * MAX_RERANKED)]
+    searches: Annotated[list[_Search], Field(max_length=20)]
+
+
 @dataclass
 class _ModelLists:
     """The ranked lists of messages that the model's help added to a query."""
 
+    # When the model was asked.
+    at: datetime
     lists: list[RankedList] = field(default_factory=list)
     # Sentences for the person that describe the model's help, or say why it failed.
     notes: list[str | None] = field(default_factory=list)
@@ -170,22 +194,61 @@ class ExpandedRecall:
         differently each time, so later pages use the cached lists of the first page.
         """
         has_words = bool(query.text.strip()) and query.around is None
+        now = self.clock.now()
         if not has_words or not (query.help.is_expanded or query.help.is_reranked):
-            return _ModelLists()
-        first_page = replace(query, limits=replace(query.limits, page=1), hidden=())
+            return _ModelLists(now)
+        is_deep = query.help.is_expanded and query.help.is_reranked
+        # A deep search is the same whoever pays for it.
+        model_help = replace(query.help, billing=UNBILLED) if is_deep else query.help
+        first_page = replace(
+            query, limits=replace(query.limits, page=1), hidden=(), help=model_help
+        )
         help_lists = self._remembered.pop(first_page, None)
-        if help_lists is None or query.limits.page <= 1:
-            help_lists = _ModelLists()
-            if query.help.is_expanded:
-                help_lists.notes.append(await self._expand(query, help_lists.lists))
-            if query.help.is_reranked:
-                help_lists.notes.append(await self._rerank(query, help_lists.lists))
+        is_reusable = query.limits.page > 1
+        if is_deep and help_lists is not None and help_lists.lists:
+            is_reusable = is_reusable or now - help_lists.at < DEEP_CACHE_TIME
+        if help_lists is None or not is_reusable:
+            help_lists = await self._ask_for_new_lists(query)
         if not query.is_incognito:
             self._remembered[first_page] = help_lists
         while len(self._remembered) > MAX_REMEMBERED_QUERIES:
             oldest = next(iter(self._remembered))
             del self._remembered[oldest]
         return help_lists
+
+    async def _ask_for_new_lists(self, query: SearchQuery) -> _ModelLists:
+        """Ask the model to expand, to rerank, or in one call for both."""
+        new = _ModelLists(self.clock.now())
+        if query.help.is_expanded and query.help.is_reranked:
+            note = await self._search_deeply(query, new.lists)
+        elif query.help.is_expanded:
+            note = await self._expand(query, new.lists)
+        else:
+            note = await self._rerank(query, new.lists)
+        new.notes.append(note)
+        return new
+
+    async def _search_deeply(self, query: SearchQuery, lists: list[RankedList]) -> str | None:
+        """Ask the model once to sort the best messages and to add searches.
+
+        Returns a note that lists the searches or explains why the model didn't help.
+        """
+        limits = replace(query.limits, sessions=1, page=1, messages=MAX_RERANKED)
+        results = await self.plain_recall.recall(replace(query, limits=limits))
+        hits = results.messages
+        texts = (fence(self._render_hits(hits) or "(nothing)"), self._render_question(query.text))
+        try:
+            async with asyncio.timeout(self.model_timeout_s):
+                completion = await self._complete("deep", texts, DEEP_TOKENS, query.help.billing)
+            text = completion.text
+            answer = _DeepAnswer.model_validate_json(text[text.find("{") : text.rfind("}") + 1])
+        except ModelError as error:
+            return f"{NOT_DEEP} {error}"
+        except (TimeoutError, ValidationError):
+            return NOT_DEEP
+        note = await self._add_searches(query, _list_different(answer.searches, query.text), lists)
+        lists.append(RankedList(RERANK_WEIGHT, _select_hits(hits, answer.order)))
+        return note
 
     async def _expand(self, query: SearchQuery, lists: list[RankedList]) -> str | None:
         """Ask the model for searches, and append a list of the messages that each of them finds.
@@ -201,9 +264,17 @@ class ExpandedRecall:
                 str(error) if isinstance(error, ModelError) else "The model suggested no searches."
             )
             return f"{NOT_EXPANDED} {reason}"
+        return await self._add_searches(query, searches, lists)
+
+    async def _add_searches(
+        self, query: SearchQuery, searches: Sequence[str], lists: list[RankedList]
+    ) -> str | None:
+        """Append a list of the messages that each search finds. Returns a note with the searches.
+
+        Returns None if there are no searches.
+        """
         if not searches:
             return None
-
         weight = 1 / max(MIN_QUESTION_WEIGHT, QUESTION_SHARE * len(searches))
         limits = replace(query.limits, sessions=1, page=1, messages=LISTED_MESSAGES)
         for text in searches:
@@ -241,6 +312,13 @@ class ExpandedRecall:
         Raises ModelError if the model fails, or ValidationError if it doesn't return a list of
         numbers.
         """
+        texts = (fence(self._render_hits(hits)), f"The question: {_single_line(query.text)}")
+        completion = await self._complete("rerank", texts, RERANK_TOKENS, query.help.billing)
+        numbers = _NUMBERS.validate_json(_cut_out_list(completion.text), strict=True)
+        return _select_hits(hits, numbers)
+
+    def _render_hits(self, hits: Sequence[Hit]) -> str:
+        """Return a numbered line for each message, with its author and date."""
         lines = []
         for number, hit in enumerate(hits, 1):
             who = "Assistant"
@@ -249,14 +327,14 @@ class ExpandedRecall:
             at = hit.at.astimezone(self.zone)
             text = hit.snippet.replace(MATCH_START, "").replace(MATCH_END, "")
             lines.append(f"{number}. ({at:%A} {at.day} {at:%B %Y}) {who}: {text}")
-        texts = (fence("\n".join(lines)), f"The question: {_single_line(query.text)}")
-        completion = await self._complete("rerank", texts, RERANK_TOKENS, query.help.billing)
-        numbers = _NUMBERS.validate_json(_cut_out_list(completion.text), strict=True)
-        return [
-            hits[number - 1].message_id
-            for number in dict.fromkeys(numbers)
-            if 0 < number <= len(hits)
-        ]
+        return "\n".join(lines)
+
+    def _render_question(self, question: str) -> str:
+        today = self.clock.now().astimezone(self.zone)
+        return (
+            f"Today is {today:%A} {today.day} {today:%B %Y}. The question:\n\n"
+            f"{_single_line(question)}"
+        )
 
     async def _ask_for_searches(self, question: str, billing: BillingScope) -> list[str]:
         """Ask the model for up to `MAX_SEARCHES` searches that differ from the question.
@@ -264,21 +342,14 @@ class ExpandedRecall:
         Raises ModelError if the model fails, or ValidationError if it doesn't return a list of
         short texts.
         """
-        question = " ".join(question.split())
-        today = self.clock.now().astimezone(self.zone)
-        text = (
-            f"Today is {today:%A} {today.day} {today:%B %Y}. The question:\n\n"
-            f"{neutralise(question[:QUESTION_CHARS])}"
-        )
+        text = self._render_question(question)
         completion = await self._complete("expansion", (text,), EXPANSION_TOKENS, billing)
         answers = _SEARCHES.validate_json(_cut_out_list(completion.text), strict=True)
-        searches = dict.fromkeys(" ".join(answer.split()) for answer in answers)
-        different = [text for text in searches if text.casefold() != question.casefold()]
-        return different[:MAX_SEARCHES]
+        return _list_different(answers, question)
 
     async def _complete(
         self,
-        kind: Literal["expansion", "rerank", "summary"],
+        kind: Literal["expansion", "rerank", "deep", "summary"],
         texts: Sequence[str],
         max_tokens: int,
         billing: BillingScope,
@@ -403,6 +474,20 @@ class ExpandedRecall:
             who = " ".join(message.sender.name.split()) if message.sender else "Person"
         at = message.created_at.astimezone(self.zone)
         return f"({at:%A} {at.day} {at:%B %Y}, {at:%H:%M}) {who}: {message.text}"
+
+
+def _select_hits(hits: Sequence[Hit], numbers: Sequence[int]) -> list[int]:
+    """Return the ids of the messages with these numbers, which begin with 1."""
+    return [
+        hits[number - 1].message_id for number in dict.fromkeys(numbers) if 0 < number <= len(hits)
+    ]
+
+
+def _list_different(searches: Sequence[str], question: str) -> list[str]:
+    """Return up to `MAX_SEARCHES` searches that differ from the question and from each other."""
+    asked = " ".join(question.split()).casefold()
+    lines = dict.fromkeys(" ".join(search.split()) for search in searches)
+    return [line for line in lines if line.casefold() != asked][:MAX_SEARCHES]
 
 
 def _is_shown(message: Message, hidden: Window) -> bool:

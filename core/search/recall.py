@@ -40,6 +40,7 @@ from core.store.query import (
     DEFAULT_ROLES,
     FoundSession,
     MessageMatch,
+    ModelHelp,
     ResultLimits,
     SearchPlan,
     SearchQuery,
@@ -55,7 +56,8 @@ from core.store.sqlite.indexing import is_stale
 from core.store.sqlite.text_index import TextIndex, TooMuchTextError
 from core.text.normalize import shorten
 from core.text.terms import highlight_patterns, query_terms
-from core.types import ToolContext
+from core.text.terms import is_question as ends_with_question
+from core.types import BillingScope, ToolContext
 
 MIN_MATCHES = 20
 """A search reads at least this many matches, because several may belong to the same session."""
@@ -527,18 +529,37 @@ class HistoryProvider(MemoryProvider):
     """Provides messages of earlier conversations on the same subject before a turn.
 
     Each message is one line: ``m<message id> <date>, “<session title>”: <who> (<origin>): <text>``.
-    `zone` is the IANA name of the time zone for dates.
+    `zone` is the IANA name of the time zone for dates. With `deep_recall`, each question is also
+    searched with a model's help after its answer, and the next turn gets what that finds.
     """
 
     name = "history"
 
-    def __init__(self, recall: HistorySearch, zone: str) -> None:
+    def __init__(
+        self, recall: HistorySearch, zone: str, deep_recall: HistorySearch | None = None
+    ) -> None:
         self._recall = recall
         self._zone = ZoneInfo(zone)
+        self._deep_recall = deep_recall
+        self.is_reflecting = deep_recall is not None
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         """Return one line for each of the best messages on the subject of the text."""
-        query = SearchQuery(
+        return await self._find_lines(self._recall, self._build_query(text, context))
+
+    async def queue_prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
+        """Search for a question with a model's help, for the next turn."""
+        if self._deep_recall is None or not ends_with_question(text):
+            return ()
+        billing = BillingScope(
+            session_id=context.session.id, scope=context.scope, user_id=context.sender.id
+        )
+        model_help = ModelHelp(is_expanded=True, is_reranked=True, billing=billing)
+        query = replace(self._build_query(text, context), help=model_help)
+        return await self._find_lines(self._deep_recall, query)
+
+    def _build_query(self, text: str, context: ToolContext) -> SearchQuery:
+        return SearchQuery(
             text=text[:QUERY_CHARS],
             kind=TextKind.TURN,
             scopes=context.scopes,
@@ -547,7 +568,9 @@ class HistoryProvider(MemoryProvider):
             hidden=context.window,
             is_incognito=context.session.is_incognito,
         )
-        answer = await self._recall.recall(query)
+
+    async def _find_lines(self, recall: HistorySearch, query: SearchQuery) -> list[str]:
+        answer = await recall.recall(query)
         lines = []
         for session in answer.sessions:
             for message in session.window:

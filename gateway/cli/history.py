@@ -68,15 +68,14 @@ def recall_command(  # noqa: PLR0913  Typer reads the options from the signature
             "--summary", help="Have the model summarize each session; takes up to 90 seconds."
         ),
     ] = False,
-    expand: Annotated[
+    deep: Annotated[
         bool,
         typer.Option(
-            "--expand", help="Also search for words that the model suggests; takes seconds."
+            "--deep",
+            "--expand",
+            "--rerank",
+            help="Have the model add searches and sort the results; takes seconds.",
         ),
-    ] = False,
-    rerank: Annotated[
-        bool,
-        typer.Option("--rerank", help="Have the model sort the results; takes seconds."),
     ] = False,
     scope: InScope = None,
     as_json: AsJson = False,
@@ -99,8 +98,8 @@ def recall_command(  # noqa: PLR0913  Typer reads the options from the signature
             limits=ResultLimits(window=window, sessions=limit, messages=messages),
             help=ModelHelp(
                 is_summarized=summary,
-                is_expanded=expand,
-                is_reranked=rerank,
+                is_expanded=deep,
+                is_reranked=deep,
                 billing=BillingScope(scope=LOCAL_SCOPE),
             ),
         )

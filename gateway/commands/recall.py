@@ -21,13 +21,15 @@ from core.store.query import (
 from core.types import Answer, BillingScope, Button, Command
 from gateway.commands.registry import CommandContext, load_specs, make_button
 
+# All of these ask for the same deep search.
+_DEEP_SWITCHES = {"deep", "expand", "rerank"}
 _MAX_SESSIONS = 5
 _MAX_RESULT_CHARS = 3_000
 # A query longer than this gets no button for the next page.
 _MAX_NEXT_PAGE_CHARS = 1_000
 _MAX_SESSIONS_WITH_BUTTONS = 3
 # A phone turns two hyphens into a dash.
-_SWITCH = r"(?:--|[\u2012-\u2015])(summary|expand|rerank)"
+_SWITCH = r"(?:--|[\u2012-\u2015])(summary|deep|expand|rerank)"
 # A switch is recognized only before or after the words of the query.
 _LEADING_OR_TRAILING_SWITCH = re.compile(
     rf"^\s*{_SWITCH}(?=\s|$)|(?<!\S){_SWITCH}\s*$", re.IGNORECASE
@@ -47,6 +49,7 @@ class RecallCommands:
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Search the history; add buttons to read on, to continue, and for the next page."""
         text, switches = _split_switches(command.arguments)
+        is_deep = not _DEEP_SWITCHES.isdisjoint(switches)
         billing = BillingScope(
             session_id=context.session.id, scope=context.scope, user_id=context.inbound.sender.id
         )
@@ -57,8 +60,8 @@ class RecallCommands:
             limits=ResultLimits(sessions=_MAX_SESSIONS, budget_chars=_MAX_RESULT_CHARS),
             help=ModelHelp(
                 is_summarized="summary" in switches,
-                is_expanded="expand" in switches,
-                is_reranked="rerank" in switches,
+                is_expanded=is_deep,
+                is_reranked=is_deep,
                 billing=billing,
             ),
             is_incognito=context.session.is_incognito,

@@ -89,7 +89,10 @@ def main() -> int:
         "--model",
         nargs="?",
         const="configured",
-        help="of changes: scripted lets a scripted helper model read the messages",
+        help=(
+            "of recall: search deeply, with the configured helper model; of changes: scripted lets "
+            "a scripted helper model read the messages"
+        ),
     )
     parser.add_argument(
         "--reminders", type=Path, metavar="FILE", help="of reminders: another file of such rows"
@@ -154,7 +157,8 @@ def main() -> int:
             "## Recall: questions as typed, no model; hit@1 / hit@5 / message recall@10\n\n"
         )
         if (shared / "data" / "locomo-dev.json").exists():
-            for line in recall.report(shared, recall.names(shared)):
+            make = recall.report if asked.model is None else recall.report_deep
+            for line in make(shared, recall.names(shared)):
                 sys.stdout.write(line + "\n")
                 sys.stdout.flush()
         else:

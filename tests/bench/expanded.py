@@ -1,8 +1,8 @@
-"""The recall benchmark with one call of the helper model a question; the environment and the
-settings name it.
+"""The recall benchmark with one call of the helper model a question (the deep search); the
+environment and the settings name it.
 
-Run it as ``run.py DATA --plugin tests/bench/expanded.py:Expanded``, beside ``locomo.py:Mneme``,
-which asks no model."""
+``make bench -- --only recall --model`` shows it beside what words alone find. It can also be run as
+``run.py DATA --plugin tests/bench/expanded.py:Deep``."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from tests.fixtures.clock import SteadyClock
 from tests.fixtures.search_queries import search_query
 
 
-class Expanded(Mneme):
+class Deep(Mneme):
     """Every question is one call; the two that the harness asks about a text are one."""
 
-    name = "mneme, expanded"
+    name = "mneme, deep"
 
     async def _index(self, sessions: Sequence[Mapping[str, Any]]) -> None:
         await super()._index(sessions)
@@ -55,6 +55,7 @@ class Expanded(Mneme):
                 sessions=SESSIONS,
                 messages=LIMIT,
                 is_expanded=True,
+                is_reranked=True,
             )
             self._last = (text, count, self._runner.run(self._research.recall(query)))
         findings = self._last[2]

@@ -215,6 +215,19 @@ def meant(shared: Path, sets: Sequence[str], url: str, model: str) -> Iterator[s
         yield f"| {name} | {by[0]} | {by[1]} | {found['p50_ms']:.0f} / {found['p95_ms']:.0f} | {found['index_s']:.0f} |"
 
 
+def report_deep(shared: Path, sets: Sequence[str]) -> Iterator[str]:
+    """What the deep search with the configured helper model adds on each set: a call a question."""
+    from tests.bench.expanded import Deep
+
+    yield "| set | n | by words | deep | p50 / p95 ms |"
+    yield "|---|---|---|---|---|"
+    for name in sets:
+        plain, deep = scores(shared, name, mneme), scores(shared, name, lambda _: Deep())
+        by = [shown([100 * one[column] for column in COLUMNS]) for one in (plain, deep)]
+        times = f"{deep['p50_ms']:.0f} / {deep['p95_ms']:.0f}"
+        yield f"| {name} | {plain['n']} | {by[0]} | {by[1]} | {times} |"
+
+
 def report(shared: Path, sets: Sequence[str]) -> Iterator[str]:
     """The table, a line at a time: each set with Mneme, its time, and the baselines; then the means
     of the sets."""

@@ -107,6 +107,4 @@ async def test_every_kind_of_call_is_in_the_books(home: Path) -> None:
             kind: part.calls
             for kind, part in (await harness.services.usage_log.load_spending(MINE)).by_kind
         }
-    assert kinds == {"chat": 1, "title": 1, "facts": 2, "expansion": 1, "summary": 1}, (
-        "facts are asked for once more"
-    )
+    assert kinds == {"chat": 1, "title": 1, "facts": 1, "deep": 1, "summary": 1}

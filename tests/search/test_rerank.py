@@ -17,7 +17,6 @@ from core.store.query import SearchResults
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.text.normalize import language_data
-from core.types import Completion, Request
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.forked import ROOT
 from tests.fixtures.scripted_model import ScriptedModel, says
@@ -57,7 +56,7 @@ async def plain(database: Database) -> list[int]:
     return _ids(await Recall(database, SteadyClock()).recall(MINE))
 
 
-@pytest.mark.parametrize("kind", ["expansion", "rerank"])
+@pytest.mark.parametrize("kind", ["expansion", "rerank", "deep"])
 def test_the_documented_prompt_is_the_one_that_is_sent(kind: str) -> None:
     lines = (ROOT / "docs" / "recall.md").read_text(encoding="utf-8").splitlines()
     quoted = " ".join(line.removeprefix("> ") for line in lines if line.startswith("> "))
@@ -204,23 +203,6 @@ async def test_what_fits_as_typed_is_put_in_order_and_nothing_else_comes(
     found = await _reranked(database, "[3]", text="ferry leaves")
     first, second, third, *rest = _ids(typed)
     assert _ids(found) == [third, first, second, *rest]
-
-
-async def test_expanded_and_reranked_are_one_call_each(
-    database: Database, plain: list[int]
-) -> None:
-
-    def boat_first(request: Request) -> Completion:
-        lines = request.messages[-1]["content"][0]["text"].splitlines()
-        return says(next(f"[{line.partition('.')[0]}]" for line in lines if "boat" in line))
-
-    model = ScriptedModel(says('["boat Porto"]'), boat_first)
-    found = await _helped(database, model).recall(
-        with_fields(MINE, is_expanded=True, is_reranked=True)
-    )
-    assert [request.kind for request in model.requests] == ["expansion", "rerank"]
-    assert "boat" in found.messages[0].snippet
-    assert found.note == "I also searched for “boat Porto”."
 
 
 async def test_settings_may_want_it_unasked_and_nothing_is_asked_where_there_is_nothing_to_order(

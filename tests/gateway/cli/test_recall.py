@@ -103,8 +103,7 @@ def test_without_a_model_what_is_found_is_shown_as_it_stands(home: Path) -> None
     assert "eat soup" in out
     assert "I couldn't summarize the results: This needs a model. Set ANTHROPIC_API_KEY" in out
     assert (
-        "I couldn't expand the question, so I searched for it as typed. This needs a model. Set ANTHROPIC_API_KEY"
-        in out
+        "The model couldn't help with the search. This needs a model. Set ANTHROPIC_API_KEY" in out
     )
     stream = good(home, "recall", "-", "--summary", stdin="ferry\nzeppelin\n")
     ferry, zeppelin = (json.loads(line) for line in stream.splitlines())
@@ -127,8 +126,8 @@ def test_pages(home: Path) -> None:
 
 async def test_with_a_model_summaries_stand_below_their_rows(home: Path) -> None:
     def brain(body: dict[str, Any]) -> str:
-        if "JSON list" in body["system"][0]["text"]:
-            return '["soup on board"]'
+        if "Answer with JSON" in body["system"][0]["text"]:
+            return '{"order": [], "searches": ["soup on board"]}'
         return (
             "They settled on noon."
             if "at noon" in body["messages"][0]["content"][0]["text"]

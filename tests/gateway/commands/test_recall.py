@@ -211,9 +211,10 @@ async def test_help_explains_every_filter(home: Path) -> None:
         assert lines[0] == "`/recall [query]`: Find earlier messages."
         assert "- `from:` who said it: a name, me, or you (the assistant)" in lines
         assert "- `role:` said by people, the assistant, or tools (user, assistant, tool)" in lines
-        assert lines[-3].startswith("- `--summary`: sum up the conversations")
-        assert lines[-2].startswith("- `--expand`: also search")
-        assert lines[-1].startswith("- `--rerank`: let the model order")
+        assert lines[-4].startswith("- `--summary`: sum up the conversations")
+        assert lines[-3].startswith("- `--deep`: let the model add searches")
+        assert lines[-2].startswith("- `--expand`: the same as --deep")
+        assert lines[-1].startswith("- `--rerank`: the same as --deep")
         assert "`/recall [query]`: Find" in (await harness.say("/help all")).text
 
 
