@@ -3,8 +3,9 @@ the same run.
 
 ``python -m tests.bench [--only NAME] [--sessions N] [--turns N] [--conversations N] [--peer
 PYTHON]``, NAME one of shape, cache, long, facts, guard, evidence, recall, hurry, owner, questions,
-changes, reminders, jobs, speed, gateway; or services, which runs only when it is named: it takes minutes, needs the engines that
-``tests/services/setup.sh`` makes, and names those that are not there. Guard, evidence, recall, hurry,
+changes, reminders, jobs, speed, gateway; or peers and services, which run only when they are named:
+they take minutes; services needs the engines that ``tests/services/setup.sh`` makes, and names
+those that are not there. Guard, evidence, recall, hurry,
 owner, questions, reminders and speed need the project's shared benchmark folder beside the checkout (or where
 MNEME_SHARED says); without it they are left out, visibly. The peer, hermes-agent 0.19.0, takes part
 in speed when the interpreter of its own environment is named: here, or as MNEME_PEER_PYTHON. Mneme
@@ -31,6 +32,7 @@ from tests.bench import (
     jobs,
     knowing,
     long,
+    peers,
     recall,
     reminders,
     services,
@@ -57,7 +59,7 @@ BENCHES = [
     "speed",
     "gateway",
 ]
-NAMED_ONLY = ["services"]
+NAMED_ONLY = ["peers", "services"]
 
 
 def main() -> int:
@@ -205,6 +207,15 @@ def main() -> int:
         )
         with tempfile.TemporaryDirectory() as folder:
             sys.stdout.write(asyncio.run(gateway.measure(Path(folder))) + "\n\n")
+    if "peers" in which:
+        sys.stdout.write("## Peers: the same conversations, questions and changes\n\n")
+        if (shared / "data" / "locomo-dev.json").exists():
+            for line in peers.report(shared, asked.peer):
+                sys.stdout.write(line + "\n")
+                sys.stdout.flush()
+        else:
+            sys.stdout.write("left out: there is no shared/data/locomo-dev.json\n")
+        sys.stdout.write("\n")
     if "services" in which:
         sys.stdout.write(
             "## Memory services: the same history told to each, and the same questions\n\n"

@@ -175,6 +175,12 @@ def _judge_answer(row: dict[str, Any], answer: str) -> Verdict:
     )
 
 
+def judge_text(row: dict[str, Any], first: str) -> tuple[bool, bool]:
+    """Return whether a searcher's best message says what holds now, and whether what held."""
+    is_right = _fits(row["now"], first)
+    return is_right, not is_right and _fits(row.get("old") or "(?!)", first)
+
+
 def _read_item(match: re.Match[str]) -> Shown:
     return Shown(match["text"], is_over=bool(_OVER.search(match["notes"] or "")))
 

@@ -117,6 +117,9 @@ class _FactModel:
             block["text"] for turn in request.messages for block in turn["content"]
         ).splitlines():
             shown = json.loads(line)
+            if "message" not in shown:
+                # A fact that is held already.
+                continue
             for found in _FACT.finditer(shown["text"]):
                 attribute = _SINGLE.get(found["verb"] or "")
                 fact = {
