@@ -1,7 +1,7 @@
-"""Morning briefs and check-ins: scheduled questions with what is on for the day.
+"""Morning briefs and check-ins: scheduled questions that come with facts about the day.
 
-The model gets the day's reminders and what is still open together with the question. Without a
-model, this is the whole message.
+The model gets the question with the day's reminders and the number of changes that wait for a yes.
+Without a model, the message consists of these facts.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _DAYS = {"DAILY": 1, "WEEKLY": 7}
 _CLOCK_CHANGE = timedelta(hours=3)
 """No clock change is longer than this."""
 MAX_STEPS = 100_000
-"""A rule that has no due time among so many candidates has none."""
+"""A rule that has no due time among this many candidates has none."""
 
 
 def next_recurrences(texts: Sequence[str], after: datetime, count: int) -> list[datetime]:

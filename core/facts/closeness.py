@@ -149,7 +149,7 @@ def _numbers_of(sources: Sequence[Source]) -> set[int | None]:
 
 
 def _has_few_words(alignment: Alignment) -> bool:
-    """Whether so few words of the note were typed that it's about something else."""
+    """Whether only few words of the note were typed, because it's about something else."""
     words = [token for token in alignment.note.tokens if token.number is None]
     missing = [token for token in alignment.missing if token.number is None]
     if len(words) - len(missing) >= MIN_RELATED_SHARE * len(words):

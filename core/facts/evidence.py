@@ -56,7 +56,7 @@ from it."""
 MAX_YES_WORDS = 5
 """A longer message isn't just a "yes"."""
 MAX_NAME_WORDS = 2
-"""An argument of a tool with so few words is a name, not a statement."""
+"""An argument of a tool with at most this many words is a name, not a statement."""
 MAX_MISSING_LISTED = 5
 MISSING_CHARS = 80
 

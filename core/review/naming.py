@@ -117,7 +117,7 @@ def _names_by_words(
 
 
 def _is_idiom(wish: Wish, parts: Sequence[_Part], score: int, subject: Subject) -> bool:
-    """Return True if a wish such as "forget the invoice" may not mean what is known of it."""
+    """Return True if "forget the invoice" may be an idiom, and no wish to erase a stored text."""
     if subject.kind != _DOUBTED_KIND or wish.table not in ("remove", "weaken", "stated"):
         return False
     if score >= _MIN_CLEAR_SCORE or any(part.role in KINDS for part in parts):

@@ -30,7 +30,7 @@ MAX_NAME_WORDS = 3
 """A signature has at most this many words."""
 MAX_LEADS = 6
 MAX_TAILS = 3
-"""At most so many polite words may stand before and behind a frame, so that matching stays fast."""
+"""At most this many polite words may come before and after a frame, so that matching is fast."""
 MAX_SHORT_CHARS = 40
 """A sentence of at most this length may name somebody else who has the wish next to it."""
 
@@ -315,7 +315,7 @@ def _match_table(text: str, table: str, language: str, *, is_offer: bool) -> _Ma
 
 
 def _list_bodies(text: str, language: str, leads: re.Pattern[str]) -> list[str]:
-    """Return a clause without the polite words before and behind it, then with more of them."""
+    """Return a clause without polite words at its ends, and then with more and more of them."""
     starts = [0]
     while len(starts) <= MAX_LEADS and (lead := leads.match(text, starts[-1])):
         starts.append(lead.end())

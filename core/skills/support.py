@@ -1,9 +1,9 @@
-"""Decides whether each instruction of a skill follows from what a person typed or had done.
+"""Decides whether a person typed or caused each instruction of a skill.
 
-A skill may be written in a conversation that also contains a web page or a recalled line. What
-counts is its own text: an instruction is supported if it repeats what the person typed, or if it
-names a call of a tool that was made for words that they typed. The words that every procedure uses,
-such as "first" and "steps", are in `data/instructions.toml`.
+A skill may be written in a conversation that also contains a web page or a recalled line, so each
+instruction is checked: it must repeat typed words, or name a tool call whose arguments the person
+typed. Words that every procedure uses, such as "first" and "steps", are in
+`data/instructions.toml`.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def stem(word: str) -> str:
     return stemmer("porter")(word)
 
 
-# 6,000 words take 2 MB, and a busy gateway has seen so many after some minutes.
+# 6,000 words take 2 MB, and a busy gateway has seen that many after some minutes.
 @lru_cache(maxsize=6_000)
 def _term(word: str) -> str:
     """Return the term of a word in lower case, or "" for a stop word."""

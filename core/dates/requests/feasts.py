@@ -15,7 +15,7 @@ from core.dates.schedule import date_if_valid, nth_weekday
 from core.text.normalize import language_data
 
 MAX_YEARS_SEARCHED = 8
-"""29 February comes at least once in so many years."""
+"""29 February comes at least once in this many years."""
 
 
 def next_fixed_dates(month: int, day: int, today: date) -> tuple[date, ...]:

@@ -37,7 +37,7 @@ _CREATE_LOST_PEOPLE = """
 INSERT INTO people (id)
 SELECT DISTINCT person_id FROM accounts WHERE person_id NOT IN (SELECT id FROM people)
 """
-"""Who is the owner isn't known then. The settings tell it at the next start."""
+"""The file then doesn't say who the owner is. The settings name the owner at the next start."""
 _SELECT_SESSION_SCOPES = "SELECT id, scope_id FROM sessions INDEXED BY sessions_by_scope"
 _CREATE_LOST_SESSIONS = """
 INSERT INTO sessions (id, address_id, scope_id, title, started_at, last_at, ended_at, end_reason,
@@ -51,7 +51,7 @@ SELECT session_id, address_id, COALESCE((
 FROM messages WHERE session_id NOT IN (SELECT id FROM sessions)
 GROUP BY session_id HAVING scope IS NOT NULL
 """
-"""Makes sessions for messages whose own session is lost. An index tells their scope. If it can't be
+"""Makes sessions for messages whose own session is lost. An index has their scope. If it can't be
 read, the scope is that of their chat."""
 
 
@@ -63,7 +63,7 @@ class SalvageReport:
     damaged_path: Path
     # The numbers of rows, by table.
     saved: dict[str, int] = field(default_factory=dict)
-    # At most so many rows. None if nothing tells how many rows the table had.
+    # At most this many rows. None if the number of rows in the table is unknown.
     lost: dict[str, int | None] = field(default_factory=dict)
 
 
@@ -327,7 +327,7 @@ class TableReader:
         self._failed_count = None
 
     def count_lost_rows(self, saved_count: int) -> int | None:
-        """How many rows weren't saved, at most. None if nothing tells how many there were."""
+        """How many rows weren't saved, at most. None if the table's number of rows is unknown."""
         # COUNT(*) would read the first page of the table itself.
         count = self._query_rows("COUNT(rowid)")
         return self._failed_count if count is None else max(count - saved_count, 0)
