@@ -211,18 +211,32 @@ class Scheduler:
         """Count a failed run of a scheduled question. Return what the person is told, or None.
 
         `address` is the question's own address. The first failure in a row is told. After
-        `MAX_FAILURES` in a row, the job is paused, which its author is told in another message.
+        `MAX_FAILURES` in a row, the job is paused, which its author is told in another message. The
+        facts of a brief or a check-in are told each time, and it isn't paused.
         """
         job = await self.jobs.get(_job_id_of(address))
         if job is None:
             return reason
         failures = await self.jobs.count_failure(job.id)
+        facts = await self._write_facts(job)
+        if facts is not None:
+            return f"{reason}\n\n{facts}" if failures == 1 else facts
         if failures == 1:
             return reason if job.ended_at else f"{reason} {texts.JOB_WILL_RETRY}"
         if failures >= MAX_FAILURES and job.paused_at is None and job.ended_at is None:
             pause_reason = texts.JOB_FAILED_OFTEN.format(count=failures, reason=reason)
             await self._pause(job, pause_reason, self.clock.now())
         return None
+
+    async def _write_facts(self, job: Job) -> str | None:
+        """Return the facts of a brief or a check-in whose author still has access, or None."""
+        if self.write_brief is None:
+            return None
+        try:
+            view = await self.load_view(job)
+        except Refused:
+            return None
+        return await self.write_brief(job, view.scopes)
 
     async def _ask(
         self, job: Job, due_at: datetime, now: datetime, view: View, sink: InboundSink

@@ -74,6 +74,22 @@ async def test_answer_ends_a_row_of_failures_so_that_the_next_failure_is_told_ag
         assert counts == [(1, 1), (0, 2), (1, 0), (1, 1)]
 
 
+@pytest.mark.slow
+async def test_brief_whose_model_fails_still_lists_the_day_and_says_why_only_once(
+    home: Path,
+) -> None:
+    away = ModelError("The model is away.")
+    async with open_gateway(home, ScriptedModel(says("ok"), away, away)) as harness:
+        await harness.say("hello")
+        await harness.say("/cron brief 7:00")
+        (job,) = await harness.services.jobs.list_active()
+        first = await _run_once(harness, job)
+        second = await _run_once(harness, job)
+        assert "The model is away." in str(first)
+        assert "The model is away." not in str(second)
+        assert all("You have no reminders today." in str(texts) for texts in (first, second))
+
+
 async def test_questions_of_the_same_full_hour_start_within_two_minutes_and_reminders_at_once(
     tmp_path: Path,
 ) -> None:
