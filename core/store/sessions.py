@@ -11,7 +11,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache, partial
+from functools import partial
 
 from core.errors import StaleReadError, StoreError
 from core.ports import Clock
@@ -141,6 +141,7 @@ SELECT id FROM inbox WHERE address_id = ({rows.ADDRESS_ID}) AND external_id = :e
 """
 
 MAX_CACHED_MESSAGES = 2_000
+MAX_CACHED_CHARS = 2_000_000
 """How many decoded messages are kept in memory, for all histories together."""
 SHORT_TEXT_CHARS = 10_000
 """Messages with fewer characters than this are indexed fast enough for the event loop."""
@@ -157,11 +158,11 @@ class Conversations:
         self._incognito = incognito or IncognitoRegistry()
         # Messages are cached, because every turn reads the whole history and most of it is
         # unchanged.
-        self._read_message = lru_cache(MAX_CACHED_MESSAGES)(read_message)
+        self._messages = rows.MessageCache(MAX_CACHED_MESSAGES, MAX_CACHED_CHARS)
 
     def invalidate(self) -> None:
         """Delete everything in memory that may repeat erased words."""
-        self._read_message.cache_clear()
+        self._messages.clear()
         self._incognito.invalidate()
 
     async def find_open(self, address: Address) -> Session | None:
@@ -395,7 +396,7 @@ class Conversations:
         values = {"session": session.id, "scopes": scope_parameter(scopes)}
         history = []
         for *row, seen_keys in connection.execute(_SELECT_HISTORY, values):
-            message = self._read_message(tuple(row))
+            message = self._messages.read(tuple(row))
             if message.sent_blocks is not None and not _is_subset(seen_keys, visible_keys):
                 message = _without_memory_blocks(message)
             history.append(message)
@@ -407,7 +408,7 @@ class Conversations:
         def read(connection: Connection) -> list[Message]:
             values = {"scopes": scope_parameter(scopes), "limit": limit}
             latest = connection.execute(_SELECT_LATEST_FROM_OUTSIDE, values).fetchall()
-            return [self._read_message(tuple(row)) for row in reversed(latest)]
+            return [self._messages.read(tuple(row)) for row in reversed(latest)]
 
         return await self._database.read(read)
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from core.errors import StoreError
+from core.store import rows
 from core.store.incognito import IncognitoRegistry
 from core.store.mailbox import Inbox, Outbox, OutboxItem
 from core.store.sessions import Conversations
@@ -615,3 +616,21 @@ async def test_at_most_500_characters_are_quoted(conversations: Conversations) -
     found = await conversations.resolve_quote(replace(inbound("x"), reply_to="7"), MINE)
     assert found is not None
     assert found.text == "x" * 498 + " …"
+
+
+def test_cache_of_messages_is_bounded_by_number_and_by_length() -> None:
+    def read(cache: rows.MessageCache, number: int, text: str) -> Message:
+        head = (number, 1, "user", "chat", text, None, None, None, f"m{number}")
+        return cache.read((*head, "42", "Ana", 0, "typed", None, 1_790_000_000.0, None))
+
+    cache = rows.MessageCache(max_messages=10, max_chars=10_000)
+    first = read(cache, 1, "tea")
+    assert read(cache, 1, "tea") is first
+    for number in range(2, 12):
+        read(cache, number, "tea")
+    assert read(cache, 1, "tea") is not first
+    for number in range(100, 110):
+        assert read(cache, number, "x" * 3_000).text == "x" * 3_000
+        assert cache.char_count <= 10_000
+    cache.clear()
+    assert cache.char_count == 0
