@@ -276,6 +276,8 @@ def test_every_command_is_documented() -> None:
         ("tra venti minuti ricordami il forno", ["04 11:50"], "il forno"),
         ("ogni lunedì alle 9 ricordami la spazzatura", ["09 09:00", "16 09:00"], "la spazzatura"),
         ("ricordami più tardi di chiamare Ana", [], "chiamare Ana"),
+        ("a pasquetta alle 8 ricordami di chiamare Ana", ["06 08:00"], "chiamare Ana"),
+        ("metti una sveglia per le otto e mezza domani", ["05 08:30"], "sveglia"),
     ],
 )
 def test_the_documented_lexicon_reads_requests(text: str, moments: list[str], task: str) -> None:

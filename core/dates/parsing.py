@@ -1,26 +1,29 @@
 """Splits a typed line into a schedule and a text: "tomorrow at 9 call Ana" gives "call Ana".
 
-The time may be at the front, at the end or divided between both: "tomorrow call Ana at 9". A bar
-may separate the time from the text: "call Ana | tomorrow at 9". The time may also be a cron line.
-`grammar` reads English. For other languages, dateparser reads a time at the front or the end of a
+A bar may separate the time from the text: "call Ana | tomorrow at 9". The time may be in everyday
+words in ten languages, which `core.dates.requests` reads, a cron line, rules of RFC 5545, or a
+moment in ISO format. For other languages, dateparser reads a time at the front or the end of a
 line, and the result is never certain.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from core.dates.cursor import normalize_word, word_pattern, word_tables
-from core.dates.expression import EXAMPLES, PART_OF_DAY_HOURS, TimeExpression
-from core.dates.grammar import read_time
+from core.dates.cursor import word_pattern, word_tables
+from core.dates.recurrence import next_recurrence
+from core.dates.requests.lexicon import MAX_REQUEST_CHARS
+from core.dates.requests.parts import Assumption, Problem
+from core.dates.requests.reader import ReminderReading, read_request
 from core.dates.schedule import (
     ParsedSchedule,
     Schedule,
+    format_moment,
     load_zone,
     next_due,
     parse_cron,
@@ -29,24 +32,35 @@ from core.dates.schedule import (
 from core.errors import Refused
 
 MAX_LINE_CHARS = 10_000
-MAX_FRONT_WORDS = 24
-"""A time at the front of a line has at most this many words."""
-MAX_END_WORDS = 14
-"""A time at the end of a line has at most this many words."""
-MAX_MIDDLE_WORDS = 60
-"""A time between other words must begin among this many words at the front of a line."""
+DEFAULT_HOUR = 9
+"""A day without an hour means the morning."""
+EXAMPLES = (
+    "Try 'tomorrow at 9 call Ana', 'in 20 minutes take the bread out' or "
+    "'every monday at 8:30 stand-up'."
+)
 
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#-]{1,60}")
 """A field of a cron line: ``*/15``, ``9-17``, ``MON-FRI``."""
 _NUMERIC_CRON_FIELD = re.compile(r"[0-9*/,#L-]{1,60}")
 """A field without names, except ``L`` for the last day: ``*``, ``1,15``, ``L``."""
-_JOINTS = ("to", "that", "about", "of", "for")
-"""Words that may follow "remind me" and the time, and don't belong to the text.
-
-For example, "remind me tomorrow to call Ana" gives the text "call Ana".
-"""
-_HOUR = re.compile(r"\d{1,2}(?:[:.h]\d{2}|h)?", re.IGNORECASE)
-"""A number that may be an hour: ``9``, ``18:30``, ``18h``, ``9.15``."""
+_INSTANT = re.compile(
+    r"(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:[Zz]|[+-]\d\d:?\d\d)?)(?!\S)"
+)
+"""A moment in ISO format: ``2026-12-01T10:00``, ``2026-12-01T10:00:30+01:00``."""
+_RULES = re.compile(r"((?:DTSTART\S*\s+RRULE:\S+\s*)+)(?:\|\s*(.*))?", re.DOTALL)
+_RULE = re.compile(r"(DTSTART(?:;TZID=([\w+/-]+))?\S*)\s+(RRULE:\S+)")
+_NUMBER_FIRST = re.compile(r"(?:at |um |à |a las |às |в )?\d", re.IGNORECASE)
+_NUMBER_NEAR_START = re.compile(r"(?:\S+ ){0,2}\d{1,2}(?!\d)")
+_ASSUMPTIONS_TO_CONFIRM = frozenset(Assumption) - {Assumption.HOUR, Assumption.FIRST_DAY}
+"""Choices among several meanings. The hour of a day without one isn't asked about."""
+_PROBLEM_TEXTS = {
+    Problem.PAST: "That time is in the past. Name a time in the future.",
+    Problem.NO_SUCH_DATE: "That date doesn't exist. Name another one.",
+    Problem.WRONG_WEEKDAY: "The weekday and the date don't belong together. Name one of them.",
+    Problem.SEVERAL_TIMES: "That names several times. Name one of them, with am or pm.",
+    Problem.VAGUE: "I understand only a part of that time. Name the day and the hour.",
+    Problem.TOO_FAR: "That time is too far away. Name an earlier one.",
+}
 
 
 def parse_schedule(text: str, now: datetime, zone: str) -> ParsedSchedule:
@@ -60,18 +74,29 @@ def parse_schedule(text: str, now: datetime, zone: str) -> ParsedSchedule:
     line = valid_text[:MAX_LINE_CHARS].strip()
     if not line:
         raise Refused(f"When, and what? {EXAMPLES}")
-    result = _parse_divided(line, now, info)
-    if result is None:
-        result = _parse_line(line, now, info)
+    result = _parse_divided(line, now, info) or _parse_line(line, now, info)
     if result is None:
         raise Refused(f"I couldn't find a time in that. {EXAMPLES}")
-    if "|" in result.text and line.startswith(result.text):
-        # In "buy a|b tomorrow", the bar stays in the text, but it may have been meant to separate
-        # the text from the time.
-        result = replace(result, is_certain=False)
-    if next_due(result.schedule, now) is None:
+    recurrences = result.schedule.recurrences
+    following = next_recurrence(recurrences, now) if recurrences else next_due(result.schedule, now)
+    if following is None:
         raise Refused(f"That time never comes. {EXAMPLES}")
     return result
+
+
+def format_rules(schedule: Schedule) -> str:
+    """Return recurrences as words that `parse_schedule` reads as the same schedule."""
+    return " ".join(" ".join(text.split()) for text in schedule.recurrences)
+
+
+def to_schedule(reading: ReminderReading, zone: ZoneInfo) -> Schedule | None:
+    """Return the schedule of a reading, or None if its time isn't complete."""
+    own_zone = reading.parts.zone or zone.key
+    if reading.moment is not None:
+        return Schedule(zone=own_zone, at=reading.moment)
+    if reading.recurrences:
+        return Schedule(zone=own_zone, recurrences=reading.recurrences)
+    return None
 
 
 def _parse_divided(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
@@ -81,44 +106,96 @@ def _parse_divided(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule |
     """
     if "|" not in line:
         return None
+    rules = _RULES.fullmatch(line)
+    if rules is not None:
+        return _parse_rules(rules, zone)
     front, _, after_first_bar = line.partition("|")
     before_last_bar, _, end = line.rpartition("|")
     divisions = ((front.strip(), after_first_bar.strip()), (end.strip(), before_last_bar.strip()))
-    # Cron and English are tried on both sides before other languages, because they are certain.
-    for parse in (_parse_rules, _parse_line):
-        for when, text in divisions:
-            result = parse(when, now, zone) if when else None
-            # Without a text, the whole side of the bar is a time.
-            if result is not None and not result.text:
-                return replace(result, text=text)
+    for when, text in divisions:
+        try:
+            result = _parse_line(when, now, zone) if when else None
+        except Refused:
+            if when == front.strip():
+                raise
+            return None
+        # Without a text, the whole side of the bar is a time.
+        if result is not None and not result.text:
+            return replace(result, text=text)
     return None
 
 
 def _parse_line(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
-    """Read a line as cron or English, or else in other languages.
+    """Read a line without a bar. Returns None if it names no time.
 
-    Returns None if the line names no time. If English leaves a number in the text, such as the day
-    in "ужин 3 мая в 18:00", other languages are tried as well. A foreign result is returned if it
-    leaves a shorter text, because more words of the line were then read as a time.
+    Raises Refused if the time can't be used, such as one in the past.
     """
-    result = _parse_rules(line, now, zone)
-    if result is not None:
-        moment = result.schedule.at
-        is_within_a_day = moment is not None and moment - now < timedelta(days=1)
-        may_lack_date = is_within_a_day and re.search(r"\d", result.text)
-        if not may_lack_date:
-            return result
-    foreign = _parse_foreign(line, now, zone)
-    if foreign is None:
-        return result
-    if result is None:
-        return foreign
-    uses_more_words = len(foreign.text) < len(result.text)
-    return foreign if uses_more_words else result
+    exact = _parse_cron_line(line, zone) or _parse_instant(line, now, zone)
+    if exact is not None:
+        return exact
+    reading = read_request(
+        line[:MAX_REQUEST_CHARS], now, zone, is_request=True, default_hour=DEFAULT_HOUR
+    )
+    schedule = to_schedule(reading, zone)
+    if schedule is None:
+        return _parse_other(line, reading, now, zone)
+    text = reading.task + line[MAX_REQUEST_CHARS:]
+    has_number = bool(_NUMBER_NEAR_START.match(text))
+    foreign = _parse_foreign(line, now, zone) if has_number else None
+    if foreign is not None and len(foreign.text) < len(text):
+        return foreign  # It uses more words of the line: Dutch "morgen om 18 uur eten".
+    is_assumed = bool(reading.assumptions & _ASSUMPTIONS_TO_CONFIRM)
+    may_lack_hour = has_number and Assumption.HOUR in reading.assumptions
+    has_time = may_lack_hour or _seems_to_contain_time(text, now, zone)
+    is_certain = not is_assumed and not has_time
+    return ParsedSchedule(
+        schedule=schedule, text=_add_question_mark(text, line), is_certain=is_certain
+    )
 
 
-def _parse_rules(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
-    """Read a line that begins with the five fields of cron, or that names a time in English.
+def _seems_to_contain_time(text: str, now: datetime, zone: ZoneInfo) -> bool:
+    """Whether the text of a reminder begins or ends with what may belong to its time."""
+    if _NUMBER_FIRST.match(text):
+        return True
+    rest = read_request(text[:MAX_REQUEST_CHARS], now, zone, is_request=True)
+    is_at_end = text.startswith(rest.task) or text.endswith(rest.task)
+    return rest.names_time and is_at_end
+
+
+def _parse_other(
+    line: str, reading: ReminderReading, now: datetime, zone: ZoneInfo
+) -> ParsedSchedule | None:
+    """Read a line in another language. Raises Refused if `reading` has a time with a problem."""
+    foreign = None if reading.names_time else _parse_foreign(line, now, zone)
+    if foreign is None and reading.names_time:
+        raise Refused(_PROBLEM_TEXTS[reading.problem or Problem.VAGUE])
+    return foreign
+
+
+def _add_question_mark(text: str, line: str) -> str:
+    """Return a text with the question mark with which its line ends."""
+    mark = line.rstrip()[-1:]
+    if mark in ("?", "？") and line.rstrip()[:-1].rstrip().endswith(text):
+        return text + mark
+    return text
+
+
+# --- Exact times ---
+
+
+def _parse_rules(match: re.Match[str], zone: ZoneInfo) -> ParsedSchedule:
+    """Read rules of RFC 5545 as `format_rules` writes them."""
+    recurrences = []
+    own_zone = zone.key
+    for rule in _RULE.finditer(match[1]):
+        recurrences.append(f"{rule[1]}\n{rule[3]}")
+        own_zone = rule[2] or own_zone
+    schedule = Schedule(zone=own_zone, recurrences=tuple(recurrences))
+    return ParsedSchedule(schedule=schedule, text=(match[2] or "").strip(), is_certain=True)
+
+
+def _parse_cron_line(line: str, zone: ZoneInfo) -> ParsedSchedule | None:
+    """Read a line that begins with the five fields of cron.
 
     Returns None for other lines. Raises Refused if the cron fields are invalid.
     """
@@ -129,7 +206,7 @@ def _parse_rules(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | N
         and all(map(_NUMERIC_CRON_FIELD.fullmatch, fields[:3]))
     )
     if not is_cron:
-        return _parse_english(line, now, zone)
+        return None
     schedule = parse_cron(fields[:5], zone)
     if len(fields) == 5:
         return ParsedSchedule(schedule=schedule, text="", is_certain=True)
@@ -141,201 +218,29 @@ def _parse_rules(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | N
     return ParsedSchedule(schedule=schedule, text=text, is_certain=not has_sixth_field)
 
 
-# --- English ---
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """A time that was found in a line."""
-
-    expression: TimeExpression
-    # The indexes of the words that name the time.
-    indexes: set[int]
-
-
-def _parse_english(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
-    """Read a line by the rules of `grammar`. Returns None if the line names no time.
-
-    Raises Refused if the time is in the past. The result isn't certain if the text still seems to
-    contain a part of the time.
-    """
-    words = line.split()
-    today = now.astimezone(zone).date()
-    begin = _count_lead_words(words)
-    end = len(words)
-    while end > begin and normalize_word(words[end - 1]) in ("please", "thanks"):
-        end -= 1
-    reading = _read_front(words[:end], begin, today)
-    if reading is None:
-        reading = _read_after_text(words[:end], begin, today)
-    if reading is None:
+def _parse_instant(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
+    """Read a line that begins with a moment in ISO format. Raises Refused for the past."""
+    match = _INSTANT.match(line)
+    if match is None:
         return None
-    schedule = reading.expression.to_schedule(now, zone.key)
-    polite_words = {*range(begin), *range(end, len(words))}
-    rest = _remove_words(line, reading.indexes | polite_words)
-    rest_has_time = _contains_time(reading.expression, rest, today)
-    is_certain = reading.expression.is_certain and not rest_has_time
-    text = _remove_joint(rest, _JOINTS if begin else ("to",))
-    return ParsedSchedule(schedule=schedule, text=text, is_certain=is_certain)
-
-
-def _count_lead_words(words: Sequence[str]) -> int:
-    """Return the number of words at the front that only ask for a reminder: "please remind me"."""
-    front = " ".join(normalize_word(word) for word in words[:6]) + " "
-    for lead in word_tables()["leads"]:
-        if front.startswith(lead + " "):
-            return len(lead.split())
-    return 0
-
-
-def _remove_words(line: str, indexes: set[int]) -> str:
-    """Return a line without the words at `indexes`.
-
-    White space between the other words is preserved. Punctuation at both ends is removed.
-    """
-    # A removed word ends a piece, and the next word begins a new one.
-    pieces = [""]
-    for index, word in enumerate(re.finditer(r"\s*\S+", line)):
-        if index in indexes:
-            pieces.append("")
-        else:
-            pieces[-1] += word[0]
-    texts = (piece.strip() for piece in pieces)
-    return " ".join(piece for piece in texts if piece).strip(" \t\r\n,;:-–—")
-
-
-def _remove_joint(text: str, joints: Sequence[str]) -> str:
-    """Return a text without its first word if that word is in `joints`, as in "to call Ana"."""
-    first, _, rest = text.partition(" ")
-    if rest and first.lower() in joints:
-        return rest.strip()
-    return text
-
-
-def _read_front(words: Sequence[str], begin: int, today: date) -> _Reading | None:
-    """Read a time that begins at the word `begin`, or return None if there isn't one.
-
-    The clock time or the day may be at the end of the line: "tomorrow call Ana at 9".
-    """
-    time = read_time(words[begin : begin + MAX_FRONT_WORDS], today)
-    if time is None:
+    try:
+        moment = datetime.fromisoformat(match[1].upper())
+    except ValueError:
         return None
-    expression, end = time.expression, begin + time.word_count
-    front = set(range(begin, end))
-    if end < len(words) and normalize_word(words[end]) in word_tables()["limits"]:
-        # As in "every day until friday …": a schedule can't express the limit.
-        expression.is_certain = False
-    is_whole = expression.has_clock and expression.has_day
-    is_from_now = expression.span and not expression.is_repeated
-    if is_whole or is_from_now:
-        return _Reading(expression, front)
-
-    # Look for the missing half: the longest run of words up to the end that is entirely a time.
-    for index in range(max(end + 1, len(words) - MAX_END_WORDS), len(words)):
-        other = read_time(words[index:], today, is_strict=True)
-        if other is None or index + other.word_count != len(words):
-            continue
-        whole = _combine_halves(expression, other.expression)
-        if whole is not None:
-            return _Reading(whole, front.union(range(index, len(words))))
-    return _Reading(expression, front)
-
-
-def _combine_halves(front: TimeExpression, end: TimeExpression) -> TimeExpression | None:
-    """Combine a day with a clock time, in either order.
-
-    Returns None unless one half is a day without a clock time, and the other only a clock time.
-    """
-    is_certain = front.is_certain and end.is_certain
-    if front.has_day and not end.has_day and not front.has_clock:
-        return replace(front, clocks=end.clocks, part=end.part, is_certain=is_certain)
-    end_is_day = end.has_day and not end.clocks and (end.is_repeated or not end.span)
-    if not front.has_day and end_is_day:
-        part = end.part or front.part
-        return replace(end, clocks=front.clocks, part=part, is_certain=is_certain)
-    return None
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A time that follows other words, and its place in the line."""
-
-    expression: TimeExpression
-    start: int
-    word_count: int
-    is_at_end: bool
-
-    @property
-    def rank(self) -> tuple[bool, int]:
-        """The sort key: a time at the end of the line is best, and then the longest one."""
-        return self.is_at_end, self.word_count
-
-
-def _read_after_text(words: Sequence[str], begin: int, today: date) -> _Reading | None:
-    """Read a time that follows other words: the one at the end of the line, or else the longest.
-
-    Returns None if there is no time. A time in the middle of a line is uncertain, because it may
-    belong to the text.
-    """
-    best: _Candidate | None = None
-    for index in range(begin, len(words)):
-        if MAX_MIDDLE_WORDS <= index < len(words) - MAX_END_WORDS:
-            continue
-        time = read_time(words[index : index + MAX_END_WORDS], today, is_strict=True)
-        # "last friday" isn't the next Friday.
-        is_past = index > 0 and normalize_word(words[index - 1]) in ("last", "past")
-        if time is None or is_past:
-            continue
-        is_at_end = index + time.word_count == len(words)
-        candidate = _Candidate(time.expression, index, time.word_count, is_at_end)
-        if best is None or candidate.rank > best.rank:
-            best = candidate
-    if best is None:
-        return None
-
-    expression, start = best.expression, best.start
-    word_before = normalize_word(words[start - 1]) if start > begin else ""
-    is_joined = word_before == "for" or word_before in word_tables()["joints"]
-    if best.is_at_end and not is_joined:
-        return _Reading(expression, set(range(start, len(words))))
-    expression.is_certain = False
-    if not best.is_at_end:
-        return _Reading(expression, set(range(start, start + best.word_count)))
-    if word_before == "for":
-        # "book a table for friday": "for" is removed from the text, too.
-        return _Reading(expression, set(range(start - 1, len(words))))
-    # "pay the rent by friday": the time stays in the text.
-    return _Reading(expression, set())
-
-
-def _contains_time(expression: TimeExpression, rest: str, today: date) -> bool:
-    """Whether the rest of a line also seems to name a time, such as "every third day" or "UTC".
-
-    If `expression` has a day but no hour, a number that may be an hour also counts: "25 tea",
-    "um 18 Uhr".
-    """
-    words = rest.split()
-    has_hour = expression.has_clock or expression.span or not expression.has_day
-    if not has_hour and any(_HOUR.fullmatch(word) for word in words[:3]):
-        return True
-    if word_pattern("leftover").search(" ".join(map(normalize_word, words))):
-        return True
-    words = words[:MAX_MIDDLE_WORDS]
-    for index, word in enumerate(words):
-        # Words like "weekly" name a time only at the end of a line.
-        is_last = index + 1 == len(words)
-        if not is_last and normalize_word(word) in word_tables()["repeated"]:
-            continue
-        if read_time(words[index : index + MAX_END_WORDS], today, is_strict=True) is not None:
-            return True
-    return False
+    if moment.tzinfo is None:
+        moment = resolve_wall_time(moment, zone)
+    moment = moment.astimezone(UTC)
+    if moment <= now:
+        local = format_moment(moment.astimezone(zone))
+        raise Refused(f"{local} is in the past. Name a time in the future. {EXAMPLES}")
+    schedule = Schedule(zone=zone.key, at=moment)
+    text = line[match.end() :].strip(" \t\r\n,;:-–—")
+    return ParsedSchedule(schedule=schedule, text=text, is_certain=True)
 
 
 # --- Other languages ---
 
 MAX_FOREIGN_WORDS = 8
-MAX_UNSPACED_CHARS = 14
-"""In scripts without spaces, a time at the front of a line has at most this many characters."""
 MAX_FOREIGN_CHARS = 60
 EDGE_CHARS = 200
 """Only this many characters at the front and at the end of a line are searched for a time."""
@@ -356,13 +261,13 @@ def _parse_foreign(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule |
     if script is None:
         return None
     here = now.astimezone(zone).replace(tzinfo=None, microsecond=0)
-    for piece, rest in _edge_pieces(line, script.get("is_unspaced", False)):
-        wall_time = _read_foreign(piece.strip().rstrip(".!?。 ").lower(), script, here)
+    for piece, rest in _edge_pieces(line):
+        wall_time = _read_foreign(piece.strip().rstrip(".!? ").lower(), script, here)
         moment = resolve_wall_time(wall_time, zone) if wall_time else None
         if moment is not None and moment > now:
             return ParsedSchedule(
                 schedule=Schedule(zone=zone.key, at=moment),
-                text=rest.strip(" \t\n,;:、，。").removeprefix("に"),
+                text=rest.strip(" \t\n,;:"),
                 is_certain=False,
             )
     return None
@@ -380,7 +285,7 @@ def _script_of(line: str) -> Mapping[str, Any] | None:
     return None
 
 
-def _edge_pieces(line: str, is_unspaced: bool) -> Iterator[tuple[str, str]]:
+def _edge_pieces(line: str) -> Iterator[tuple[str, str]]:
     """Yield the pieces of a line that may be a time, each with the rest of the line.
 
     Pieces at the front of the line come before pieces at its end. Within each group, longer pieces
@@ -388,8 +293,6 @@ def _edge_pieces(line: str, is_unspaced: bool) -> Iterator[tuple[str, str]]:
     """
     words = list(re.finditer(r"\S+", line[:EDGE_CHARS]))[:MAX_FOREIGN_WORDS]
     ends = [word.end() for word in reversed(words)]
-    if is_unspaced:
-        ends += range(min(MAX_UNSPACED_CHARS, len(line)), 1, -1)
     for end in ends:
         yield line[:end], line[end:]
     offset = max(len(line) - EDGE_CHARS, 0)
@@ -407,31 +310,28 @@ def _read_foreign(piece: str, script: Mapping[str, Any], here: datetime) -> date
     first, _, rest = piece.partition(" ")
     if first in word_tables()["day_leads"]:
         piece = rest
-    for name in ("foreign_clock", "eastern_clock"):
-        match = word_pattern(name).fullmatch(piece)
-        wall_time = _read_day_and_clock(match.groupdict(), script, here) if match else None
-        if wall_time is not None:
-            return wall_time
+    match = word_pattern("foreign_clock").fullmatch(piece)
+    wall_time = _read_day_and_clock(match.groupdict(), script, here) if match else None
+    if wall_time is not None:
+        return wall_time
     guess = _guess_date(piece, script, here)
     if guess is None:
         return None
     if guess.has_hour:
         return guess.wall_time
-    return guess.wall_time.replace(hour=PART_OF_DAY_HOURS["morning"], minute=0, second=0)
+    return guess.wall_time.replace(hour=DEFAULT_HOUR, minute=0, second=0)
 
 
 def _read_day_and_clock(
     parts: Mapping[str, str | None], script: Mapping[str, Any], here: datetime
 ) -> datetime | None:
-    """Return the wall time of a day followed by a clock time: "3 мая в 18:00", "明天下午3点半".
+    """Return the wall time of a day followed by a clock time: "3 maggio alle 18:00".
 
-    `parts` are the groups of the pattern `foreign_clock` or `eastern_clock`. Returns None if the
-    group "day" isn't a day, or if the clock time is invalid.
+    `parts` are the groups of the pattern `foreign_clock`. Returns None if the group "day" isn't a
+    day, or if the clock time is invalid.
     """
     hour = int(parts["hour"] or 0)
-    minute = 30 if parts.get("half") else int(parts["minute"] or 0)
-    if parts.get("late") and hour < 12:
-        hour += 12
+    minute = int(parts["minute"] or 0)
     guess = _guess_date(parts["day"] or "", script, here)
     if guess is None or guess.has_hour or hour > 23 or minute > 59:
         return None

@@ -219,7 +219,7 @@ def describe(schedule: Schedule, zone: str, now: datetime, *, is_full: bool = Fa
 def to_parseable_text(schedule: Schedule, zone: str) -> str:
     """Return words that a person in `zone` could type for a schedule.
 
-    `parse_schedule` reads them as the same schedule, and the result is certain.
+    `parse_schedule` reads them as a schedule with the same times, and the result is certain.
     """
     if schedule.cron is not None:
         return schedule.cron
@@ -229,8 +229,13 @@ def to_parseable_text(schedule: Schedule, zone: str) -> str:
         whole_minute = resolve_wall_time(local.replace(tzinfo=None, second=0, fold=0), info)
         return f"{local:%Y-%m-%d %H:%M}" if whole_minute == schedule.at else local.isoformat()
     start = schedule.start_at or datetime(1970, 1, 1, tzinfo=UTC)
-    local_start = start.astimezone(load_zone(schedule.zone))
-    return _describe_interval(schedule.every_s or MIN_INTERVAL_S, local_start)
+    every_s = schedule.every_s or MIN_INTERVAL_S
+    if every_s % DAY_S == 0:
+        local_start = start.astimezone(load_zone(schedule.zone))
+        rule = f"FREQ=DAILY;INTERVAL={every_s // DAY_S}"
+        return f"DTSTART;TZID={schedule.zone}:{local_start:%Y%m%dT%H%M%S} RRULE:{rule}"
+    utc_start = start.astimezone(UTC)
+    return f"DTSTART:{utc_start:%Y%m%dT%H%M%SZ} RRULE:FREQ=SECONDLY;INTERVAL={every_s}"
 
 
 def _describe_interval(seconds: int, local: datetime) -> str:

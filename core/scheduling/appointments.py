@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, get_args
 
+from core.dates.parsing import format_rules, parse_schedule
 from core.dates.rules import to_recurrences
 from core.dates.schedule import (
     ParsedSchedule,
@@ -27,7 +28,6 @@ from core.errors import Refused
 from core.ports import Clock
 from core.scheduling.due import next_due
 from core.scheduling.phrases import find_phrase
-from core.scheduling.reading import format_rules, parse_reminder_line
 from core.scheduling.recurrence_words import describe_recurrences, has_clock_times
 from core.store.jobs import Job, Jobs
 from core.store.notes import JOB_CHANGE, QUESTION, PendingNote
@@ -125,7 +125,7 @@ class Appointments:
         # Parsing can take long, so it runs in a thread, one line at a time.
         async with self._parse_lock:
             return await asyncio.to_thread(
-                parse_reminder_line, line, self.clock.now(), zone or self.zone
+                parse_schedule, line, self.clock.now(), zone or self.zone
             )
 
     async def interpret(

@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
+from core.dates.parsing import to_schedule
 from core.dates.requests.lexicon import MAX_REQUEST_CHARS
 from core.dates.requests.parts import DAY_MINUTES, Assumption, ClockTime, Missing
 from core.dates.requests.reader import ReminderReading, read_request, revise_reading
@@ -25,7 +26,6 @@ from core.review.transcript import Transcript
 from core.review.wishes import find_wishes
 from core.scheduling.due import next_due
 from core.scheduling.phrases import plain_words
-from core.scheduling.reading import to_schedule
 from core.types import Effect
 
 # So many times of a schedule show its shortest interval: neighbours among its first three.
@@ -34,7 +34,7 @@ _COMPARED_TIMES = 3
 _RELATIVE_TOLERANCE = timedelta(minutes=3)
 _START_CLOCK = re.compile(r"(DTSTART;TZID=[^:]+:\d{8}T)\d{6}")
 # Parts of a time that name an hour but no day.
-_CLOCK_PARTS = {"clocks", "part", "assumed", "zone"}
+_CLOCK_PARTS = {"clocks", "part", "assumptions", "zone"}
 
 
 def explain_untyped_schedule(
@@ -116,7 +116,7 @@ def find_typed_alternative(
     if first is None or reading.problem is not None or not reading.names_time:
         return None
     local = first.astimezone(ZoneInfo(reading.parts.zone) if reading.parts.zone else zone)
-    has_hour = Missing.TIME not in reading.missing and Assumption.HOUR not in reading.assumed
+    has_hour = Missing.TIME not in reading.missing and Assumption.HOUR not in reading.assumptions
     if has_hour and reading.moment is not None and reading.parts.names() <= _CLOCK_PARTS:
         return _move_clock(schedule, reading.parts.clocks[0], local, now)
     if not has_hour:
@@ -153,7 +153,7 @@ def _agree(reading: ReminderReading, typed: Schedule, planned: Schedule, now: da
         is_relative = reading.parts.offset is not None
         tolerance = _RELATIVE_TOLERANCE if is_relative else timedelta(minutes=1)
         return abs(typed.at - planned.at) < tolerance
-    if Assumption.FIRST_DAY in reading.assumed or not reading.parts.has_clock:
+    if Assumption.FIRST_DAY in reading.assumptions or not reading.parts.has_clock:
         # "Every other day" names no first day, so only the time between two days counts.
         return _shortest_interval(typed, now) == _shortest_interval(planned, now)
     return _list_first(typed, now) == _list_first(planned, now)

@@ -138,6 +138,7 @@ def _kana_variants(text: str) -> Iterator[Variant]:
 
 MAX_NUMERAL_SIGNS = 9
 _HAN_DIGITS = "零一二三四五六七八九"
+_HAN_UNITS = ((100_000_000, "亿"), (10_000, "万"))
 _HAN_NUMERAL = re.compile("([〇零一二两三四五六七八九十百千万]+)([\u4e00-\u9fff]?)")
 """A numeral, and the character after it (group 2), which may count something: ``四百五十度``."""
 _FIGURES_BEFORE_HAN = re.compile("(?<![\\d.,])(\\d{1,9})([\u4e00-\u9fff])")
@@ -179,14 +180,14 @@ def _format_han_numeral(number: int) -> str:
 
 def _spell_han_numeral(number: int) -> str:
     """Return a whole number in Han numerals, with 一 before every ten: 一十二 for 12."""
-    if number >= 10_000:
-        ten_thousands, rest = divmod(number, 10_000)
-        numeral = f"{_spell_han_numeral(ten_thousands)}万"
-        if 0 < rest < 1_000:
+    for size, sign in _HAN_UNITS:
+        if number < size:
+            continue
+        count, rest = divmod(number, size)
+        numeral = f"{_spell_han_numeral(count)}{sign}"
+        if 0 < rest < size // 10:
             numeral += "零"
-        if rest:
-            numeral += _spell_han_numeral(rest)
-        return numeral
+        return numeral + (_spell_han_numeral(rest) if rest else "")
     # For 405: 零千, 四百, 零十, 五. Each group of zeros then becomes a single 零: 四百零五.
     places = zip(f"{number:04}", ("千", "百", "十", ""), strict=True)
     signs = "".join(_HAN_DIGITS[int(digit)] + unit for digit, unit in places)

@@ -331,7 +331,7 @@ class ReminderTalk:
             times = self._appointments.format_next_moments(job)
             sentences.append(texts.NEXT_TIMES.format(times=times))
         for assumption, text in _ASSUMPTION_TEXTS.items():
-            if assumption in reading.assumed:
+            if assumption in reading.assumptions:
                 sentences.append(text)
         return " ".join(map(escape, sentences))
 

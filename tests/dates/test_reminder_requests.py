@@ -184,9 +184,9 @@ def test_message_that_sets_no_reminder_is_recognized(text: str, intent: Intent) 
 
 
 def test_assumption_about_an_hour_is_reported() -> None:
-    assert Assumption.HOUR in read("remind me tonight to lock up").assumed
-    assert Assumption.HALF_OF_DAY in read("remind me tomorrow at 5 to lock up").assumed
-    assert not read("remind me tomorrow at 17:00 to lock up").assumed
+    assert Assumption.HOUR in read("remind me tonight to lock up").assumptions
+    assert Assumption.HALF_OF_DAY in read("remind me tomorrow at 5 to lock up").assumptions
+    assert not read("remind me tomorrow at 17:00 to lock up").assumptions
 
 
 @pytest.mark.parametrize(

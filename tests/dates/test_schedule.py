@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.dates.parsing import parse_schedule
+from core.dates.recurrence import next_recurrence
 from core.dates.schedule import Schedule, describe, format_duration, next_due
 from core.scheduling.due import latest_due
 
@@ -177,7 +178,7 @@ def test_a_clock_time_in_the_second_of_two_equal_hours() -> None:
 def test_days_keep_their_wall_time_and_hours_their_length() -> None:
     before = datetime(2026, 10, 24, 10, tzinfo=UTC)
     by_day = parse_schedule("every 2 days at 9 water", before, ZONE).schedule
-    first = next_due(by_day, before)
+    first = next_recurrence(by_day.recurrences, before)
     assert first == datetime(2026, 10, 25, 9, tzinfo=UTC)
     earlier = Schedule(zone=ZONE, every_s=2 * 86400, start_at=datetime(2026, 10, 24, 8, tzinfo=UTC))
     assert next_due(earlier, before) == datetime(2026, 10, 26, 9, tzinfo=UTC)

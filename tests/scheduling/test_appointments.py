@@ -163,6 +163,20 @@ async def test_refused(
     assert changes.count == 0
 
 
+async def test_time_that_passed_while_the_line_was_read_is_due_at_once(
+    appointments: Appointments, clock: SteadyClock
+) -> None:
+    reading = await appointments.interpret("in 2 seconds tea")
+    clock.advance(seconds=30)
+
+    job = await _added(appointments, reading)
+
+    assert job.next_at == reading.schedule.at
+    clock.advance(hours=1)
+    with pytest.raises(Refused, match="is in the past"):
+        await _added(appointments, replace(reading, text="coffee"))
+
+
 async def test_text_as_long_as_may_be(appointments: Appointments) -> None:
     job = await _added(appointments, "tomorrow at 9 " + "ö" * 2000)
     assert job.text == "ö" * 2000

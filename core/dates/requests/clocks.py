@@ -39,7 +39,6 @@ def _half_of_day(match: Match, hour: float, minute: int) -> TimeParts | None:
 
 @RULES.add(f"{_AT} (?P<clock> clock ) {_SIGN}? (?P<ampm> ampm )?")
 def _digital_clock(match: Match, context: Context) -> TimeParts | None:
-    """Read "5:30", "17:30" and "5:30 pm"."""
     token = match.get("clock")
     assert token is not None
     hour, minute = divmod(int(token.number), 60)
@@ -166,21 +165,24 @@ _BEFORE_KINDS = (Kind.TO, Kind.AT_OR_TO, Kind.TO_HOUR, Kind.TO_AFTER, Kind.MINUS
 @RULES.add(
     f"{_AT} the? (?P<half> half_to | half_past ) (?P<hour> {_HOUR_} ) {_SIGN}?",
     f"{_AT} (?P<quarter> quarter ) (?P<hour> number | ordinal | month_day ) {_SIGN}?",
+    f"{_AT} (?P<minutes> number ) minute (?P<hour> ordinal | month_day ) {_SIGN}?",
 )
 def _half_hour(match: Match, context: Context) -> TimeParts | None:
-    """Read "half past 8", German "halb acht" (7:30) and "viertel acht" (7:15)."""
+    """Read "half past 8", German "halb acht" (7:30) and "viertel acht" (7:15).
+
+    Russian "десять минут восьмого" is 7:10.
+    """
     hour = match.number("hour")
-    hour_before = (hour - 1) or 12
     half = match.get("half")
     if half is None:
-        # "viertel acht". An hour in digits isn't read in this way.
         token = match.get("hour")
         if token is None or token.is_digits:
             return None
-        return clock_parts(hour_before, match.number("quarter"), is_bare=True)
+        minutes = match.number("quarter") or match.number("minutes")
+        return clock_parts((hour - 1) or 12, minutes, is_bare=True)
     if half.kind is Kind.HALF_PAST:
         return clock_parts(hour, 30, is_bare=True)
-    return clock_parts(hour_before, 30, is_bare=True)
+    return clock_parts((hour - 1) or 12, 30, is_bare=True)
 
 
 @RULES.add(f"{_AT} (?P<hour> number ) (?P<sign> {_SIGN} )? (?P<part> part | past_or_part )")
@@ -258,10 +260,9 @@ def _is_window(match: Match, low: Token) -> bool:
         return True
     if match.get("from") is not None:
         return not match.kinds(Kind.AND)
-    # Without "from" or "between", one of the times must have a sign such as "o'clock" or "pm".
-    signs = (match.get("s1"), match.get("a1"), match.get("a2"))
-    has_sign = low.kind is Kind.CLOCK or any(sign is not None for sign in signs)
-    return bool(match.kinds(Kind.TO)) and has_sign
+    marks = (match.get("s1"), match.get("a1"), match.get("a2"))
+    is_marked = low.kind is Kind.CLOCK or any(mark is not None for mark in marks)
+    return bool(match.kinds(Kind.TO)) and is_marked
 
 
 def _window_clock(token: Token, half: Token | None) -> ClockTime | None:

@@ -6,6 +6,7 @@ at 3pm about the 4pm meeting", the second cluster belongs to the task.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -14,7 +15,7 @@ from typing import NamedTuple
 from core.dates.requests import clocks, days, grammar, rhythms
 from core.dates.requests.combining import AFTER_MARKERS, MARKERS, combine, conflicts
 from core.dates.requests.grammar import SPAN, Context, Item, read_items, read_span
-from core.dates.requests.lexicon import Kind, compile_grammar, kinds_of
+from core.dates.requests.lexicon import Kind, Token, compile_grammar, kinds_of
 from core.dates.requests.parts import ClockTime, Problem, TimeParts
 from core.dates.requests.sentence import ALARM, ASKING, GLUE, Cluster, Sentence
 
@@ -34,13 +35,20 @@ _LENGTHS = [
     for count in (Kind.NUMBER, Kind.ONE)
     for unit in (Kind.UNIT, Kind.HOUR, Kind.MINUTE)
 ]
+_LIST_MARKS = (Kind.NO, Kind.OR, Kind.AT)
+_QUANTITY_UNITS = (Kind.MINUTE, Kind.UNIT, Kind.HOUR, Kind.MONTH, Kind.TIMES)
 _LEAD_KINDS = {Kind.BEFORE, Kind.TO_HOUR}
-_TIMER_LENGTH = compile_grammar(SPAN)
+_LENGTH = compile_grammar(SPAN)
 _TIME_WORDS = {
     *(Kind.UNIT, Kind.MONTH, Kind.RELATIVE, Kind.FEAST, Kind.WEEKDAY, Kind.NUMBER, Kind.PART),
     *(Kind.MONTH_EDGE, Kind.EDGE_OF, Kind.CLOCK, Kind.DATE, Kind.YEAR, Kind.VAGUE, Kind.MONTH_DAY),
 }
 """Tokens that mean a time after "until"."""
+_RHYTHM_WORDS = {
+    *(_TIME_WORDS | {Kind.DAY_PREFIX, Kind.DAY_GROUP, Kind.SPAN, Kind.HOUR, Kind.MINUTE}),
+    *(Kind.ORDINAL, Kind.OTHER_EVERY, Kind.WEEKDAYS),
+}
+"""Tokens that mean a rhythm after "every"."""
 
 
 class _MarkedItem(NamedTuple):
@@ -71,9 +79,9 @@ class ClusterReader:
         for item in items:
             marked_item = self._mark_item(item, floor, has_rhythm=has_rhythm)
             floor = item.end
-            joined_cluster = self._join(clusters[-1], marked_item) if clusters else None
-            if joined_cluster is not None:
-                clusters[-1] = joined_cluster
+            longer_cluster = self._join(clusters[-1], marked_item) if clusters else None
+            if longer_cluster is not None:
+                clusters[-1] = longer_cluster
                 continue
             parts = combine(TimeParts(), item.parts, marked_item.marker)
             if parts is not None:
@@ -104,19 +112,24 @@ class ClusterReader:
         """Add further clock times that are bare numbers, such as the 20 of "at 8 and 20"."""
         kinds = kinds_of(self._tokens)
         has_several = any((item.parts.times or 0) > 1 for item in items)
+        has_day = any(item.parts.has_day for item in items)
         result: list[Item] = []
         for item in items:
             if result and item.start < result[-1].end:
                 continue
             result.append(item)
             while result[-1].parts.clocks:
-                further = self._continuation(kinds, result[-1], has_several=has_several)
+                further = self._continuation(
+                    kinds, result[-1], has_several=has_several, has_day=has_day
+                )
                 if further is None or _overlaps(further, items):
                     break
                 result.append(further)
         return result
 
-    def _continuation(self, kinds: str, item: Item, *, has_several: bool) -> Item | None:
+    def _continuation(
+        self, kinds: str, item: Item, *, has_several: bool, has_day: bool
+    ) -> Item | None:
         """Return the clock time that continues a list. "Twice a day" announces one."""
         match = _CONTINUATION.match(kinds, item.end)
         if match is None:
@@ -124,18 +137,23 @@ class ClusterReader:
         hour = self._tokens[match.start("hour")]
         minute = hour.number if hour.kind is Kind.CLOCK else hour.number * 60
         following = self._tokens[match.end()].kind if match.end() < len(kinds) else None
-        marks = {token.kind for token in self._tokens[item.end : match.start("hour")]}
-        is_marked = has_several or marks & {Kind.NO, Kind.OR, Kind.AT}
-        may_be_quantity = following is Kind.OTHER and not is_marked
-        is_unit = following in (Kind.MINUTE, Kind.UNIT, Kind.HOUR, Kind.MONTH, Kind.TIMES)
-        if not 0 <= minute <= 1440 or minute % 1 or is_unit or may_be_quantity:
+        if not 0 <= minute <= 1440 or minute % 1 or following in _QUANTITY_UNITS:
             return None
-        is_bare = hour.kind is Kind.NUMBER and 1 <= hour.number <= 12
-        if match.group("ampm"):
-            minute = minute % 720 + self._tokens[match.start("ampm")].number * 60
-            is_bare = False
-        clock = ClockTime(int(minute), is_bare)
+        marks = {token.kind for token in self._tokens[item.end : match.start("hour")]}
+        # "Every day at 9 and 21 take pills": 21 pills are less likely.
+        is_afternoon = has_day and 12 < hour.number <= 24 and Kind.AND in marks
+        is_marked = has_several or is_afternoon or not marks.isdisjoint(_LIST_MARKS)
+        if following is Kind.OTHER and not is_marked:
+            return None
+        clock = self._listed_clock(match, hour, int(minute))
         return Item(match.start("hour"), match.end(), TimeParts(clocks=(clock,)))
+
+    def _listed_clock(self, match: re.Match[str], hour: Token, minute: int) -> ClockTime:
+        """Return a clock time of a list with its "am" or "pm", if it has one."""
+        if match.group("ampm"):
+            half = self._tokens[match.start("ampm")]
+            return ClockTime(minute % 720 + int(half.number) * 60)
+        return ClockTime(minute, is_bare=hour.kind is Kind.NUMBER and 1 <= hour.number <= 12)
 
     def _marker_before(self, item: Item, floor: int) -> tuple[Kind | None, int]:
         """Return the marker before an item, and where the item with its marker begins.
@@ -175,27 +193,27 @@ class ClusterReader:
 
     def select_clusters(self, clusters: Sequence[Cluster]) -> list[Cluster]:
         """Return the clusters that belong to the request, and not to its task."""
-        candidates = sorted(clusters, key=lambda cluster: (self._rank(cluster), cluster.start))
-        accepted_clusters: list[Cluster] = []
+        by_rank = sorted(clusters, key=lambda cluster: (self._rank(cluster), cluster.start))
+        selection: list[Cluster] = []
         parts = TimeParts()
-        for cluster in candidates:
+        for cluster in by_rank:
             if _is_day_of_lead(parts, cluster.parts):
                 # "Dentist on 3 May at 9, remind me the day before at 6": 9 isn't the hour.
                 cluster = cluster._replace(parts=replace(cluster.parts, clocks=(), part=None))
-            if accepted_clusters and not self._completes(parts, cluster):
+            if selection and not self._completes(parts, cluster):
                 continue
-            accepted_clusters.append(cluster)
+            selection.append(cluster)
             parts = parts.merge(cluster.parts)
         if not parts.is_time:
-            accepted_clusters += self._read_timer(accepted_clusters)
-        return sorted(accepted_clusters)
+            selection += self._read_length(selection)
+        return sorted(selection)
 
-    def _read_timer(self, accepted: Sequence[Cluster]) -> list[Cluster]:
-        """Return the length in "a timer of 10 minutes" as a time from now."""
-        if not any(token.kind in ASKING and token.number == ALARM for token in self._tokens):
-            return []
-        match = _TIMER_LENGTH.search(kinds_of(self._tokens))
-        if match is None or any(cluster.parts.lead for cluster in accepted):
+    def _read_length(self, selection: Sequence[Cluster]) -> list[Cluster]:
+        """Return the length in "a timer of 10 minutes" or "20 min tea" as a time from now."""
+        is_timer = any(token.kind in ASKING and token.number == ALARM for token in self._tokens)
+        kinds = kinds_of(self._tokens)
+        match = _LENGTH.search(kinds) if is_timer else _LENGTH.match(kinds)
+        if match is None or any(cluster.parts.lead for cluster in selection):
             return []
         start, end = match.span()
         span = read_span(self._tokens[start:end])
@@ -249,52 +267,56 @@ class ClusterReader:
             return False
         return not parts.offset or not parts.offset.seconds
 
-    def has_unread_time(self, accepted: Sequence[Cluster], parts: TimeParts) -> bool:
+    def has_unread_time(self, selection: Sequence[Cluster], parts: TimeParts) -> bool:
         """Whether words that belong to the time weren't understood.
 
         Examples are the end of "every day until the children are back", the feast of "on
         midsummer at 9" and the days of "on my day off at 9".
         """
-        indexes = {index for cluster in accepted for index in range(cluster.start, cluster.end)}
-        if parts.repeat is not None and self._has_unread_end(indexes):
+        used_indexes = {
+            index for cluster in selection for index in range(cluster.start, cluster.end)
+        }
+        if parts.repeat is not None and self._has_unread_end(used_indexes):
             return True
-        if parts.is_time and (self._has_unread_rhythm(indexes) or self._has_unread_lead(indexes)):
+        if parts.is_time and (
+            self._has_unread_rhythm(used_indexes) or self._has_unread_lead(used_indexes)
+        ):
             return True
-        if self._has_unread_words_before_task(accepted):
+        if self._has_unread_words_before_task(selection):
             return True
-        return any(self._follows_unread_words(cluster, indexes) for cluster in accepted)
+        return any(self._follows_unread_words(cluster, used_indexes) for cluster in selection)
 
-    def _has_unread_end(self, taken: set[int]) -> bool:
+    def _has_unread_end(self, used_indexes: set[int]) -> bool:
         """Whether "until" isn't part of the time, but words for a time follow it."""
         for index, token in enumerate(self._tokens):
-            if token.kind is Kind.UNTIL and index not in taken:
+            if token.kind is Kind.UNTIL and index not in used_indexes:
                 following = self._tokens[index + 1 : index + 5]
                 return any(other.kind in _TIME_WORDS for other in following)
         return False
 
-    def _has_unread_rhythm(self, taken: set[int]) -> bool:
+    def _has_unread_rhythm(self, used_indexes: set[int]) -> bool:
         """Whether "every" isn't part of the time, but a word for a time follows it."""
         for index, token in enumerate(self._tokens):
-            if token.kind is Kind.EVERY and index not in taken:
+            if token.kind is Kind.EVERY and index not in used_indexes:
                 following = self._tokens[index + 1 : index + 3]
-                if any(other.kind in _TIME_WORDS for other in following):
+                if any(other.kind in _RHYTHM_WORDS for other in following):
                     return True
         return False
 
-    def _has_unread_lead(self, taken: set[int]) -> bool:
+    def _has_unread_lead(self, used_indexes: set[int]) -> bool:
         """Whether "the day before" isn't part of the time: "the day before my exam at 9"."""
         for index, (left, right) in enumerate(pairwise(self._tokens)):
             kinds = {left.kind, right.kind}
-            if index not in taken and kinds & _LEAD_KINDS and kinds & {Kind.UNIT, Kind.SPAN}:
+            if index not in used_indexes and kinds & _LEAD_KINDS and kinds & {Kind.UNIT, Kind.SPAN}:
                 return True
         return False
 
-    def _has_unread_words_before_task(self, accepted: Sequence[Cluster]) -> bool:
+    def _has_unread_words_before_task(self, selection: Sequence[Cluster]) -> bool:
         """Whether words stand between the request and the time, and the task follows the time.
 
         In "remind me the next full moon at 9 to go out", the words belong to the time.
         """
-        for cluster in accepted:
+        for cluster in selection:
             start = cluster.start
             while start and self._tokens[start - 1].kind in _UNREAD_WORDS | {Kind.NEXT, Kind.LAST}:
                 start -= 1
@@ -312,22 +334,24 @@ class ClusterReader:
         rest = self._sentence.text.plain[self._tokens[index].start :]
         return any(rest.startswith(f"{word} ") for word in self._lexicon.task_starts)
 
-    def _follows_unread_words(self, cluster: Cluster, taken: set[int]) -> bool:
+    def _follows_unread_words(self, cluster: Cluster, used_indexes: set[int]) -> bool:
         """Whether a length, or "on" and other words, precede a time without a break."""
         start = cluster.start
-        while start and start - 1 not in taken and self._tokens[start - 1].kind in _GLUE_WORDS:
+        while (
+            start and start - 1 not in used_indexes and self._tokens[start - 1].kind in _GLUE_WORDS
+        ):
             start -= 1
         before = [token.kind for token in self._tokens[max(start - 2, 0) : start]]
-        if before in _LENGTHS and start - 1 not in taken:
+        if before in _LENGTHS and start - 1 not in used_indexes:
             return True
         is_clock_alone = bool(cluster.parts.clocks) and not cluster.parts.has_day
-        return is_clock_alone and self._follows_unread_day(start, taken)
+        return is_clock_alone and self._follows_unread_day(start, used_indexes)
 
-    def _follows_unread_day(self, start: int, taken: set[int]) -> bool:
+    def _follows_unread_day(self, start: int, used_indexes: set[int]) -> bool:
         """Whether "on" after the request, and words that aren't in the lexicon, precede a token."""
         for index in range(start - 1, max(start - MAX_UNREAD_WORDS, 0), -1):
             token = self._tokens[index]
-            if index in taken:
+            if index in used_indexes:
                 return False
             if token.kind is Kind.ON and token.number == 1:
                 return self._sentence.neighbour(index, -1) in ASKING and index < start - 1

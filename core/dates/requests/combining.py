@@ -133,34 +133,53 @@ def settle_points(tokens: Sequence[Token], *, has_dates: bool) -> list[Token]:
     has_clock |= any(
         left.kind is Kind.AT and right.kind is Kind.NUMBER for left, right in pairwise(tokens)
     )
-    settled_tokens = []
+    result = []
     for index, token in enumerate(tokens):
         if token.kind is Kind.CLOCK_OR_DATE:
             before = tokens[index - 1].kind if index else None
             after = tokens[index + 1].kind if index + 1 < len(tokens) else None
             token = _settle_point(token, before, after, has_clock=has_clock, has_dates=has_dates)
-        settled_tokens.append(token)
-    return settled_tokens
+        result.append(token)
+    return result
 
 
 def _settle_point(
     token: Token, before: Kind | None, after: Kind | None, *, has_clock: bool, has_dates: bool
 ) -> Token:
-    """Return a token such as ``7.30`` as a clock time, a date, or another word.
-
-    `before` and `after` are the kinds of the neighbours.
-    """
+    """Return a token such as ``7.30`` as a number, a clock time, a date or a word."""
     left, right = token.date
-    is_clock = left <= 24 and right < 60 and token.end - token.start > 3
-    is_date = 1 <= right <= 12 and 1 <= left <= 31
-    is_marked = after in (Kind.AMPM, Kind.OCLOCK, Kind.HOUR) or before is Kind.AT
-    if is_clock and is_marked:
-        return token._replace(kind=Kind.CLOCK, number=left * 60 + right)
-    if is_date and ((has_clock and has_dates) or before in (Kind.ON, Kind.DAY_PREFIX)):
+    if after in _UNIT_KINDS and before is not Kind.AT:
+        return token._replace(kind=Kind.NUMBER, number=float(f"{left}.{right}"))  # 1.5 hours
+    is_clock = _is_clock(token)
+    clock = token._replace(kind=Kind.CLOCK, number=left * 60 + right)
+    if is_clock and (after in _CLOCK_FOLLOWERS or before is Kind.AT):
+        return clock
+    is_announced = (has_clock and has_dates) or before in (Kind.ON, Kind.DAY_PREFIX)
+    if _is_date(left, right) and (is_announced or _has_final_point(token, after)):
         return token._replace(kind=Kind.DATE)
-    if is_clock and (before in _DAY_KINDS or (before is None and after in _DAY_KINDS)):
-        return token._replace(kind=Kind.CLOCK, number=left * 60 + right)
+    neighbour = after if before is None else before
+    if is_clock and neighbour in _DAY_KINDS:
+        return clock
     return token._replace(kind=Kind.OTHER)  # a version or a price
 
 
+def _is_clock(token: Token) -> bool:
+    hour, minute = token.date
+    return hour <= 24 and minute < 60 and token.end - token.start > 3
+
+
+def _is_date(day: int, month: int) -> bool:
+    return 1 <= month <= 12 and 1 <= day <= 31
+
+
+def _has_final_point(token: Token, after: Kind | None) -> bool:
+    """Whether a token such as ``24.12.`` can only be a date. ``7.05.`` may end a sentence."""
+    return token.number == 1 and after in _DATE_FOLLOWERS and token.date[1] >= FIRST_LONG_MONTH
+
+
+FIRST_LONG_MONTH = 10
+"""Months with two digits."""
+_UNIT_KINDS = (Kind.HOUR, Kind.MINUTE, Kind.UNIT)
+_CLOCK_FOLLOWERS = (Kind.AMPM, Kind.OCLOCK, Kind.HOUR)
+_DATE_FOLLOWERS = (Kind.AT, Kind.AT_OR_TO, Kind.CLOCK, Kind.COMMA, Kind.COLON, Kind.OTHER)
 _DAY_KINDS = (Kind.RELATIVE, Kind.WEEKDAY, Kind.WEEKDAYS, Kind.PART, Kind.PART_OF_RELATIVE)

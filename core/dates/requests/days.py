@@ -58,7 +58,7 @@ def _next_weekday(match: Match, context: Context) -> TimeParts | None:
     days = (weekday - context.today.weekday()) % 7 or 7
     is_this_week = weekday > context.today.weekday()
     assumptions = frozenset({Assumption.WEEKDAY} if is_this_week or days == 7 else ())
-    return TimeParts(days=(context.today + timedelta(days=days),), assumed=assumptions)
+    return TimeParts(days=(context.today + timedelta(days=days),), assumptions=assumptions)
 
 
 @RULES.add(
@@ -119,7 +119,6 @@ def _numeric_date(match: Match, context: Context) -> TimeParts | None:
     assert token is not None
     numbers = token.date
     if numbers[0] > 31:
-        # The year comes first: 2026-12-01.
         return date_parts(numbers[0], numbers[1], numbers[2], context)
     year = numbers[2] if len(numbers) > 2 else 0
     first, second = numbers[:2]
@@ -131,7 +130,7 @@ def _numeric_date(match: Match, context: Context) -> TimeParts | None:
     parts = date_parts(year, month, day, context)
     if parts is None or not is_ambiguous:
         return parts
-    return replace(parts, assumed=frozenset({Assumption.DAY_ORDER}))
+    return replace(parts, assumptions=frozenset({Assumption.DAY_ORDER}))
 
 
 @RULES.add(
@@ -228,7 +227,7 @@ def _weekend(match: Match, context: Context) -> TimeParts | None:
         return None
     days = (5 - context.today.weekday()) % 7
     assumptions = frozenset({Assumption.FIRST_DAY})
-    return TimeParts(days=(context.today + timedelta(days=days),), assumed=assumptions)
+    return TimeParts(days=(context.today + timedelta(days=days),), assumptions=assumptions)
 
 
 @RULES.add(

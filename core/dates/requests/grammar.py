@@ -29,7 +29,7 @@ VAGUE_LATER = 2
 
 
 class Item(NamedTuple):
-    """A time in a sentence: the tokens from `start` to `end` (exclusive), and their meaning."""
+    """A time in a sentence: the tokens from `start` to `end` (exclusive), and what they mean."""
 
     start: int
     end: int
@@ -38,7 +38,7 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The lexicon and the present time, on which the meaning of tokens depends."""
+    """What the meaning of the tokens depends on."""
 
     lexicon: Lexicon
     # The present wall time.
@@ -129,7 +129,6 @@ def _read_item(
     context: Context,
     rules: Sequence[Rules],
 ) -> Item | None:
-    """Return the longest time that begins at `position`, or None if no rule reads one."""
     matches = [pair for group in rules for pair in group.match(kinds, position)]
     matches.sort(key=lambda pair: -pair[0].end())
     for match, build in matches:
@@ -221,7 +220,11 @@ def _offset_and_minutes(match: Match, context: Context) -> TimeParts | None:
     return TimeParts(offset=span.plus(Span(seconds=60 * int(minutes.number))))
 
 
-@RULES.add("in+ (?P<clock> clock ) minute? later?", "(?P<clock> clock ) minute? later")
+@RULES.add(
+    "in+ (?P<clock> clock ) minute? later?",
+    "(?P<clock> clock ) minute? later",
+    "(?P<clock> clock ) minute",
+)
 def _clock_offset(match: Match, context: Context) -> TimeParts | None:
     """Read "in 2h30". The clock time is a length."""
     token = match.get("clock")
@@ -235,7 +238,7 @@ def _minutes_offset(match: Match, context: Context) -> TimeParts | None:
     """Read "in 5", in which the minutes are implied."""
     minutes = match.number("count")
     assumptions = frozenset({Assumption.MINUTES})
-    return TimeParts(offset=Span(seconds=minutes * 60), assumed=assumptions)
+    return TimeParts(offset=Span(seconds=minutes * 60), assumptions=assumptions)
 
 
 @RULES.add(
@@ -254,6 +257,8 @@ def _past(match: Match, context: Context) -> TimeParts | None:
 @RULES.add(
     f"(?P<span> {SPAN} ) (?: before | to_after )",
     f"before (?P<span> {SPAN} ) (?: until | before )?",
+    f"before (?P<span> {UNIT} ) (?: until | before )",
+    "before per (?P<span> unit )",
     "the (?P<span> unit ) before (?! of | the | number | one )",
 )
 def _lead(match: Match, context: Context) -> TimeParts | None:
@@ -284,10 +289,13 @@ def _part_of_day_before(match: Match, context: Context) -> TimeParts | None:
 @RULES.add(
     f"(?P<span> {SPAN} ) (?: from | later ) (?P<base> relative )",
     f"(?P<base> relative ) in+ (?P<span> {SPAN} )",
+    f"(?P<span> {SPAN} ) (?P<base> relative ) (?= at | comma | request | mention | $ )",
 )
 def _offset_from_day(match: Match, context: Context) -> TimeParts | None:
-    """Read "a week from today" and German "heute in einer Woche"."""
+    """Read "a week from today", "two weeks today" and German "heute in einer Woche"."""
     span, base = read_span(match.all("span")), match.get("base")
+    if not match.kinds(Kind.FROM) and not match.kinds(Kind.IN) and span.days % 7:
+        return None
     if span.seconds or base is None or base.unit is not Unit.DAY:
         return None
     day = add_months(context.today, span.months) + timedelta(days=span.days + base.number)

@@ -1,8 +1,8 @@
 """Splits a request into the tokens that `grammar` reads, with the lexicon of a language.
 
 A lexicon is a file `data/<language>.toml`. Its table `tokens` lists the phrases for each
-kind of token, and `docs/extending.md` shows how to write one. A token is the meaning of a word or
-number in a request: "remind me at half past 8" becomes REQUEST, AT, HALF_PAST and NUMBER.
+kind of token, and `docs/extending.md` shows how to write one. A token is what a word or number
+means in a request: "remind me at half past 8" becomes REQUEST, AT, HALF_PAST and NUMBER.
 """
 
 from __future__ import annotations
@@ -22,7 +22,12 @@ _PACKAGE = "core.dates.requests"
 MAX_REQUEST_CHARS = 2_000
 """Only this many characters at the beginning of a text are read."""
 MAX_ENDING_LETTERS = 5
-"""A star at the end of a phrase matches an ending of at most this many letters."""
+"""A star at the end of a phrase stands for an ending of at most this many letters."""
+
+
+MAX_MINUTE = 59
+NO_CLOCK_TIME = -1
+"""The number of a CLOCK such as 13:70, which no clock shows."""
 
 
 class Kind(Enum):
@@ -31,7 +36,7 @@ class Kind(Enum):
     NUMBER = auto()  # in digits or words
     ONE = auto()  # "a" and "an", which are also articles
     CLOCK = auto()  # 18:30, noon: the minute of the day
-    CLOCK_OR_DATE = auto()  # 7.30
+    CLOCK_OR_DATE = auto()  # 7.30; 1 for "24.12.", which ends with a point
     SPAN = auto()  # "half an hour": a number of units
     DATE = auto()  # a date in digits
     YEAR = auto()
@@ -279,7 +284,6 @@ def _fold(text: str) -> str:
 
 
 def _add_phrase(lexicon: Lexicon, phrase: str, tokens: tuple[Token, ...]) -> None:
-    """Add a phrase to a lexicon. If it ends with a star, it's a stem. An earlier phrase wins."""
     form = _fold(phrase.strip())
     if not form:
         return
@@ -294,7 +298,7 @@ def _add_phrase(lexicon: Lexicon, phrase: str, tokens: tuple[Token, ...]) -> Non
 
 
 def _parse_token_name(name: str) -> tuple[Token, ...]:
-    """Return the tokens that a key of the table `tokens` names.
+    """Return the tokens that a key of the table `tokens` stands for.
 
     ``month 5`` is a token with a number, ``relative 1 day`` is a token with a number and a unit,
     ``feast easter 1`` is the day after Easter, and ``half_to number 8`` is two tokens.
@@ -339,7 +343,7 @@ def _with_unit(token: Token) -> Token:
 _DIGITS = re.compile(
     r"""
     (?P<iso>\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:t(?=\d))?)(?![-/.\d])
-    |(?P<clock>(?<![\d.,:])(?P<hour>\d{1,2})(?P<mark>[:h])(?P<minute>[0-5]\d)(?::[0-5]\d)?)(?!\d)
+    |(?P<clock>(?<![\d.,:])(?P<hour>\d{1,2})(?P<mark>[:h])(?P<minute>\d\d)(?::[0-5]\d)?)(?!\d)
     |(?P<date>(?<![\d.,:/])\d{1,2}(?P<sign>[./-])\d{1,2}(?P=sign)(?:\d{4}|\d\d))(?![\d/])
     |(?P<short>(?<![\d.,:/])(?P<left>\d{1,2})(?P<point>[./])(?P<right>\d{1,2})\.?)(?![\d/:])
     |(?P<ordinal>(?<![\d.,])\d{1,2})(?:st|nd|rd|th|er|º|ª)\b
@@ -504,10 +508,14 @@ def _tokenize_digits(match: re.Match[str]) -> Token:
         return token._replace(kind=Kind.DATE, date=numbers)
     if match["clock"]:
         minute = int(match["hour"]) * 60 + int(match["minute"])
+        if int(match["minute"]) > MAX_MINUTE:
+            minute = NO_CLOCK_TIME
         return token._replace(kind=Kind.CLOCK, number=minute)
     if match["short"]:
-        is_point = match["point"] == "."
-        return token._replace(kind=Kind.CLOCK_OR_DATE if is_point else Kind.DATE, date=numbers)
+        if match["point"] != ".":
+            return token._replace(kind=Kind.DATE, date=numbers)
+        has_final_point = match["short"].endswith(".")
+        return token._replace(kind=Kind.CLOCK_OR_DATE, date=numbers, number=has_final_point)
     if match["ordinal"]:
         return token._replace(kind=Kind.MONTH_DAY, number=numbers[0])
     number = float(match["number"].replace(",", "."))

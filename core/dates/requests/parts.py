@@ -1,7 +1,7 @@
 """The parts of a time that a request names, and the moment or recurrence that they mean together.
 
-A part that is missing or ambiguous isn't filled in silently: the result names the missing parts and
-the assumptions. The functions don't read the system clock: the present time is a parameter.
+A part that is missing or ambiguous isn't filled in silently: the result names what is missing and
+what was assumed. The functions don't read the system clock: the present time is a parameter.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Problem(Enum):
 
 
 class Assumption(Enum):
-    """A choice among several meanings, which the receipt must mention."""
+    """A choice among several meanings, which the person must be told."""
 
     HOUR = "the hour of a part of the day, or the present hour"
     HALF_OF_DAY = "the afternoon, not the morning"
@@ -58,6 +58,9 @@ class Assumption(Enum):
     WEEKDAY = "which weekday is the next one"
     SHORT_MONTHS = "the last day of months that are shorter"
     RHYTHM = "every week"
+
+
+_SHORT_UNITS = (Unit.SECOND, Unit.MINUTE, Unit.HOUR)
 
 
 class Span(NamedTuple):
@@ -95,7 +98,7 @@ class Repeat(NamedTuple):
 class TimeParts:
     """The parts of a time. Parts that weren't named are empty."""
 
-    # The possible dates, the likeliest first.
+    # The dates that may be meant, the likeliest first.
     days: tuple[date, ...] = ()
     # Weekdays (0 for Monday), on which of them in a month, and in how many weeks.
     weekdays: tuple[int, ...] = ()
@@ -123,12 +126,12 @@ class TimeParts:
     except_weekdays: tuple[int, ...] = ()
     zone: str | None = None
     problem: Problem | None = None
-    assumed: frozenset[Assumption] = frozenset()
+    assumptions: frozenset[Assumption] = frozenset()
 
     def merge(self, other: TimeParts) -> TimeParts:
         """Return these parts, with the parts that `other` names instead where both name one."""
         changes = {name: getattr(other, name) for name in other.names()}
-        changes["assumed"] = self.assumed | other.assumed
+        changes["assumptions"] = self.assumptions | other.assumptions
         return replace(self, **changes)
 
     def revise(self, other: TimeParts) -> TimeParts:
@@ -145,8 +148,8 @@ class TimeParts:
             changes |= {"clocks": (), "offset": None, "window": None}
             if other.offset is not None:
                 changes |= {"part": None}
-        new_parts = replace(self, **changes).merge(other)
-        return new_parts._in_same_half_of_day(self)
+        result = replace(self, **changes).merge(other)
+        return result._in_same_half_of_day(self)
 
     def _in_same_half_of_day(self, previous: TimeParts) -> TimeParts:
         """Move a bare hour to the afternoon if it replaces one: "at 5pm … no, at 6"."""
@@ -156,6 +159,14 @@ class TimeParts:
         if old.is_bare or not new.is_bare or old.minute < 720:
             return self
         return replace(self, clocks=(ClockTime(new.minute % 720 + 720),))
+
+    def with_default_hour(self, hour: int | None) -> TimeParts:
+        """Return these parts at an hour if they name only a day."""
+        is_short = self.repeat is not None and self.repeat.unit in _SHORT_UNITS
+        has_hour = self.clocks or self.part is not None or self.window or self.offset
+        if hour is None or has_hour or is_short or not self.has_day:
+            return self
+        return replace(self, part=hour)
 
     def names(self) -> set[str]:
         """Return the names of the parts that aren't empty."""
@@ -176,7 +187,7 @@ class TimeParts:
 
     @property
     def is_time(self) -> bool:
-        """Whether the parts name a time, not only a duration or a lead time ("an hour before")."""
+        """Whether the parts say when something is, not only for how long or before what."""
         return bool(self.names() & (_DAY_PARTS | {"clocks", "part", "window", "problem"}))
 
 
@@ -195,14 +206,14 @@ _DAY_PARTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """The meaning of the parts. Without a moment or recurrences, a part is missing or wrong."""
+    """What the parts mean. Without a moment or recurrences, a part is missing or wrong."""
 
     moment: datetime | None = None
     # iCalendar texts with DTSTART and RRULE; see `core.dates.recurrence`.
     recurrences: tuple[str, ...] = ()
     missing: frozenset[Missing] = frozenset()
     problem: Problem | None = None
-    assumed: frozenset[Assumption] = frozenset()
+    assumptions: frozenset[Assumption] = frozenset()
 
 
 class _Unclear(Exception):
@@ -228,9 +239,9 @@ def resolve_parts(parts: TimeParts, now: datetime, zone: ZoneInfo) -> Resolution
     try:
         if parts.repeat is not None or len(parts.clocks) > 1:
             recurrences = resolver.recurrences() if parts.repeat else resolver.moments_of_day()
-            return Resolution(recurrences=recurrences, assumed=frozenset(resolver.assumed))
+            return Resolution(recurrences=recurrences, assumptions=frozenset(resolver.assumptions))
         moment = resolver.moment()
-        return Resolution(moment=moment, assumed=frozenset(resolver.assumed))
+        return Resolution(moment=moment, assumptions=frozenset(resolver.assumptions))
     except _Unclear as error:
         return Resolution(missing=frozenset({error.missing}), problem=error.problem)
     except (OverflowError, ValueError):
@@ -261,10 +272,13 @@ class _Resolver:
     parts: TimeParts
     # The present wall time, aware.
     here: datetime
-    assumed: set[Assumption] = field(init=False)
+    assumptions: set[Assumption] = field(init=False)
+    # Whether a part of the present second has passed.
+    has_fraction: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        self.assumed = set(self.parts.assumed)
+        self.assumptions = set(self.parts.assumptions)
+        self.has_fraction = self.here.microsecond > 0
         self.here = self.here.replace(microsecond=0)
 
     @property
@@ -318,17 +332,19 @@ class _Resolver:
         local = moment.astimezone(self.here.tzinfo)
         day = add_months(local.date(), sign * span.months) + sign * span.days * _DAY
         wall_time = datetime.combine(day, local.time())
-        new_moment = moment
+        result = moment
         if day != local.date():
-            new_moment = resolve_wall_time(wall_time, self.here.tzinfo)
-        return new_moment + sign * timedelta(seconds=span.seconds)
+            result = resolve_wall_time(wall_time, self.here.tzinfo)
+        return result + sign * timedelta(seconds=span.seconds)
 
     def _moment_after(self, span: Span) -> datetime:
         """Return the moment at the end of a span from now, at the clock time if one is named."""
         moment = self._shift(self.here.astimezone(UTC), span, 1)
+        if self.has_fraction and span.seconds < 60 and not span.days and not span.months:
+            moment += timedelta(seconds=1)  # "In 2 seconds" is never sooner than that.
         if not self.parts.clocks and self.parts.part is None:
             if not span.seconds:
-                self.assumed.add(Assumption.HOUR)
+                self.assumptions.add(Assumption.HOUR)
             return moment
         day = moment.astimezone(self.here.tzinfo).date()
         return self._at(day, self._likely_clock(day != self.today))
@@ -353,7 +369,7 @@ class _Resolver:
     def _candidate_moments(self, day: date) -> list[datetime]:
         """Return the moments that the clock time may mean on a day, the likeliest first."""
         if not self.parts.clocks:
-            self.assumed.add(Assumption.HOUR)
+            self.assumptions.add(Assumption.HOUR)
             return [self._at(day, (self.parts.part or 0) * 60)]
         clock = clock_in_part(self.parts.clocks[0], self.parts.part)
         if self._is_after_midnight(clock):
@@ -364,19 +380,25 @@ class _Resolver:
         if day != self.today:
             is_later = self._is_later(clock) and self.parts.has_day
             return [self._assume_afternoon(evening) if is_later else morning]
-        if morning > self.here or (clock.is_written and self.parts.days):
+        if morning > self.here or self._is_surely_morning(clock):
             return [morning]
         if self.parts.weekdays and not self._is_later(clock):
-            # On Friday at 10, "Friday at 9" may mean this evening or next Friday.
+            # "Friday at 9", said on Friday at 10: in the evening, or in a week?
             raise _Unclear(Missing.TIME, Problem.SEVERAL_TIMES)
         return [self._assume_afternoon(evening)]
+
+    def _is_surely_morning(self, clock: ClockTime) -> bool:
+        """Whether an hour with minutes and a day, such as "Friday at 9:30", is in the morning."""
+        is_early = clock.minute < FIRST_LIKELY_HOUR * 60
+        is_day = self.parts.days or (self.parts.weekdays and not is_early)
+        return clock.is_written and bool(is_day)
 
     def _is_later(self, clock: ClockTime) -> bool:
         """Whether a bare hour is more likely in the afternoon, if nothing else is known."""
         return clock.minute < FIRST_LIKELY_HOUR * 60 and not clock.is_written
 
     def _assume_afternoon(self, moment: datetime) -> datetime:
-        self.assumed.add(Assumption.HALF_OF_DAY)
+        self.assumptions.add(Assumption.HALF_OF_DAY)
         return moment
 
     def _is_after_midnight(self, clock: ClockTime) -> bool:
@@ -384,7 +406,7 @@ class _Resolver:
         return is_night and clock.minute < 6 * 60 and bool(self.parts.clocks[0].is_bare)
 
     def _candidate_days(self) -> list[date]:
-        """Return the possible days. Raises _Unclear if there is none."""
+        """Return the days that may be meant. Raises _Unclear if there is no such day."""
         parts = self.parts
         if parts.days:
             if parts.weekdays and parts.days[0].weekday() not in parts.weekdays:
@@ -404,7 +426,6 @@ class _Resolver:
         return [self.today, self.today + _DAY]
 
     def _weekday_dates(self, weekday: int) -> list[date]:
-        """Return the next dates with a weekday, or its date in the named week."""
         parts = self.parts
         if parts.week_offset is not None:
             monday = self.today - self.today.weekday() * _DAY
@@ -430,10 +451,6 @@ class _Resolver:
         return days
 
     def _nth_dates(self) -> list[date]:
-        """Return the next dates such as "the first Monday of a month".
-
-        Raises _Unclear if there is no such date.
-        """
         first = self.today.replace(day=1)
         months = range(3) if self.parts.month_offset is None else (self.parts.month_offset,)
         days = []
@@ -452,18 +469,18 @@ class _Resolver:
     def _likely_clock(self, is_other_day: bool) -> int:
         """Return the minute of the day of the first clock time, or of the part of the day."""
         if not self.parts.clocks:
-            self.assumed.add(Assumption.HOUR)
+            self.assumptions.add(Assumption.HOUR)
             return (self.parts.part or 9) * 60
         return self._likely_minute(self.parts.clocks[0], is_other_day)
 
     def _likely_minute(self, clock: ClockTime, is_other_day: bool = True) -> int:
-        new_clock = clock_in_part(clock, self.parts.part)
-        if not new_clock.is_bare:
-            return new_clock.minute
-        if not self._is_later(new_clock) or not is_other_day:
-            return new_clock.minute
-        self.assumed.add(Assumption.HALF_OF_DAY)
-        return new_clock.minute + 720
+        likely_clock = clock_in_part(clock, self.parts.part)
+        if not likely_clock.is_bare:
+            return likely_clock.minute
+        if not self._is_later(likely_clock) or not is_other_day:
+            return likely_clock.minute
+        self.assumptions.add(Assumption.HALF_OF_DAY)
+        return likely_clock.minute + 720
 
     # --- Recurrences ---
 
@@ -471,7 +488,7 @@ class _Resolver:
         """Return the recurrences as iCalendar texts."""
         repeat = self.parts.repeat
         assert repeat is not None
-        if repeat.unit in (Unit.SECOND, Unit.MINUTE, Unit.HOUR):
+        if repeat.unit in _SHORT_UNITS:
             return self._short_intervals(repeat)
         minutes = self._minutes_of_day()
         rule = self._date_rule(repeat)
@@ -485,7 +502,7 @@ class _Resolver:
         if parts.clocks:
             minutes = sorted({self._likely_minute(clock) for clock in parts.clocks})
         elif parts.part is not None:
-            self.assumed.add(Assumption.HOUR)
+            self.assumptions.add(Assumption.HOUR)
             minutes = [parts.part * 60]
         else:
             raise _Unclear(Missing.TIME)
@@ -521,17 +538,13 @@ class _Resolver:
         return f"FREQ=YEARLY{interval};BYMONTH={day.month};BYMONTHDAY={day.day}"
 
     def _monthly_rule(self, repeat: Repeat, interval: str) -> str:
-        """Return the RRULE of every `repeat.interval` months.
-
-        Raises _Unclear if the days of the month are missing.
-        """
         parts = self.parts
         months = interval
         if repeat.interval in (2, 3, 4, 6) and parts.start is None:
             numbers = range(1, 13, repeat.interval)
             months = ";BYMONTH=" + ",".join(map(str, numbers))
             if repeat.interval != 3:
-                self.assumed.add(Assumption.FIRST_DAY)
+                self.assumptions.add(Assumption.FIRST_DAY)
         if parts.nth is not None and parts.weekdays:
             days = ",".join(f"{parts.nth}{_WEEKDAY_NAMES[day]}" for day in parts.weekdays)
             return f"FREQ=MONTHLY{months};BYDAY={days}"
@@ -539,7 +552,7 @@ class _Resolver:
             raise _Unclear(Missing.DATE)
         last = max(parts.month_days)
         if last > LAST_MONTH_DAY_EVERYWHERE and len(parts.month_days) == 1:
-            self.assumed.add(Assumption.SHORT_MONTHS)
+            self.assumptions.add(Assumption.SHORT_MONTHS)
             days = ",".join(map(str, range(LAST_MONTH_DAY_EVERYWHERE, last + 1)))
             return f"FREQ=MONTHLY{months};BYMONTHDAY={days};BYSETPOS=-1"
         return f"FREQ=MONTHLY{months};BYMONTHDAY={','.join(map(str, parts.month_days))}"
@@ -580,7 +593,7 @@ class _Resolver:
         elif all(self._at(start, minute) <= self.here for minute in minutes):
             start += _DAY
         if repeat.interval > 1 and repeat.unit in (Unit.DAY, Unit.WEEK):
-            self.assumed.add(Assumption.FIRST_DAY)
+            self.assumptions.add(Assumption.FIRST_DAY)
             if parts.weekdays:
                 start += (parts.weekdays[0] - start.weekday()) % 7 * _DAY
         return start
@@ -612,7 +625,7 @@ class _Resolver:
         return f";UNTIL={self._at(last, DAY_MINUTES - 1):%Y%m%dT%H%M%SZ}"
 
     def _last_day(self, until: TimeParts) -> date:
-        """Return the last day of a recurrence. On a Friday, "until Friday" means a week later."""
+        """Return the last day of a recurrence. "Until Friday", said on Friday, is in a week."""
         days = _Resolver(until, self.here)._candidate_days()
         is_next_week = until.weekdays and days[0] == self.today and len(days) > 1
         return days[1] if is_next_week else days[0]
@@ -625,7 +638,7 @@ class _Resolver:
         if repeat.unit is Unit.SECOND:
             every = max(repeat.interval // 60, 1)
         if parts.window is not None:
-            return self._windowed(every)
+            return self._rules_within_window(every)
         first = self.here.astimezone(UTC) + timedelta(minutes=every)
         if parts.clocks:
             first = self._next_moment()
@@ -637,7 +650,6 @@ class _Resolver:
         return (f"DTSTART:{first:%Y%m%dT%H%M%SZ}\nRRULE:{rule}{self._short_end()}",)
 
     def _short_end(self) -> str:
-        """Return the end of a recurrence of minutes or hours as a part of its RRULE, or ""."""
         parts = self.parts
         now = self.here.astimezone(UTC)
         if parts.count is not None:
@@ -653,7 +665,7 @@ class _Resolver:
                 end = self._at(resolver._candidate_days()[0], DAY_MINUTES - 1)
         return f";UNTIL={end:%Y%m%dT%H%M%SZ}" if end is not None else ""
 
-    def _windowed(self, every: int) -> tuple[str, ...]:
+    def _rules_within_window(self, every: int) -> tuple[str, ...]:
         """Return recurrences every `every` minutes within hours of the day ("from 9 to 17")."""
         assert self.parts.window is not None
         low, high = (self._window_minute(clock) for clock in self.parts.window)
@@ -662,7 +674,7 @@ class _Resolver:
         if high <= low:
             raise _Unclear(Missing.TIME)
         minutes = list(range(low, high + 1, every))
-        self.assumed.add(Assumption.FIRST_DAY)
+        self.assumptions.add(Assumption.FIRST_DAY)
         repeat = Repeat(Unit.DAY)
         parts = self.parts
         self.parts = replace(parts, repeat=repeat, times=None)

@@ -1,9 +1,9 @@
 """Reads requests for reminders in everyday words: "don't let me forget to call Ana at 5".
 
 `read_request` decides whether a message is a request at all. It returns the moment or the
-recurrences, the task, the missing parts and the assumptions. The task is the message without the
-words of the request. `revise_reading` reads an answer or a correction: "no, at 11". Lexicons for
-ten languages are in `data/`; see `core.dates.requests.lexicon`.
+recurrences, the task that is left when the words of the request are removed, what is missing, and
+what was assumed. `revise_reading` reads an answer or a correction: "no, at 11". Lexicons for ten
+languages are in `data/`; see `core.dates.requests.lexicon`.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ from core.dates.requests.tasks import TaskReader
 
 _CANDIDATES = ASKING | {Kind.LIST, Kind.HOW, Kind.BLOCK}
 """A message without one of these tokens doesn't concern reminders."""
+MAX_SHORT_WORD = 3
+"""Words with so few letters are often other words in another language."""
 MORNING = 9
 FIRST_LIKELY_ALARM_HOUR = 5
 """An alarm at a bare hour from 5 to 11 is probably for the morning."""
@@ -47,7 +49,7 @@ FIRST_LIKELY_ALARM_HOUR = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReminderReading:
-    """The meaning of a message about a reminder."""
+    """What a message says about a reminder."""
 
     intent: Intent
     # The lexicon that was used.
@@ -60,8 +62,8 @@ class ReminderReading:
     task: str = ""
     missing: frozenset[Missing] = frozenset()
     problem: Problem | None = None
-    # Choices that the receipt must mention.
-    assumed: frozenset[Assumption] = frozenset()
+    # Choices that the person must be told.
+    assumptions: frozenset[Assumption] = frozenset()
     # The parts of the time, for answers and corrections.
     parts: TimeParts = field(default_factory=TimeParts)
 
@@ -72,7 +74,7 @@ class ReminderReading:
 
     @property
     def names_time(self) -> bool:
-        return bool(self.parts.names() - {"assumed"})
+        return bool(self.parts.names() - {"assumptions"})
 
 
 def read_request(
@@ -82,18 +84,21 @@ def read_request(
     languages: Sequence[str] = (),
     *,
     is_request: bool = False,
+    default_hour: int | None = None,
 ) -> ReminderReading:
     """Read a message at `now` (aware), with wall times in `zone`.
 
     `languages` are the languages that the person is likely to use, the likeliest first. With
-    `is_request`, the whole message is known to be a request, as after ``/remind``.
+    `is_request`, the whole message is known to be a request, as after ``/remind``. A day without an
+    hour means `default_hour`; without one, the hour is missing.
     """
+    settings = _Settings(now, zone, is_request, default_hour)
     source = plain_text(text)
     readings = [
-        _Reader(source, load_lexicon(language), now, zone, is_request=is_request).read()
+        _Reader(source, load_lexicon(language), settings).read()
         for language in _likely_languages(source.plain, languages)
     ]
-    best = max(readings, key=lambda scored: scored.score, default=None)
+    best = max(readings, key=lambda candidate: candidate.score, default=None)
     return best.reading if best else ReminderReading(intent=Intent.NONE)
 
 
@@ -101,7 +106,7 @@ def read_in_language(
     text: str, lexicon: Lexicon, now: datetime, zone: ZoneInfo, *, is_request: bool = False
 ) -> ReminderReading:
     """Read a message with a single lexicon. See `read_request` for the other parameters."""
-    return _Reader(plain_text(text), lexicon, now, zone, is_request=is_request).read().reading
+    return _Reader(plain_text(text), lexicon, _Settings(now, zone, is_request)).read().reading
 
 
 def revise_reading(
@@ -124,15 +129,16 @@ def revise_reading(
 # --- Languages ---
 
 
-def _likely_languages(plain: str, preferred: Sequence[str]) -> list[str]:
-    """Return the languages in whose script a text is written, preferred languages first."""
+def _likely_languages(plain: str, preferred_languages: Sequence[str]) -> list[str]:
+    """Return the languages in whose script a text is written, preferred languages first.
+
+    A text without letters, such as "2026-12-01 10:00", is read in the first language.
+    """
     known_languages = request_languages()
-    first = [language for language in preferred if language in known_languages]
-    return [
-        language
-        for language in dict.fromkeys([*first, *known_languages])
-        if load_lexicon(language).letters.search(plain)
-    ]
+    first = [language for language in preferred_languages if language in known_languages]
+    languages = [*dict.fromkeys([*first, *known_languages])]
+    likely = [language for language in languages if load_lexicon(language).letters.search(plain)]
+    return likely or languages[:1]
 
 
 # --- Reading in one language ---
@@ -145,52 +151,61 @@ class _Scored(NamedTuple):
     score: tuple[float, ...]
 
 
+class _Settings(NamedTuple):
+    """How messages are read."""
+
+    # The present moment.
+    now: datetime
+    zone: ZoneInfo
+    # Whether the message is known to be a request.
+    is_request: bool = False
+    # The hour of a day without one.
+    default_hour: int | None = None
+
+
 class _Reader:
     """Reads a message with the lexicon of one language."""
 
-    def __init__(
-        self, text: Text, lexicon: Lexicon, now: datetime, zone: ZoneInfo, *, is_request: bool
-    ) -> None:
+    def __init__(self, text: Text, lexicon: Lexicon, settings: _Settings) -> None:
         self._text = text
         self._lexicon = lexicon
-        self._now = now
-        self._zone = zone
-        self._is_request = is_request
+        self._settings = settings
         tokens = tokenize_request(text, lexicon)
         self._tokens = settle_points(tokens, has_dates=lexicon.has_point_dates)
 
     def read(self) -> _Scored:
         """Return the reading, and how well the language fits."""
-        if not self._is_request and not {token.kind for token in self._tokens} & _CANDIDATES:
+        settings = self._settings
+        if not settings.is_request and not {token.kind for token in self._tokens} & _CANDIDATES:
             return _Scored(ReminderReading(intent=Intent.NONE), (0,))
         sentence = Sentence(self._text, self._lexicon, self._tokens)
-        here = self._now.astimezone(self._zone).replace(tzinfo=None)
+        here = settings.now.astimezone(settings.zone).replace(tzinfo=None)
         clusters = ClusterReader(sentence, Context(self._lexicon, here))
         times = clusters.find_clusters()
-        intent = Intent.SET if self._is_request else IntentReader(sentence, times).decide()
+        intent = Intent.SET if settings.is_request else IntentReader(sentence, times).decide()
         if intent is not Intent.SET:
             reading = ReminderReading(intent=intent, language=self._lexicon.language)
             return _Scored(reading, (intent is not Intent.NONE, 0, self._known_length()))
-        accepted_clusters = clusters.select_clusters(times)
-        parts = self._merge_parts(clusters, accepted_clusters)
-        task = TaskReader(sentence, accepted_clusters).read()
-        reading = _finish(intent, self._lexicon.language, parts, task, self._now, self._zone)
-        return _Scored(reading, (2, self._request_length(accepted_clusters), self._known_length()))
+        selection = clusters.select_clusters(times)
+        parts = self._merge_parts(clusters, selection)
+        if self._names_day_clearly(selection):
+            parts = parts.with_default_hour(settings.default_hour)
+        task = TaskReader(sentence, selection).read()
+        language = self._lexicon.language
+        reading = _finish(intent, language, parts, task, settings.now, settings.zone)
+        return _Scored(reading, (2, self._request_length(selection), self._known_length()))
 
-    def _merge_parts(self, clusters: ClusterReader, accepted: Sequence[Cluster]) -> TimeParts:
-        """Return the parts of all accepted times together."""
+    def _merge_parts(self, clusters: ClusterReader, selection: Sequence[Cluster]) -> TimeParts:
+        """Return what the accepted times mean together."""
         parts = TimeParts()
-        for cluster in accepted:
+        for cluster in selection:
             parts = parts.merge(cluster.parts)
-        if clusters.has_unread_time(accepted, parts):
+        if clusters.has_unread_time(selection, parts):
             parts = replace(parts, problem=Problem.VAGUE)
         return self._set_in_the_morning(parts)
 
     def _set_in_the_morning(self, parts: TimeParts) -> TimeParts:
-        """Return parts with an hour in the morning, for a request to wake the person or an alarm.
-
-        The parts of other requests, and of alarms at another time, are returned unchanged.
-        """
+        """Return parts in which an hour is in the morning, if they tell when to wake the person."""
         numbers = {token.number for token in self._tokens if token.kind in ASKING}
         if parts.part is not None or len(parts.clocks) != 1 or not numbers & {WAKE_UP, ALARM}:
             return parts
@@ -199,8 +214,17 @@ class _Reader:
         clock = parts.clocks[0]
         if not clock.is_bare or clock.minute < FIRST_LIKELY_ALARM_HOUR * 60:
             return parts
-        assumptions = parts.assumed | {Assumption.MORNING}
-        return replace(parts, part=MORNING, assumed=assumptions)
+        assumptions = parts.assumptions | {Assumption.MORNING}
+        return replace(parts, part=MORNING, assumptions=assumptions)
+
+    def _names_day_clearly(self, selection: Sequence[Cluster]) -> bool:
+        """Whether the times have a digit or a long word. "Do" is German for Thursday."""
+        for cluster in selection:
+            for token in self._tokens[cluster.start : cluster.end]:
+                word = self._text.plain[token.start : token.end]
+                if len(word) > MAX_SHORT_WORD or token.is_digits or self._lexicon.is_unspaced:
+                    return True
+        return False
 
     def _known_length(self) -> int:
         """Return how many characters belong to phrases of the language."""
@@ -208,12 +232,12 @@ class _Reader:
             token.end - token.start for token in self._tokens if token.kind is not Kind.OTHER
         )
 
-    def _request_length(self, accepted: Sequence[Cluster]) -> int:
+    def _request_length(self, selection: Sequence[Cluster]) -> int:
         """Return how many characters belong to the request and to its times."""
         asking = sum(token.end - token.start for token in self._tokens if token.kind in ASKING)
         times = sum(
             self._tokens[cluster.end - 1].end - self._tokens[cluster.start].start
-            for cluster in accepted
+            for cluster in selection
         )
         return asking + times
 
@@ -240,6 +264,6 @@ def _finish(
         task=task,
         missing=missing,
         problem=problem,
-        assumed=resolution.assumed,
+        assumptions=resolution.assumptions,
         parts=parts,
     )

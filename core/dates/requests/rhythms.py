@@ -37,13 +37,13 @@ _RANGE_KINDS = (Kind.TO, Kind.UNTIL, Kind.AT, Kind.START_AFTER)
 def _list_weekdays(tokens: Sequence[Token]) -> tuple[int, ...]:
     """Return the weekdays of a list or of a range: "mondays and thursdays", "mon-fri"."""
     kinds = (Kind.WEEKDAY, Kind.WEEKDAYS, Kind.DAY_GROUP)
-    named_days = [token for token in tokens if token.kind in kinds]
+    weekday_tokens = [token for token in tokens if token.kind in kinds]
     is_range = any(token.kind in _RANGE_KINDS for token in tokens[1:-1])
-    if is_range and len(named_days) == 2:
-        first, last = int(named_days[0].number), int(named_days[1].number)
+    if is_range and len(weekday_tokens) == 2:
+        first, last = int(weekday_tokens[0].number), int(weekday_tokens[1].number)
         return tuple(sorted((first + step) % 7 for step in range((last - first) % 7 + 1)))
     days: set[int] = set()
-    for token in named_days:
+    for token in weekday_tokens:
         number = int(token.number)
         days.update(WEEKDAY_GROUPS.get(number, (number,)))
     return tuple(sorted(days))
@@ -81,7 +81,7 @@ def _several_weekdays(match: Match, context: Context) -> TimeParts | None:
     weekdays = _list_weekdays(match.all("days"))
     if len(weekdays) > 2:
         assumptions = frozenset({Assumption.RHYTHM})
-        return TimeParts(repeat=Repeat(Unit.WEEK), weekdays=weekdays, assumed=assumptions)
+        return TimeParts(repeat=Repeat(Unit.WEEK), weekdays=weekdays, assumptions=assumptions)
     return TimeParts(weekdays=weekdays, problem=Problem.SEVERAL_TIMES)
 
 
@@ -95,11 +95,11 @@ def _alternate_weekday(match: Match, context: Context) -> TimeParts | None:
     interval = match.number("nth") or match.number("count")
     if match.kinds(Kind.OTHER_EVERY) or match.get("after"):
         interval = 2
-    if interval < 1:
-        return None
+    if interval < 1 or (interval == 1 and match.get("nth")):
+        return None  # "Every first Monday" is one in a month.
     assumptions = frozenset({Assumption.FIRST_DAY})
     weekdays = _list_weekdays(match.all("days"))
-    return TimeParts(repeat=Repeat(Unit.WEEK, interval), weekdays=weekdays, assumed=assumptions)
+    return TimeParts(repeat=Repeat(Unit.WEEK, interval), weekdays=weekdays, assumptions=assumptions)
 
 
 @RULES.add(
@@ -217,6 +217,9 @@ _DAY_LIST = (
     f"{ON} (?P<repeat> repeat ) {ON} (?P<days> {_DAY_LIST} )",
     f"{ON} every {ON} (?P<days> month_day | day_prefix number"
     " | (?: number | ordinal ) day_sign ) (?: of the? (?P<unit> unit ) )?",
+    f"{ON} every {ON} (?P<days> {_DAY_LIST} ) (?: of | the )+ (?P<unit> unit )",
+    f"{WHEN} (?P<days> month_day (?: (?: comma | and | the | on )+ month_day )+ )"
+    " (?: of | the | in )+ (?P<unit> unit )",
     "every (?P<prefix> day_prefix ) (?P<days> number )"
     "(?= at | comma | clock | request | mention | $ )",
     f"{WHEN} (?P<days> month_edge ) {_OF_EVERY}",
@@ -236,8 +239,8 @@ def _every_month_day(match: Match, context: Context) -> TimeParts | None:
     is_valid = all(day == -1 or 1 <= day <= 31 for day in days)
     if not is_valid or repeat.unit is not Unit.MONTH:
         return None
-    stated_days = match.all("day") if match.get("day") else ()
-    if stated_days and stated_days[0].unit is not Unit.DAY:
+    unit_tokens = match.all("day") if match.get("day") else ()
+    if unit_tokens and unit_tokens[0].unit is not Unit.DAY:
         return None
     return TimeParts(repeat=repeat, month_days=tuple(days))
 
@@ -246,18 +249,23 @@ def _every_month_day(match: Match, context: Context) -> TimeParts | None:
     f"{WHEN} every? {ON} (?P<nth> {_NTH} )(?P<weekday> weekday ) {_OF_EVERY}",
     f"{WHEN} (?P<every> every ) {ON}"
     f"(?P<nth> {_NTH} ) (?P<weekday> weekday )"
-    "(?: of | from | the | in | on )* (?P<unit> unit )",
+    "(?: of | from | the | in | on )* (?P<unit> unit | quarter )",
     f"{WHEN} (?P<nth> {_NTH} ) (?P<weekday> weekday )"
     "(?: of | from | the | in | on )* (?P<unit> unit )",
     f"{_OF_EVERY} (?: on | the | at | of )*(?P<nth> {_NTH} ) (?P<weekday> weekday )",
     f"{WHEN} (?P<weekday> weekday ) (?P<nth> {_NTH} ) {_OF_EVERY}",
+    f"{ON} every {ON} (?P<only> ordinal ) (?P<weekday> weekday )",
     f"{_OF_EVERY} (?: on | the | at | of )* (?P<weekday> weekday )(?P<nth> ordinal )",
 )
 def _every_nth_weekday(match: Match, context: Context) -> TimeParts | None:
     """Read "the 2nd Tuesday of every month"."""
     unit, nth = match.get("unit") or match.get("repeat"), match.number("nth")
-    repeat = _repeat_of(add_unit(unit.unit, unit.number or 1)) if unit else None
-    if repeat is None or repeat.unit is not Unit.MONTH or nth not in (-1, 1, 2, 3, 4, 5):
+    if match.number("only") in (1, -1):
+        # "Every last Friday" can only mean one in a month. "Every second Monday" is a fortnight.
+        nth = match.number("only")
+        return TimeParts(repeat=Repeat(Unit.MONTH), nth=nth, weekdays=(match.number("weekday"),))
+    repeat = _monthly_repeat(unit)
+    if unit is None or repeat.unit is not Unit.MONTH or nth not in (-1, 1, 2, 3, 4, 5):
         return None
     return TimeParts(repeat=repeat, nth=nth, weekdays=(match.number("weekday"),))
 

@@ -1,7 +1,8 @@
-"""Reads the task of a request: the text without the words of the request and of the time."""
+"""Returns the task of a request: what is left without the words of the request and of the time."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from core.dates.requests.lexicon import Kind, Lexicon, Token, plain_text
@@ -12,18 +13,18 @@ _REMOVABLE = {Kind.COMMA, Kind.COLON, Kind.POLITE, Kind.AND, Kind.TO, Kind.NO, K
 _ENDS = {Kind.AT, Kind.AT_OR_TO, Kind.ON, Kind.THE, Kind.OF, Kind.IN}
 """Further tokens that don't belong to a task at its end."""
 MAX_TRIMMED_WORDS = 3
-"""At most this many words are removed at each end of a task."""
+"""So many words are removed at each end of a task."""
 _END_MARKS = frozenset(".,;:!?¿¡-–—…。！？；\n\"'“”()")
 
 
 class TaskReader:
     """Reads the task of a request whose times are known."""
 
-    def __init__(self, sentence: Sentence, accepted: Sequence[Cluster]) -> None:
+    def __init__(self, sentence: Sentence, selection: Sequence[Cluster]) -> None:
         self._sentence = sentence
         self._tokens = sentence.tokens
         self._lexicon = sentence.lexicon
-        self._accepted = accepted
+        self._selection = selection
 
     def read(self) -> str:
         """Return the message without the words of the request and the accepted times."""
@@ -42,7 +43,7 @@ class TaskReader:
     def _pieces(self) -> list[list[Token]]:
         """Return the adjacent tokens that are neither the request nor an accepted time."""
         has_request = any(token.kind is Kind.REQUEST for token in self._tokens)
-        # If "remind me" or another request is present, the word "reminder" belongs to the task.
+        # With a request, a word such as "reminder" belongs to the task.
         asking = {Kind.REQUEST} if has_request else ASKING
         pieces: list[list[Token]] = [[]]
         for index, token in enumerate(self._tokens):
@@ -58,7 +59,7 @@ class TaskReader:
         return any(
             cluster.start <= index < cluster.end
             or (index == cluster.start - 1 and token.kind is Kind.FOR)
-            for cluster in self._accepted
+            for cluster in self._selection
         )
 
     def _alarm_task(self) -> str:
@@ -105,7 +106,7 @@ class TaskReader:
 
 def _trim_task(text: str, lexicon: Lexicon) -> str:
     """Return a task without words such as "to" and "about" at its ends."""
-    text = " ".join(text.split()).strip(" ,;:-–—")
+    text = re.sub(r"[^\S\n]+", " ", text).strip(" \n,;:-–—")
     for _ in range(MAX_TRIMMED_WORDS):
         text = _trim_start(text, lexicon)
     for _ in range(MAX_TRIMMED_WORDS):
