@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -27,9 +28,12 @@ from gateway.services import Services, is_running
 
 if TYPE_CHECKING:
     from gateway.check import CheckResult
+    from gateway.security_check import Finding
 
 # The colours of the states of a check.
 _STATE_COLOURS: dict[str, str | None] = {"right": "green", "wrong": "red", "off": None}
+# The colours of the levels of a security finding.
+_LEVEL_COLOURS: dict[str, str | None] = {"ok": "green", "look": "yellow", "fix": "red"}
 
 
 def add_commands(root: typer.Typer) -> None:
@@ -202,13 +206,22 @@ def check_command(
     repair: Annotated[
         bool, typer.Option("--repair", help="Rebuild the indexes first, and drop damaged entries.")
     ] = False,
+    security: Annotated[
+        bool,
+        typer.Option("--security", help="Only list who and what can reach the model."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check the settings, SQLite, state.db, the model and the tokens.
 
-    The output describes each problem and how to solve it.
+    The output describes each problem and how to solve it. With --security, nothing is called: the
+    output lists who is served and by what, groups, limits, servers, plugins, skills and rights.
     """
     from gateway.check import repair_indexes, run_checks
+
+    if security:
+        _print_findings(as_json=as_json)
+        return
 
     async def work() -> list[CheckResult]:
         """Load the settings, repair the indexes if asked to, and run all checks."""
@@ -236,6 +249,29 @@ def check_command(
         else:
             _print_results(results)
         if any(result.state == "wrong" for result in results):
+            raise typer.Exit(1)
+
+
+def _print_findings(*, as_json: bool) -> None:
+    """Print the findings of the security check. Exits with 1 if something should be fixed."""
+    from gateway.security_check import list_findings
+
+    async def work() -> list[Finding]:
+        settings = Settings.load()
+        logs.configure(settings, settings.home / shell.LOG_FILE_NAME)
+        return await list_findings(settings)
+
+    with shell.exit_on_error():
+        findings = asyncio.run(work())
+        if as_json:
+            shell.print_json([asdict(finding) for finding in findings])
+        else:
+            width = max(len(finding.subject) for finding in findings)
+            for finding in findings:
+                level = typer.style(f"{finding.level:<4}", fg=_LEVEL_COLOURS[finding.level])
+                text = f"{finding.text} {finding.advice}".rstrip()
+                typer.echo(f"{level} {finding.subject:<{width}}  {strip_controls(text)}")
+        if any(finding.level == "fix" for finding in findings):
             raise typer.Exit(1)
 
 

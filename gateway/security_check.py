@@ -1,0 +1,290 @@
+"""The checks of `mneme check --security`: who and what can reach the model, and what to do.
+
+Nothing is changed, and no server is called. A finding is `fix` if it should be corrected, `look` if
+only the owner can say whether it's wanted, and `ok` otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+from itertools import groupby
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from config.settings import LimitedResource, Settings
+from core.errors import StoreError
+from core.store.ownership.people import KnownAccount
+from gateway.services import STATE_FILE, Services
+
+# Schemes that send keys and texts unencrypted.
+_PLAIN_SCHEMES = ("http", "ws")
+_SCRIPT_SUFFIXES = (".py", ".sh", ".bash", ".js", ".ts", ".rb", ".pl", ".ps1", ".bat")
+# Says how an account got access.
+_REASONS = {
+    "settings": "by mneme.toml",
+    "listed": "by mneme.toml",
+    "cli": "approved in a shell",
+    "chat": "approved in a chat",
+    "code": "by a pairing or link code",
+}
+# The limits that bound what other people can cost.
+_COST_LIMITS: tuple[LimitedResource, ...] = ("answers", "input_tokens", "output_tokens", "money")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that a person should know, and what to do about it."""
+
+    subject: str
+    level: Literal["ok", "look", "fix"]
+    text: str
+    advice: str = ""
+
+
+async def list_findings(settings: Settings) -> list[Finding]:
+    """Return all findings, those to fix first."""
+    findings = [
+        *await _check_people(settings),
+        *_check_groups(settings),
+        *_check_limits(settings),
+        *_check_addresses(settings),
+        *_check_plugins(settings),
+        *_check_skills(settings),
+        *_check_rights(settings),
+    ]
+    order = ("fix", "look", "ok")
+    return sorted(findings, key=lambda finding: order.index(finding.level))
+
+
+async def _check_people(settings: Settings) -> list[Finding]:
+    """List everyone who is served, and by what."""
+    listed = {*settings.owner.accounts, *settings.access.people}
+    try:
+        async with Services.open(settings) as services:
+            accounts = await services.people.list_accounts(listed)
+            pending = await services.people.list_pending(services.clock.now())
+    except StoreError as error:
+        text = f"The list of people can't be read: {error}"
+        return [Finding(subject="people", level="fix", text=text)]
+    served = [account for account in accounts if account.why in _REASONS]
+    findings = [
+        _describe_person(list(group), settings)
+        for _, group in groupby(served, key=lambda account: account.person_id)
+    ]
+    if pending:
+        findings.append(
+            Finding(
+                subject="people",
+                level="look",
+                text=f"{len(pending)} ask for access.",
+                advice="`mneme approve` lists them. Approve only those you know.",
+            )
+        )
+    if not settings.owner.accounts:
+        text = "No account is the owner's, so only the terminal is."
+        advice = "Put your numeric id into [owner] in mneme.toml; `/whoami` shows it."
+        findings.append(Finding(subject="people", level="look", text=text, advice=advice))
+    return findings or [Finding(subject="people", level="ok", text="Only you are served.")]
+
+
+def _describe_person(accounts: Sequence[KnownAccount], settings: Settings) -> Finding:
+    """Describe the accounts of one person."""
+    parts = [
+        f"{account.account.key} ({account.name or 'no name'}, {_REASONS[account.why]})"
+        for account in accounts
+    ]
+    text = f"{', '.join(parts)} talks to Mneme."
+    if any(account.account.key in settings.owner.accounts for account in accounts):
+        return Finding(subject="people", level="ok", text=f"{text} That's you, the owner.")
+    advice = "Remove them with `mneme people remove` if you don't know them."
+    return Finding(subject="people", level="look", text=text, advice=advice)
+
+
+def _check_groups(settings: Settings) -> Iterator[Finding]:
+    """List the groups whose members can write in front of the model."""
+    for group in settings.access.rooms:
+        yield Finding(
+            subject="groups",
+            level="look",
+            text=f"Every member of {group} can write in front of the model, in that group.",
+            advice="Remove the group from access.rooms if you don't trust all its members.",
+        )
+    for group in settings.owner.rooms:
+        text = f"{group} is yours alone. Mneme answers nobody else there."
+        yield Finding(subject="groups", level="ok", text=text)
+    if settings.room.listen and settings.access.rooms:
+        yield Finding(
+            subject="groups",
+            level="look",
+            text="Mneme stores everything that is said in groups, also what isn't meant for it.",
+            advice="Set room.listen = false if the members don't know that.",
+        )
+    if settings.limits.room_questions:
+        yield Finding(
+            subject="groups",
+            level="look",
+            text="Members of groups may schedule questions, which cost money without a message.",
+            advice="Set limits.room_questions = false if you don't want that.",
+        )
+
+
+def _check_limits(settings: Settings) -> Iterator[Finding]:
+    """List the daily limits that are off."""
+    limits = settings.limits
+    tables = (
+        ("limits.day", limits.day, "a person"),
+        ("limits.room_day", limits.room_day, "a group"),
+    )
+    for name, values, whose in tables:
+        missing = [limit for limit in _COST_LIMITS if not values.get(limit)]
+        if missing:
+            yield Finding(
+                subject="limits",
+                level="fix",
+                text=f"{name} has no limit for {', '.join(missing)}. The cost of {whose} is open.",
+                advice=f"Set these limits in [{name}], or remove the lines to get the defaults.",
+            )
+        else:
+            text = f"{name}: " + ", ".join(f"{limit} {values[limit]:g}" for limit in _COST_LIMITS)
+            yield Finding(subject="limits", level="ok", text=f"{text}.")
+    if not any(limits.owner_day.values()):
+        yield Finding(
+            subject="limits",
+            level="look",
+            text="You have no line for a day, so a loop isn't stopped.",
+            advice="Set money or tokens in limits.owner_day.",
+        )
+
+
+def _check_addresses(settings: Settings) -> Iterator[Finding]:
+    """List the servers that get keys or texts unencrypted."""
+    found = False
+    for name, address in _list_texts(settings.model_dump(), ""):
+        parts = urlsplit(address)
+        if parts.scheme not in _PLAIN_SCHEMES or _is_loopback(parts.hostname or ""):
+            continue
+        found = True
+        yield Finding(
+            subject="servers",
+            level="fix",
+            text=f"{name} is {parts.scheme}://{parts.hostname}, so keys and texts go unencrypted.",
+            advice=f"Use {parts.scheme}s://, or a server on this machine.",
+        )
+    if not found:
+        text = "All servers are reached with TLS or on this machine."
+        yield Finding(subject="servers", level="ok", text=text)
+
+
+def _list_texts(value: object, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the dotted path and the value of each address in the settings."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _list_texts(item, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _list_texts(item, name)
+    elif isinstance(value, str) and value.startswith(tuple(f"{s}://" for s in _PLAIN_SCHEMES)):
+        yield name, value
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _check_plugins(settings: Settings) -> Iterator[Finding]:
+    """List the plugins of the home."""
+    folder = settings.home / "plugins"
+    names = sorted(
+        path.stem
+        for path in (folder.iterdir() if folder.is_dir() else ())
+        if path.suffix == ".py" or (path / "__init__.py").is_file()
+    )
+    for name in names:
+        options = settings.memory.providers.get(name)
+        state = "switched on" if options is not None and options.enabled else "switched off"
+        yield Finding(
+            subject="plugins",
+            level="look",
+            text=f"plugins/{name} ({state}) is code that runs with all rights of Mneme.",
+            advice="Read it before you switch it on, and delete it if you don't use it.",
+        )
+    if not names:
+        yield Finding(subject="plugins", level="ok", text="There are none.")
+
+
+def _check_skills(settings: Settings) -> Iterator[Finding]:
+    """List the skills with scripts."""
+    found = False
+    for root in (settings.home / "skills", *map(Path, settings.skills.folders)):
+        for file in sorted(root.expanduser().rglob("SKILL.md")):
+            scripts = [path for path in file.parent.rglob("*") if _is_script(path)]
+            if not scripts:
+                continue
+            found = True
+            yield Finding(
+                subject="skills",
+                level="look",
+                text=f"The skill {file.parent.name} has {len(scripts)} scripts, such as "
+                f"{scripts[0].relative_to(file.parent)}. Mneme runs none; the model may show them.",
+                advice="Read them before you run what the model suggests.",
+            )
+    if not found:
+        yield Finding(subject="skills", level="ok", text="No skill has a script.")
+
+
+def _is_script(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    is_executable = bool(path.stat().st_mode & stat.S_IXUSR)
+    return path.suffix.lower() in _SCRIPT_SUFFIXES or is_executable
+
+
+def _check_rights(settings: Settings) -> Iterator[Finding]:
+    """List the files and folders that others on this machine can read or write."""
+    home = settings.home
+    findings: list[Finding] = []
+    everyone_else = stat.S_IRWXG | stat.S_IRWXO
+    if settings.home.stat().st_mode & everyone_else:
+        # Other users can't reach anything inside of a home that is closed to them.
+        for path in (home, *(home / name for name in ("mneme.toml", ".env", STATE_FILE))):
+            findings += _check_path(path, everyone_else, "read or write")
+    folders = [*settings.skills.folders, *settings.context.folders]
+    for chat in settings.chats.values():
+        folders += chat.folders
+    for folder in folders:
+        # What stands in these folders becomes a part of prompts.
+        path = Path(folder).expanduser()
+        findings += _check_path(path, stat.S_IWGRP | stat.S_IWOTH, "write")
+    yield from findings
+    if not findings:
+        text = f"Only you can read {home} and what becomes a part of prompts."
+        yield Finding(subject="rights", level="ok", text=text)
+
+
+def _check_path(path: Path, mask: int, verb: str) -> Iterator[Finding]:
+    """Yield a finding if other users have rights to a path, or own it."""
+    if not path.exists():
+        return
+    status = path.stat()
+    if status.st_uid not in (os.getuid(), 0):
+        text = f"{path} belongs to another user (number {status.st_uid})."
+        advice = f"Run `chown` on {path}, or choose another folder."
+        yield Finding(subject="rights", level="fix", text=text, advice=advice)
+    elif status.st_mode & mask:
+        wanted = "go-w" if verb == "write" else "go="
+        yield Finding(
+            subject="rights",
+            level="fix",
+            text=f"Other users of this machine can {verb} {path}.",
+            advice=f"Run `chmod {wanted} {path}`.",
+        )
