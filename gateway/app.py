@@ -351,7 +351,7 @@ def _build_verifier(
         evidence,
         helper,
         services.settings.model.helper,
-        services.owner_notices.notify_verdict,
+        ReceiptWriter(services).show_verdict,
     )
 
 

@@ -20,9 +20,12 @@ from core.markup.markdown import escape
 from core.scheduling.tool import read_choices
 from core.store.actions import ButtonAction
 from core.store.jobs import Job
+from core.store.mailbox import OutboxItem
+from core.store.messages import find_delivered_answer
 from core.store.notes import NoteChange, PendingNote
+from core.store.rows import split_turns
 from core.text.normalize import shorten, to_single_line
-from core.types import Answer, Button, Json, Message, Scope
+from core.types import Account, Answer, Button, Json, Message, Scope
 from gateway import texts
 from gateway.commands.registry import (
     assign_button_ids,
@@ -52,6 +55,17 @@ class Receipt:
     is_new_job: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reader:
+    """The person who reads an answer, and where."""
+
+    scope: Scope
+    scopes: frozenset[Scope]
+    account: Account
+    is_direct: bool = True
+    is_owner: bool = False
+
+
 @dataclass
 class ReceiptWriter:
     """Adds receipts to the answers of turns that changed something."""
@@ -65,39 +79,55 @@ class ReceiptWriter:
 
         `rows` are the messages of the turn, from its first question on.
         """
-        receipts = await self.list_receipts(rows, turn.scopes)
-        pending = await self._list_pending(rows, turn.scopes)
-        lines = await self._render_receipts(receipts, turn)
+        inbound = turn.entries[-1].inbound
+        reader = _Reader(
+            scope=turn.scope,
+            scopes=turn.scopes,
+            account=inbound.account,
+            is_direct=inbound.is_direct,
+            is_owner=turn.is_owner,
+        )
+        return await self._add_lines(answer, rows, reader)
+
+    async def _add_lines(
+        self, answer: Answer, rows: Sequence[Message], reader: _Reader, judged_id: int = 0
+    ) -> tuple[Answer, Sequence[ButtonAction]]:
+        """Add receipts and questions to an answer, for a reader. Returns the rows of the buttons.
+
+        `judged_id` is the id of a note that was proposed and now waits for approval.
+        """
+        receipts = await self.list_receipts(rows, reader.scopes)
+        pending = await self._list_pending(rows, reader.scopes, judged_id)
+        lines = await self._render_receipts(receipts, reader)
         buttons = [item.undo for item in receipts if item.undo is not None]
-        choices = await self._list_choices(rows, turn)
+        choices = await self._list_choices(rows, reader)
         if choices:
             lines.append(texts.ASK_WHICH_TIME)
             buttons += choices
         for note in pending:
             lines.append(_render_pending(note))
-            if not note.scope.is_group or turn.is_owner:
+            if not note.scope.is_group or reader.is_owner:
                 buttons += make_decision_buttons(note)
         if any(_is_over_budget(row) for row in rows):
             lines.append(texts.TURN_BUDGET_SPENT)
         if not lines:
             return answer, ()
         labelled_buttons = assign_button_ids(buttons[:MAX_BUTTONS])
-        inbound = turn.entries[-1].inbound
-        presser = inbound.account if inbound.is_direct else None
+        presser = reader.account if reader.is_direct else None
         actions = make_button_actions(
-            labelled_buttons, turn.scope, presser, self.services.clock.now()
+            labelled_buttons, reader.scope, presser, self.services.clock.now()
         )
         text = "\n\n".join(part for part in (answer.text, "\n".join(lines)) if part)
         return replace(answer, text=text, buttons=(*answer.buttons, *labelled_buttons)), actions
 
-    async def _render_receipts(self, receipts: Sequence[Receipt], turn: Turn) -> list[str]:
+    async def _render_receipts(self, receipts: Sequence[Receipt], reader: _Reader) -> list[str]:
         """Return the line of the receipts, and once for each person the zone of new jobs."""
         if not receipts:
             return []
         lines = [texts.RECEIPTS.format(changes=" · ".join(item.text for item in receipts))]
         if any(item.is_new_job for item in receipts):
-            account = turn.entries[-1].inbound.account
-            hint = await hint_at_zone(self.services, account, is_owner=turn.is_owner)
+            is_owner = reader.is_owner
+            hint = await hint_at_zone(self.services, reader.account, is_owner=is_owner)
             if hint:
                 lines.append(hint.strip())
         return lines
@@ -181,7 +211,7 @@ class ReceiptWriter:
         label = texts.RECEIPT_UNDO.format(what=f"/cron {undo}")
         return Receipt(text, make_button(label, "cron", undo), is_new_job=action == "add")
 
-    async def _list_choices(self, rows: Sequence[Message], turn: Turn) -> list[Button]:
+    async def _list_choices(self, rows: Sequence[Message], reader: _Reader) -> list[Button]:
         """Return a button for each time among which the person must choose for a reminder.
 
         A reminder that the model set after all, with the right time, needs no choice.
@@ -191,15 +221,16 @@ class ReceiptWriter:
         if not commands:
             return []
         ids = {row.id for row in rows if row.role == "user"}
-        jobs = await self.services.jobs.list_visible(turn.scopes)
+        jobs = await self.services.jobs.list_visible(reader.scopes)
         set_texts = {job.text for job in jobs if _is_set_by(job, ids)}
         appointments = self.services.appointments
-        account = turn.entries[-1].inbound.account
         buttons: list[Button] = []
         for command in commands:
             line = command.arguments.removeprefix("add ")
             is_prompt = command.name == "cron"
-            reading = await appointments.interpret(line, is_prompt=is_prompt, account=account)
+            reading = await appointments.interpret(
+                line, is_prompt=is_prompt, account=reader.account
+            )
             if reading.text not in set_texts:
                 when = appointments.describe_time(reading, is_full=False)
                 text = shorten(reading.text, LABEL_CHARS)
@@ -208,15 +239,97 @@ class ReceiptWriter:
         return buttons
 
     async def _list_pending(
-        self, rows: Sequence[Message], scopes: frozenset[Scope]
+        self, rows: Sequence[Message], scopes: frozenset[Scope], judged_id: int
     ) -> Sequence[PendingNote]:
-        """Return the changes that the tools of a turn proposed and that still wait for approval."""
+        """Return the changes that the tools of a turn proposed and that still wait for approval.
+
+        What the helper model still has to judge is left out, except for the note `judged_id`.
+        """
         since = _find_start(rows)
         if since is None:
             return []
         ids = {row.id for row in rows if row.role == "user"}
         pending = await self.services.notes.list_pending(scopes)
-        return [note for note in pending if note.message_id in ids and note.at >= since]
+        return [
+            note
+            for note in pending
+            if note.message_id in ids
+            and note.at >= since
+            and (not note.is_proposed or note.id == judged_id)
+        ]
+
+    async def show_verdict(self, note: PendingNote, change_id: int | None) -> bool:
+        """Add the receipt or the question of a proposed note to the answer of its turn.
+
+        The answer is edited. If it can't be, because it is in a group, was never delivered or is no
+        longer in the conversation, the person gets a notice instead. `change_id` is the number of
+        the change, or None if the note waits for approval. Returns False if the turn has no answer
+        yet.
+        """
+        rows = await self._find_turn(note)
+        if rows and not _has_answer(rows):
+            # A restart interrupted the turn. Its answer will have the receipt or the question.
+            return False
+        edit = None
+        if rows:
+            edit = await self._edit_answer(note, rows, judged_id=0 if change_id else note.id)
+        if edit is None:
+            await self.services.owner_notices.notify_verdict(note, change_id)
+            return True
+        item, actions = edit
+        if await self.services.outbox.put(item, actions=actions):
+            self.services.on_change()
+        return True
+
+    async def _find_turn(self, note: PendingNote) -> Sequence[Message]:
+        """Return the messages of a note's turn in a direct chat. Empty if they aren't there."""
+        if note.scope.is_group or note.message_id is None or note.account is None:
+            return ()
+        conversations = self.services.conversations
+        scopes = frozenset((note.scope,))
+        session = await conversations.find_by_message(note.message_id, scopes)
+        if session is None:
+            return ()
+        history = await conversations.load_history(session, scopes)
+        for rows in split_turns(history):
+            if any(row.id == note.message_id for row in rows):
+                return rows
+        return ()
+
+    async def _edit_answer(
+        self, note: PendingNote, rows: Sequence[Message], judged_id: int
+    ) -> tuple[OutboxItem, Sequence[ButtonAction]] | None:
+        """Return an outbox item that edits the answer of a turn, or None if it can't be edited."""
+        assert note.account is not None
+        services = self.services
+        answers = [row for row in rows if row.role == "assistant"]
+        delivered = await find_delivered_answer(services.database, [row.id for row in answers])
+        if delivered is None:
+            return None
+
+        paragraphs = [row.text for row in answers if row.text]
+        answer = Answer(text="\n\n".join(paragraphs))
+        scopes = frozenset((note.scope,))
+        reader = _Reader(scope=note.scope, scopes=scopes, account=note.account)
+        answer, actions = await self._add_lines(answer, rows, reader, judged_id)
+        item = OutboxItem(
+            key=f"verdict:{note.id}",
+            kind="notice",
+            address=delivered.address,
+            answer=answer,
+            posted=delivered.posted,
+            reply_to=delivered.reply_to,
+            next_at=services.clock.now(),
+        )
+        return item, actions
+
+
+def _has_answer(rows: Sequence[Message]) -> bool:
+    """Return True if a turn doesn't end with tool calls or their results."""
+    last = rows[-1]
+    if last.role != "assistant":
+        return False
+    return all(block.get("type") != "tool_use" for block in last.blocks or ())
 
 
 def _is_set_by(job: Job, message_ids: set[int]) -> bool:

@@ -12,6 +12,7 @@ from core.review.pending import ANYWAY, clean_typed_text, split_anyway
 from core.store.facts.facts import Facts
 from core.store.facts.rows import Fact
 from core.store.notes import Author, Operation, PendingNote
+from core.text.normalize import quote_at_end
 from core.text.terms import names_in
 from core.types import Account, ErasureEpoch, Message, Scope, Sender
 
@@ -80,7 +81,7 @@ class FactEditor:
             sender=Sender(id=account.user_id, name=""),
         )
         facts = await self.remember(message, note.scope, account.platform, epoch)
-        return " ".join(f"Fact {fact.id} is stored: “{fact.content}”." for fact in facts)
+        return " ".join(f"Fact {fact.id} is stored: {quote_at_end(fact.content)}" for fact in facts)
 
     async def _approve_change(
         self, note: PendingNote, operation: Operation, epoch: ErasureEpoch | None
@@ -101,10 +102,10 @@ class FactEditor:
             return f"Fact {fact_id} is trusted {'more' if is_right else 'less'} now."
         if operation.action == "remove":
             await self.facts.remove(fact_id, scopes, by)
-            return f"Fact {fact_id} is now a former fact: “{fact.content}”."
+            return f"Fact {fact_id} is now a former fact: {quote_at_end(fact.content)}"
         text = f"{ANYWAY} {operation.content}"
         new_fact = await self.correct(fact, text, scopes, by, note.at) or fact
-        return f"Fact {fact_id} now says: “{new_fact.content}”."
+        return f"Fact {fact_id} now says: {quote_at_end(new_fact.content)}"
 
     @staticmethod
     def _check(text: str) -> str:

@@ -2,8 +2,7 @@
 
 After a turn, facts are extracted from the messages that people typed. Before the next turn, facts
 that fit the new message are given to the model. A fact that is no longer true is stored as a former
-fact. The model has two tools: `facts` searches, judges and changes facts, and `remember_this`
-stores a fact that the person has stated.
+fact. The model has the tools `facts` (search, judge, change) and `remember_this` (store).
 """
 
 from __future__ import annotations
@@ -40,6 +39,7 @@ from core.review.transcript import OWN_TOOLS
 from core.store.facts.facts import Alias, Candidates, Facts
 from core.store.facts.rows import Fact, FactKind, Grain
 from core.store.notes import FACT, Author, Operation
+from core.text.normalize import quote_at_end
 from core.text.terms import ME, entity_key, entity_keys_in, hint_terms, query_terms, terms_of
 from core.types import Account, Effect, Json, Message, Scope, Session, Subject, Tool, ToolContext
 
@@ -566,7 +566,7 @@ class FactsProvider(MemoryProvider):
 
         await self.facts.remove(fact.id, context.scopes, _author(context))
         return (
-            f"Fact {fact.id} is now a former fact: “{fact.content}”. "
+            f"Fact {fact.id} is now a former fact: {quote_at_end(fact.content)} "
             f"The person can undo this with `/memory undo f{fact.id}`."
         )
 
@@ -614,7 +614,7 @@ class FactsProvider(MemoryProvider):
         )
         if new_fact is None:
             raise ToolError(_GONE)
-        return f"Fact {fact.id} now says: “{new_fact.content}”."
+        return f"Fact {fact.id} now says: {quote_at_end(new_fact.content)}"
 
     async def _store(self, report: ReportedFact, context: ToolContext) -> str:
         """Store a fact if a message supports it, or else request approval.
@@ -637,7 +637,7 @@ class FactsProvider(MemoryProvider):
         fact = await self.facts.learn(fact, message.text, context.epoch)
         if not fact.id:
             raise ToolError(_GONE)
-        return f"Fact {fact.id} is stored: “{fact.content}”."
+        return f"Fact {fact.id} is stored: {quote_at_end(fact.content)}"
 
     async def _find_support(
         self, report: ReportedFact, context: ToolContext

@@ -49,6 +49,7 @@ from core.store.notes import (
     Operation,
     PendingNote,
 )
+from core.text.normalize import quote_at_end
 from core.types import ErasureEpoch, Scope, Scopes, Session
 
 # Targets and their files.
@@ -570,10 +571,10 @@ def _apply_all(edit: NoteEdit, operations: Sequence[Operation]) -> None:
 
 def _describe(change: NoteChange) -> str:
     if change.after is None:
-        return f"Removed: “{change.before}”."
+        return f"Removed: {quote_at_end(change.before or '')}"
     if change.before is None:
-        return f"Noted: “{change.after}”."
-    return f"Now noted: “{change.after}”."
+        return f"Noted: {quote_at_end(change.after)}"
+    return f"Now noted: {quote_at_end(change.after)}"
 
 
 def _label(path: Path) -> str:

@@ -34,12 +34,17 @@ from core.types import BillingScope, ErasureEpoch, Scope, Sender, Session
 MAX_TOKENS = 1_000
 MAX_LINES = 40
 """The helper model reads this many of the latest typed lines."""
+MAX_CHANGES = 50
+"""So many of the latest changes are searched for a note that was made before a crash."""
 MAX_NOTES = 20
 """One call asks about this many notes. The others wait for approval."""
 _log = structlog.get_logger("verdicts")
 
-OnVerdict = Callable[[PendingNote, int | None], Awaitable[None]]
-"""Tells the person about a note. The number of its change is None if the note needs approval."""
+OnVerdict = Callable[[PendingNote, int | None], Awaitable[bool]]
+"""Tells the person about a note. The number of its change is None if the note needs approval.
+
+Returns False if the answer of the note's turn isn't written yet, because that answer will tell it.
+"""
 
 
 class _Verdict(BaseModel):
@@ -109,9 +114,16 @@ class Verifier:
             change_id = None
             if index in following:
                 change_id = await self._make(proposal)
+            # The person is told first. After a crash in between, the note is judged again, and the
+            # person isn't told twice.
+            is_told = await self.on_verdict(proposal.note, change_id)
             if change_id is None:
                 await self.notes.ask_about(proposal.note.id)
-            await self.on_verdict(proposal.note, change_id)
+            else:
+                await self.notes.drop(proposal.note.id)
+            if not is_told:
+                # The answer may have been written meanwhile, without the note.
+                await self.on_verdict(proposal.note, change_id)
 
     async def _ask(self, session: Session, proposals: Sequence[_Proposal]) -> set[int]:
         """Return the indexes of the notes that follow from the messages, as the helper judges."""
@@ -152,6 +164,9 @@ class Verifier:
         """Add a proposed note. Returns the number of its change, or None if that isn't possible."""
         note = proposal.note
         scopes = frozenset((note.scope,))
+        made_id = await self._find_made(note)
+        if made_id is not None:
+            return made_id
         author = Author(**note.source_values, origin="typed", epoch=proposal.epoch)
         try:
             await self.notebook.apply(note.scope, scopes, note.target, note.operations, author)
@@ -159,8 +174,17 @@ class Verifier:
         except Refused as refusal:
             _log.info("a note can't be added", why=str(refusal))
             return None
-        await self.notes.drop(note.id)
         return change.id
+
+    async def _find_made(self, note: PendingNote) -> int | None:
+        """Return the number of the change if an earlier process made the note, or None."""
+        contents = {operation.content for operation in note.operations}
+        changes = await self.notes.list_changes(frozenset((note.scope,)), MAX_CHANGES)
+        for change in changes:
+            is_of_turn = change.message_id == note.message_id and change.at >= note.at
+            if is_of_turn and change.after in contents:
+                return change.id
+        return None
 
 
 def _find_possible(

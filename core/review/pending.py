@@ -70,7 +70,9 @@ class Review:
             at=self._clock.now(),
             is_proposed=author.is_proposed,
         )
-        if not await self.add_pending(note, author.epoch):
+        # The answer of a turn shows what waits, except in a group, where the owner may not be.
+        is_shown = author.call is not None and not scope.is_group
+        if not await self.add_pending(note, author.epoch, is_announced=not is_shown):
             raise Refused(
                 f"Not kept: {reason}, and too many changes wait already (/memory pending)."
             )
@@ -85,12 +87,15 @@ class Review:
             "(/memory pending). Do not try it again in other words."
         )
 
-    async def add_pending(self, note: PendingNote, epoch: ErasureEpoch | None) -> bool:
+    async def add_pending(
+        self, note: PendingNote, epoch: ErasureEpoch | None, *, is_announced: bool = True
+    ) -> bool:
         """Store a waiting change and announce it. Return False if too many are waiting already."""
         stored_note = await self._notes.add_pending(note, epoch)
         if stored_note is None:
             return False
-        if self._on_pending is not None and not stored_note.is_proposed:
+        is_announced = is_announced and not stored_note.is_proposed
+        if self._on_pending is not None and is_announced:
             await self._on_pending(stored_note)
         return True
 

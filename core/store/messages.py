@@ -5,15 +5,18 @@ Functions that take a connection run inside their caller's transaction.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 
 from core.errors import StoreError
 from core.store import rows
+from core.store.mailbox import INTENT_MARK
 from core.store.rows import MESSAGE_COLUMNS, Connection, Row, address_values, read_message
 from core.store.sqlite.database import Database
+from core.store.sqlite.schema import in_list
 from core.store.usage_and_limits import record_prefix_break
-from core.store.visibility import scope_parameter, visible
+from core.store.visibility import encode_list, scope_parameter, visible
 from core.types import Address, Json, Message, Quote, Scope
 
 MAX_QUOTE_CHARS = 500
@@ -29,6 +32,12 @@ AND messages.text <> '' AND (messages.role <> 'tool' OR messages.blocks IS NULL)
 
 These are chat messages, and answers of kind `quote`, which repeat history. Tool calls and results
 are left out. Imported tool lines have no blocks and are readable.
+"""
+_SELECT_DELIVERED = f"""
+SELECT lane, posted, reply_to FROM outbox WHERE done_at IS NOT NULL AND kind = 'answer'
+    AND (reply_to IS NULL OR reply_to NOT LIKE '@%') AND key NOT LIKE 'turn:cron:%'
+    AND {in_list("message_id", "ids")}
+ORDER BY id DESC LIMIT 1
 """
 _SELECT_TRANSCRIPT = f"""
 SELECT {MESSAGE_COLUMNS} FROM sessions JOIN messages ON messages.session_id = sessions.id
@@ -326,3 +335,32 @@ async def find_original(
     }
     row = await database.fetch_one(_SELECT_ORIGINAL, values)
     return None if row is None else read_message(row)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveredAnswer:
+    """Where an answer was posted, so that it can be edited."""
+
+    address: Address
+    # Ids of the platform messages, in order.
+    posted: tuple[str, ...]
+    reply_to: str | None
+
+
+async def find_delivered_answer(
+    database: Database, message_ids: Sequence[int]
+) -> DeliveredAnswer | None:
+    """Return the delivered answer with one of these messages, if it can be edited later.
+
+    Answers to interactions and to scheduled questions can't be, nor answers of which a part may
+    have been posted twice.
+    """
+    row = await database.fetch_one(_SELECT_DELIVERED, {"ids": encode_list(message_ids)})
+    if row is None:
+        return None
+    posted = tuple(json.loads(row["posted"]))
+    if not posted or any(entry.startswith(INTENT_MARK) for entry in posted):
+        return None
+    return DeliveredAnswer(
+        address=Address.parse(row["lane"]), posted=posted, reply_to=row["reply_to"]
+    )

@@ -523,6 +523,14 @@ def to_single_line(text: str) -> str:
     return " ".join(strip_controls(text).split())
 
 
+_SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？")
+
+
+def quote_at_end(text: str) -> str:
+    """Return a quoted text for the end of a sentence: “text”. or “Text.” if it ends itself."""
+    return f"“{text}”" if text.endswith(_SENTENCE_ENDS) else f"“{text}”."
+
+
 def shorten(text: str, limit_chars: int) -> str:
     """Return the text on one line. A text that is too long is cut after a word and gets " …"."""
     line = " ".join(text.split())

@@ -103,10 +103,9 @@ async def test_a_person_is_told_of_his_own_and_of_nobody_elses(home: Path) -> No
     )
     async with open_gateway(home, model) as harness:
         await harness.say("hello there, how are you?")
-        await harness.say("read that page for me, if you please", "7")
-        ((lane, told),) = await notices(harness)
-        assert lane == "telegram:7"
-        assert "`/memory pending` shows it" in told
+        reply = await harness.say("read that page for me, if you please", "7")
+        assert "Waiting for your tap, number 1: a note: add" in reply.text
+        assert await notices(harness) == [], "the answer says it already"
         page(home).write_text(f"{ORDER}\n")
         await harness.say("what about the weather of tomorrow?")
         assert [lane for lane, _ in await notices(harness)] == ["telegram:42"], "edited by hand"
@@ -139,19 +138,16 @@ async def test_the_owner_is_warned_of_a_file_of_theirs_which_stands(home: Path) 
         assert await notices(harness) == []
 
 
-async def test_who_could_not_be_told_at_first_is_told_when_a_conversation_begins(
-    home: Path,
-) -> None:
+async def test_what_waits_is_told_once_more_when_a_conversation_begins(home: Path) -> None:
     model = ScriptedModel(
         calls(("memory", {"target": "memory", "action": "add", "content": ORDER})), says("done")
     )
     async with open_gateway(home, model) as harness:
         await harness.say("read that page for me, if you please")
-        for key in [
-            item.key
-            for item in await harness.services.outbox.list_due(harness.services.clock.now())
-        ]:
-            await harness.services.outbox.mark_done(key)
+        assert await notices(harness) == [], "the answer says it already"
+        await harness.say("/new")
+        await harness.say("good morning once more")
+        assert len(await notices(harness)) == 1
         await harness.say("/new")
         await harness.say("good morning once more")
         assert await notices(harness) == [], "it was told once"

@@ -46,8 +46,9 @@ class Desk:
             ),
         )
 
-    async def _tell(self, note: PendingNote, change_id: int | None) -> None:
+    async def _tell(self, note: PendingNote, change_id: int | None) -> bool:
         self.told.append((note.operations[0].content, change_id is not None))
+        return True
 
     async def say(self, *texts: str) -> ToolContext:
         now = self.clock.now()

@@ -21,6 +21,7 @@ from core.text.normalize import (
     is_unspaced,
     make_stream_safe,
     plain_with_offsets,
+    quote_at_end,
     split_unspaced,
     strip_controls,
     to_single_line,
@@ -219,3 +220,10 @@ def test_a_word_under_too_many_marks_is_the_same_word() -> None:
     struck_out = "f" + "\u0336\u0301" * 40 + "erry"
     assert terms_of(struck_out) == terms_of("ferry")
     assert comparison_form(struck_out) == "ferry"
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"), [("likes tea", "“likes tea”."), ("Likes tea.", "“Likes tea.”"), ("", "“”.")]
+)
+def test_quoted_sentence_has_one_full_stop(text: str, quoted: str) -> None:
+    assert quote_at_end(text) == quoted
