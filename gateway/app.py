@@ -313,7 +313,15 @@ def _build_memory(
     ]
     if settings.memory.facts:
         review = services.notebook.review
-        reader = FactReader(services.facts, review, clock, services.zone, helper, helper_name)
+        reader = FactReader(
+            services.facts,
+            review,
+            clock,
+            services.zone,
+            helper,
+            helper_name,
+            services.owner_notices.notify_closing,
+        )
         search = FactSearch(services.facts, _fact_ranking(settings), services.zone)
         builtins.append(FactsProvider(services.facts, search, reader, evidence))
 

@@ -33,7 +33,9 @@ from gateway.commands.registry import (
 from gateway.supervisor import CONNECTED, OFF
 
 if TYPE_CHECKING:
+    from core.facts.extraction import Closing
     from core.memory.manager import MemoryNotice
+    from core.store.facts.rows import Fact
 
 # Finds the private chat of a scope's person. The second argument names an excluded platform.
 FindPrivateChat = Callable[[Scope, str], Awaitable[tuple[Address, Scope] | None]]
@@ -175,6 +177,23 @@ class OwnerNotices:
         text = texts.NOTE_KEPT.format(note=escape(" · ".join(contents)))
         buttons = (make_button("Take back", "memory", f"undo {change_id}"),)
         await self.notify(key, f"{text}{_of_group(note.scope)}", note.scope, buttons=buttons)
+
+    async def notify_closing(self, fact: Fact, successor: Fact, closing: Closing) -> None:
+        """Show a person what a correction changed, or ask whether something has changed.
+
+        The buttons take the correction back, or say whether the earlier fact still holds.
+        """
+        values = {"before": escape(fact.content), "after": escape(successor.content)}
+        if closing == "correction":
+            text = texts.FACT_CORRECTED.format(**values)
+            buttons = [make_button("Take back", "memory", f"restore f{fact.id}")]
+        else:
+            text = texts.FACT_HAS_CHANGED.format(**values)
+            buttons = [
+                make_button("Yes, it has", "memory", f"right f{successor.id}"),
+                make_button("No, both hold", "memory", f"undo f{fact.id}"),
+            ]
+        await self.notify(f"closed:f{fact.id}:f{successor.id}", text, fact.scope, buttons=buttons)
 
     async def notify_review(self, notes: Sequence[PendingNote], message_id: int) -> None:
         """Show a person the proposals of a review of their memory in one list with buttons.

@@ -7,7 +7,7 @@ changed, that statement also answers questions about the earlier state.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from functools import cache
@@ -228,11 +228,14 @@ def _find_answers(question: AskedQuestion, own: list[Quote]) -> list[Quote]:
     return sorted(answers, key=order)
 
 
-def add_facts(quotes: dict[object, Quote], facts: Sequence[Json]) -> None:
+def add_facts(
+    quotes: dict[object, Quote], facts: Sequence[Json], replaced: Sequence[Json] = ()
+) -> None:
     """Add facts to `quotes`, whose keys are ids of messages or texts.
 
     If the message of a fact is among the quotes, the fact isn't added, and only its end is copied
-    to the quote. Of several facts from one message, the first is added.
+    to the quote. Of several facts from one message, the first is added. The quotes of the messages
+    `replaced` get the ends of what they said.
     """
     sources: dict[int, object] = {}
     for fact in facts:
@@ -253,6 +256,17 @@ def add_facts(quotes: dict[object, Quote], facts: Sequence[Json]) -> None:
             quotes[key] = quote
         if end and message_id not in current:
             quotes[key].end = end
+    _end_replaced(quotes, replaced, current)
+
+
+def _end_replaced(
+    quotes: dict[object, Quote], replaced: Sequence[Json], current: Collection[object]
+) -> None:
+    """Say until when the messages held that later facts replaced, unless they are `current`."""
+    for former in replaced:
+        quote = quotes.get(former["message_id"])
+        if quote is not None and former["message_id"] not in current:
+            quote.end = former["ended"]
 
 
 def _replace_earlier(

@@ -229,7 +229,8 @@ class OfflineModel:
                 _add_messages(quotes, json.loads(result.text), is_ranked=result.query == question)
         for result in results:
             if result.tool_name == "facts" and not result.is_error:
-                add_facts(quotes, json.loads(result.text)["facts"])
+                answer = json.loads(result.text)
+                add_facts(quotes, answer["facts"], answer.get("replaced", ()))
         return list(quotes.values())
 
 

@@ -23,6 +23,7 @@ from core.facts.patterns import (
     change_signs,
     claim_pattern,
     compile_pattern,
+    correction_openings,
     load_english_words,
     load_patterns,
     load_words,
@@ -44,6 +45,8 @@ MAX_FACT_CHARS = 400
 MAX_MESSAGE_CHARS = 2_000
 """A longer message is probably pasted text, so it is ignored."""
 MAX_CLAUSE_CHARS = 240
+MAX_CORRECTION_CHARS = 120
+"""A longer message that begins with "no" or "sorry" corrects nothing."""
 MIN_CLAUSE_CHARS = 3
 MAX_THING_WORDS = 8
 MAX_PLACE_WORDS = 5
@@ -180,6 +183,9 @@ def mentions_change(text: str) -> bool:
     This check is quick, and `core.facts.changes` reads the text in its own language.
     """
     plain = plain_with_offsets(fold(text))[0].casefold()
+    is_short = len(plain) <= MAX_CORRECTION_CHARS
+    if is_short and plain.startswith(correction_openings()):
+        return True
     return any(sign in plain for sign in change_signs())
 
 

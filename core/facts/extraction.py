@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Literal
 from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
 
@@ -45,6 +46,10 @@ the cost of a thread. The first call takes another 60 ms to compile the patterns
 """
 MODEL_PAUSE = timedelta(minutes=2)
 """How long an unreachable model isn't asked again."""
+Closing = Literal["correction", "plain"]
+"""How a statement closed a fact: as a correction, or without any word of change."""
+NotifyClosing = Callable[[Fact, Fact, Closing], Awaitable[None]]
+"""Tells a person that the second fact closed the first one."""
 _log = structlog.get_logger("facts")
 
 
@@ -59,6 +64,7 @@ class FactReader:
     zone: ZoneInfo
     model: Model | None = None
     model_name: str = ""
+    notify_closing: NotifyClosing | None = None
 
     def __post_init__(self) -> None:
         self._model_paused_until = self.clock.now()
@@ -91,8 +97,36 @@ class FactReader:
                     _log.info("no facts were read", why=error.log_message)
                     return False
                 lessons = await self._accept(session, candidates, epoch)
-                messages = await self.facts.learn_from_messages(messages, lessons)
+                read_messages = messages
+                began_at = self.clock.now()
+                messages = await self.facts.learn_from_messages(read_messages, lessons)
+                if lessons and self.notify_closing and not session.scope.is_group:
+                    await self._report_closings(session, read_messages, began_at)
         return True
+
+    async def _report_closings(
+        self, session: Session, messages: Sequence[Message], began_at: datetime
+    ) -> None:
+        """Report the facts that corrections, or statements without a word of change, closed."""
+        scopes = frozenset((session.scope,))
+        sources = {message.id: message for message in messages}
+        changes = await self.facts.list_changed(sorted(sources), began_at, scopes)
+        closed_ids = [fact_id for fact_id, action in changes if action == "close"]
+        if not closed_ids or self.notify_closing is None:
+            return
+        # Imported here because few messages close a fact.
+        from core.facts.changes import read_changes
+
+        for fact in await self.facts.find_by_ids(closed_ids, scopes):
+            successors = await self.facts.find_by_ids([fact.closed_by or 0], scopes)
+            source = sources.get(successors[0].message_id or 0) if successors else None
+            if source is None:
+                continue
+            kinds = read_changes(typed_text(source)).kinds
+            if "correction" in kinds:
+                await self.notify_closing(fact, successors[0], "correction")
+            elif kinds.isdisjoint(("change", "start", "temporary", "past")):
+                await self.notify_closing(fact, successors[0], "plain")
 
     async def _read_batch(self, session: Session, messages: Sequence[Message]) -> list[Candidate]:
         """Return the claims in some unread messages, by the model or by rules."""
@@ -197,9 +231,11 @@ class FactReader:
         for message in changes:
             own_facts = [fact for fact in facts if is_by_sender(fact, message)]
             earlier = sorted((id_ for id_ in ids if id_ < message.id), reverse=True)
-            claim = find_successor(message, own_facts, earlier, self.zone)
-            if claim is not None:
-                successors.append(Candidate(source=message, claim=claim, origin="rule"))
+            successor = find_successor(message, own_facts, earlier, self.zone)
+            if successor is not None:
+                claim, fact = successor
+                candidate = Candidate(source=message, claim=claim, origin="rule", replaces=fact)
+                successors.append(candidate)
         return successors
 
     async def _read_by_rules(self, messages: Sequence[Message]) -> list[Candidate]:

@@ -142,6 +142,18 @@ def change_signs() -> tuple[str, ...]:
     return tuple(signs - set(data["shared"]["no_signs"].split()))
 
 
+@cache
+def correction_openings() -> tuple[str, ...]:
+    """Return the beginnings of the corrections that must stand at the beginning of a message."""
+    openings: set[str] = set()
+    for lists in language_data("changes", "core.facts").values():
+        for expression in lists.get("correction", ()):
+            beginning = _LITERAL_START.match(fold(expression[1:]))
+            if expression.startswith("^") and beginning is not None:
+                openings.add(beginning[0])
+    return tuple(openings)
+
+
 def compile_expressions(expressions: Iterable[str], language: str) -> re.Pattern[str]:
     """Compile expressions. Around those of languages with spaces, no letter may stand."""
     if language in UNSPACED_LANGUAGES:

@@ -432,7 +432,11 @@ class FactsProvider(MemoryProvider):
                     raise ToolError("query: write what to search for.")
                 question = Question(arguments.query, context.scopes, context.now, context.account)
                 facts = await self.fact_search.search(question, arguments.limit)
-                result = {"facts": list(map(self._to_json, facts))}
+                from core.facts.successors import list_replaced
+
+                describe = self.fact_search.describe_end
+                replaced = await list_replaced(self.facts, facts, context.scopes, describe)
+                result = {"facts": list(map(self._to_json, facts)), **replaced}
             case "contradict":
                 groups = await self.facts.list_conflicts(context.scopes, arguments.limit)
                 result = {"groups": [list(map(self._to_json, group)) for group in groups]}
@@ -517,10 +521,7 @@ class FactsProvider(MemoryProvider):
         return json.dumps({"fact_id": fact.id, "trust": round(fact.trust, 2)})
 
     async def _load_own_fact(self, fact_id: int, context: ToolContext) -> Fact:
-        """Load a fact that the person may judge and change.
-
-        Raises ToolError if the fact doesn't exist or if the person may not change it.
-        """
+        """Load a fact, or raise ToolError if it doesn't exist or the person may not change it."""
         fact = await self.facts.find(fact_id, context.scopes)
         if fact is None:
             raise ToolError(f"fact_id: there is no fact {fact_id}.")
@@ -532,7 +533,7 @@ class FactsProvider(MemoryProvider):
         return fact
 
     async def _change(self, arguments: _Arguments, context: ToolContext) -> str:
-        """Update or remove a fact. Returns a sentence that says what happened.
+        """Update or remove a fact, and say in a sentence what happened.
 
         The change needs approval if a person worded or pinned the fact, or if no message of the
         person supports the new text. The gate decides about removals (`context.hold_reason`).
@@ -617,10 +618,9 @@ class FactsProvider(MemoryProvider):
         return f"Fact {fact.id} now says: {quote_at_end(new_fact.content)}"
 
     async def _store(self, report: ReportedFact, context: ToolContext) -> str:
-        """Store a fact if a message supports it, or else request approval.
+        """Store a fact if a message supports it, or else request approval; return a sentence.
 
-        Returns a sentence about the result. Raises ToolError if the message was changed or deleted
-        meanwhile.
+        Raises ToolError if the message was changed or deleted meanwhile.
         """
         if not context.session.is_remembered:
             raise ToolError(_SCHEDULED)

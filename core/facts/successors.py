@@ -8,9 +8,11 @@ one.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import SequenceMatcher
 from functools import cache
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from core.dates.mentions import month_number
@@ -18,13 +20,18 @@ from core.facts.changes import languages_of, read_changes
 from core.facts.claims import MAX_CLAUSE_CHARS, Claim, extract_claims
 from core.facts.patterns import claim_pattern, compile_expressions
 from core.facts.wording import AnalyzedText, evidence_pattern, split_sentences
+from core.store.facts.facts import Facts
 from core.store.facts.rows import Fact, fold_content
-from core.text.normalize import fold, is_unspaced, language_data, plain_with_offsets
-from core.text.terms import names_in
-from core.types import Message
+from core.text.normalize import fold, is_unspaced, language_data, plain_with_offsets, words_of
+from core.text.terms import ME, content_words, names_in
+from core.types import Message, Scope
 
 MAX_MESSAGES_BACK = 3
 """A correction belongs to one of this many messages before it."""
+MIN_SUBJECT_CHARS = 3
+MAX_NAME_CORRECTION_WORDS = 10
+MIN_SIMILARITY = 0.6
+"""A name that replaces another one without naming it has at least this share of its letters."""
 _WORD = r"[^\W\d_]"
 _VALUES = (
     # A day of a month: "5月4日", "4 May", "4. Mai", "May 4".
@@ -41,10 +48,17 @@ _VALUES = (
 """The forms of values that a correction can replace, each with its spellings."""
 
 
+class Successor(NamedTuple):
+    """A claim that ends or corrects a known fact."""
+
+    claim: Claim
+    fact: Fact
+
+
 def find_successor(
     message: Message, known_facts: Sequence[Fact], earlier_ids: Sequence[int], zone: ZoneInfo
-) -> Claim | None:
-    """Return the claim that replaces a known fact, or None if the message ends or corrects none.
+) -> Successor | None:
+    """Return the claim that follows a known fact, or None if the message ends or corrects none.
 
     `known_facts` are open facts of the message's sender, and `earlier_ids` are the ids of the
     messages before it, the last one first.
@@ -54,21 +68,41 @@ def find_successor(
         return None
     if "correction" in read_changes(text).kinds:
         for fact in known_facts:
-            if fact.message_id in earlier_ids[:MAX_MESSAGES_BACK]:
+            is_recent = fact.message_id in earlier_ids[:MAX_MESSAGES_BACK]
+            if is_recent or _shares_subject(fact, text):
                 claim = _correct(fact, text, message, zone)
                 if claim is not None:
-                    return claim
+                    return Successor(claim, fact)
     for sentence in split_sentences(text):
         for fact in known_facts:
             if _ends(sentence, fact):
-                return Claim(
+                claim = Claim(
                     content=sentence.strip(),
                     kind=fact.kind,
                     attribute=fact.attribute,
                     value=fold_content(sentence),
                     entities=tuple(names_in(sentence)),
                 )
+                return Successor(claim, fact)
     return None
+
+
+async def list_replaced(
+    store: Facts, facts: Sequence[Fact], scopes: frozenset[Scope], describe: Callable[[Fact], str]
+) -> dict[str, object]:
+    """Return the messages of the former facts that these facts replaced, with their ends.
+
+    The result has the key "replaced", or it is empty.
+    """
+    current_ids = [fact.id for fact in facts if fact.is_open]
+    given_ids = {fact.id for fact in facts}
+    former = await store.find_closed_by(current_ids, scopes)
+    ends = [
+        {"message_id": fact.message_id, "ended": describe(fact)}
+        for fact in former
+        if fact.message_id and fact.valid_to is not None and fact.id not in given_ids
+    ]
+    return {"replaced": ends} if ends else {}
 
 
 def _states_change(text: str) -> bool:
@@ -133,16 +167,12 @@ def _ends_data() -> Mapping[str, Mapping[str, Sequence[str]]]:
 def _correct(fact: Fact, text: str, message: Message, zone: ZoneInfo) -> Claim | None:
     """Return a fact's statement with the value of a correction, or None.
 
-    The value must have the same form as the old one: a day, a time, or another number.
+    The value must have the same form as the old one: a day, a time, another number, or a name.
     """
-    for spellings in _VALUES:
-        old = _find_value(spellings, fact.content)
-        new = _find_value(spellings, text)
-        if old is None or new is None or old == new:
-            continue
+    for old, new in _find_corrections(fact.content, text):
         content = fact.content.replace(old, new)
         for claim in extract_claims(content, message.created_at, zone, is_request=True):
-            if claim.attribute == fact.attribute:
+            if _have_same_subject(claim.attribute, fact.attribute):
                 return replace(claim, is_requested=False)
         names = tuple(names_in(content))
         value = fold_content(content) if fact.attribute else ""
@@ -152,11 +182,81 @@ def _correct(fact: Fact, text: str, message: Message, zone: ZoneInfo) -> Claim |
     return None
 
 
-def _find_value(spellings: Sequence[re.Pattern[str]], text: str) -> str | None:
-    """Return the last value of a form in a text, or None. A word with a number must be a month."""
+def _have_same_subject(one: str | None, other: str | None) -> bool:
+    """Whether two attributes are equal, except for a name at the end: "me|sister|ana"."""
+    if not one or not other:
+        return one == other
+    return one == other or one.rpartition("|")[0] == other.rpartition("|")[0] != ME
+
+
+def _shares_subject(fact: Fact, text: str) -> bool:
+    """Whether a text contains a word of a fact, apart from numbers, months and short words."""
+    corrected = AnalyzedText(text)
+    words = [word.casefold() for word in words_of(fact.content)]
+    subjects = [word for word in content_words(words) if not month_number(word)]
+    return any(
+        len(word) >= MIN_SUBJECT_CHARS and not word[0].isdigit() and corrected.has_name(word)
+        for word in subjects
+    )
+
+
+def _find_corrections(content: str, text: str) -> Iterator[tuple[str, str]]:
+    """Yield the values of a statement that a text may correct, each with the new value."""
+    for spellings in _VALUES:
+        old = _find_value(spellings, content)
+        new = _find_value(spellings, text, excluded=old)
+        if old is not None and new is not None:
+            yield old, new
+    yield from _find_name_correction(content, text)
+
+
+def _find_name_correction(content: str, text: str) -> Iterator[tuple[str, str]]:
+    """Yield the name in a statement that a text corrects, with the right name.
+
+    "not Patel, it's Dr Patil" names the wrong one. In "ah no, Marleen", the right name resembles
+    the wrong one.
+    """
+    old_words = _name_words(content)
+    new_words = [word for word in _name_words(text) if word not in old_words]
+    if not new_words or len(words_of(text)) > MAX_NAME_CORRECTION_WORDS:
+        return
+    named_words = [word for word in old_words if word in words_of(text)]
+    for old in named_words or old_words:
+        best = max(new_words, key=lambda new: SequenceMatcher(None, old, new).ratio())
+        if named_words or SequenceMatcher(None, old, best).ratio() >= MIN_SIMILARITY:
+            yield old, best
+            return
+
+
+def _name_words(text: str) -> list[str]:
+    """Return the words of names in a text, without titles such as "Dr"."""
+    # The first word of a text has a capital in any case, so a word is put before it.
+    names = " ".join(names_in(f"x {text}"))
+    common = {word.casefold() for word in _correction_words()}
+    return [
+        word
+        for word in words_of(names)
+        if len(word) >= MIN_SUBJECT_CHARS and plain_with_offsets(word)[0].casefold() not in common
+    ]
+
+
+@cache
+def _correction_words() -> frozenset[str]:
+    """Return words with a capital at the beginning of a correction, such as "Sorry"."""
+    words: str = language_data("changes", "core.facts")["shared"]["correction_words"]
+    return frozenset(words.split())
+
+
+def _find_value(
+    spellings: Sequence[re.Pattern[str]], text: str, excluded: str | None = None
+) -> str | None:
+    """Return the last value of a form in a text, apart from `excluded`.
+
+    A word with a number must be a month.
+    """
     for spelling in spellings:
         for value in reversed(spelling.findall(text)):
             words = re.findall(rf"{_WORD}{{3,}}", value)
-            if all(month_number(word.casefold()) for word in words):
+            if value != excluded and all(month_number(word.casefold()) for word in words):
                 return str(value)
     return None

@@ -31,7 +31,18 @@ _MAX_BEFORE_CHARS = 120
 # "f12", or "f12 I live in Faro" with the rest "I live in Faro".
 _FACT_NAME = re.compile(r"f(?P<id>\d{1,12})(?:\s+(?P<rest>.*))?", re.IGNORECASE | re.DOTALL)
 # The actions of /memory on a fact. `data/commands.toml` describes them.
-_FACT_ACTIONS = ("facts", "why", "pin", "unpin", "right", "wrong", "correct", "forget", "undo")
+_FACT_ACTIONS = (
+    "facts",
+    "why",
+    "pin",
+    "unpin",
+    "right",
+    "wrong",
+    "correct",
+    "forget",
+    "undo",
+    "restore",
+)
 # The kinds of changes that set the wording of a fact.
 _WORDING_CHANGES = ("learn", "correct", "undo")
 _CONFIRMED = CONFIRMED_PREFIX.strip()
@@ -207,6 +218,8 @@ class FactCommands:
                 return await self._explain(fact, context)
             case "undo":
                 return await self._undo(fact, context)
+            case "restore":
+                return await self._restore(fact, context)
             case "forget":
                 return await self._ask_to_forget(fact, context)
             case "correct":
@@ -227,6 +240,17 @@ class FactCommands:
         if not earlier.id:
             return Answer(text=f"Undone. I no longer know “{escape(earlier.content)}”.")
         return self._report("Undone. The fact is now:", earlier)
+
+    async def _restore(self, fact: Fact, context: CommandContext) -> Answer:
+        """Open a former fact again, and end the fact that closed it.
+
+        Raises Refused if the fact isn't a former one.
+        """
+        if fact.is_open:
+            raise Refused(texts.FACT_STILL_HOLDS.format(name=f"f{fact.id}"))
+        if fact.closed_by is not None:
+            await self._facts.remove(fact.closed_by, context.scopes, context.author)
+        return await self._undo(fact, context)
 
     async def _judge(self, fact: Fact, context: CommandContext, *, is_right: bool) -> Answer:
         """Raise or lower the trust in a fact."""

@@ -120,6 +120,20 @@ Ich wohne nicht in Berlin
 Moras no Porto?
 Je n'habite pas à Lyon
 Wenn ich in Berlin wohne
+Stell dir vor, ich wohne in Rom
+Angenommen, ich arbeite bei Google
+Imagine que j'habite à Rome
+Supposons que je travaille chez Airbus
+Supongamos que trabajo en Google
+Vamos supor que eu trabalho na NASA
+может быть, я живу в Твери
+Представь, что я живу в Риме
+шучу, я живу на Луне
+假如我住在巴黎
+もし私がパリに住んでいたら
+冗談だけど、私は月に住んでいます
+joke: I live in Madrid
+Priya: I live in Delhi
 In the story, I live in Mordor.
 In my game, my name is Max and I live in Rome.
 As a vampire, I live in Transylvania.

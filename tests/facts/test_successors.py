@@ -1,5 +1,7 @@
 """Which known fact a message ends or corrects, in ten languages."""
 
+# ruff: noqa: RUF001
+
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
@@ -43,6 +45,17 @@ My birthday is on 3 May | no wait, I meant 4 May | me|birthday | 4.5
 Mein Geburtstag ist am 3. Mai | Nein, ich meinte den 4. Mai | me|birthday | 4.5
 私の誕生日は5月3日です | ごめん、間違えた、5月4日です | me|birthday | 4.5
 My locker code is 4471 | sorry, not 4471, it's 4477 | me|locker code | 4477
+My doctor is Dr Amin | sorry, not Amin, it's Dr Amir | me|doctor|dr amir | dr amir
+My sister is called Freja | it's Freya, not Freja, sorry | me|sister|freya | freya
+Meine Tochter heißt Marlen | ah nein, sie heißt Marleen | me|daughter|marleen | marleen
+Ma sœur s'appelle Julie | pardon, elle s'appelle Juliette | me|sister|juliette | juliette
+Mi hermana se llama Marta | perdona, se llama Martina | me|sister|martina | martina
+Mi cumpleaños es el 4 de julio | digo, el 14 de julio | me|birthday | 14.7
+Minha irmã se chama Paula | desculpa, é Paola | me|sister|paola | paola
+Meu aniversário é 5 de maio | não, pera, 6 de maio | me|birthday | 6.5
+Мою сестру зовут Ольга | ой, не Ольга, а Олеся | me|sister|олеся | олеся
+Мой день рождения 5 июня | ой нет, 6 июня | me|birthday | 6.6
+我的生日是5月3日 | 说错了,是5月4日 | me|birthday | 4.5
 """
 
 
@@ -63,8 +76,9 @@ def learn(text: str) -> list[Fact]:
 def test_a_message_that_ends_a_fact_follows_it(line: str) -> None:
     told, ended = line.split(" | ")
     (fact,) = learn(told)
-    claim = find_successor(message(ended, 2), [fact], [1], ZONE)
-    assert claim is not None
+    successor = find_successor(message(ended, 2), [fact], [1], ZONE)
+    assert successor is not None
+    claim = successor.claim
     assert claim.attribute == fact.attribute
     assert claim.content == ended
 
@@ -79,9 +93,18 @@ def test_other_messages_end_no_fact(line: str) -> None:
 def test_a_correction_in_the_next_message_gives_the_new_value(line: str) -> None:
     told, correction, attribute, value = line.rsplit(" | ", 3)
     facts = learn(told)
-    claim = find_successor(message(correction, 2), facts, [1], ZONE)
-    assert claim is not None
+    successor = find_successor(message(correction, 2), facts, [1], ZONE)
+    assert successor is not None
+    claim = successor.claim
     assert (claim.attribute, claim.value) == (attribute, value)
+
+
+def test_a_correction_that_names_its_subject_corrects_a_fact_of_days_ago() -> None:
+    facts = learn("My locker code is 4471")
+    correction = message("I mixed something up: the locker code is 4477, not 4471", 9)
+    successor = find_successor(correction, facts, [8, 7, 6, 1], ZONE)
+    assert successor is not None
+    assert successor.claim.content == "My locker code is 4477"
 
 
 def test_a_correction_long_after_a_fact_changes_nothing() -> None:

@@ -129,6 +129,7 @@ _SELECT_BY_ATTRIBUTES = f"""
 {SELECT_VISIBLE} AND closed_at IS NULL AND {in_list("attribute", "attributes")}
 ORDER BY last_at, id
 """
+_SELECT_CLOSED_BY = f"{SELECT_VISIBLE} AND {in_list('facts.closed_by', 'ids')}"
 _SELECT_BY_IDS = f"{SELECT_VISIBLE} AND {in_list('facts.id', 'ids')}"
 
 _IS_UNREAD = """
@@ -309,6 +310,10 @@ class Facts:
     async def find_by_ids(self, fact_ids: Iterable[int], scopes: Scopes) -> list[Fact]:
         """Return the visible facts with these ids, in no particular order."""
         return await self._select_facts(_SELECT_BY_IDS, scopes, -1, ids=encode_list(fact_ids))
+
+    async def find_closed_by(self, fact_ids: Iterable[int], scopes: Scopes) -> list[Fact]:
+        """Return the visible former facts that these facts closed, in no particular order."""
+        return await self._select_facts(_SELECT_CLOSED_BY, scopes, -1, ids=encode_list(fact_ids))
 
     async def list_related_names(
         self, keys: Sequence[str], scopes: Scopes, limit: int = 10

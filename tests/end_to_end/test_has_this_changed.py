@@ -1,0 +1,90 @@
+"""A fact that another statement closes: Mneme asks once whether it has changed, and shows what a
+correction changed. Both notices have buttons, which still work after a restart."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from core.agent.offline import OfflineModel
+from core.types import Answer, Button
+from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
+
+pytestmark = pytest.mark.slow
+
+
+AFTER_RESTART = 100
+"""The platform's messages after the restart have ids from this one on."""
+
+
+async def list_notices(harness: GatewayHarness) -> list[Answer]:
+    due = await harness.services.outbox.list_due(harness.services.clock.now())
+    return [item.answer for item in due if item.kind == "notice" and item.answer is not None]
+
+
+async def press(harness: GatewayHarness, button: Button) -> str:
+    return (await harness.say(button.id, kind="action")).text
+
+
+async def list_current(harness: GatewayHarness) -> list[str]:
+    text = (await harness.say("/memory facts")).text
+    current, _, _ = text.partition("_No longer true_")
+    return [line.split("** ")[1].split(" (")[0] for line in current.splitlines() if "- **f" in line]
+
+
+async def test_two_homes_without_a_word_of_change_are_asked_about_once(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("I live in Leeds")
+        await harness.say("/new")
+        await harness.say("I live in York")
+        (notice,) = await list_notices(harness)
+        assert notice.text.startswith("Has this changed? You told me “I live in Leeds”, and now")
+        assert [button.label for button in notice.buttons] == ["Yes, it has", "No, both hold"]
+        assert await list_current(harness) == ["I live in York"]
+        await harness.say("/new")
+        now, before = (await harness.say("where do I live?")).text.splitlines()[:2]
+        assert "“I live in York”" in now
+        assert "“I live in Leeds”" in before
+        assert "no longer so" in before
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        harness._ids = count(AFTER_RESTART)
+        (notice,) = await list_notices(harness)
+        await press(harness, notice.buttons[1])
+        assert sorted(await list_current(harness)) == ["I live in Leeds", "I live in York"]
+        await harness.say("I live in York")
+        assert len(await list_notices(harness)) == 1
+
+
+async def test_a_yes_keeps_the_newer_home(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("J'habite à Lille")
+        await harness.say("J'habite à Metz")
+        (notice,) = await list_notices(harness)
+        assert "J'habite à Metz" in await press(harness, notice.buttons[0])
+        assert await list_current(harness) == ["J'habite à Metz"]
+
+
+async def test_a_move_is_not_asked_about(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("I live in Leeds")
+        await harness.say("I moved to York")
+        assert await list_notices(harness) == []
+        assert await list_current(harness) == ["I moved to York"]
+
+
+async def test_the_receipt_of_a_correction_takes_it_back(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("My doctor is Dr Amin")
+        await harness.say("sorry, not Amin, it's Dr Amir")
+        (notice,) = await list_notices(harness)
+        assert notice.text == "Corrected: “My doctor is Dr Amin” → “My doctor is Dr Amir”"
+        assert await list_current(harness) == ["My doctor is Dr Amir"]
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        harness._ids = count(AFTER_RESTART)
+        (notice,) = await list_notices(harness)
+        await press(harness, notice.buttons[0])
+        assert await list_current(harness) == ["My doctor is Dr Amin"]
+        again = await harness.say("/memory restore f1")
+        assert "still holds" in again.text
