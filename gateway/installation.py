@@ -15,7 +15,13 @@ PACKAGES = ("config", "core", "adapters", "gateway")
 DATA_FILES: Mapping[str, Sequence[str]] = {
     "adapters": ("data/hints.toml", "data/refusals.toml"),
     "config": ("default.toml", "model_servers.toml", "problems.toml", "soul.md"),
-    "core/agent": ("data/compression.toml", "data/prompts.toml", "guidance.md", "offline.toml"),
+    "core/agent": (
+        "data/compression.toml",
+        "data/decisions.toml",
+        "data/prompts.toml",
+        "guidance.md",
+        "offline.toml",
+    ),
     "core/dates": ("data/feasts.toml", "data/mentions.toml", "data/words.toml"),
     "core/dates/requests": tuple(
         f"data/{language}.toml"

@@ -41,6 +41,8 @@ TURNS_HEADING = "## Done, turn by turn"
 MEMORY_HEADING = "## From memory"
 OMITTED_LINES = "- earlier ones are left out"
 
+# So many standing wishes, such as "always answer me briefly", stay in a summary.
+MAX_WISHES = 8
 # The length of one line of a summary or of a shortened tool result.
 LINE_CHARS = 160
 # The helper model gets this many characters of a tool result.
@@ -340,7 +342,8 @@ def summarize_by_rules(
 
     It contains the `previous` summary, a list of what people stated or decided, and a list with a
     line for each turn. If rules also made the previous summary, its two lists are continued. Each
-    list may take a third of `limit_chars`; the earliest lines of a longer list are dropped.
+    list may take a third of `limit_chars`; the earliest lines of a longer list are dropped. Of
+    decisions and values that replace each other, only the latest stays.
     """
     statements = list_statements(rows, zone)
     turn_lines = [_turn_line(turn, zone) for turn in (*_leading_answers(rows), *split_turns(rows))]
@@ -360,9 +363,7 @@ def summarize_by_rules(
 
     old_statements = [line for line in previous_lines[STATEMENTS_HEADING] if line not in statements]
     section_chars = limit_chars // 3
-    statement_section = _render_section(
-        STATEMENTS_HEADING, [*old_statements, *statements], section_chars
-    )
+    statement_section = _render_statements([*old_statements, *statements], zone, section_chars)
     turn_section = _render_section(
         TURNS_HEADING, [*previous_lines[TURNS_HEADING], *turn_lines], section_chars
     )
@@ -407,22 +408,36 @@ def _turn_line(turn: Sequence[Message], zone: ZoneInfo) -> str:
 
 
 def list_statements(rows: Sequence[Message], zone: ZoneInfo) -> list[str]:
-    """Return a line for each statement or decision of a person, found by the rules of `core.facts`.
+    """Return a line for each statement, decision or standing wish of a person, found by rules.
 
     A repeated statement appears once, at the place and with the day of its last repetition.
     """
     # Imported here because its patterns take long to compile.
-    from core.facts.claims import extract_claims
+    from core.agent.statements import find_statements
 
     lines: dict[str, str] = {}
     for row in rows:
         if row.role != "user":
             continue
         day = _format_day(row.created_at.astimezone(zone))
-        for claim in extract_claims(typed_text(row), row.created_at, zone):
-            lines.pop(claim.content, None)
-            lines[claim.content] = f"- {_remove_secrets(claim.content)} ({day})"
+        for statement in find_statements(typed_text(row), row.created_at, zone):
+            lines.pop(statement, None)
+            lines[statement] = f"- {_remove_secrets(statement)} ({day})"
     return list(lines.values())
+
+
+def _render_statements(lines: Sequence[str], zone: ZoneInfo, limit_chars: int) -> str:
+    """Return the section of statements. Standing wishes stay even if earlier lines don't fit."""
+    if not lines:
+        return ""
+    from core.agent.statements import drop_replaced, is_wish
+
+    current = drop_replaced(lines, zone)
+    wishes = [line for line in current if is_wish(line)][-MAX_WISHES:]
+    others = [line for line in current if not is_wish(line)]
+    wish_chars = sum(len(line) + 1 for line in wishes)
+    section = _render_section(STATEMENTS_HEADING, others, limit_chars - wish_chars)
+    return "\n".join([section or STATEMENTS_HEADING, *wishes])
 
 
 def _render_section(heading: str, lines: Sequence[str], limit_chars: int) -> str:
