@@ -190,6 +190,9 @@ class _Reader:
         parts = self._merge_parts(clusters, selection)
         if self._names_day_clearly(selection):
             parts = parts.with_default_hour(settings.default_hour)
+        elif selection and not self._has_other_phrases(selection):
+            # The short word may belong to another language.
+            parts = replace(parts, problem=Problem.VAGUE)
         task = TaskReader(sentence, selection).read()
         language = self._lexicon.language
         reading = _finish(intent, language, parts, task, settings.now, settings.zone)
@@ -225,6 +228,16 @@ class _Reader:
                 if len(word) > MAX_SHORT_WORD or token.is_digits or self._lexicon.is_unspaced:
                     return True
         return False
+
+    def _has_other_phrases(self, selection: Sequence[Cluster]) -> bool:
+        """Whether the message has phrases of the language besides the times."""
+        times_length = sum(
+            token.end - token.start
+            for cluster in selection
+            for token in self._tokens[cluster.start : cluster.end]
+            if token.kind is not Kind.OTHER
+        )
+        return self._known_length() > times_length
 
     def _known_length(self) -> int:
         """Return how many characters belong to phrases of the language."""
