@@ -114,6 +114,7 @@ class Telegram:
         Telegram can't be reached, that is only logged, and `listen` tries again.
         """
         await self._lock.acquire()
+        await self._load_history()
         await self._request.initialize()
         try:
             self._me = await _get_me(self._bot, self._root)
@@ -124,6 +125,20 @@ class Telegram:
         except TelegramError as error:
             self._failure = describe_error(error)
             _log.warning("telegram.out_of_reach", error=self._failure)
+
+    async def _load_history(self) -> None:
+        """Note the newest stored message of each chat.
+
+        Without it, a message that is posted before anything was seen in its chat, and lost, can't
+        be looked for.
+        """
+        try:
+            newest_ids = await self._inbox.load_newest_chat_ids(PLATFORM)
+        except StoreError as error:
+            _log.warning("telegram.no_history", error=error)
+            return
+        for chat_id, message_id in newest_ids.items():
+            self._history.note_seen(int(chat_id), message_id)
 
     async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
         """Poll for updates until cancelled. Answers in progress continue until `close`.

@@ -23,6 +23,7 @@ from core.ports import Clock
 from core.store import rows
 from core.store.actions import CLAIM_QUESTIONS, ButtonAction, insert_actions
 from core.store.incognito import IncognitoRegistry
+from core.store.message_ids import load_last_message_ids, load_newest_chat_ids
 from core.store.rows import Connection, Row
 from core.store.sqlite.database import Database
 from core.store.sqlite.indexing import write_indexed_text
@@ -87,19 +88,6 @@ SELECT inbox.id, inbound, received_at, platform
 FROM inbox JOIN addresses ON addresses.id = inbox.address_id
 WHERE :platform IS NULL OR platform = :platform ORDER BY inbox.id
 """
-_SELECT_LAST_IDS = """
-SELECT chat_id, thread_id, MAX(
-    COALESCE((
-        SELECT MAX(external_id) FROM messages WHERE address_id = addresses.id AND external_id < ':'
-    ), ''),
-    COALESCE((
-        SELECT MAX(external_id) FROM answered WHERE address_id = addresses.id AND external_id < ':'
-    ), '')
-) AS last_id
-FROM addresses WHERE platform = :platform
-"""
-"""Selects the latest message id of each address. Only ids that are numbers are compared: ids of
-edits begin with a letter, and letters sort after the colon."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,14 +219,11 @@ class Inbox:
 
         The platform's ids must be numbers that grow with time and all have the same length.
         """
-        last_ids: dict[Address, str] = {}
-        for row in await self._database.fetch_all(_SELECT_LAST_IDS, {"platform": platform}):
-            address = Address(
-                platform=platform, chat_id=row["chat_id"], thread_id=row["thread_id"] or None
-            )
-            if row["last_id"]:
-                last_ids[address] = row["last_id"]
-        return last_ids
+        return await load_last_message_ids(self._database, platform)
+
+    async def load_newest_chat_ids(self, platform: str) -> dict[str, int]:
+        """Return the id of the newest stored message of each recently active chat of a platform."""
+        return await load_newest_chat_ids(self._database, platform)
 
     async def list_waiting(self, platform: str | None = None) -> list[InboxEntry]:
         """List the open entries of one platform, or of all platforms, oldest first.

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.fixtures.kill_storm import KillStorm, answer_all
+from tests.fixtures.kill_storm import MARK, KillStorm, answer_all
 from tests.fixtures.live_system import KEY, PERSON, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
@@ -112,3 +112,32 @@ async def test_scheduled_question_that_a_kill_interrupts_goes_on_after_its_tools
         assert live.query(asked) == [(1,)]
         assert live.query("SELECT count(*) FROM sessions WHERE ended_at IS NULL") == [(2,)]
         assert live.model.refusals == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(90)
+async def test_first_message_after_a_start_that_a_kill_leaves_unconfirmed_is_shown_once(
+    home: Path,
+) -> None:
+    """Nothing was seen in the chat since the start, so the place to look for it is a stored id."""
+    async with LiveSystem.open(home, MessagesApi(answer_all, key=KEY)) as live:
+
+        def list_reminders() -> list[str]:
+            return [text for text in live.telegram.texts(PERSON) if "⏰" in text]
+
+        await live.start()
+        live.tells_telegram("/remind in 4 seconds tea")
+        done_items = "SELECT 1 FROM outbox WHERE done_at IS NOT NULL"
+        await live.until(lambda: live.query(done_items) != [])
+        await live.kill()
+        live.telegram.reply_delay_s = 60
+        await live.start()
+        await live.until(lambda: len(list_reminders()) == 1)
+        await live.kill()
+        live.telegram.reply_delay_s = 0
+        await live.start()
+        open_items = "SELECT 1 FROM outbox WHERE done_at IS NULL"
+        await live.until(lambda: live.query(open_items) == [])
+        assert await live.stop() == 0
+        (reminder,) = list_reminders()
+        assert MARK not in reminder

@@ -52,6 +52,24 @@ async def test_an_event_waits_as_it_came(inbox: Inbox) -> None:
     ]
 
 
+async def test_newest_id_of_a_chat_is_that_of_its_newest_message(
+    database: Database, inbox: Inbox, clock: SteadyClock
+) -> None:
+    """Its number may have fewer digits, as in a group that has a new chat id."""
+    conversations = Conversations(database, clock)
+    made = await opened(conversations)
+    ids = ("999", "1000", "job:7@2026-11-20T09:00:00+00:00")
+    await conversations.append([message(made.id, external_id=id_) for id_ in ids])
+    imported = await opened(conversations, address=Address(platform="telegram", chat_id="43"))
+    await conversations.append([message(imported.id, external_id="5000")])
+    end = {"at": NOON, "id": imported.id}
+    statement = "UPDATE sessions SET end_reason = 'import', ended_at = :at WHERE id = :id"
+    await database.execute(statement, end)
+    assert await inbox.load_newest_chat_ids("telegram") == {CHAT.chat_id: 1000}
+    await conversations.append([message(made.id, external_id="12")])
+    assert await inbox.load_newest_chat_ids("telegram") == {CHAT.chat_id: 12}
+
+
 async def test_an_event_is_accepted_once(inbox: Inbox) -> None:
     accepted = await asyncio.gather(*(inbox.accept(inbound(str(n % 5)), NOON) for n in range(20)))
     assert len([entry for entry in accepted if entry is not None]) == 5

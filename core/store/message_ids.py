@@ -1,0 +1,68 @@
+"""Finds the newest message ids that a platform has given in its chats.
+
+After a start, an adapter continues where the previous process stopped: it fetches what was written
+since then, or looks for a message of which it's unknown whether it was sent.
+"""
+
+from __future__ import annotations
+
+from core.store.sqlite.database import Database
+from core.types import Address
+
+_SELECT_LAST_IDS = """
+SELECT chat_id, thread_id, MAX(
+    COALESCE((
+        SELECT MAX(external_id) FROM messages WHERE address_id = addresses.id AND external_id < ':'
+    ), ''),
+    COALESCE((
+        SELECT MAX(external_id) FROM answered WHERE address_id = addresses.id AND external_id < ':'
+    ), '')
+) AS last_id
+FROM addresses WHERE platform = :platform
+"""
+"""Selects the latest message id of each address. Only ids that are numbers are compared: ids of
+edits begin with a letter, and letters sort after the colon."""
+RECENT_MESSAGES = 2000
+_SELECT_NEWEST_IDS = """
+SELECT chat_id, CAST(given_id AS INTEGER) AS newest_id, MAX(recent.id)
+FROM (
+    SELECT id, session_id, address_id,
+        CASE WHEN external_id NOT GLOB '*[^0-9]*' THEN external_id ELSE posted_id END AS given_id
+    FROM messages ORDER BY id DESC LIMIT :limit
+) AS recent
+JOIN addresses ON addresses.id = recent.address_id
+JOIN sessions ON sessions.id = recent.session_id
+WHERE platform = :platform AND given_id <> '' AND given_id NOT GLOB '*[^0-9]*'
+    AND end_reason IS NOT 'import'
+GROUP BY chat_id
+"""
+"""Selects the id of the newest message of each chat, among a bounded number of messages.
+
+The newest row counts, not the highest id: a group that gets a new chat id begins with low ids.
+Imported messages have the ids of another account.
+"""
+
+
+async def load_last_message_ids(database: Database, platform: str) -> dict[Address, str]:
+    """Return the latest message id of each address of a platform.
+
+    The platform's ids must be numbers that grow with time and all have the same length.
+    """
+    last_ids: dict[Address, str] = {}
+    for row in await database.fetch_all(_SELECT_LAST_IDS, {"platform": platform}):
+        address = Address(
+            platform=platform, chat_id=row["chat_id"], thread_id=row["thread_id"] or None
+        )
+        if row["last_id"]:
+            last_ids[address] = row["last_id"]
+    return last_ids
+
+
+async def load_newest_chat_ids(database: Database, platform: str) -> dict[str, int]:
+    """Return the id of the newest stored message of each recently active chat of a platform.
+
+    Messages of people and of Mneme count, in all threads of the chat.
+    """
+    values = {"platform": platform, "limit": RECENT_MESSAGES}
+    rows = await database.fetch_all(_SELECT_NEWEST_IDS, values)
+    return {row["chat_id"]: row["newest_id"] for row in rows}
