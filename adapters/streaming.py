@@ -32,10 +32,20 @@ _DRAFT_LIFETIME_S = 25.0
 # No draft is shown before this time. An answer that is complete by then is posted at once.
 _FIRST_WORDS_S = 0.6
 _DUPLICATE_NOTICE = "(you may have seen this; the connection broke)"
-ABSENT = ""
-"""The result of `find_lost` if the message certainly doesn't exist."""
-
 _log = structlog.get_logger("streaming")
+
+
+@dataclass(frozen=True, slots=True)
+class LostMessage:
+    """A message that `find_lost` has found."""
+
+    id: str
+    # Whether the message may belong to another answer. The lost message may then be another one.
+    may_be_other: bool = False
+
+
+ABSENT = LostMessage("")
+"""The result of `find_lost` if the message certainly doesn't exist."""
 
 
 class PostLock:
@@ -129,13 +139,14 @@ class MessageApi(Protocol):
         """The id of the newest known message of the chat, or "" if none is known."""
 
     async def find_lost(
-        self, after_id: str, part: StyledText, known_ids: Collection[str]
-    ) -> str | None:
+        self, after_id: str, part: StyledText, answer: Answer | None, known_ids: Collection[str]
+    ) -> LostMessage | None:
         """Look for a message that the bot posted after `after_id`, a value of `newest_id`.
 
         `known_ids` are the ids of other messages of the bot. A platform without a history finds
-        the message by replacing its text with `part`. Returns the id of the message. Returns ABSENT
-        if there certainly is no such message, or None if there may be one that wasn't found.
+        the message by replacing its text with `part`, and its buttons with those of `answer`.
+        Returns ABSENT if there certainly is no such message, or None if there may be one that
+        wasn't found.
         """
 
 
@@ -200,7 +211,7 @@ class StreamedReply:
         await self._api.prepare(answer)
         parts = await run_off_loop(self._split, answer.text)
         if self._record.lost_posts and parts:
-            await self._find_lost_messages(parts)
+            await self._find_lost_messages(parts, answer)
             parts = await self._add_duplicate_notices(parts, answer.text)
         if not parts:
             parts = [StyledText("") if answer.files else _NO_TEXT]
@@ -221,30 +232,39 @@ class StreamedReply:
         except MnemeError as error:
             _log.warning("abandoned", error=str(error))
 
-    async def _find_lost_messages(self, parts: Sequence[StyledText]) -> None:
-        """Look for the messages of lost posts, and use them for their parts of the answer."""
+    async def _find_lost_messages(self, parts: Sequence[StyledText], answer: Answer | None) -> None:
+        """Look for the messages of lost posts, and use them for their parts of the answer.
+
+        A post whose message may belong to another answer stays lost, so its part gets a notice.
+        """
         remaining = 0
         while remaining < len(self._record.lost_posts):
             lost_post = self._record.lost_posts[remaining]
             index = min(lost_post.position, len(self._messages))
             part = parts[min(index, len(parts) - 1)]
+            part_answer = answer if part is parts[-1] else None
             async with self._api.post_lock.hold_for_search():
                 known_ids = await self._record.load_known_ids()
-                message_id = await self._api.find_lost(lost_post.after_id, part, known_ids)
-            if message_id is None:
+                message = await self._api.find_lost(
+                    lost_post.after_id, part, part_answer, known_ids
+                )
+            if message is None:
                 remaining += 1
-            elif message_id == ABSENT:
+            elif message == ABSENT:
                 self._nonce_suffix = f":{secrets.token_hex(8)}"
                 await self._record.record_absent(lost_post)
             else:
-                self._messages.insert(index, _PostedMessage(message_id, None))
-                await self._record.record_found(lost_post, message_id)
+                self._messages.insert(index, _PostedMessage(message.id, None))
+                await self._record.record_found(
+                    lost_post, message.id, is_certain=not message.may_be_other
+                )
+                remaining += message.may_be_other
 
     async def _add_duplicate_notices(self, parts: list[StyledText], text: str) -> list[StyledText]:
         """Return the parts with a notice before each part that may appear twice.
 
         Messages with a known id are edited, so they don't appear twice. A lost post whose message
-        wasn't found may still have created one.
+        wasn't found, or may be another one, may still have created one.
         """
         positions = {lost_post.position for lost_post in self._record.lost_posts}
         if 0 in positions:
@@ -340,7 +360,7 @@ class StreamedReply:
         if is_draft_shown or not parts:
             return
         if self._record.lost_posts and self._api.can_read_history:
-            await self._find_lost_messages(parts)
+            await self._find_lost_messages(parts, None)
         if self._record.lost_posts:
             return
         for index, part in enumerate(parts):

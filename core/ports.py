@@ -61,8 +61,13 @@ class DeliveryRecord(Protocol):
         id becomes durable together with the end of the delivery.
         """
 
-    async def record_found(self, lost_post: LostPost, message_id: str) -> None:
-        """Store the id of the message that a lost post has created."""
+    async def record_found(
+        self, lost_post: LostPost, message_id: str, *, is_certain: bool = True
+    ) -> None:
+        """Store the id of the message that a lost post has created.
+
+        If that isn't certain, the answer uses this message, but the post stays in `lost_posts`.
+        """
 
     async def record_absent(self, lost_post: LostPost) -> None:
         """Store that a lost post has created no message."""

@@ -118,11 +118,18 @@ class PostedRecord:
         if not is_last:
             await self._save()
 
-    async def record_found(self, lost_post: LostPost, message_id: str) -> None:
-        """Replace the entry of a lost post by the id of its message."""
+    async def record_found(
+        self, lost_post: LostPost, message_id: str, *, is_certain: bool = True
+    ) -> None:
+        """Replace the entry of a lost post by the id of its message.
+
+        If the message may belong to another answer, the post stays lost, but isn't looked for
+        again.
+        """
         self._is_posting = False
         index = self._entries.index(f"{INTENT_MARK}{lost_post.after_id}")
-        self._entries[index] = message_id
+        doubt = () if is_certain else (INTENT_MARK,)
+        self._entries[index : index + 1] = (*doubt, message_id)
         await self._save()
 
     async def record_absent(self, lost_post: LostPost) -> None:

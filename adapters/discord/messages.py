@@ -17,7 +17,7 @@ import discord
 
 from adapters.discord.channels import DiscordChannels
 from adapters.discord.errors import ALREADY_ACKNOWLEDGED, translate_errors
-from adapters.streaming import ABSENT, PostLock
+from adapters.streaming import ABSENT, LostMessage, PostLock
 from core.errors import DeliveryError
 from core.markup.discord import to_discord
 from core.markup.markdown import StyledText
@@ -154,8 +154,8 @@ class DiscordMessages(_Messages):
         return f"{newest_id}/{self._reply_to}" if self._reply_to else str(newest_id)
 
     async def find_lost(
-        self, after_id: str, part: StyledText, known_ids: Collection[str]
-    ) -> str | None:
+        self, after_id: str, part: StyledText, answer: Answer | None, known_ids: Collection[str]
+    ) -> LostMessage | None:
         """Look for a lost message among the messages of the channel after `after_id`.
 
         If `after_id` begins with "@", the lost message answers an interaction. Such a message may
@@ -182,7 +182,7 @@ class DiscordMessages(_Messages):
             if _may_be_lost(raw, interaction_id, replied_id):
                 log.info("The lost message %s of Discord is found", message_id)
                 self._channels.note_posted(int(self._channel_id), int(message_id))
-                return message_id
+                return LostMessage(message_id)
         return ABSENT if are_all and interaction_id is None else None
 
     async def delete(self, message_id: str) -> None:
@@ -252,8 +252,8 @@ class DiscordInteraction(_Messages):
         return f"@{self._interaction.id}"
 
     async def find_lost(
-        self, after_id: str, part: StyledText, known_ids: Collection[str]
-    ) -> str | None:
+        self, after_id: str, part: StyledText, answer: Answer | None, known_ids: Collection[str]
+    ) -> LostMessage | None:
         """Return ABSENT if only the first message can be lost, because `post` then replaces it.
 
         Otherwise return None, because later messages may be ephemeral and can't be looked up.

@@ -39,7 +39,7 @@ from telegram.error import (
 )
 from telegram.request import BaseRequest, RequestData
 
-from adapters.streaming import PostLock
+from adapters.streaming import LostMessage, PostLock
 from config.masking import mask_secrets
 from core.errors import DeliveryError
 from core.markup.markdown import StyledText, utf16_length
@@ -519,12 +519,17 @@ class TelegramMessages:
 
         Raises a DeliveryError with `is_missing` if the message is gone or can't be edited.
         """
-        await self._call(
+        await self._edit_text(message_id, part, answer)
+        await self._send_files(answer)
+
+    async def _edit_text(self, message_id: str, part: StyledText, answer: Answer | None) -> bool:
+        """Replace the text and the buttons of a message. Returns whether they were different."""
+        change = await self._call(
             self._bot.edit_message_text,
             message_id=int(message_id),
             **_text_arguments(part, answer),
         )
-        await self._send_files(answer)
+        return change is not None
 
     @property
     def post_lock(self) -> PostLock:
@@ -537,12 +542,13 @@ class TelegramMessages:
         return str(newest_id) if newest_id else ""
 
     async def find_lost(
-        self, after_id: str, part: StyledText, known_ids: Collection[str]
-    ) -> str | None:
+        self, after_id: str, part: StyledText, answer: Answer | None, known_ids: Collection[str]
+    ) -> LostMessage | None:
         """Look for a lost message by editing the messages that follow `after_id`.
 
         This changes no other person's message, because Telegram lets the bot edit only its own. At
-        most `MAX_LOST_TRIES` messages are tried.
+        most `MAX_LOST_TRIES` messages are tried. In a direct chat, where messages don't grow, a
+        message with another text may be the lost message of another answer.
         """
         if not after_id:
             return None
@@ -554,14 +560,15 @@ class TelegramMessages:
             # Another answer that looks for its message at the same time must not find this one.
             with self._history.claim(self._chat_id, candidate):
                 try:
-                    await self.edit(str(candidate), part, None)
+                    is_different = await self._edit_text(str(candidate), part, answer)
                 except DeliveryError as error:
                     if not error.is_missing:
                         raise
                     continue
                 self._history.note_posted(self._chat_id, candidate)
                 _log.info("telegram.lost_message_found", message_id=candidate)
-                return str(candidate)
+                may_be_other = is_different and self._has_drafts
+                return LostMessage(str(candidate), may_be_other=may_be_other)
         return None
 
     async def delete(self, message_id: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from adapters.streaming import StreamedReply
 from adapters.telegram.adapter import Telegram
+from adapters.telegram.messages import ChatHistory
 from core.store.mailbox import Inbox
 from core.store.sqlite.database import Database
 from core.types import Address, Answer
@@ -164,3 +165,33 @@ async def test_answer_stays_marked_if_a_later_process_finishes_it_once_more(
     again = begin_reply(telegram, trigger, ListRecord(posted=record.stored))
     await again.finish(Answer(text=TEXT))
     assert api.texts(GROUP) == [f"{MARK}\n\n{TEXT}"]
+
+
+async def test_answer_that_takes_the_lost_message_of_another_one_is_marked(
+    api: BotApi, telegram: Telegram
+) -> None:
+    """The other answer can't look for its message, because no message of the chat was known."""
+    person = Address(platform="telegram", chat_id="7")
+    seen_id = api.user_says(7, "Hello")["message"]["message_id"]
+    answers = {ListRecord("job:1"): "Tea.", ListRecord("turn:2"): TEXT}
+    posts = []
+
+    async def lose_answer(record: ListRecord, text: str) -> None:
+        reply = telegram.reply(person)
+        reply.begin(record)
+        posts.append(asyncio.create_task(reply.finish(Answer(text=text)), name=f"answer {text}"))
+        await api.wait_for(lambda: text in api.texts(7))
+
+    api.reply_delay_s = 60
+    for record, text in answers.items():
+        await lose_answer(record, text)
+        # The update of an earlier message arrives late.
+        telegram._history.note_seen(7, seen_id)
+    await kill_replies()
+    api.reply_delay_s = 0
+    telegram._history = ChatHistory()
+    for record, text in reversed(answers.items()):
+        reply = telegram.reply(person)
+        reply.begin(ListRecord(record.key, record.stored))
+        await reply.finish(Answer(text=text))
+    assert sorted(api.texts(7)) == [f"{MARK}\n\n{TEXT}", f"{MARK}\n\nTea.", TEXT]
