@@ -20,6 +20,7 @@ from core.store.actions import Actions
 from core.store.jobs import Job
 from core.store.mailbox import Outbox, OutboxItem
 from core.store.notes import PendingNote
+from core.store.ownership.people import TERMINAL
 from core.store.ownership.removal import REMOVAL_REASON
 from core.store.usage_and_limits import Budget
 from core.types import LOCAL_SCOPE, Address, Answer, Button, Scope
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 # Finds the private chat of a scope's person. The second argument names an excluded platform.
 FindPrivateChat = Callable[[Scope, str], Awaitable[tuple[Address, Scope] | None]]
+_TERMINAL_ADDRESS = Address(platform=TERMINAL.platform, chat_id=TERMINAL.user_id)
 # The verb for a pending item, by its target. Other targets have the verb "note".
 _VERBS = {"fact": "remember", "remind": "plan", "cron": "plan", "skill": "learn", "job": "change"}
 
@@ -69,13 +71,18 @@ class OwnerNotices:
         scope: Scope = LOCAL_SCOPE,
         excluded_platform: str = "",
         buttons: Sequence[Button] = (),
+        *,
+        is_for_terminal: bool = False,
     ) -> None:
         """Send a notice to the person of `scope`, or to the owner if the scope is a group.
 
         Only one notice is sent for each `key`. Nothing is sent if the person has no private chat on
-        a platform other than `excluded_platform`.
+        a platform other than `excluded_platform`. With `is_for_terminal`, the notice is shown in
+        the terminal.
         """
-        chat = await self._find_private_chat(scope, excluded_platform)
+        chat: tuple[Address, Scope] | None = (_TERMINAL_ADDRESS, LOCAL_SCOPE)
+        if not is_for_terminal:
+            chat = await self._find_private_chat(scope, excluded_platform)
         if chat is None:
             return
         address, chat_scope = chat
@@ -164,19 +171,23 @@ class OwnerNotices:
     async def notify_verdict(self, note: PendingNote, change_id: int | None) -> None:
         """Tell a person that a proposed note was added, or ask the person to approve or reject it.
 
-        For a group, the owner gets the notice. `change_id` is the number of the change, or None if
+        For a group, the owner gets the notice. It is shown in the terminal if the note was proposed
+        there. `change_id` is the number of the change, or None if
         the note wasn't added. The notice has buttons to take the note back, or to decide.
         """
         key = f"verdict:{note.id}"
+        is_local = note.account == TERMINAL
         changes = texts.render_changes(note.operations)
         if change_id is None:
             text = "\n".join([f"{texts.NOTE_ASKED}{_of_group(note.scope)}", *changes])
-            await self.notify(key, text, note.scope, buttons=make_decision_buttons(note))
+            buttons = make_decision_buttons(note)
+            await self.notify(key, text, note.scope, buttons=buttons, is_for_terminal=is_local)
             return
         contents = [operation.content for operation in note.operations if operation.content]
         text = texts.NOTE_KEPT.format(note=escape(" · ".join(contents)))
         buttons = (make_button("Take back", "memory", f"undo {change_id}"),)
-        await self.notify(key, f"{text}{_of_group(note.scope)}", note.scope, buttons=buttons)
+        text += _of_group(note.scope)
+        await self.notify(key, text, note.scope, buttons=buttons, is_for_terminal=is_local)
 
     async def notify_closing(self, fact: Fact, successor: Fact, closing: Closing) -> None:
         """Show a person what a correction changed, or ask whether something has changed.

@@ -197,6 +197,8 @@ class UsageCommands:
             if budget.limited_names:
                 title = "Today in this group" if budget.scope.is_group else "Your limits today"
                 if budget.is_owner_line:
+                    if not month_spending.calls:
+                        continue
                     title = texts.OWNER_LINE_TITLE
                 usage = ", ".join(budget.format_usage(name) for name in budget.limited_names)
                 parts.append(f"**{title}**: {usage}.")

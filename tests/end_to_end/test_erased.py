@@ -404,6 +404,7 @@ WORDLESS = {
     "message_vectors": "numbers that a trigger takes away with their message",
     "preferences": "the name of a time zone, and hours",
     "note_reviews": "numbers of changes, and a time",
+    "memory_reviews": "the number of a message, and a time",
     "links": "codes, good for an hour at most",
     "erasures": "lists that nobody has confirmed; the others have no words",
 }

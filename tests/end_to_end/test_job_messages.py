@@ -518,4 +518,4 @@ async def test_a_skill_that_may_come_from_what_a_job_delivered_waits(home: Path)
         model.script[:] = [calls(("skill_manage", create)), says("It waits.")]
         await harness.say("keep that as a skill")
         assert "have no skills" in (await harness.say("/skills")).text
-        assert "nobody has typed in it" in (await harness.say("/memory pending")).text
+        assert "text that nobody typed here" in (await harness.say("/memory pending")).text

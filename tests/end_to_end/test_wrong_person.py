@@ -21,6 +21,7 @@ import pytest
 
 from core.dates.schedule import Schedule
 from core.errors import Refused
+from core.store.facts.rows import Fact
 from core.store.jobs import Job
 from core.store.mailbox import OutboxItem
 from core.store.notes import Operation, PendingNote
@@ -550,6 +551,9 @@ async def test_a_notice_is_read_by_its_person_in_private_and_by_nobody_else(
             note = PendingNote(
                 scope=scope, target="memory", operations=operations, reason="it is odd", at=at
             )
+            fact = Fact(
+                scope=scope, content=animal, kind="identity", origin="person", created_at=now
+            )
             schedule, target = Schedule(zone="UTC", at=now), place["address"]
             job = Job(
                 schedule=schedule,
@@ -566,6 +570,9 @@ async def test_a_notice_is_read_by_its_person_in_private_and_by_nobody_else(
                 owner_notices.notify_pending(replace(note, is_draft=True, id=minutes + 1)),
                 owner_notices.notify_verdict(replace(note, id=minutes + 101), None),
                 owner_notices.notify_review([replace(note, id=minutes + 201)], minutes + 1),
+                owner_notices.notify_closing(
+                    replace(fact, id=minutes + 1), replace(fact, id=minutes + 101), "plain"
+                ),
                 owner_notices.notify_paused_job(
                     replace(job, id=int(named[animal]["job"]) + 1_000), "It is odd."
                 ),

@@ -53,8 +53,9 @@ async def test_a_forwarded_request_is_planned_after_a_yes(home: Path) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         asked = await harness.say("remind me tomorrow at 9:00 to pay Bob", origin="forwarded")
         assert "It waits for the person to say yes" in asked.text
-        [(lane, told)] = await notices(harness)
-        assert (lane, told[:21]) == ("telegram:42", "Before I plan somethi")
+        assert asked.answer is not None
+        assert [button.label for button in asked.answer.buttons] == ["Approve 1", "Reject 1"]
+        assert await notices(harness) == [], "the answer has told it"
         pending = (await harness.say("/memory pending")).text
         assert "a reminder, for telegram:42; " in pending
         assert "pay Bob" in pending
