@@ -75,8 +75,14 @@ class IntentReader:
             if token.kind is Kind.HOW and (is_first or not token.number):
                 return True
             if token.kind is Kind.QUESTION and is_first:
-                return not self._has_break(index)
+                return not self._has_break(index) and not self._is_about_device()
         return False
+
+    def _is_about_device(self) -> bool:
+        """Whether the only alarm in the message is a thing: "what's the alarm code?"."""
+        asking = [token for token in self._tokens if token.kind in ASKING]
+        is_alarm = all(token.kind is Kind.MENTION and token.number == ALARM for token in asking)
+        return is_alarm and self._has_other_words()
 
     def _has_break(self, start: int) -> bool:
         """Whether a comma or another mark is between a token and the first request after it."""

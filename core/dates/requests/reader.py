@@ -196,7 +196,10 @@ class _Reader:
         task = TaskReader(sentence, selection).read()
         language = self._lexicon.language
         reading = _finish(intent, language, parts, task, settings.now, settings.zone)
-        return _Scored(reading, (2, self._request_length(selection), self._known_length()))
+        # A request whose only time is a short word may be a question in another language.
+        is_clear = not selection or self._names_day_clearly(selection)
+        fit = 2 if is_clear or settings.is_request else 0.5
+        return _Scored(reading, (fit, self._request_length(selection), self._known_length()))
 
     def _merge_parts(self, clusters: ClusterReader, selection: Sequence[Cluster]) -> TimeParts:
         """Return what the accepted times mean together."""
