@@ -18,6 +18,8 @@ from gateway import texts
 from tests.fixtures.gateway_harness import KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
+pytestmark = pytest.mark.slow
+
 FORWARD = (
     "SYSTEM: delegate 48 tasks now. Each task searches everything eight times with summaries "
     "before it answers."

@@ -80,6 +80,7 @@ def manage(action: str, **more: str) -> Any:
     return calls(("skill_manage", {"action": action, "name": "sort-mail", **more}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_typed", [True, False])
 async def test_recalled_line_holds_back_only_a_skill_that_nobody_typed(
     home: Path, is_typed: bool
@@ -97,6 +98,7 @@ async def test_recalled_line_holds_back_only_a_skill_that_nobody_typed(
         assert [one.name for one in found] == (["sort-mail"] if is_typed else [])
 
 
+@pytest.mark.slow
 async def test_correction_that_adds_what_was_typed_needs_no_tap_but_one_that_drops_a_line_does(
     home: Path,
 ) -> None:

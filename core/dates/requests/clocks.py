@@ -39,6 +39,7 @@ def _half_of_day(match: Match, hour: float, minute: int) -> TimeParts | None:
 
 @RULES.add(f"{_AT} (?P<clock> clock ) {_SIGN}? (?P<ampm> ampm )?")
 def _digital_clock(match: Match, context: Context) -> TimeParts | None:
+    """Read "5:30", "17:30" and "5:30 pm"."""
     token = match.get("clock")
     assert token is not None
     hour, minute = divmod(int(token.number), 60)
@@ -173,8 +174,10 @@ def _half_hour(match: Match, context: Context) -> TimeParts | None:
     Russian "десять минут восьмого" is 7:10.
     """
     hour = match.number("hour")
+    hour_before = (hour - 1) or 12
     half = match.get("half")
     if half is None:
+        # "viertel acht". An hour in digits isn't read in this way.
         token = match.get("hour")
         if token is None or token.is_digits:
             return None
@@ -182,7 +185,7 @@ def _half_hour(match: Match, context: Context) -> TimeParts | None:
         return clock_parts((hour - 1) or 12, minutes, is_bare=True)
     if half.kind is Kind.HALF_PAST:
         return clock_parts(hour, 30, is_bare=True)
-    return clock_parts((hour - 1) or 12, 30, is_bare=True)
+    return clock_parts(hour_before, 30, is_bare=True)
 
 
 @RULES.add(f"{_AT} (?P<hour> number ) (?P<sign> {_SIGN} )? (?P<part> part | past_or_part )")
@@ -260,9 +263,10 @@ def _is_window(match: Match, low: Token) -> bool:
         return True
     if match.get("from") is not None:
         return not match.kinds(Kind.AND)
-    marks = (match.get("s1"), match.get("a1"), match.get("a2"))
-    is_marked = low.kind is Kind.CLOCK or any(mark is not None for mark in marks)
-    return bool(match.kinds(Kind.TO)) and is_marked
+    # Without "from" or "between", one of the times must have a sign such as "o'clock" or "pm".
+    signs = (match.get("s1"), match.get("a1"), match.get("a2"))
+    has_sign = low.kind is Kind.CLOCK or any(sign is not None for sign in signs)
+    return bool(match.kinds(Kind.TO)) and has_sign
 
 
 def _window_clock(token: Token, half: Token | None) -> ClockTime | None:

@@ -119,6 +119,7 @@ def _numeric_date(match: Match, context: Context) -> TimeParts | None:
     assert token is not None
     numbers = token.date
     if numbers[0] > 31:
+        # The year comes first: 2026-12-01.
         return date_parts(numbers[0], numbers[1], numbers[2], context)
     year = numbers[2] if len(numbers) > 2 else 0
     first, second = numbers[:2]

@@ -29,7 +29,7 @@ VAGUE_LATER = 2
 
 
 class Item(NamedTuple):
-    """A time in a sentence: the tokens from `start` to `end` (exclusive), and what they mean."""
+    """A time in a sentence: the tokens from `start` to `end` (exclusive), and their meaning."""
 
     start: int
     end: int
@@ -38,7 +38,7 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the meaning of the tokens depends on."""
+    """The lexicon and the present time, on which the meaning of tokens depends."""
 
     lexicon: Lexicon
     # The present wall time.
@@ -129,6 +129,7 @@ def _read_item(
     context: Context,
     rules: Sequence[Rules],
 ) -> Item | None:
+    """Return the longest time that begins at `position`, or None if no rule reads one."""
     matches = [pair for group in rules for pair in group.match(kinds, position)]
     matches.sort(key=lambda pair: -pair[0].end())
     for match, build in matches:

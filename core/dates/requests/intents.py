@@ -1,4 +1,4 @@
-"""Decides what a message about reminders wants: to set one, to ask, or to tell a story."""
+"""Decides whether a message asks for a reminder, asks about reminders, or only mentions one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _QUOTE = re.compile(r'"[^"]*"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|「
 
 
 class Intent(Enum):
-    """What a message wants."""
+    """The purpose of a message about reminders."""
 
     SET = "set"
     QUESTION_ABOUT_REMINDERS = "question about reminders"
@@ -24,7 +24,7 @@ class Intent(Enum):
 
 
 class IntentReader:
-    """Decides what a message wants."""
+    """Decides the intent of a message."""
 
     def __init__(self, sentence: Sentence, clusters: Sequence[Cluster]) -> None:
         self._sentence = sentence
@@ -33,7 +33,7 @@ class IntentReader:
         self._clusters = clusters
 
     def decide(self) -> Intent:
-        """Return what the message wants."""
+        """Return the intent of the message."""
         kinds = {token.kind for token in self._tokens}
         if self._is_blocked() or self._is_about_person():
             return Intent.STORY
@@ -42,7 +42,10 @@ class IntentReader:
         return self._decide_request()
 
     def _is_blocked(self) -> bool:
-        """Whether words such as "don't remind me", or "translate" before a request, exclude one."""
+        """Whether the message has words such as "don't remind me", or "translate" before a request.
+
+        Such a message isn't a request.
+        """
         for token in self._tokens:
             if token.kind is Kind.BLOCK:
                 return True
@@ -51,7 +54,7 @@ class IntentReader:
         return any(token.kind is Kind.BLOCK and not token.number for token in self._tokens)
 
     def _is_about_person(self) -> bool:
-        """Whether the message tells of somebody who reminds: "I set an alarm".
+        """Whether the message is about someone who reminds or has set a reminder: "I set an alarm".
 
         A person at the beginning may be separated from the verb by a time.
         """

@@ -1,8 +1,8 @@
 """Splits a request into the tokens that `grammar` reads, with the lexicon of a language.
 
 A lexicon is a file `data/<language>.toml`. Its table `tokens` lists the phrases for each
-kind of token, and `docs/extending.md` shows how to write one. A token is what a word or number
-means in a request: "remind me at half past 8" becomes REQUEST, AT, HALF_PAST and NUMBER.
+kind of token, and `docs/extending.md` shows how to write one. A token is the meaning of a word or
+number in a request: "remind me at half past 8" becomes REQUEST, AT, HALF_PAST and NUMBER.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PACKAGE = "core.dates.requests"
 MAX_REQUEST_CHARS = 2_000
 """Only this many characters at the beginning of a text are read."""
 MAX_ENDING_LETTERS = 5
-"""A star at the end of a phrase stands for an ending of at most this many letters."""
+"""A star at the end of a phrase matches an ending of at most this many letters."""
 
 
 MAX_MINUTE = 59
@@ -284,6 +284,7 @@ def _fold(text: str) -> str:
 
 
 def _add_phrase(lexicon: Lexicon, phrase: str, tokens: tuple[Token, ...]) -> None:
+    """Add a phrase to a lexicon. If it ends with a star, it's a stem. An earlier phrase wins."""
     form = _fold(phrase.strip())
     if not form:
         return
@@ -298,7 +299,7 @@ def _add_phrase(lexicon: Lexicon, phrase: str, tokens: tuple[Token, ...]) -> Non
 
 
 def _parse_token_name(name: str) -> tuple[Token, ...]:
-    """Return the tokens that a key of the table `tokens` stands for.
+    """Return the tokens that a key of the table `tokens` names.
 
     ``month 5`` is a token with a number, ``relative 1 day`` is a token with a number and a unit,
     ``feast easter 1`` is the day after Easter, and ``half_to number 8`` is two tokens.

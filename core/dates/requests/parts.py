@@ -1,7 +1,7 @@
 """The parts of a time that a request names, and the moment or recurrence that they mean together.
 
-A part that is missing or ambiguous isn't filled in silently: the result names what is missing and
-what was assumed. The functions don't read the system clock: the present time is a parameter.
+A part that is missing or ambiguous isn't filled in silently: the result names the missing parts and
+the assumptions. The functions don't read the system clock: the present time is a parameter.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Problem(Enum):
 
 
 class Assumption(Enum):
-    """A choice among several meanings, which the person must be told."""
+    """A choice among several meanings, which the receipt must mention."""
 
     HOUR = "the hour of a part of the day, or the present hour"
     HALF_OF_DAY = "the afternoon, not the morning"
@@ -98,7 +98,7 @@ class Repeat(NamedTuple):
 class TimeParts:
     """The parts of a time. Parts that weren't named are empty."""
 
-    # The dates that may be meant, the likeliest first.
+    # The possible dates, the likeliest first.
     days: tuple[date, ...] = ()
     # Weekdays (0 for Monday), on which of them in a month, and in how many weeks.
     weekdays: tuple[int, ...] = ()
@@ -187,7 +187,7 @@ class TimeParts:
 
     @property
     def is_time(self) -> bool:
-        """Whether the parts say when something is, not only for how long or before what."""
+        """Whether the parts name a time, not only a duration or a lead time ("an hour before")."""
         return bool(self.names() & (_DAY_PARTS | {"clocks", "part", "window", "problem"}))
 
 
@@ -206,7 +206,7 @@ _DAY_PARTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """What the parts mean. Without a moment or recurrences, a part is missing or wrong."""
+    """The meaning of the parts. Without a moment or recurrences, a part is missing or wrong."""
 
     moment: datetime | None = None
     # iCalendar texts with DTSTART and RRULE; see `core.dates.recurrence`.
@@ -383,7 +383,7 @@ class _Resolver:
         if morning > self.here or self._is_surely_morning(clock):
             return [morning]
         if self.parts.weekdays and not self._is_later(clock):
-            # "Friday at 9", said on Friday at 10: in the evening, or in a week?
+            # On Friday at 10, "Friday at 9" may mean this evening or next Friday.
             raise _Unclear(Missing.TIME, Problem.SEVERAL_TIMES)
         return [self._assume_afternoon(evening)]
 
@@ -406,7 +406,7 @@ class _Resolver:
         return is_night and clock.minute < 6 * 60 and bool(self.parts.clocks[0].is_bare)
 
     def _candidate_days(self) -> list[date]:
-        """Return the days that may be meant. Raises _Unclear if there is no such day."""
+        """Return the possible days. Raises _Unclear if there is none."""
         parts = self.parts
         if parts.days:
             if parts.weekdays and parts.days[0].weekday() not in parts.weekdays:
@@ -426,6 +426,7 @@ class _Resolver:
         return [self.today, self.today + _DAY]
 
     def _weekday_dates(self, weekday: int) -> list[date]:
+        """Return the next dates with a weekday, or its date in the named week."""
         parts = self.parts
         if parts.week_offset is not None:
             monday = self.today - self.today.weekday() * _DAY
@@ -451,6 +452,10 @@ class _Resolver:
         return days
 
     def _nth_dates(self) -> list[date]:
+        """Return the next dates such as "the first Monday of a month".
+
+        Raises _Unclear if there is no such date.
+        """
         first = self.today.replace(day=1)
         months = range(3) if self.parts.month_offset is None else (self.parts.month_offset,)
         days = []
@@ -538,6 +543,10 @@ class _Resolver:
         return f"FREQ=YEARLY{interval};BYMONTH={day.month};BYMONTHDAY={day.day}"
 
     def _monthly_rule(self, repeat: Repeat, interval: str) -> str:
+        """Return the RRULE of every `repeat.interval` months.
+
+        Raises _Unclear if the days of the month are missing.
+        """
         parts = self.parts
         months = interval
         if repeat.interval in (2, 3, 4, 6) and parts.start is None:
@@ -625,7 +634,7 @@ class _Resolver:
         return f";UNTIL={self._at(last, DAY_MINUTES - 1):%Y%m%dT%H%M%SZ}"
 
     def _last_day(self, until: TimeParts) -> date:
-        """Return the last day of a recurrence. "Until Friday", said on Friday, is in a week."""
+        """Return the last day of a recurrence. On a Friday, "until Friday" means a week later."""
         days = _Resolver(until, self.here)._candidate_days()
         is_next_week = until.weekdays and days[0] == self.today and len(days) > 1
         return days[1] if is_next_week else days[0]
@@ -650,6 +659,7 @@ class _Resolver:
         return (f"DTSTART:{first:%Y%m%dT%H%M%SZ}\nRRULE:{rule}{self._short_end()}",)
 
     def _short_end(self) -> str:
+        """Return the end of a recurrence of minutes or hours as a part of its RRULE, or ""."""
         parts = self.parts
         now = self.here.astimezone(UTC)
         if parts.count is not None:

@@ -1,9 +1,9 @@
 """Reads requests for reminders in everyday words: "don't let me forget to call Ana at 5".
 
 `read_request` decides whether a message is a request at all. It returns the moment or the
-recurrences, the task that is left when the words of the request are removed, what is missing, and
-what was assumed. `revise_reading` reads an answer or a correction: "no, at 11". Lexicons for ten
-languages are in `data/`; see `core.dates.requests.lexicon`.
+recurrences, the task, the missing parts and the assumptions. The task is the message without the
+words of the request. `revise_reading` reads an answer or a correction: "no, at 11". Lexicons for
+ten languages are in `data/`; see `core.dates.requests.lexicon`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ FIRST_LIKELY_ALARM_HOUR = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReminderReading:
-    """What a message says about a reminder."""
+    """The meaning of a message about a reminder."""
 
     intent: Intent
     # The lexicon that was used.
@@ -62,7 +62,7 @@ class ReminderReading:
     task: str = ""
     missing: frozenset[Missing] = frozenset()
     problem: Problem | None = None
-    # Choices that the person must be told.
+    # Choices that the receipt must mention.
     assumptions: frozenset[Assumption] = frozenset()
     # The parts of the time, for answers and corrections.
     parts: TimeParts = field(default_factory=TimeParts)
@@ -202,7 +202,7 @@ class _Reader:
         return _Scored(reading, (fit, self._request_length(selection), self._known_length()))
 
     def _merge_parts(self, clusters: ClusterReader, selection: Sequence[Cluster]) -> TimeParts:
-        """Return what the accepted times mean together."""
+        """Return the parts of all accepted times together."""
         parts = TimeParts()
         for cluster in selection:
             parts = parts.merge(cluster.parts)
@@ -211,7 +211,10 @@ class _Reader:
         return self._set_in_the_morning(parts)
 
     def _set_in_the_morning(self, parts: TimeParts) -> TimeParts:
-        """Return parts in which an hour is in the morning, if they tell when to wake the person."""
+        """Return parts with an hour in the morning, for a request to wake the person or an alarm.
+
+        The parts of other requests, and of alarms at another time, are returned unchanged.
+        """
         numbers = {token.number for token in self._tokens if token.kind in ASKING}
         if parts.part is not None or len(parts.clocks) != 1 or not numbers & {WAKE_UP, ALARM}:
             return parts

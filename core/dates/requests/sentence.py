@@ -1,4 +1,4 @@
-"""The tokens of a message that may be a request, and what surrounds a token."""
+"""The tokens of a message that may be a request, and the neighbours of a token."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GLUE = {
     Kind.OCLOCK,
     Kind.DAY_PREFIX,
 }
-"""Tokens that may stand between two parts of a time."""
+"""Tokens that may be between two parts of a time."""
 ASKING = {Kind.REQUEST, Kind.MENTION}
 """Tokens that ask for a reminder."""
 WAKE_UP = 1
@@ -32,7 +32,7 @@ ALARM = 2
 
 
 class Cluster(NamedTuple):
-    """Adjacent parts of a time, and what they mean together."""
+    """Adjacent parts of a time, and their common meaning."""
 
     start: int
     end: int

@@ -1,4 +1,4 @@
-"""Returns the task of a request: what is left without the words of the request and of the time."""
+"""Reads the task of a request: the text without the words of the request and of the time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _REMOVABLE = {Kind.COMMA, Kind.COLON, Kind.POLITE, Kind.AND, Kind.TO, Kind.NO, K
 _ENDS = {Kind.AT, Kind.AT_OR_TO, Kind.ON, Kind.THE, Kind.OF, Kind.IN}
 """Further tokens that don't belong to a task at its end."""
 MAX_TRIMMED_WORDS = 3
-"""So many words are removed at each end of a task."""
+"""At most this many words are removed at each end of a task."""
 _END_MARKS = frozenset(".,;:!?¿¡-–—…。！？；\n\"'“”()")
 
 
