@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import io
 import logging
+import secrets
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
@@ -75,6 +76,8 @@ class DiscordMessages(_Messages):
             self._reply_to = int(reply_to)
         elif reply_to and reply_to.startswith("@"):
             self._person_id = int(reply_to[1:])
+        # The ids of other messages of the bot, as the last search got them; None before a search.
+        self._known_ids: Collection[str] | None = None
         self._is_typing = False
 
     async def show_typing(self) -> None:
@@ -111,7 +114,8 @@ class DiscordMessages(_Messages):
         """Create a message and return its id.
 
         If the same `nonce` was posted within the last minutes, Discord creates no message and
-        returns the first one. If that message shows something else, it is edited.
+        returns the first one. If that message shows something else, it is edited. If another answer
+        has taken it for its own lost message, a new one is created.
         """
         channel = await self._get_channel()
         options = _attachment_options(answer)
@@ -122,12 +126,24 @@ class DiscordMessages(_Messages):
         text = to_discord(part)
         with translate_errors(is_post=True):
             message = await channel.send(text, nonce=short_nonce, **options)
+            if self._is_taken(str(message.id)):
+                new_nonce = secrets.token_hex(MAX_NONCE_CHARS // 2)
+                message = await channel.send(text, nonce=new_nonce, **options)
         if not _is_shown(message, text, answer):
             await self._edit_earlier(message, part, answer)
         self._channels.note_posted(int(self._channel_id), message.id)
         # Only the first part is shown as a reply; the others follow it.
         self._reply_to = None
         return str(message.id)
+
+    def _is_taken(self, message_id: str) -> bool:
+        """Return whether a message that the nonce gives back shows another answer by now.
+
+        That is possible only after a search that hasn't found the message of a lost post.
+        """
+        if self._known_ids is None:
+            return False
+        return message_id in self._known_ids or self._channels.is_posted(message_id)
 
     async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
         """Replace the text of a message, and set its buttons and files.
@@ -164,6 +180,7 @@ class DiscordMessages(_Messages):
         interaction_id = after_id.removeprefix("@") if after_id.startswith("@") else None
         newest_id, _, replied_id = after_id.partition("/")
         first_id = interaction_id or newest_id
+        self._known_ids = known_ids
         if not first_id.isdecimal() or not self._channel_id.isdecimal():
             return None
         client = await self._channels.get_client()

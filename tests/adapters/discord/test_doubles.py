@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from adapters.discord.adapter import Discord
+from adapters.discord.messages import DiscordMessages
 from adapters.streaming import StreamedReply
 from core.store.mailbox import Inbox
 from core.types import Address, Answer, Button, Command
@@ -132,6 +133,29 @@ async def test_reminder_of_a_killed_process_is_found_in_a_chat_where_nothing_was
     record = await kill_after_first_part(api, discord, channel)
     await begin_reply(discord, channel, record).finish(Answer(text=TEXT))
     assert api.said(channel) == [TEXT]
+
+
+@pytest.mark.parametrize("is_same_process", [False, True])
+async def test_message_that_another_answer_has_taken_is_not_replaced(
+    api: DiscordApi, discord: Discord, *, is_same_process: bool
+) -> None:
+    """Discord still knows the nonce with which it was posted."""
+    channel = api.dm(api.user("Ana"))
+    record, other = ListRecord("job:1"), ListRecord("turn:2", posted=["?1"])
+    api.rest.reply_delay_s = 60
+    begin_reply(discord, channel, record).show("Tea.")
+    await api.wait_for(lambda: api.said(channel) == ["Tea."])
+    await kill_replies()
+    api.rest.reply_delay_s = 0
+    await begin_reply(discord, channel, other).finish(Answer(text=TEXT))
+    assert api.said(channel) == [TEXT]
+    record = ListRecord("job:1", record.stored, known_ids=other.message_ids)
+    reply = begin_reply(discord, channel, record)
+    if not is_same_process:
+        assert isinstance(reply._api, DiscordMessages)
+        reply._api._channels._posted.clear()
+    await reply.finish(Answer(text="Tea."))
+    assert api.said(channel) == [TEXT, f"{MARK}\n\nTea."]
 
 
 async def test_second_part_of_a_killed_process_becomes_the_second_part_of_the_next_one(
